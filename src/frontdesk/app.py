@@ -1,0 +1,159 @@
+"""The composition root: settings in, one `App` of services out, and the tasks that run behind them."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit, urlunsplit
+
+import anyio
+
+from frontdesk.agents.embedded import EmbeddedHost
+from frontdesk.agents.host import AgentHost, only_agent
+from frontdesk.agents.store import AgentStore
+from frontdesk.db.engine import Database, describe
+from frontdesk.errors import ConfigurationError, Unavailable
+from frontdesk.identity import outbound
+from frontdesk.identity.inbound import Policy
+from frontdesk.identity.rates import RateLimiter
+from frontdesk.identity.service import Identity
+from frontdesk.identity.store import BucketStore, KeyStore
+from frontdesk.identity.tokens import Tokens
+from frontdesk.journal.metrics import Metrics
+from frontdesk.journal.service import Journal
+from frontdesk.journal.store import JournalStore
+from frontdesk.settings import Settings
+
+CHECK_SECONDS = 2
+HOUSEKEEPING_SECONDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """Every service of the house, made once."""
+
+    settings: Settings
+    database: Database
+    keys: KeyStore
+    identity: Identity
+    journal: Journal
+    host: AgentHost
+
+    async def parts(self) -> dict[str, str]:
+        """The state of each part: `ok`, or what is wrong with it."""
+        return {"database": await self._database_state()}
+
+    async def health(self) -> dict[str, object]:
+        """What the `health` tool answers."""
+        parts = await self.parts()
+        settings = self.settings
+        return {
+            "status": "healthy" if all(state == "ok" for state in parts.values()) else "unhealthy",
+            "letta_base_url": _without_login(settings.letta_base_url) or "",
+            "db": settings.promptyoself_db or describe(self.database.url),
+            "auth_set": settings.letta_token is not None,
+        }
+
+    async def check_exposure(self) -> None:
+        """Refuse to be reachable from elsewhere with nobody able to prove who they are."""
+        if not self.settings.exposed or self.settings.trusted_issuers:
+            return
+        if not await self.keys.any_working(datetime.now(UTC)):
+            raise ConfigurationError(
+                f"FRONTDESK_HOST={self.settings.host} reaches beyond this machine and nobody could prove who they are. "
+                "Make a key (frontdesk keys create --agent AGENT), configure FRONTDESK_ISSUERS, "
+                "or listen on 127.0.0.1"
+            )
+
+    async def _database_state(self) -> str:
+        try:
+            with anyio.fail_after(CHECK_SECONDS):
+                await self.database.ping()
+        except (Unavailable, TimeoutError) as error:
+            return str(error) or f"no answer in {CHECK_SECONDS} s"
+        return "ok"
+
+
+@asynccontextmanager
+async def open_app(settings: Settings) -> AsyncGenerator[App]:
+    """The services, without the background tasks: what a command needs."""
+    async with AsyncExitStack() as stack:
+        database = await Database.open(settings)
+        stack.push_async_callback(database.close)
+        host = _host(settings, database)
+        stack.push_async_callback(host.close)
+        tokens = Tokens(settings.trusted_issuers, resources(settings))
+        stack.push_async_callback(tokens.close)
+        keys = KeyStore(database)
+        limiter = RateLimiter(
+            settings.rate_agent, settings.rate_user, BucketStore(database) if database.shared else None
+        )
+
+        async def knows_agent(agent_id: str) -> bool:
+            return await host.find(agent_id) is not None
+
+        identity = Identity(
+            Policy.of(settings),
+            keys,
+            tokens,
+            limiter,
+            knows_agent,
+            lambda: only_agent(host),
+            log_sources=settings.debug_agent_id_source,
+        )
+        journal = Journal(JournalStore(database), Metrics(), timedelta(days=settings.journal_days))
+        yield App(settings, database, keys, identity, journal, host)
+
+
+@asynccontextmanager
+async def running(app: App) -> AsyncGenerator[None]:
+    """The background tasks of a server, stopped and drained on the way out."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(app.journal.run)
+        tasks.start_soon(_housekeeping, app)
+        try:
+            yield
+        finally:
+            tasks.cancel_scope.cancel()
+    with anyio.move_on_after(HOUSEKEEPING_SECONDS):
+        await app.identity.flush_used()
+
+
+def resources(settings: Settings) -> frozenset[str]:
+    """The audiences a token may be made for: the server and each of its MCP doors."""
+    base = base_url(settings)
+    return frozenset({base, *(f"{base}/mcp{door}" for door in ("", "/tools", "/schedule", "/memory"))})
+
+
+def base_url(settings: Settings) -> str:
+    """Where clients reach us, as far as we know."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return settings.public_url or f"http://{host}:{settings.port}"
+
+
+def _host(settings: Settings, database: Database) -> AgentHost:
+    if settings.letta_base_url is None:
+        return EmbeddedHost(AgentStore(database))
+    # Letta's client is slow to import, and only these setups need it.
+    from frontdesk.agents.letta import LettaHost  # noqa: PLC0415
+
+    token = settings.letta_token
+    headers = outbound.headers(application_name=settings.application_name)
+    return LettaHost(settings.letta_base_url, token.get_secret_value() if token else None, headers)
+
+
+async def _housekeeping(app: App) -> None:
+    while True:
+        await anyio.sleep(HOUSEKEEPING_SECONDS)
+        try:
+            await app.identity.flush_used()
+        except Unavailable:
+            # The journal's own task says so in the log; the next round tries again.
+            continue
+
+
+def _without_login(url: str | None) -> str | None:
+    if url is None:
+        return None
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

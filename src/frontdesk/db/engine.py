@@ -1,0 +1,152 @@
+"""One async engine for the process, on SQLite or PostgreSQL, and the transaction every store uses."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import anyio
+from sqlalchemy import Connection, event, make_url
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from frontdesk.db.migrate import upgrade
+from frontdesk.errors import ConfigurationError, Unavailable
+from frontdesk.settings import Settings
+
+BUSY_SECONDS = 10
+POOL_SECONDS = 10
+WRITES = "frontdesk_writes"
+DRIVERS = {
+    "sqlite": "sqlite+aiosqlite",
+    "sqlite+aiosqlite": "sqlite+aiosqlite",
+    "postgres": "postgresql+psycopg",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """The engine and what a caller may want to say about it."""
+
+    engine: AsyncEngine
+    url: URL
+
+    @classmethod
+    async def open(cls, settings: Settings) -> Self:
+        """Connect, and bring the schema up to date."""
+        url = database_url(settings)
+        if url.drivername.startswith("sqlite") and url.database:
+            _make_private_folder(Path(url.database).parent)
+        engine = _create_engine(url)
+        try:
+            await upgrade(engine.execution_options(**{WRITES: True}))
+        except (DBAPIError, OSError) as error:
+            await engine.dispose()
+            raise Unavailable(
+                f"The database {describe(url)} cannot be used: {_cause(error)}. "
+                "Check FRONTDESK_DATABASE_URL, or that FRONTDESK_DATA can be written to"
+            ) from error
+        return cls(engine, url)
+
+    @property
+    def shared(self) -> bool:
+        """Whether other replicas may be working on the same database."""
+        return not self.url.drivername.startswith("sqlite")
+
+    def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
+        """A use case that writes; on SQLite it takes the writer's place at once, so it cannot lose it midway."""
+        return self._begin(self.engine.execution_options(**{WRITES: True}))
+
+    def reading(self) -> AbstractAsyncContextManager[AsyncConnection]:
+        """A use case that only reads, and keeps nobody waiting."""
+        return self._begin(self.engine)
+
+    @asynccontextmanager
+    async def _begin(self, engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
+        # Cut off midway, a transaction leaves the driver's thread behind; it is short, so a cancelled caller waits.
+        try:
+            with anyio.CancelScope(shield=True):
+                async with engine.begin() as connection:
+                    yield connection
+        except (DBAPIError, PoolTimeout) as error:
+            raise Unavailable(f"The database {describe(self.url)} does not answer: {_cause(error)}") from error
+
+    async def ping(self) -> None:
+        """One round trip."""
+        async with self.reading() as connection:
+            await connection.exec_driver_sql("SELECT 1")
+
+    async def close(self) -> None:
+        await self.engine.dispose()
+
+
+def database_url(settings: Settings) -> URL:
+    """The configured database, or SQLite in the data folder, with the driver we use."""
+    if settings.database_url is None:
+        return URL.create("sqlite+aiosqlite", database=str(settings.data / "frontdesk.db"))
+    try:
+        url = make_url(settings.database_url.get_secret_value())
+    except ArgumentError as error:
+        raise ConfigurationError("FRONTDESK_DATABASE_URL is not a database URL") from error
+    driver = DRIVERS.get(url.drivername)
+    if driver is None:
+        raise ConfigurationError(
+            f"FRONTDESK_DATABASE_URL names {url.drivername!r}; use postgresql://… or sqlite:///path"
+        )
+    return url.set(drivername=driver)
+
+
+def describe(url: URL) -> str:
+    """The database in words that are safe to show: no password."""
+    if url.drivername.startswith("sqlite"):
+        return url.database or ":memory:"
+    return url.set(drivername="postgresql").render_as_string(hide_password=True)
+
+
+def _create_engine(url: URL) -> AsyncEngine:
+    if url.drivername.startswith("sqlite"):
+        engine = create_async_engine(
+            url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None}, pool_timeout=POOL_SECONDS
+        )
+        event.listen(engine.sync_engine, "connect", _sqlite_pragmas)
+        event.listen(engine.sync_engine, "begin", _sqlite_begin)
+        return engine
+    return create_async_engine(
+        url,
+        pool_size=10,
+        max_overflow=10,
+        pool_timeout=POOL_SECONDS,
+        pool_pre_ping=True,
+        connect_args={"connect_timeout": POOL_SECONDS},
+    )
+
+
+def _sqlite_pragmas(connection: Any, _record: object) -> None:  # noqa: ANN401 - the DBAPI has no common type
+    cursor = connection.cursor()
+    # WAL lets readers go on while one writes; NORMAL survives kill -9 whole, a power cut up to the last checkpoint.
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _sqlite_begin(connection: Connection) -> None:
+    # Python's driver would begin late, and leave DDL outside; we say it ourselves.
+    writes = connection.get_execution_options().get(WRITES, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _make_private_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise ConfigurationError(f"FRONTDESK_DATA: {folder} cannot be made: {error.strerror}") from error
+
+
+def _cause(error: DBAPIError | PoolTimeout | OSError) -> str:
+    origin = error.orig if isinstance(error, DBAPIError) else error
+    return str(origin).strip().splitlines()[0] if str(origin).strip() else type(origin).__name__

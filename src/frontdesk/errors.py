@@ -1,0 +1,90 @@
+"""Everything Frontdesk raises on purpose, in one tree; surfaces turn these into codes, nobody else does.
+
+FrontdeskError
+├── ConfigurationError          a setting is wrong; the message names it and says what to set
+├── NotFound                    no such key, agent, …
+├── IdentityError               who is calling could not be established from what was said
+│   ├── MissingAgentId
+│   ├── AgentIdMismatch
+│   ├── InvalidAgentId
+│   └── UnknownAgent            STRICT_AGENT_ID_VALIDATION and the agent host does not know the id
+├── Unauthenticated             no credential where one is needed, or one that does not hold
+├── Denied                      the caller is known and may not do this
+│   └── MissingScope            … for want of a scope it could ask for
+├── RateLimited                 carries the time to wait
+└── Unavailable                 a part we depend on (database, agent host, issuer) does not answer
+"""
+
+
+class FrontdeskError(Exception):
+    """What a user of Frontdesk may see: the message says what happened and what to do."""
+
+
+class ConfigurationError(FrontdeskError):
+    """A setting is missing or wrong."""
+
+
+class NotFound(FrontdeskError):
+    """Something was asked for by an id that is not there."""
+
+
+class IdentityError(FrontdeskError):
+    """The signals of a request do not add up to a caller."""
+
+
+class MissingAgentId(IdentityError):
+    """No signal names an agent."""
+
+    def __init__(self) -> None:
+        super().__init__("Agent ID must be provided either in x-agent-id header or agent_id parameter")
+
+
+class AgentIdMismatch(IdentityError):
+    """Header and parameter name two different agents."""
+
+    def __init__(self, header: str, parameter: str) -> None:
+        super().__init__(f"Agent ID mismatch: header '{header}' != parameter '{parameter}'")
+
+
+class InvalidAgentId(IdentityError):
+    """An agent id with characters or a length that no agent id has."""
+
+    SHOWN = 128
+
+    def __init__(self, value: str) -> None:
+        super().__init__(f"Invalid agent ID format: {value[: self.SHOWN]}")
+
+
+class UnknownAgent(IdentityError):
+    """The agent host has no such agent."""
+
+    def __init__(self, agent_id: str) -> None:
+        super().__init__(f"Agent '{agent_id}' is not known to the agent host; check the id or create the agent")
+
+
+class Unauthenticated(FrontdeskError):
+    """A credential is missing or does not hold."""
+
+
+class Denied(FrontdeskError):
+    """The caller may not do this."""
+
+
+class MissingScope(Denied):
+    """The credential lacks a scope."""
+
+    def __init__(self, scope: str) -> None:
+        super().__init__(f"This credential lacks the scope '{scope}'; use one that carries it")
+        self.scope = scope
+
+
+class RateLimited(FrontdeskError):
+    """Too many calls; `retry_after` is in seconds."""
+
+    def __init__(self, who: str, retry_after: float) -> None:
+        super().__init__(f"Rate limit reached for {who}; retry in {retry_after:.1f} s")
+        self.retry_after = retry_after
+
+
+class Unavailable(FrontdeskError):
+    """A part that Frontdesk depends on does not answer."""

@@ -1,0 +1,128 @@
+"""Decides who is calling from what a request says: pure, per request, nothing kept."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from frontdesk.errors import AgentIdMismatch, Denied, InvalidAgentId
+from frontdesk.identity.model import Caller, Signals, Source
+from frontdesk.settings import Settings
+
+AGENT_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+METADATA_KEYS = ("dev.frontdesk/agentId", "agent_id", "agentId", "letta_agent_id", "caller_agent_id")
+NESTED_IN = ("agent", "caller", "source_agent")
+NESTED_KEYS = ("id", "agent_id", "agentId")
+NO_ID = frozenset({"", "none", "null"})
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The switches that bear on identity."""
+
+    read_header: bool = True
+    require_agent: bool = True
+    strict: bool = False
+    exposed: bool = False
+    default_agent: str | None = None
+    single_agent_fallback: bool = False
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Policy":
+        return cls(
+            read_header=settings.enable_agent_id_header,
+            require_agent=settings.require_agent_id,
+            strict=settings.strict_agent_id_validation,
+            exposed=settings.exposed,
+            default_agent=settings.default_agent_id,
+            single_agent_fallback=settings.single_agent_fallback,
+        )
+
+
+def resolve(signals: Signals, policy: Policy, only_agent: str | None = None) -> Caller:
+    """The caller behind a request; `only_agent` is the host's single agent where that fallback was asked for."""
+    stated, source = _stated(signals, policy)
+    credential = signals.credential
+    proven = credential.named_agent if credential else None
+    if proven is not None:
+        if stated is not None and stated != proven:
+            raise Denied(f"The credential is bound to agent '{proven}' and cannot speak for '{stated}'")
+        return _caller(signals, proven, Source.CREDENTIAL, verified=True)
+
+    trusted = not (policy.exposed or signals.forwarded)
+    if stated is not None:
+        covered = credential is not None and credential.covers(stated)
+        if not covered and not trusted:
+            raise Denied(f"No credential covers agent '{stated}'; send a key that is bound to it")
+        return _caller(signals, stated, source, verified=covered)
+
+    if trusted or (credential is not None and credential.agent_id is not None):
+        for fallback, origin in (
+            (policy.default_agent, Source.ENVIRONMENT),
+            (only_agent, Source.SINGLE_AGENT),
+        ):
+            if fallback and fallback.lower() not in NO_ID:
+                return _caller(signals, checked(fallback), origin, verified=False)
+    return _caller(signals, None, Source.NONE, verified=credential is not None)
+
+
+def checked(agent_id: str) -> str:
+    """The id, if it has the form of one."""
+    if not AGENT_ID.fullmatch(agent_id):
+        raise InvalidAgentId(agent_id)
+    return agent_id
+
+
+def metadata_agent(metadata: Mapping[str, object]) -> tuple[str, str] | None:
+    """The first agent id in request metadata, as (key path, value); looked for at the top, then under `metadata`."""
+    nested = metadata.get("metadata")
+    for prefix, level in (("", metadata), ("metadata.", nested)):
+        if isinstance(level, Mapping):
+            for path, value in _candidates(cast("Mapping[str, object]", level)):
+                if isinstance(value, str) and value.lower() not in NO_ID:
+                    return prefix + path, value
+    return None
+
+
+def _candidates(level: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for key in METADATA_KEYS:
+        yield key, level.get(key)
+    for group in NESTED_IN:
+        inner = level.get(group)
+        if isinstance(inner, Mapping):
+            for key in NESTED_KEYS:
+                yield f"{group}.{key}", cast("Mapping[str, object]", inner).get(key)
+
+
+def _stated(signals: Signals, policy: Policy) -> tuple[str | None, Source]:
+    header = _named(signals.header) if policy.read_header else None
+    parameter = _named(signals.parameter)
+    if header and parameter and header != parameter:
+        raise AgentIdMismatch(header, parameter)
+    if header:
+        return checked(header), Source.HEADER
+    if parameter:
+        return checked(parameter), Source.PARAMETER
+    found = metadata_agent(signals.metadata) if signals.metadata else None
+    return (checked(found[1]), Source.METADATA) if found else (None, Source.NONE)
+
+
+def _named(value: object) -> str | None:
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else str(value)
+    return None if text.lower() in NO_ID else text
+
+
+def _caller(signals: Signals, agent_id: str | None, source: Source, *, verified: bool) -> Caller:
+    credential = signals.credential
+    return Caller(
+        request_id=signals.request_id,
+        agent_id=agent_id,
+        user_id=credential.user_id if credential else None,
+        source=source,
+        verified=verified,
+        scopes=credential.scopes if credential else None,
+        name=signals.name,
+        capabilities=signals.capabilities,
+    )

@@ -1,0 +1,65 @@
+"""The words of identity: what a request says (`Signals`), what is proven (`Credential`), who it is (`Caller`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+ANY_AGENT = "*"
+
+
+class Source(StrEnum):
+    """Where a caller's agent id came from, the most trusted first."""
+
+    CREDENTIAL = "credential"
+    HEADER = "header"
+    PARAMETER = "parameter"
+    METADATA = "metadata"
+    ENVIRONMENT = "environment"
+    SINGLE_AGENT = "single_agent"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A key or token that was checked and holds. `scopes` is None where it carries none, and so is not limited."""
+
+    id: str
+    agent_id: str | None = None
+    user_id: str | None = None
+    scopes: frozenset[str] | None = None
+
+    @property
+    def named_agent(self) -> str | None:
+        """The one agent that this credential is bound to, if it is bound to one."""
+        return None if self.agent_id == ANY_AGENT else self.agent_id
+
+    def covers(self, agent_id: str) -> bool:
+        return self.agent_id in (agent_id, ANY_AGENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """Everything one request says about who sends it, as it was said."""
+
+    request_id: str
+    header: str | None = None
+    parameter: object = None
+    metadata: Mapping[str, object] = field(default_factory=dict[str, object])
+    credential: Credential | None = None
+    forwarded: bool = False
+    name: str | None = None
+    capabilities: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who is calling, for one request. `verified`: a credential proves it; otherwise it is only asserted."""
+
+    request_id: str
+    agent_id: str | None = None
+    user_id: str | None = None
+    source: Source = Source.NONE
+    verified: bool = False
+    scopes: frozenset[str] | None = None
+    name: str | None = None
+    capabilities: tuple[str, ...] = ()

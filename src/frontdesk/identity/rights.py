@@ -1,0 +1,24 @@
+"""Scopes and the one check on them: a credential that carries scopes may do what they say and nothing else."""
+
+from frontdesk.errors import MissingScope
+from frontdesk.identity.model import Caller
+
+IDENTITY_READ = "identity:read"
+METRICS_READ = "metrics:read"
+
+SCOPES = {
+    IDENTITY_READ: "ask who one is (whoami)",
+    METRICS_READ: "read /metrics",
+}
+
+
+def require(caller: Caller, scope: str) -> None:
+    """Refuse a caller whose credential carries scopes but not this one."""
+    if caller.scopes is not None and scope not in caller.scopes:
+        raise MissingScope(scope)
+
+
+def require_granted(caller: Caller, scope: str) -> None:
+    """For what only an operator should see: the scope must be there by name."""
+    if caller.scopes is None or scope not in caller.scopes:
+        raise MissingScope(scope)

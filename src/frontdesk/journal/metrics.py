@@ -1,0 +1,77 @@
+"""Prometheus figures, counted from journal entries off the request path."""
+
+from collections import Counter as Tally
+from collections.abc import Iterable
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
+
+from frontdesk import __version__
+from frontdesk.journal.model import Entry, Outcome
+
+# A second series per counter, that says when it was first counted, is noise to most who read these.
+disable_created_metrics()
+
+SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Metrics:
+    """One registry per process; `count` takes a batch."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        Gauge("frontdesk_info", "Always 1.", ["version"], registry=self._registry).labels(__version__).set(1)
+        self._calls = Counter(
+            "frontdesk_calls",
+            "Calls by tool or route.",
+            ["surface", "action", "outcome"],
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "frontdesk_call_seconds",
+            "Time a call took.",
+            ["surface", "action"],
+            buckets=SECONDS,
+            registry=self._registry,
+        )
+        self._sources = Counter(
+            "frontdesk_agent_id_source",
+            "Where calls' agent ids came from.",
+            ["source", "verified"],
+            registry=self._registry,
+        )
+        self._refusals = Counter(
+            "frontdesk_refusals",
+            "Calls refused, by reason: AgentIdMismatch, InvalidAgentId, MissingAgentId, Denied, RateLimited, …",
+            ["reason"],
+            registry=self._registry,
+        )
+        self._lost = Counter(
+            "frontdesk_journal_lost", "Entries that found the journal's queue full.", registry=self._registry
+        )
+
+    def count(self, entries: Iterable[Entry]) -> None:
+        calls: Tally[tuple[str, str, str]] = Tally()
+        sources: Tally[tuple[str, str]] = Tally()
+        for entry in entries:
+            calls[entry.surface, entry.action, entry.outcome] += 1
+            sources[entry.source, str(entry.verified).lower()] += 1
+            self._seconds.labels(entry.surface, entry.action).observe(entry.duration_us / 1_000_000)
+            if entry.reason and entry.outcome is not Outcome.FAILED:
+                self._refusals.labels(entry.reason).inc()
+        for labels, number in calls.items():
+            self._calls.labels(*labels).inc(number)
+        for labels, number in sources.items():
+            self._sources.labels(*labels).inc(number)
+
+    def count_lost(self) -> None:
+        self._lost.inc()
+
+    def render(self) -> bytes:
+        return generate_latest(self._registry)

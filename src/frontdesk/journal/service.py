@@ -1,0 +1,91 @@
+"""The journal as the doors use it: record and go on; a background task writes in batches."""
+
+from collections import deque
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+import anyio
+import structlog
+
+from frontdesk.errors import Unavailable
+from frontdesk.journal.metrics import Metrics
+from frontdesk.journal.model import Entry
+from frontdesk.journal.store import JournalStore, Query
+
+FLUSH_SECONDS = 0.25
+BATCH = 500
+# Some 20 MB at worst: a database that is away for a minute under load costs no entry.
+KEPT = 50_000
+PRUNE_SECONDS = 3600.0
+
+log = structlog.get_logger("frontdesk.journal")
+
+
+class Journal:
+    """`record` costs an append to a list; the rest happens in `run`."""
+
+    def __init__(self, store: JournalStore, metrics: Metrics, keep: timedelta) -> None:
+        self._store = store
+        self._metrics = metrics
+        self._keep = keep
+        self._waiting: deque[Entry] = deque()
+        self._counted = 0
+        self._writing = anyio.Lock()
+
+    def record(self, entry: Entry) -> None:
+        """Take an entry in; when the queue is full the newest is dropped, counted and said in the log."""
+        if len(self._waiting) >= KEPT:
+            self._metrics.count_lost()
+            log.error("journal_full", kept=KEPT)
+            return
+        self._waiting.append(entry)
+
+    async def run(self) -> None:
+        """Write until cancelled, then write what is left."""
+        pruned = -PRUNE_SECONDS
+        try:
+            while True:
+                await anyio.sleep(FLUSH_SECONDS)
+                await self._flush_or_wait()
+                if anyio.current_time() - pruned > PRUNE_SECONDS:
+                    pruned = anyio.current_time()
+                    await self._prune_or_wait()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._flush_or_wait()
+
+    async def flush(self) -> None:
+        """Write everything that waits; entries leave the queue only once they are stored."""
+        async with self._writing:
+            while self._waiting:
+                self._count()
+                batch = list(islice(self._waiting, BATCH))
+                await self._store.append(batch)
+                for _ in batch:
+                    self._waiting.popleft()
+                self._counted -= len(batch)
+
+    async def read(self, query: Query) -> Sequence[tuple[int, Entry]]:
+        return await self._store.read(query)
+
+    def render_metrics(self) -> bytes:
+        """The figures up to this moment, in Prometheus' text form."""
+        self._count()
+        return self._metrics.render()
+
+    def _count(self) -> None:
+        self._metrics.count(islice(self._waiting, self._counted, None))
+        self._counted = len(self._waiting)
+
+    async def _flush_or_wait(self) -> None:
+        try:
+            await self.flush()
+        except Unavailable as error:
+            log.warning("journal_waits", waiting=len(self._waiting), error=str(error))
+
+    async def _prune_or_wait(self) -> None:
+        try:
+            await self._store.prune(datetime.now(UTC) - self._keep)
+        except Unavailable as error:
+            log.warning("journal_prune_waits", error=str(error))

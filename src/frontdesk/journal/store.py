@@ -1,0 +1,78 @@
+"""The journal in the database: append, read, forget what is old."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+
+from sqlalchemy import delete, func, insert, select
+
+from frontdesk.db.engine import Database
+from frontdesk.db.schema import journal
+from frontdesk.identity.model import Source
+from frontdesk.journal.model import Entry, Kind, Outcome
+
+PRUNE_BATCH = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which rows to read; the newest `limit` of them, oldest first."""
+
+    agent_id: str | None = None
+    user_id: str | None = None
+    kind: Kind | None = None
+    outcome: Outcome | None = None
+    since: datetime | None = None
+    after_id: int = 0
+    limit: int = 50
+
+
+class JournalStore:
+    """Rows go in, in batches, and are never changed."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def append(self, entries: Sequence[Entry]) -> None:
+        async with self._database.transaction() as connection:
+            await connection.execute(insert(journal), [_row(entry) for entry in entries])
+
+    async def read(self, query: Query) -> Sequence[tuple[int, Entry]]:
+        wanted = select(journal).where(journal.c.id > query.after_id).order_by(journal.c.id.desc()).limit(query.limit)
+        for column in ("agent_id", "user_id", "kind", "outcome"):
+            value = getattr(query, column)
+            if value is not None:
+                wanted = wanted.where(journal.c[column] == value)
+        if query.since is not None:
+            wanted = wanted.where(journal.c.at >= query.since)
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(wanted)).mappings().all()
+        return [_entry(dict(row)) for row in reversed(rows)]
+
+    async def prune(self, before: datetime) -> int:
+        """Forget rows older than `before`, a batch at a time so that nobody waits long; how many went."""
+        gone = 0
+        oldest = select(journal.c.id).where(journal.c.at < before).order_by(journal.c.id).limit(PRUNE_BATCH)
+        while True:
+            async with self._database.transaction() as connection:
+                done = await connection.execute(delete(journal).where(journal.c.id.in_(oldest.scalar_subquery())))
+            gone += done.rowcount
+            if done.rowcount < PRUNE_BATCH:
+                return gone
+
+    async def count(self) -> int:
+        async with self._database.reading() as connection:
+            return (await connection.execute(select(func.count()).select_from(journal))).scalar_one()
+
+
+_COLUMNS = tuple(field.name for field in fields(Entry))
+
+
+def _row(entry: Entry) -> dict[str, object]:
+    return {name: getattr(entry, name) for name in _COLUMNS}
+
+
+def _entry(row: dict[str, object]) -> tuple[int, Entry]:
+    number = row.pop("id")
+    row |= {"kind": Kind(row["kind"]), "outcome": Outcome(row["outcome"]), "source": Source(row["source"])}
+    return number, Entry(**row)  # pyright: ignore[reportReturnType, reportArgumentType] - the columns are the fields

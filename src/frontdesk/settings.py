@@ -1,0 +1,365 @@
+"""Every setting, read once from the environment and frontdesk.toml, and handed down as values."""
+
+import ipaddress
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+from typing_extensions import override
+
+from frontdesk.errors import ConfigurationError
+
+CONFIG_FILE_VARIABLE = "FRONTDESK_CONFIG"
+DEFAULT_CONFIG_FILE = "frontdesk.toml"
+
+# The agent id that stands in when a request names none, in the order they are looked at.
+DEFAULT_AGENT_VARIABLES = (
+    "PROMPTYOSELF_DEFAULT_AGENT_ID",
+    "LETTA_AGENT_ID",
+    "LETTA_DEFAULT_AGENT_ID",
+    "AGENT_ID",
+    "DEFAULT_AGENT_ID",
+)
+
+# Variables of products that Frontdesk replaces: a setup that still has them is told so by the doctor.
+NO_LONGER_NEEDED: Mapping[str, str] = {
+    "ZMEMORY_API_URL": "memory is kept by Frontdesk itself, there is no backend to point at",
+    "NEXT_PUBLIC_SUPABASE_ANON_KEY": "tokens are checked against the issuer's keys, not with the anon key",
+    "SUPABASE_SERVICE_ROLE_KEY": "API keys are Frontdesk's own; no service role is needed",
+}
+
+Algorithm = Literal[
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "EdDSA",
+    "Ed25519",
+    "HS256",
+]
+
+
+class Issuer(BaseModel):
+    """An authorization server whose JWTs are accepted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    issuer: str
+    audience: tuple[str, ...] = ()
+    jwks_url: str | None = None
+    algorithms: tuple[Algorithm, ...] = ("RS256", "ES256")
+    hs256_secret: SecretStr | None = None
+    claims: Literal["standard", "entra"] = "standard"
+
+    @field_validator("audience", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one_kind_of_key(self) -> Self:
+        # With both kinds allowed, a public key could be passed off as the shared secret.
+        if (self.hs256_secret is None) == ("HS256" in self.algorithms) or (
+            "HS256" in self.algorithms and len(self.algorithms) > 1
+        ):
+            raise ValueError('set hs256_secret together with algorithms = ["HS256"], or neither')
+        return self
+
+
+class Rate(BaseModel):
+    """A token bucket: `limit` calls per `seconds`, all of which may come at once."""
+
+    model_config = ConfigDict(frozen=True)
+
+    limit: int = Field(gt=0)
+    seconds: float = Field(gt=0)
+
+
+def _env(*names: str) -> AliasChoices:
+    return AliasChoices(*names)
+
+
+def _default_data() -> Path:
+    home = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return Path(home).expanduser() / "frontdesk"
+
+
+class Settings(BaseSettings):
+    """One field a setting; its aliases are the names of its environment variables."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="forbid", populate_by_name=True, env_ignore_empty=True, validate_default=True
+    )
+
+    host: str = Field("127.0.0.1", alias="FRONTDESK_HOST", description="Address to listen on.")
+    port: int = Field(
+        3020, ge=0, le=65535, alias="FRONTDESK_PORT", description="Port to listen on; 0 takes a free one."
+    )
+    data: Path = Field(
+        default_factory=_default_data,
+        alias="FRONTDESK_DATA",
+        description="Folder for the SQLite database and everything else Frontdesk keeps; made on first start.",
+    )
+    database_url: SecretStr | None = Field(
+        None,
+        alias="FRONTDESK_DATABASE_URL",
+        description="`postgresql://user:password@host/name` for replicas; SQLite in the data folder when unset.",
+    )
+    public_url: str | None = Field(
+        None,
+        alias="FRONTDESK_PUBLIC_URL",
+        description="How clients reach the server, e.g. `https://desk.example.com`; part of OAuth metadata.",
+    )
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), alias="FRONTDESK_ALLOWED_HOSTS", description="More `Host` values to answer, comma separated."
+    )
+    allowed_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), alias="FRONTDESK_ALLOWED_ORIGINS", description="Browser origins that may call, comma separated."
+    )
+    require_auth: bool | None = Field(
+        None,
+        alias="FRONTDESK_REQUIRE_AUTH",
+        description="Demand a credential on every call. Always so beyond loopback; off by default on loopback.",
+    )
+    issuers: tuple[Issuer, ...] = Field(
+        (),
+        alias="FRONTDESK_ISSUERS",
+        description="OAuth issuers as a JSON list, or `[[issuers]]` tables in frontdesk.toml.",
+    )
+    supabase_url: str | None = Field(
+        None,
+        alias="NEXT_PUBLIC_SUPABASE_URL",
+        description="A Supabase project whose users' tokens are accepted.",
+    )
+    supabase_jwt_secret: SecretStr | None = Field(
+        None,
+        alias="SUPABASE_JWT_SECRET",
+        description="The project's legacy HS256 secret, where its tokens are not signed with a key pair.",
+    )
+    rate_agent: Annotated[Rate | None, NoDecode] = Field(
+        None,
+        alias="FRONTDESK_RATE_AGENT",
+        description="Calls per agent, e.g. `600/minute` (units: second, minute, hour); no limit when unset.",
+    )
+    rate_user: Annotated[Rate | None, NoDecode] = Field(
+        None, alias="FRONTDESK_RATE_USER", description="Calls per user, in the same form."
+    )
+    journal_days: int = Field(30, ge=1, alias="FRONTDESK_JOURNAL_DAYS", description="Days that journal rows are kept.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", alias="FRONTDESK_LOG_LEVEL", description="`debug`, `info`, `warning` or `error`."
+    )
+    log_format: Literal["text", "json"] = Field(
+        "text", alias="FRONTDESK_LOG_FORMAT", description="`text` for people, `json` for machines."
+    )
+
+    enable_agent_id_header: bool = Field(
+        True, alias="ENABLE_AGENT_ID_HEADER", description="Read the agent id from the `x-agent-id` header."
+    )
+    require_agent_id: bool = Field(
+        True, alias="REQUIRE_AGENT_ID", description="Refuse agent-bound calls that name no agent."
+    )
+    debug_agent_id_source: bool = Field(
+        False, alias="DEBUG_AGENT_ID_SOURCE", description="Log where each call's agent id came from."
+    )
+    strict_agent_id_validation: bool = Field(
+        False,
+        alias="STRICT_AGENT_ID_VALIDATION",
+        description="Refuse agent ids that the agent host does not know and, beyond loopback, unproven ones.",
+    )
+    default_agent_id: str | None = Field(
+        None,
+        validation_alias=_env(*DEFAULT_AGENT_VARIABLES),
+        description="The agent to act for when a request names none; the first one set counts.",
+    )
+    single_agent_fallback: bool = Field(
+        False,
+        alias="PROMPTYOSELF_USE_SINGLE_AGENT_FALLBACK",
+        description="Act for the only agent of the host when a request names none and exactly one exists.",
+    )
+
+    letta_base_url: str | None = Field(
+        None,
+        validation_alias=_env("LETTA_BASE_URL", "LETTA_API_URL"),
+        description="The Letta server that hosts the agents; the built-in host when unset.",
+    )
+    letta_api_key: SecretStr | None = Field(None, alias="LETTA_API_KEY", description="Its API key.")
+    letta_server_password: SecretStr | None = Field(
+        None, alias="LETTA_SERVER_PASSWORD", description="Its password, where the server is self-hosted."
+    )
+    promptyoself_db: str | None = Field(
+        None, alias="PROMPTYOSELF_DB", description="A PromptYoSelf database file, shown by `health`."
+    )
+    application_name: str | None = Field(
+        None,
+        alias="AGENT365_APPLICATION_NAME",
+        description="What `x-ms-agentid` says when neither turn nor token names an agent.",
+    )
+
+    @field_validator("allowed_hosts", "allowed_origins", mode="before")
+    @classmethod
+    def _comma_list(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("rate_agent", "rate_user", mode="before")
+    @classmethod
+    def _rate(cls, value: object) -> object:
+        return parse_rate(value) if isinstance(value, str) else value
+
+    @field_validator("data", mode="after")
+    @classmethod
+    def _absolute(cls, value: Path) -> Path:
+        return value.expanduser().absolute()
+
+    @field_validator("public_url", "letta_base_url", "supabase_url", mode="after")
+    @classmethod
+    def _http_url(cls, value: str | None) -> str | None:
+        if value is not None and urlsplit(value).scheme not in {"http", "https"}:
+            raise ValueError("must be an http:// or https:// URL")
+        return value.rstrip("/") if value else value
+
+    @classmethod
+    @override
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        toml = TomlConfigSettingsSource(settings_cls, toml_file=config_file())
+        return init_settings, env_settings, toml
+
+    @classmethod
+    def read(cls) -> Self:
+        """Read the environment and the file; a mistake names the variable and what it takes."""
+        try:
+            return cls()  # pyright: ignore[reportCallIssue] - every field has a default; the aliases hide that
+        except ValidationError as error:
+            raise ConfigurationError(_explain(error)) from error
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigurationError(f"{config_file()} is not valid TOML: {error}") from error
+
+    def replaced(self, **values: object) -> Self:
+        """The same settings but for these; a value of None changes nothing."""
+        return self.model_copy(update={name: value for name, value in values.items() if value is not None})
+
+    @property
+    def exposed(self) -> bool:
+        """Whether anything beyond this machine can reach the server."""
+        names = [self.host, *(_host_name(host) for host in self.allowed_hosts)]
+        if self.public_url:
+            names.append(urlsplit(self.public_url).hostname or "")
+        return not all(is_loopback(name) for name in names)
+
+    @property
+    def auth_required(self) -> bool:
+        return self.exposed or bool(self.require_auth)
+
+    @property
+    def letta_token(self) -> SecretStr | None:
+        return self.letta_api_key or self.letta_server_password
+
+    @property
+    def trusted_issuers(self) -> tuple[Issuer, ...]:
+        """The configured issuers, and the Supabase project if one is named."""
+        if not self.supabase_url:
+            return self.issuers
+        secret = self.supabase_jwt_secret
+        supabase = Issuer(
+            issuer=f"{self.supabase_url}/auth/v1",
+            audience=("authenticated",),
+            jwks_url=None if secret else f"{self.supabase_url}/auth/v1/.well-known/jwks.json",
+            algorithms=("HS256",) if secret else ("ES256", "RS256"),
+            hs256_secret=secret,
+        )
+        return (*self.issuers, supabase)
+
+
+def config_file() -> Path:
+    return Path(os.environ.get(CONFIG_FILE_VARIABLE) or DEFAULT_CONFIG_FILE)
+
+
+def variables(field: str) -> tuple[str, ...]:
+    """The environment variables that set a field, the most telling first."""
+    alias = Settings.model_fields[field].validation_alias
+    if isinstance(alias, AliasChoices):
+        return tuple(str(choice) for choice in alias.choices)
+    return (str(alias),)
+
+
+def origin(field: str, environ: Mapping[str, str], file_keys: frozenset[str]) -> str:
+    """Where a field's value comes from: the variable, the file, or the default."""
+    for name in variables(field):
+        if environ.get(name):
+            return name
+    if field in file_keys or any(name in file_keys for name in variables(field)):
+        return str(config_file())
+    return "default"
+
+
+def file_keys() -> frozenset[str]:
+    """The top-level keys of the configuration file; none when there is no file."""
+    try:
+        with config_file().open("rb") as file:
+            return frozenset(tomllib.load(file))
+    except FileNotFoundError:
+        return frozenset()
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def parse_rate(text: str) -> Rate:
+    """`600/minute` → Rate(600, 60)."""
+    units = {"s": 1, "second": 1, "m": 60, "min": 60, "minute": 60, "h": 3600, "hour": 3600}
+    count, _, unit = text.partition("/")
+    if not count.strip().isdigit() or unit.strip() not in units:
+        raise ValueError("a rate looks like 600/minute (second, minute or hour)")
+    return Rate(limit=int(count), seconds=units[unit.strip()])
+
+
+def _host_name(host: str) -> str:
+    return urlsplit(f"//{host}").hostname or host
+
+
+def _explain(error: ValidationError) -> str:
+    lines: list[str] = []
+    for problem in error.errors(include_input=False, include_url=False, include_context=False):
+        field = str(problem["loc"][0]) if problem["loc"] else "settings"
+        rest = ".".join(str(part) for part in problem["loc"][1:])
+        lines.append(f"{field}{'.' + rest if rest else ''}: {problem['msg'].removeprefix('Value error, ')}")
+    return "Settings are wrong. " + "; ".join(lines)

@@ -1,0 +1,1 @@
+"""The frontdesk command."""

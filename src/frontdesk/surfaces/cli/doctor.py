@@ -1,0 +1,85 @@
+"""`frontdesk doctor`: what is set, from where, and what is wrong."""
+
+import difflib
+import os
+import sys
+from collections.abc import Iterator, Mapping
+
+import anyio
+from pydantic import SecretStr
+
+from frontdesk.app import App, open_app
+from frontdesk.errors import FrontdeskError
+from frontdesk.settings import (
+    CONFIG_FILE_VARIABLE,
+    NO_LONGER_NEEDED,
+    Settings,
+    file_keys,
+    origin,
+    variables,
+)
+from frontdesk.surfaces.cli.words import table
+
+OURS = "FRONTDESK_"
+
+
+def examine() -> None:
+    """Print what is set and from where, then everything that is wrong; exit 1 if something is."""
+    settings = Settings.read()
+    keys = file_keys()
+    rows = [
+        (variables(field)[0], _shown(getattr(settings, field)), origin(field, os.environ, keys))
+        for field in Settings.model_fields
+    ]
+    print(table(("setting", "value", "from"), rows))
+    for remark in remarks(os.environ):
+        print(f"note: {remark}")
+    wrong = [*misspelt(os.environ), *anyio.run(problems, settings)]
+    for problem in wrong:
+        print(f"wrong: {problem}")
+    if wrong:
+        sys.exit(1)
+    print("All is well.")
+
+
+async def problems(settings: Settings) -> list[str]:
+    """What would keep the server from starting or serving."""
+    try:
+        async with open_app(settings) as app:
+            return await _ailments(app)
+    except FrontdeskError as error:
+        return [str(error)]
+
+
+async def _ailments(app: App) -> list[str]:
+    found = [f"{part}: {state}" for part, state in (await app.parts()).items() if state != "ok"]
+    for check in (app.check_exposure, lambda: app.host.list(1)):
+        try:
+            await check()
+        except FrontdeskError as error:
+            found.append(str(error))
+    return found
+
+
+def remarks(environ: Mapping[str, str]) -> Iterator[str]:
+    """Variables of other products that have no use here."""
+    for name, why in NO_LONGER_NEEDED.items():
+        if environ.get(name):
+            yield f"{name} is set but not needed: {why}"
+
+
+def misspelt(environ: Mapping[str, str]) -> Iterator[str]:
+    """Variables that look like ours and are not."""
+    known = [CONFIG_FILE_VARIABLE, *(name for field in Settings.model_fields for name in variables(field))]
+    for name in environ:
+        if name.startswith(OURS) and name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            yield f"{name} is no setting" + (f"; did you mean {near[0]}?" if near else "")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, SecretStr):
+        return "(set, not shown)"
+    if value is None or value == ():
+        return "-"
+    return str(value)

@@ -1,0 +1,77 @@
+"""The frontdesk command: start it, look into it, hand out keys."""
+
+import sys
+from typing import NoReturn
+
+from cyclopts import App as Command
+
+from frontdesk import __version__
+from frontdesk.app import App, base_url, running
+from frontdesk.errors import ConfigurationError, FrontdeskError
+from frontdesk.settings import Settings
+from frontdesk.surfaces import logs
+from frontdesk.surfaces.cli import agents, doctor, journal, keys
+from frontdesk.surfaces.cli.running import with_app
+
+# What a shell sees: 2 for a setting to mend, 1 for anything else that did not work.
+EXIT_CODES: tuple[tuple[type[FrontdeskError], int], ...] = ((ConfigurationError, 2), (FrontdeskError, 1))
+
+command = Command(name="frontdesk", help="The front desk for stateful AI agents.", version=__version__)
+command.command(keys.command)
+command.command(agents.command)
+command.command(journal.read, name="journal")
+command.command(doctor.examine, name="doctor")
+
+
+@command.command
+def up(*, host: str | None = None, port: int | None = None) -> None:
+    """Start the server.
+
+    Parameters
+    ----------
+    host
+        Address to listen on, instead of FRONTDESK_HOST.
+    port
+        Port to listen on, instead of FRONTDESK_PORT.
+    """
+    settings = Settings.read().replaced(host=host, port=port)
+    logs.configure(settings)
+    # The web stack is slow to import, and the other commands do without.
+    from frontdesk.surfaces import http  # noqa: PLC0415
+
+    listener = http.listen(settings)
+    settings = settings.replaced(port=listener.getsockname()[1])
+
+    async def serve(app: App) -> None:
+        await app.check_exposure()
+        print(f"Frontdesk {__version__} is open: {base_url(settings)}/mcp  (Ctrl-C closes it)", flush=True)
+        await http.serve(app, listener)
+
+    with_app(serve, settings)
+
+
+@command.command
+def mcp() -> None:
+    """Serve MCP on standard input and output, for a client that starts Frontdesk itself."""
+    # Only the process that started us can write to our standard input: that is as near as loopback.
+    settings = Settings.read().replaced(host="127.0.0.1", public_url="", allowed_hosts=(), require_auth=False)
+    logs.configure(settings)
+    from frontdesk.surfaces.mcp import stdio  # noqa: PLC0415
+
+    async def serve(app: App) -> None:
+        async with running(app):
+            await stdio.serve(app)
+
+    with_app(serve, settings)
+
+
+def main() -> NoReturn:
+    """Run the command and turn what went wrong into a line and an exit code."""
+    try:
+        command()
+    except FrontdeskError as error:
+        print(f"frontdesk: {error}", file=sys.stderr)
+        sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    sys.exit(0)

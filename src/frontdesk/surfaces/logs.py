@@ -1,0 +1,70 @@
+"""Logs as events on standard error: no secrets, no bodies, and tracebacks that show where but never what."""
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from pathlib import Path
+from traceback import walk_tb
+from types import TracebackType
+from typing import Any
+
+import structlog
+
+from frontdesk.settings import Settings
+
+FRAMES = 12
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+def configure(settings: Settings) -> None:
+    """Set up our own logs, and let the libraries' warnings through in the same form."""
+    level = LEVELS[settings.log_level]
+    renderer = (
+        structlog.processors.JSONRenderer()
+        if settings.log_format == "json"
+        else structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
+    )
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            where_it_failed,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    logging.basicConfig(handlers=[Forward()], level=max(level, logging.WARNING), force=True)
+
+
+def where_it_failed(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Replace an exception by its type and places: messages of foreign exceptions may quote what a caller sent."""
+    if event.pop("exc_info", None):
+        kind, _, trace = sys.exc_info()
+        event["error"] = kind.__name__ if kind else "unknown"
+        event["where"] = places(trace)
+    return event
+
+
+def places(trace: TracebackType | None) -> list[str]:
+    found = [f"{Path(frame.f_code.co_filename).name}:{line} {frame.f_code.co_name}" for frame, line in walk_tb(trace)]
+    return found[-FRAMES:]
+
+
+class Forward(logging.Handler):
+    """Hands the records of libraries on, by logger, format string and exception type: their arguments stay out."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        fields: dict[str, Any] = {
+            "logger": record.name,
+            "message": str(record.msg)[:200] if record.args else "-",
+        }
+        if record.exc_info:
+            fields |= {
+                "error": getattr(record.exc_info[0], "__name__", "-"),
+                "where": places(record.exc_info[2]),
+            }
+        structlog.get_logger(record.name).log(record.levelno, "library", **fields)

@@ -1,0 +1,147 @@
+"""The MCP endpoint over HTTP: one POST in, one answer out, for both eras, with nothing kept in between."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, cast
+
+from mcp.server.connection import Connection
+from mcp.server.lowlevel import Server
+from mcp.server.runner import serve_one
+from mcp.shared.inbound import (
+    MCP_PROTOCOL_VERSION_HEADER,
+    InboundLadderRejection,
+    InboundModernRoute,
+    classify_inbound_request,
+    unsupported_protocol_version_rejection,
+    validate_mcp_param_headers,
+)
+from mcp.shared.message import ServerMessageMetadata
+from mcp.shared.transport_context import TransportContext
+from mcp_types import DEFAULT_NEGOTIATED_VERSION, ErrorData
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.requests import Request
+from starlette.responses import Response
+
+from frontdesk.surfaces.gate import Receive, Send
+from frontdesk.surfaces.mcp import frames
+from frontdesk.surfaces.mcp.reply import Outbox, answer, reply
+from frontdesk.surfaces.visit import Scope, visit_of
+
+PARAMETER_HEADERS = "mcp-param-"
+
+
+class McpEndpoint:
+    """The ASGI application of one door."""
+
+    def __init__(self, server: Server[Any]) -> None:
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = visit_of(scope).said
+        refused = _unacceptable(scope["method"], headers)
+        if refused is not None:
+            await refused(scope, receive, send)
+            return
+        body = await _read(receive)
+        if body is None:
+            await Response("The body is too large; 4 MiB is the limit", 413)(scope, receive, send)
+            return
+        version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
+        modern = version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
+        match frames.parse(body):
+            case frames.Malformed(code, message):
+                told = ErrorData(code=code, message=message)
+                await _respond(400, frames.error_frame(None, told))(scope, receive, send)
+            case frames.Notice():
+                await _acknowledge(version if modern else None)(scope, receive, send)
+            case frames.Call() as call:
+                route = self._route(call, headers) if modern else _legacy_route(version)
+                if isinstance(route, InboundLadderRejection):
+                    await _reject(route, call.id)(scope, receive, send)
+                else:
+                    await self._serve(call, route, Request(scope, receive), send, modern=modern)
+
+    def _route(self, call: frames.Call, headers: Mapping[str, str]) -> InboundModernRoute | InboundLadderRejection:
+        route = classify_inbound_request(call.frame, headers=headers)
+        if isinstance(route, InboundLadderRejection) or call.method != "tools/call":
+            return route
+        return self._parameter_mismatch(call, headers) or route
+
+    def _parameter_mismatch(self, call: frames.Call, headers: Mapping[str, str]) -> InboundLadderRejection | None:
+        params = call.params or {}
+        name, arguments = params.get("name"), cast("object", params.get("arguments") or {})
+        lookup = self._server.get_tool_input_schema
+        schema = lookup(name) if lookup is not None and isinstance(name, str) else None
+        if schema is None or not isinstance(arguments, dict):
+            return None
+        arguments = cast("dict[str, Any]", arguments)
+        if not arguments and not any(header.startswith(PARAMETER_HEADERS) for header in headers):
+            return None
+        return validate_mcp_param_headers(schema, arguments, headers)
+
+    async def _serve(
+        self, call: frames.Call, route: InboundModernRoute, request: Request, send: Send, *, modern: bool
+    ) -> None:
+        outbox = Outbox(
+            transport=TransportContext(kind="streamable-http", can_send_request=False, headers=request.headers),
+            request_id=call.id,
+            message_metadata=ServerMessageMetadata(request_context=request),
+            progress_token=_progress_token(call.params),
+        )
+        connection = Connection.from_envelope(route.protocol_version, route.client_info, route.client_capabilities)
+        work = serve_one(self._server, outbox, call.method, call.params, connection=connection, lifespan_state=None)
+        task = asyncio.create_task(answer(work, outbox, modern=modern))
+        await reply(task, outbox, request.receive, send)
+
+
+def _unacceptable(method: str, headers: Mapping[str, str]) -> Response | None:
+    if method != "POST":
+        return Response(
+            "This address takes POST alone: there are no sessions and no standalone streams",
+            405,
+            {"allow": "POST"},
+        )
+    if not headers.get("content-type", "").lower().startswith("application/json"):
+        return Response("The Content-Type must be application/json", 415)
+    accept = headers.get("accept", "*/*").lower()
+    if not any(kind in accept for kind in ("*/*", "application/*", "application/json")):
+        return Response("The Accept header must allow application/json and text/event-stream", 406)
+    return None
+
+
+async def _read(receive: Receive) -> bytes | None:
+    """The whole body, or None when it is larger than we take."""
+    body = b""
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > frames.MAX_BODY:
+            return None
+        if not message.get("more_body", False):
+            return body
+
+
+def _legacy_route(version: str | None) -> InboundModernRoute:
+    return InboundModernRoute(
+        protocol_version=version or DEFAULT_NEGOTIATED_VERSION, client_info=None, client_capabilities=None
+    )
+
+
+def _acknowledge(version: str | None) -> Response:
+    rejection = unsupported_protocol_version_rejection(version) if version is not None else None
+    return _reject(rejection, None) if rejection is not None else Response(status_code=202)
+
+
+def _reject(rejection: InboundLadderRejection, number: int | str | None) -> Response:
+    told = ErrorData(code=rejection.code, message=rejection.message, data=rejection.data)
+    return _respond(frames.error_status(rejection.code, modern=True), frames.error_frame(number, told))
+
+
+def _respond(status: int, body: bytes) -> Response:
+    return Response(body, status, media_type="application/json")
+
+
+def _progress_token(params: dict[str, Any] | None) -> int | str | None:
+    meta = cast("object", (params or {}).get("_meta"))
+    token = cast("dict[str, object]", meta).get("progressToken") if isinstance(meta, dict) else None
+    return token if isinstance(token, int | str) and not isinstance(token, bool) else None

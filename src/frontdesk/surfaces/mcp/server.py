@@ -1,0 +1,76 @@
+"""Builds the MCP server of a door from the tools it offers."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import mcp_types as types
+from mcp.server.caching import CacheHint
+from mcp.server.context import HandlerResult
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from frontdesk import __version__
+from frontdesk.app import App, base_url
+from frontdesk.surfaces.mcp.calls import caller_of
+from frontdesk.surfaces.mcp.core import CORE
+from frontdesk.surfaces.mcp.signals import Context
+from frontdesk.surfaces.mcp.tool import Door, Offer, ToolSpec
+
+TITLE = "Frontdesk"
+DESCRIPTION = "Knows who is calling, hands out tools, wakes agents on time, keeps each person's memory."
+INSTRUCTIONS = (
+    "Name yourself with the x-agent-id header, the agent_id argument or a key of your own; "
+    "call whoami to see who you are taken for."
+)
+SPECS: tuple[ToolSpec, ...] = CORE
+# A client may keep the list this long; it is the same for everybody.
+LIST_TTL_MS = 60_000
+
+
+def doors(specs: Iterable[ToolSpec] = SPECS) -> Mapping[str, tuple[ToolSpec, ...]]:
+    """Path → tools: everything at /mcp, and each capability that has tools at its own address, with the core."""
+    every = tuple(specs)
+    found = {"/mcp": every}
+    for door in Door:
+        if door is not Door.CORE and any(spec.door is door for spec in every):
+            found[f"/mcp/{door}"] = tuple(spec for spec in every if spec.door in (door, Door.CORE))
+    return found
+
+
+def offers(app: App, specs: Iterable[ToolSpec], path: str) -> dict[str, Offer]:
+    """The tools of a door, ready to be called, in a fixed order."""
+    challenge = challenge_for(app, path)
+    return {spec.name: Offer(spec.definition(), caller_of(spec, app, challenge)) for spec in specs}
+
+
+def build_server(offered: Mapping[str, Offer]) -> Server[Any]:
+    """A low-level MCP server; what it costs to call a tool does not grow with their number."""
+    listing = types.ListToolsResult(tools=[offer.definition for offer in offered.values()])
+    schemas = {name: offer.definition.input_schema for name, offer in offered.items()}
+
+    async def list_tools(_ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return listing
+
+    async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> HandlerResult:
+        offer = offered.get(params.name)
+        if offer is None:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
+        return await offer.call(ctx, params.arguments or {})
+
+    server = Server[Any](
+        "frontdesk",
+        version=__version__,
+        title=TITLE,
+        description=DESCRIPTION,
+        instructions=INSTRUCTIONS,
+        get_tool_input_schema=schemas.get,
+        on_list_tools=list_tools,
+        cache_hints={"tools/list": CacheHint(LIST_TTL_MS, "public")},
+    )
+    server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
+    return server
+
+
+def challenge_for(app: App, path: str) -> str:
+    """The Bearer challenge that points a client at the metadata of a door."""
+    return f'Bearer resource_metadata="{base_url(app.settings)}/.well-known/oauth-protected-resource{path}"'

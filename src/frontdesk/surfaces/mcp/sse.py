@@ -1,0 +1,45 @@
+"""The old HTTP+SSE transport, for clients that know no other: GET /sse, then POST /messages."""
+
+from typing import Any
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.lowlevel import Server
+from mcp.server.sse import SseServerTransport
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+
+from frontdesk.surfaces.gate import Receive, Send
+from frontdesk.surfaces.visit import Scope, visit_of
+
+
+def sse_routes(server: Server[Any]) -> list[Route | Mount]:
+    """A stream belongs to the credential that opened it; each message still carries its own identity."""
+    transport = SseServerTransport("/messages/")
+
+    async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+        _own(scope)
+        async with transport.connect_sse(scope, receive, send) as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+    async def message(scope: Scope, receive: Receive, send: Send) -> None:
+        _own(scope)
+        await transport.handle_post_message(scope, receive, send)
+
+    class Stream:
+        """Starlette calls an instance as ASGI, where it would call a function with a request."""
+
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["method"] != "GET":
+                await Response(status_code=405, headers={"allow": "GET"})(scope, receive, send)
+                return
+            await stream(scope, receive, send)
+
+    return [Route("/sse", Stream()), Mount("/messages", message)]
+
+
+def _own(scope: Scope) -> None:
+    credential = visit_of(scope).credential
+    if credential is not None:
+        owner = f"{credential.id}/{credential.agent_id}/{credential.user_id}"
+        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[]))

@@ -1,0 +1,94 @@
+"""A tool as Frontdesk declares it, and as the MCP door offers it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import HandlerResult
+from pydantic import BaseModel, ConfigDict
+
+from frontdesk.app import App
+from frontdesk.identity.model import Caller
+from frontdesk.surfaces.mcp.signals import Context
+
+# Clients send these along with any call; they say nothing to a tool.
+IGNORED = frozenset({"agent_id", "mcp_server_id", "mcp_server_name", "request_heartbeat", "heartbeat"})
+AGENT_ID_SCHEMA = {
+    "type": "string",
+    "description": "Your agent id; not needed when the x-agent-id header or a key carries it.",
+}
+
+
+class Door(StrEnum):
+    """The capabilities that have an address of their own below /mcp; the core is at all of them."""
+
+    CORE = ""
+    TOOLS = "tools"
+    SCHEDULE = "schedule"
+    MEMORY = "memory"
+
+
+class ErrorShape(StrEnum):
+    """How a missing agent id is told: as a JSON-RPC error, or as the `{"error": …}` that schedule tools promise."""
+
+    RPC = "rpc"
+    RESULT = "result"
+
+
+class Arguments(BaseModel):
+    """The base of every tool's arguments: a misspelt one is refused, not dropped."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Answer(BaseModel):
+    """The base of every tool's structured answer."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """One tool: what it is called, what it takes and gives, and the service call behind it."""
+
+    name: str
+    title: str
+    description: str
+    arguments: type[Arguments]
+    answer: type[Answer]
+    run: Callable[[App, Caller, Any], Awaitable[Answer]]
+    door: Door = Door.CORE
+    for_agent: bool = True
+    error_shape: ErrorShape = ErrorShape.RPC
+    read_only: bool = True
+
+    def definition(self) -> types.Tool:
+        return types.Tool(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            input_schema=self.input_schema(),
+            output_schema=_bare(self.answer.model_json_schema(mode="serialization")),
+            annotations=types.ToolAnnotations(read_only_hint=self.read_only, open_world_hint=False),
+        )
+
+    def input_schema(self) -> dict[str, Any]:
+        schema = _bare(self.arguments.model_json_schema())
+        if self.for_agent:
+            schema["properties"] = {**schema.get("properties", {}), "agent_id": AGENT_ID_SCHEMA}
+        return schema
+
+
+def _bare(schema: dict[str, Any]) -> dict[str, Any]:
+    """Without the class's own name and docstring, which tell a model nothing."""
+    return {key: value for key, value in schema.items() if key not in ("title", "description")}
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A tool on the wire: its definition, and what answers a call of it."""
+
+    definition: types.Tool
+    call: Callable[[Context, Mapping[str, Any]], Awaitable[HandlerResult]]

@@ -1,0 +1,39 @@
+"""The HTTP API: health and metrics."""
+
+from prometheus_client import CONTENT_TYPE_LATEST
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from frontdesk import __version__
+from frontdesk.app import App
+from frontdesk.errors import MissingScope
+from frontdesk.identity.rights import METRICS_READ, require, require_granted
+from frontdesk.surfaces.gate import credential_caller
+from frontdesk.surfaces.visit import visit_of
+
+HEALTH = "/api/health"
+METRICS = "/metrics"
+
+
+def routes(app: App) -> list[Route]:
+    """Health is open and says little; metrics are for whoever is granted them."""
+
+    async def health(_request: Request) -> JSONResponse:
+        parts = await app.parts()
+        well = all(state == "ok" for state in parts.values())
+        shown = {name: "ok" if state == "ok" else "unavailable" for name, state in parts.items()}
+        body = {"status": "ok" if well else "unavailable", "version": __version__, "parts": shown}
+        return JSONResponse(body, 200 if well else 503)
+
+    async def metrics(request: Request) -> Response:
+        caller = credential_caller(visit_of(request.scope))
+        try:
+            (require_granted if app.settings.auth_required else require)(caller, METRICS_READ)
+        except MissingScope as error:
+            challenge = f'Bearer error="insufficient_scope", scope="{error.scope}"'
+            body = {"error": "insufficient_scope", "error_description": str(error)}
+            return JSONResponse(body, 403, {"www-authenticate": challenge})
+        return Response(app.journal.render_metrics(), headers={"content-type": CONTENT_TYPE_LATEST})
+
+    return [Route(HEALTH, health, methods=["GET"]), Route(METRICS, metrics, methods=["GET"])]

@@ -1,0 +1,60 @@
+"""One HTTP request as the doors see it: its id, its proven credential, and how it is to be answered."""
+
+import itertools
+import re
+import secrets
+from collections.abc import Iterable, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from frontdesk.identity.model import Credential
+
+Scope = MutableMapping[str, Any]
+
+KEY = "frontdesk.visit"
+REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+FORWARDED = frozenset({"forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"})
+# Ids need to differ, not to be secret: a random start and a count cost a tenth of a UUID.
+START = secrets.token_hex(8)
+NUMBERS = itertools.count()
+
+
+@dataclass(slots=True)
+class Visit:
+    """Made by the gate for each request and dropped with it; nothing of it outlives the answer."""
+
+    request_id: str
+    said: Mapping[str, str] = field(default_factory=dict[str, str])
+    credential: Credential | None = None
+    status: int | None = None
+    answer_headers: list[tuple[bytes, bytes]] = field(default_factory=list[tuple[bytes, bytes]])
+
+    def refuse(self, status: int | None, headers: Iterable[tuple[str, str]] = ()) -> None:
+        """Send the answer that is being written under this status, with these headers besides."""
+        self.status = status
+        self.answer_headers.extend((name.encode(), value.encode()) for name, value in headers)
+
+    @property
+    def forwarded(self) -> bool:
+        """Whether a proxy passed this on: then loopback says nothing about where it came from."""
+        return not FORWARDED.isdisjoint(self.said)
+
+
+def visit_of(scope: Scope) -> Visit:
+    return scope[KEY]
+
+
+def request_id(offered: str | None) -> str:
+    """The client's id if it can be carried in headers and logs as it is, otherwise a new one."""
+    if offered and REQUEST_ID.fullmatch(offered):
+        return offered
+    return f"{START}{next(NUMBERS):08x}"
+
+
+def headers_said(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers by name; one that is said twice is joined, so that it cannot pass for either of its values."""
+    said: dict[str, str] = {}
+    for name_bytes, value_bytes in raw:
+        name, value = name_bytes.decode("latin-1"), value_bytes.decode("latin-1")
+        said[name] = f"{said[name]}, {value}" if name in said else value
+    return said

@@ -1,0 +1,105 @@
+"""A real Frontdesk server process, as a user would start it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+START_SECONDS = 30
+STOP_SECONDS = 15
+ROOT = Path(__file__).parents[2]
+OURS = (
+    "FRONTDESK_",
+    "LETTA_",
+    "PROMPTYOSELF_",
+    "AGENT",
+    "DEFAULT_AGENT_ID",
+    "REQUIRE_",
+    "STRICT_",
+    "ENABLE_",
+    "DEBUG_",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """A running server: its address, its process, its data folder and its log."""
+
+    url: str
+    process: subprocess.Popen[bytes]
+    data: Path
+    log: Path
+
+    @property
+    def mcp(self) -> str:
+        return f"{self.url}/mcp"
+
+    def logged(self) -> str:
+        return self.log.read_text()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait(STOP_SECONDS)
+
+
+def clean_environment(**settings: str) -> dict[str, str]:
+    """This process' environment without anything that sets Frontdesk, plus what is given."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(OURS)} | settings
+
+
+def frontdesk(*arguments: str, data: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "frontdesk", *arguments],
+        env=clean_environment(FRONTDESK_DATA=str(data), **settings),
+        cwd=data.parent,
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS,
+        check=False,
+    )
+
+
+@contextmanager
+def open_desk(
+    data: Path, *, module: str = "frontdesk", arguments: tuple[str, ...] = ("up",), **settings: str
+) -> Iterator[Desk]:
+    """Start a server on a free port and stop it at the end; `module` may be a test's own composition."""
+    log = data.parent / f"{data.name}.log"
+    given = {"FRONTDESK_DATA": str(data), "FRONTDESK_PORT": "0", **settings}
+    with log.open("wb") as sink:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
+            env=clean_environment(**given) | {"PYTHONPATH": str(ROOT)},
+            stdout=sink,
+            stderr=sink,
+            cwd=data.parent,
+        )
+    try:
+        yield Desk(_address(process, log), process, data, log)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(STOP_SECONDS)
+            raise
+
+
+def _address(process: subprocess.Popen[bytes], log: Path) -> str:
+    for _ in range(START_SECONDS * 20):
+        found = re.search(r"is open: (http://\S+)/mcp", log.read_text())
+        if found:
+            return found[1]
+        try:
+            process.wait(0.05)
+        except subprocess.TimeoutExpired:
+            continue
+        break
+    raise AssertionError(f"Frontdesk did not open:\n{log.read_text()}")
