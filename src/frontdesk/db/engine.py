@@ -1,7 +1,7 @@
 """One async engine for the process, on SQLite or PostgreSQL, and the transaction every store uses."""
 
 from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -43,14 +43,16 @@ class Database:
         if url.drivername.startswith("sqlite") and url.database:
             _make_private_folder(Path(url.database).parent)
         engine = _create_engine(url)
-        try:
-            await upgrade(engine.execution_options(**{WRITES: True}))
-        except (DBAPIError, OSError) as error:
-            await engine.dispose()
-            raise Unavailable(
-                f"The database {describe(url)} cannot be used: {_cause(error)}. "
-                "Check FRONTDESK_DATABASE_URL, or that FRONTDESK_DATA can be written to"
-            ) from error
+        async with AsyncExitStack() as undo:
+            undo.push_async_callback(engine.dispose)
+            try:
+                await upgrade(engine.execution_options(**{WRITES: True}))
+            except (DBAPIError, OSError) as error:
+                raise Unavailable(
+                    f"The database {describe(url)} cannot be used: {_cause(error)}. "
+                    "Check FRONTDESK_DATABASE_URL, or that FRONTDESK_DATA can be written to"
+                ) from error
+            undo.pop_all()
         return cls(engine, url)
 
     @property

@@ -1,13 +1,17 @@
 """The HTTP surface: every door behind one gate."""
 
+import signal
 import socket
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
 
+import anyio
 import structlog
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute, Route
+from typing_extensions import override
 
 from frontdesk.app import App, running
 from frontdesk.errors import ConfigurationError
@@ -62,8 +66,28 @@ async def serve(app: App, listener: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
-    async with running(app):
-        await uvicorn.Server(config).serve(sockets=[listener])
+    server = Server(config)
+    async with running(app), anyio.create_task_group() as tasks:
+        tasks.start_soon(_stop_on_signal, server)
+        await server.serve(sockets=[listener])
+        tasks.cancel_scope.cancel()
+
+
+class Server(uvicorn.Server):
+    """Uvicorn, but for signals: it would pass them on once it has stopped, and so end us before we have."""
+
+    @contextmanager
+    @override
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+async def _stop_on_signal(server: Server) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            # Asked once, what is under way may finish; asked twice, it may not.
+            server.force_exit = server.should_exit
+            server.should_exit = True
 
 
 def listen(settings: Settings) -> socket.socket:

@@ -1,6 +1,7 @@
 """The MCP endpoint over HTTP: one POST in, one answer out, for both eras, with nothing kept in between."""
 
 import asyncio
+import contextvars
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -19,6 +20,8 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
 from mcp_types import DEFAULT_NEGOTIATED_VERSION, ErrorData
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from opentelemetry import context as otel
+from opentelemetry import propagate
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -90,8 +93,16 @@ class McpEndpoint:
         )
         connection = Connection.from_envelope(route.protocol_version, route.client_info, route.client_capabilities)
         work = serve_one(self._server, outbox, call.method, call.params, connection=connection, lifespan_state=None)
-        task = asyncio.create_task(answer(work, outbox, modern=modern))
+        task = asyncio.create_task(answer(work, outbox, modern=modern), context=_trace(visit_of(request.scope).said))
         await reply(task, outbox, request.receive, send)
+
+
+def _trace(headers: Mapping[str, str]) -> contextvars.Context:
+    """The context to work in: as part of the client's trace where it sent one."""
+    context = contextvars.copy_context()
+    if "traceparent" in headers:
+        context.run(otel.attach, propagate.extract(headers))
+    return context
 
 
 def _unacceptable(method: str, headers: Mapping[str, str]) -> Response | None:

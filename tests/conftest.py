@@ -1,0 +1,66 @@
+"""Fixtures that most tests share: both databases, an open app, a running desk."""
+
+import os
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+
+import pytest
+
+from frontdesk.app import App, open_app
+from frontdesk.db.engine import Database
+from frontdesk.settings import Settings
+from tests.support.desk import OURS, Desk, open_desk
+from tests.support.postgres import Postgres, open_postgres
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No setting of the surroundings, and no frontdesk.toml, reaches a test."""
+    for name in [name for name in os.environ if name.startswith(OURS)]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    with open_postgres() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
+    """Settings on an empty database, once for each kind."""
+    if request.param == "sqlite":
+        return settings_with(FRONTDESK_DATA=tmp_path / "data")
+    server: Postgres = request.getfixturevalue("postgres")
+    return settings_with(FRONTDESK_DATA=tmp_path / "data", FRONTDESK_DATABASE_URL=server.create_database())
+
+
+@pytest.fixture
+async def database(settings: Settings) -> AsyncGenerator[Database]:
+    opened = await Database.open(settings)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def app(tmp_path: Path) -> AsyncGenerator[App]:
+    """The services on SQLite, with the default settings."""
+    async with open_app(settings_with(FRONTDESK_DATA=tmp_path / "data")) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """A server process with the default settings, shared by a module's tests."""
+    with open_desk(tmp_path_factory.mktemp("desk") / "data") as running:
+        yield running
+
+
+def settings_with(**values: object) -> Settings:
+    return Settings.model_validate(values)

@@ -1,0 +1,140 @@
+"""The frontdesk command, as one types it."""
+
+import json
+import socket
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.support.desk import frontdesk, open_desk
+from tests.support.wire import MODERN, call, curl
+
+
+def test_doctor_says_what_is_set_from_where_and_that_all_is_well(tmp_path: Path) -> None:
+    done = frontdesk("doctor", data=tmp_path / "data", FRONTDESK_PORT="4000", LETTA_API_KEY="hunter2")
+    assert done.returncode == 0, done.stderr
+    assert "All is well." in done.stdout
+    assert "FRONTDESK_PORT" in done.stdout
+    assert "4000" in done.stdout
+    assert "hunter2" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"FRONTDESK_HOST": "0.0.0.0"}, "keys create"),
+        ({"FRONTDESK_PROT": "1"}, "did you mean FRONTDESK_PORT"),
+        ({"LETTA_BASE_URL": "http://127.0.0.1:1"}, "check LETTA_BASE_URL"),
+        ({"FRONTDESK_DATABASE_URL": "postgresql://d@127.0.0.1:1/d"}, "FRONTDESK_DATABASE_URL"),
+    ],
+)
+def test_doctor_says_what_is_wrong_and_fails(tmp_path: Path, settings: dict[str, str], said: str) -> None:
+    done = frontdesk("doctor", data=tmp_path / "data", **settings)
+    assert done.returncode == 1
+    assert said in done.stdout
+
+
+def test_doctor_points_out_what_has_no_use_here(tmp_path: Path) -> None:
+    done = frontdesk("doctor", data=tmp_path / "data", ZMEMORY_API_URL="https://memory.example")
+    assert done.returncode == 0
+    assert "note: ZMEMORY_API_URL" in done.stdout
+
+
+def test_a_wrong_setting_is_one_line_and_exit_code_two(tmp_path: Path) -> None:
+    done = frontdesk("up", data=tmp_path / "data", FRONTDESK_PORT="many")
+    assert done.returncode == 2
+    assert done.stderr.startswith("frontdesk: Settings are wrong. FRONTDESK_PORT")
+    assert done.stderr.count("\n") == 1
+
+
+def test_beyond_loopback_nobody_starts_without_a_key(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    refused = frontdesk("up", data=data, FRONTDESK_HOST="0.0.0.0", FRONTDESK_PORT="0")
+    assert refused.returncode == 2
+    assert "keys create" in refused.stderr
+    key = frontdesk("keys", "create", "--agent", "agent-1", data=data).stdout.strip()
+    with open_desk(data, FRONTDESK_HOST="0.0.0.0") as desk:
+        url = desk.mcp.replace("0.0.0.0", "127.0.0.1")
+        said, body = call(MODERN)
+        assert curl(url, said | {"x-agent-id": "agent-1"}, body).status == 401
+        assert curl(url, said | {"authorization": f"Bearer {key}"}, body).structured["verified"] is True
+
+
+def test_a_taken_port_is_said_in_words(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = frontdesk("up", data=tmp_path / "data", FRONTDESK_PORT=str(port))
+    assert done.returncode == 2
+    assert f"127.0.0.1:{port}" in done.stderr
+
+
+def test_a_key_is_shown_once_rotated_with_overlap_and_revoked(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    made = frontdesk("keys", "create", "--agent", "agent-1", "--scope", "identity:read", "--expires", "90d", data=data)
+    text = made.stdout.strip()
+    key_id = text.split("_")[1]
+    assert frontdesk("keys", "list", data=data).stdout.count(key_id) == 1
+    assert text.split("_")[2].encode() not in data.joinpath("frontdesk.db").read_bytes()
+    rotated = frontdesk("keys", "rotate", key_id, "--overlap", "1h", data=data).stdout.strip()
+    assert rotated != text
+    said, body = call(MODERN)
+    with open_desk(data) as desk:
+        for shown in (text, rotated):
+            answer = curl(desk.mcp, said | {"x-api-key": shown}, body)
+            assert answer.structured["agent_id"] == "agent-1"
+            assert answer.structured["scopes"] == ["identity:read"]
+    assert frontdesk("keys", "revoke", key_id, data=data).returncode == 0
+    again = frontdesk("keys", "revoke", key_id, data=data)
+    assert again.returncode == 1
+    assert "no working key" in again.stderr
+    with open_desk(data) as desk:
+        assert curl(desk.mcp, said | {"x-api-key": text}, body).status == 401
+        assert curl(desk.mcp, said | {"x-api-key": rotated}, body).status == 200
+    assert "UTC" in frontdesk("keys", "list", data=data).stdout, "last use is noted"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("keys", "create"), "give an agent, a user, or both"),
+        (("keys", "create", "--agent", "a b"), "Invalid agent ID format"),
+        (("keys", "create", "--agent", "a", "--scope", "everything"), "There is no scope 'everything'"),
+        (("keys", "create", "--agent", "a", "--expires", "soon"), "write 45s, 30m, 12h or 90d"),
+        (("keys", "rotate", "nope"), "no working key"),
+    ],
+)
+def test_a_mistake_says_what_to_do(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = frontdesk(*arguments, data=tmp_path / "data")
+    assert done.returncode in (1, 2)
+    assert said in done.stderr
+
+
+def test_the_journal_is_read_by_agent_and_as_json(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with open_desk(data) as desk:
+        said, body = call(MODERN)
+        for agent in ("agent-1", "agent-2", "bad id"):
+            curl(desk.mcp, said | {"x-agent-id": agent}, body)
+    lines = frontdesk("journal", "--as-json", data=data).stdout.splitlines()
+    assert [json.loads(line)["outcome"] for line in lines] == ["ok", "ok", "refused"]
+    shown = frontdesk("journal", "--agent", "agent-2", data=data).stdout
+    assert shown.count("\n") == 1
+    assert "whoami" in shown
+    assert "agent-2 (header, asserted)" in shown
+
+
+def test_agents_are_added_and_listed(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert "agents add" in frontdesk("agents", "list", data=data).stdout
+    agent_id = frontdesk("agents", "add", "Support", data=data).stdout.strip()
+    assert agent_id in frontdesk("agents", "list", data=data).stdout
+
+
+def test_the_data_folder_is_private_and_the_database_waits_for_no_one(tmp_path: Path) -> None:
+    data = tmp_path / "new" / "data"
+    data.parent.mkdir()
+    with open_desk(data):
+        assert data.stat().st_mode & 0o077 == 0
+        with sqlite3.connect(data / "frontdesk.db") as connection:
+            assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)

@@ -1,0 +1,24 @@
+"""The old HTTP+SSE transport, with a client that knows no other."""
+
+import pytest
+from mcp import Client
+from mcp.client.sse import sse_client
+from mcp.shared.exceptions import MCPError
+
+from tests.support.desk import Desk
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_an_sse_client_is_served_and_known(desk: Desk) -> None:
+    async with Client(sse_client(f"{desk.url}/sse", headers={"x-agent-id": "agent-1"}), mode="legacy") as client:
+        answer = await client.call_tool("whoami", {})
+        refused: MCPError | None = None
+        try:
+            await client.call_tool("whoami", {"agent_id": "agent-2"})
+        except MCPError as error:
+            refused = error
+    assert answer.structured_content is not None
+    assert (answer.structured_content["agent_id"], answer.structured_content["source"]) == ("agent-1", "header")
+    assert refused is not None
+    assert refused.code == -32602

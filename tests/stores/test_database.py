@@ -1,0 +1,92 @@
+"""The schema and its migrations, on both databases."""
+
+import anyio
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, text
+
+from frontdesk.db.engine import Database
+from frontdesk.db.migrate import HEAD, current
+from frontdesk.db.schema import metadata
+from frontdesk.errors import ConfigurationError, Unavailable
+from frontdesk.settings import Settings
+from tests.conftest import settings_with
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_migrations_make_exactly_the_schema(database: Database) -> None:
+    def differences(connection: Connection) -> list[object]:
+        return compare_metadata(MigrationContext.configure(connection, opts={"compare_type": True}), metadata)
+
+    async with database.reading() as connection:
+        assert await connection.run_sync(differences) == []
+        assert await connection.run_sync(current) == HEAD
+
+
+async def test_replicas_that_start_together_do_not_trip_over_each_other(settings: Settings) -> None:
+    opened: list[Database] = []
+
+    async def start() -> None:
+        opened.append(await Database.open(settings))
+
+    async with anyio.create_task_group() as replicas:
+        for _ in range(4):
+            replicas.start_soon(start)
+    for database in opened:
+        await database.ping()
+        await database.close()
+    assert len(opened) == 4
+
+
+async def test_a_database_from_a_newer_version_is_refused_and_left_alone(settings: Settings) -> None:
+    database = await Database.open(settings)
+    async with database.transaction() as connection:
+        await connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    await database.close()
+    with pytest.raises(ConfigurationError, match="newer"):
+        await Database.open(settings)
+
+
+async def test_a_failed_transaction_leaves_nothing(database: Database) -> None:
+    with pytest.raises(RuntimeError):
+        await _insert_and_fail(database)
+    async with database.reading() as connection:
+        assert (await connection.execute(text("SELECT count(*) FROM agents"))).scalar_one() == 0
+
+
+async def _insert_and_fail(database: Database) -> None:
+    async with database.transaction() as connection:
+        await connection.execute(text("INSERT INTO agents VALUES ('a', 'A', '', '2026-01-01')"))
+        raise RuntimeError
+
+
+async def test_a_cancelled_caller_does_not_cut_a_transaction_short(database: Database) -> None:
+    async def add() -> None:
+        async with database.transaction() as connection:
+            await connection.execute(text("INSERT INTO agents VALUES ('a', 'A', '', '2026-01-01')"))
+            tasks.cancel_scope.cancel()
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(add)
+    async with database.reading() as connection:
+        assert (await connection.execute(text("SELECT count(*) FROM agents"))).scalar_one() == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [("mysql://localhost/x", "postgresql://"), ("not a url", "not a database URL")],
+)
+async def test_a_database_we_cannot_use_is_named(url: str, said: str) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        await Database.open(settings_with(FRONTDESK_DATABASE_URL=url))
+
+
+async def test_a_database_that_is_not_there_is_said_without_its_password() -> None:
+    url = "postgresql://desk:hunter2@127.0.0.1:1/desk"
+    with pytest.raises(Unavailable) as caught:
+        await Database.open(settings_with(FRONTDESK_DATABASE_URL=url))
+    assert "hunter2" not in str(caught.value)
+    assert "FRONTDESK_DATABASE_URL" in str(caught.value)

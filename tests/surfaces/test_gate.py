@@ -1,0 +1,216 @@
+"""The gate: Host, Origin, credentials, scopes, rates; what each refusal says."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from frontdesk.app import App, open_app
+from frontdesk.surfaces.gate import ASGIApp
+from frontdesk.surfaces.http import build
+from tests.conftest import settings_with
+from tests.support.wire import ERAS, MODERN, Era, call, send
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def opened(tmp_path: Path, **values: object) -> AsyncGenerator[tuple[App, ASGIApp]]:
+    async with open_app(settings_with(FRONTDESK_DATA=tmp_path / "data", **values)) as app:
+        yield app, build(app)
+
+
+async def key(app: App, agent: str | None = None, user: str | None = None, *scopes: str) -> dict[str, str]:
+    limits = frozenset(scopes) if scopes else None
+    _, text = await app.identity.create_key(name="", agent_id=agent, user_id=user, scopes=limits)
+    return {"authorization": f"Bearer {text}"}
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:3020", 200),
+        ("localhost", 200),
+        ("LOCALHOST:9", 200),
+        ("[::1]:3020", 200),
+        ("evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("localhost.evil.example:3020", 421),
+        ("", 421),
+        ("desk.local:3020", 200),
+    ],
+)
+async def test_only_known_hosts_are_answered(tmp_path: Path, host: str, status: int) -> None:
+    async with opened(tmp_path, FRONTDESK_ALLOWED_HOSTS="desk.local", FRONTDESK_REQUIRE_AUTH=True) as (app, asgi):
+        said, body = call(MODERN)
+        answer = await send(asgi, said | await key(app, "agent-1") | {"host": host}, body)
+    assert answer.status == status
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        ("http://localhost:5173", 200),
+        ("https://app.example", 200),
+        ("https://app.example.evil", 403),
+        ("https://evil.example", 403),
+        ("null", 403),
+        ("http://[broken", 403),
+    ],
+)
+async def test_only_known_origins_may_call(tmp_path: Path, origin: str, status: int) -> None:
+    async with opened(tmp_path, FRONTDESK_ALLOWED_ORIGINS="https://app.example") as (_, asgi):
+        said, body = call(MODERN, arguments={"agent_id": "agent-1"})
+        answer = await send(asgi, said | {"origin": origin}, body)
+    assert answer.status == status
+
+
+async def test_a_browser_of_a_known_origin_gets_its_preflight(tmp_path: Path) -> None:
+    async with opened(tmp_path, FRONTDESK_ALLOWED_ORIGINS="https://app.example") as (_, asgi):
+        asked = {"origin": "https://app.example", "access-control-request-method": "POST"}
+        answer = await send(asgi, asked, b"", method="OPTIONS")
+    assert answer.headers["access-control-allow-origin"] == "https://app.example"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_without_a_credential_a_guarded_desk_says_how_to_get_in(tmp_path: Path, era: Era) -> None:
+    async with opened(tmp_path, FRONTDESK_REQUIRE_AUTH=True) as (_, asgi):
+        said, body = call(era, arguments={"agent_id": "agent-1"})
+        answer = await send(asgi, said, body)
+    assert answer.status == 401
+    challenge = answer.headers["www-authenticate"]
+    assert 'resource_metadata="http://127.0.0.1:3020/.well-known/oauth-protected-resource/mcp"' in challenge
+    assert 'scope="' in challenge
+    assert "invalid_token" not in challenge
+
+
+async def test_a_credential_that_does_not_hold_is_refused_even_where_none_is_needed(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (_, asgi):
+        said, body = call(MODERN, arguments={"agent_id": "agent-1"})
+        for shown in ("Bearer nonsense", "Bearer fd_a_b_c", "Basic dTpw"):
+            answer = await send(asgi, said | {"authorization": shown}, body)
+            assert answer.status == 401
+            assert 'error="invalid_token"' in answer.headers["www-authenticate"]
+
+
+async def test_health_and_metadata_are_open_to_everybody(tmp_path: Path) -> None:
+    async with opened(tmp_path, FRONTDESK_REQUIRE_AUTH=True) as (_, asgi):
+        for path in (
+            "/api/health",
+            "/.well-known/oauth-protected-resource",
+            "/.well-known/oauth-protected-resource/mcp",
+            "/.well-known/mcp/catalog.json",
+            "/mcp/server-card",
+        ):
+            assert (await send(asgi, {}, b"", path=path, method="GET")).status == 200, path
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_beyond_loopback_a_key_speaks_for_its_own_agent_alone(tmp_path: Path, era: Era) -> None:
+    async with opened(tmp_path, FRONTDESK_HOST="0.0.0.0") as (app, asgi):
+        shown = await key(app, "agent-1", "ann")
+        said, body = call(era)
+        mine = await send(asgi, said | shown, body)
+        assert (mine.structured["agent_id"], mine.structured["verified"], mine.structured["source"]) == (
+            "agent-1",
+            True,
+            "credential",
+        )
+        other = await send(asgi, said | shown | {"x-agent-id": "agent-2"}, body)
+        assert other.error[0] == -32011
+        assert other.status == (403 if era == MODERN else 200)
+        person = await send(asgi, said | await key(app, None, "ann"), body)
+        assert (person.structured["user_id"], person.structured["agent_id"]) == ("ann", None)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_scope_that_is_missing_is_named(tmp_path: Path, era: Era) -> None:
+    async with opened(tmp_path) as (app, asgi):
+        said, body = call(era)
+        answer = await send(asgi, said | await key(app, "agent-1", None, "metrics:read"), body)
+        assert answer.status == 403
+        challenge = answer.headers["www-authenticate"]
+        assert 'error="insufficient_scope"' in challenge
+        assert 'scope="identity:read"' in challenge
+        assert "resource_metadata=" in challenge
+        allowed = await send(asgi, said | await key(app, "agent-1", None, "identity:read"), body)
+        assert allowed.structured["scopes"] == ["identity:read"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_too_many_calls_are_told_when_to_come_back(tmp_path: Path, era: Era) -> None:
+    async with opened(tmp_path, FRONTDESK_RATE_AGENT="2/hour") as (_, asgi):
+        said, body = call(era)
+        answers = [await send(asgi, said | {"x-agent-id": "agent-1"}, body) for _ in range(3)]
+        other = await send(asgi, said | {"x-agent-id": "agent-2"}, body)
+    assert [answer.status for answer in answers[:2]] == [200, 200]
+    limited = answers[2]
+    assert limited.status == (429 if era == MODERN else 200)
+    assert limited.error[0] == -32012
+    assert 0 < int(limited.headers["retry-after"]) <= 1800
+    assert 0 < limited.json["error"]["data"]["retryAfterMs"] <= 1_800_000
+    assert other.status == 200
+
+
+async def test_metrics_are_open_on_loopback_and_granted_by_name_elsewhere(tmp_path: Path) -> None:
+    async with opened(tmp_path / "open") as (_, asgi):
+        assert (await send(asgi, {}, b"", path="/metrics", method="GET")).status == 200
+    async with opened(tmp_path / "guarded", FRONTDESK_REQUIRE_AUTH=True) as (app, asgi):
+        for shown, status in (
+            ({}, 401),
+            (await key(app, "agent-1"), 403),
+            (await key(app, "agent-1", None, "identity:read"), 403),
+            (await key(app, "agent-1", None, "metrics:read"), 200),
+        ):
+            assert (await send(asgi, shown, b"", path="/metrics", method="GET")).status == status
+
+
+@pytest.mark.parametrize(
+    ("values", "agent", "error"),
+    [
+        ({"REQUIRE_AGENT_ID": False}, None, None),
+        ({"ENABLE_AGENT_ID_HEADER": False}, "agent-1", -32602),
+        ({"STRICT_AGENT_ID_VALIDATION": True}, "agent-nobody", -32602),
+        ({"LETTA_AGENT_ID": "agent-env"}, None, None),
+        ({"PROMPTYOSELF_USE_SINGLE_AGENT_FALLBACK": True}, None, None),
+    ],
+)
+async def test_the_switches_do_what_they_say(
+    tmp_path: Path, values: dict[str, object], agent: str | None, error: int | None
+) -> None:
+    async with opened(tmp_path, **values) as (app, asgi):
+        made = await app.host.create("Only")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - the built-in host
+        said, body = call(MODERN)
+        answer = await send(asgi, said | ({"x-agent-id": agent} if agent else {}), body)
+        if error is not None:
+            assert answer.error[0] == error
+            return
+        expected = values.get("LETTA_AGENT_ID") or (
+            made.id if "PROMPTYOSELF_USE_SINGLE_AGENT_FALLBACK" in values else None
+        )  # pyright: ignore[reportUnknownMemberType]
+        assert answer.structured["agent_id"] == expected
+        known = await send(asgi, said | {"x-agent-id": str(made.id)}, body)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        assert known.status == 200
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_strict_desk_lets_known_agents_in(tmp_path: Path, era: Era) -> None:
+    async with opened(tmp_path, STRICT_AGENT_ID_VALIDATION=True) as (app, asgi):
+        made = await app.host.create("Known")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - the built-in host
+        said, body = call(era)
+        answer = await send(asgi, said | {"x-agent-id": str(made.id)}, body)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    assert answer.structured["agent_id"] == made.id  # pyright: ignore[reportUnknownMemberType]
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("GET", {}, 405),
+        ("DELETE", {}, 405),
+        ("POST", {"content-type": "text/plain"}, 415),
+        ("POST", {"content-type": "application/json", "accept": "text/html"}, 406),
+    ],
+)
+async def test_what_is_not_an_mcp_post_is_refused(app: App, method: str, headers: dict[str, str], status: int) -> None:
+    assert (await send(build(app), headers, b"{}", method=method)).status == status

@@ -1,0 +1,55 @@
+"""Logs show where something failed, never what was said."""
+
+import io
+import logging
+
+import pytest
+import structlog
+
+from frontdesk.surfaces import logs
+from tests.conftest import settings_with
+
+SECRET = "S3CRET"
+
+
+@pytest.fixture(params=["text", "json"])
+def sink(request: pytest.FixtureRequest) -> io.StringIO:
+    found = io.StringIO()
+    logs.configure(settings_with(FRONTDESK_LOG_FORMAT=request.param))
+    structlog.configure(logger_factory=structlog.WriteLoggerFactory(found), cache_logger_on_first_use=False)
+    return found
+
+
+def fail() -> None:
+    raise ValueError(f"the caller said {SECRET}")
+
+
+def test_an_exception_shows_its_place_but_not_its_message(sink: io.StringIO) -> None:
+    try:
+        fail()
+    except ValueError:
+        structlog.get_logger("test").exception("it_failed", request_id="r-1")
+    written = sink.getvalue()
+    assert "it_failed" in written
+    assert "ValueError" in written
+    assert "test_logs.py" in written
+    assert "r-1" in written
+    assert SECRET not in written
+
+
+def test_a_librarys_record_is_passed_on_without_its_arguments(sink: io.StringIO) -> None:
+    try:
+        fail()
+    except ValueError:
+        logging.getLogger("mcp.server").exception("body was %s", SECRET)
+    logging.getLogger("mcp.server").warning(f"Invalid Host header: {SECRET}")  # noqa: G004 - as the library does it
+    written = sink.getvalue()
+    assert "mcp.server" in written
+    assert "body was %s" in written
+    assert SECRET not in written
+
+
+def test_what_is_below_the_level_is_not_written(sink: io.StringIO) -> None:
+    structlog.get_logger("test").debug("quiet")
+    logging.getLogger("uvicorn").info("quiet too")
+    assert sink.getvalue() == ""

@@ -1,0 +1,143 @@
+"""Settings: every name that is honoured, where a value comes from, and what a mistake says."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from frontdesk.errors import ConfigurationError
+from frontdesk.settings import NO_LONGER_NEEDED, Rate, Settings, file_keys, origin, variables
+from tests.conftest import settings_with
+from tests.support.desk import ROOT
+
+REFERENCE = (ROOT / "docs/reference/settings.md").read_text()
+
+
+@pytest.mark.parametrize("field", list(Settings.model_fields))
+def test_every_setting_is_documented(field: str) -> None:
+    for name in variables(field):
+        assert f"`{name}`" in REFERENCE, f"docs/reference/settings.md does not explain {name}"
+    assert Settings.model_fields[field].description, f"{field} has no description"
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("PROMPTYOSELF_DEFAULT_AGENT_ID", "default_agent_id"),
+        ("LETTA_AGENT_ID", "default_agent_id"),
+        ("LETTA_DEFAULT_AGENT_ID", "default_agent_id"),
+        ("AGENT_ID", "default_agent_id"),
+        ("DEFAULT_AGENT_ID", "default_agent_id"),
+        ("PROMPTYOSELF_DB", "promptyoself_db"),
+        ("AGENT365_APPLICATION_NAME", "application_name"),
+    ],
+)
+def test_names_of_other_products_are_honoured(name: str, field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "value-1")
+    assert getattr(Settings.read(), field) == "value-1"
+    assert origin(field, os.environ, frozenset()) == name
+
+
+@pytest.mark.parametrize("name", ["LETTA_BASE_URL", "LETTA_API_URL"])
+def test_the_letta_server_has_two_names(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "http://localhost:8283/")
+    assert Settings.read().letta_base_url == "http://localhost:8283"
+
+
+@pytest.mark.parametrize(
+    ("name", "field"),
+    [
+        ("ENABLE_AGENT_ID_HEADER", "enable_agent_id_header"),
+        ("REQUIRE_AGENT_ID", "require_agent_id"),
+        ("DEBUG_AGENT_ID_SOURCE", "debug_agent_id_source"),
+        ("STRICT_AGENT_ID_VALIDATION", "strict_agent_id_validation"),
+        ("PROMPTYOSELF_USE_SINGLE_AGENT_FALLBACK", "single_agent_fallback"),
+    ],
+)
+def test_switches_are_read_both_ways(name: str, field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, value in (("true", True), ("false", False)):
+        monkeypatch.setenv(name, text)
+        assert getattr(Settings.read(), field) is value
+
+
+def test_the_environment_beats_the_file_and_the_file_the_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.joinpath("frontdesk.toml").write_text('port = 4000\nhost = "::1"\nrate_agent = "5/minute"\n')
+    monkeypatch.setenv("FRONTDESK_PORT", "5000")
+    settings = Settings.read()
+    assert (settings.port, settings.host, settings.journal_days) == (5000, "::1", 30)
+    assert settings.rate_agent == Rate(limit=5, seconds=60)
+    keys = file_keys()
+    assert origin("port", os.environ, keys) == "FRONTDESK_PORT"
+    assert origin("host", os.environ, keys) == "frontdesk.toml"
+    assert origin("journal_days", os.environ, keys) == "default"
+
+
+def test_issuers_come_from_the_file_as_tables(tmp_path: Path) -> None:
+    tmp_path.joinpath("frontdesk.toml").write_text('[[issuers]]\nissuer = "https://id.example"\naudience = "desk"\n')
+    assert Settings.read().trusted_issuers[0].audience == ("desk",)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"FRONTDESK_PORT": "many"}, "FRONTDESK_PORT"),
+        ({"FRONTDESK_RATE_AGENT": "fast"}, "600/minute"),
+        ({"FRONTDESK_PUBLIC_URL": "desk.example"}, "http"),
+        ({"FRONTDESK_ISSUERS": '[{"issuer": "i", "hs256_secret": "s"}]'}, "HS256"),
+        ({"FRONTDESK_ISSUERS": '[{"issuer": "i", "algorithms": ["RS256", "HS256"], "hs256_secret": "s"}]'}, "HS256"),
+        ({"FRONTDESK_JOURNAL_DAYS": "0"}, "FRONTDESK_JOURNAL_DAYS"),
+    ],
+)
+def test_a_mistake_names_the_setting(values: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(ConfigurationError, match=said):
+        Settings.read()
+
+
+def test_a_mistake_does_not_quote_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FRONTDESK_ISSUERS", '[{"issuer": "i", "hs256_secret": "hunter2", "algorithms": ["RS256"]}]')
+    with pytest.raises(ConfigurationError) as caught:
+        Settings.read()
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_broken_file_is_named(tmp_path: Path) -> None:
+    tmp_path.joinpath("frontdesk.toml").write_text("port = ")
+    with pytest.raises(ConfigurationError, match="frontdesk.toml"):
+        Settings.read()
+
+
+@pytest.mark.parametrize(
+    ("values", "exposed"),
+    [
+        ({}, False),
+        ({"FRONTDESK_HOST": "localhost"}, False),
+        ({"FRONTDESK_HOST": "::1"}, False),
+        ({"FRONTDESK_HOST": "0.0.0.0"}, True),
+        ({"FRONTDESK_HOST": "192.0.2.1"}, True),
+        ({"FRONTDESK_PUBLIC_URL": "https://desk.example"}, True),
+        ({"FRONTDESK_PUBLIC_URL": "http://localhost:3020"}, False),
+        ({"FRONTDESK_ALLOWED_HOSTS": "desk.example:443"}, True),
+        ({"FRONTDESK_ALLOWED_HOSTS": "localhost:8080"}, False),
+    ],
+)
+def test_what_can_be_reached_from_elsewhere_is_known(values: dict[str, str], *, exposed: bool) -> None:
+    assert settings_with(**values).exposed is exposed
+    assert settings_with(**values).auth_required is exposed
+
+
+def test_a_supabase_project_is_an_issuer() -> None:
+    base = {"NEXT_PUBLIC_SUPABASE_URL": "https://p.supabase.example"}
+    (modern,) = settings_with(**base).trusted_issuers
+    assert modern.issuer == "https://p.supabase.example/auth/v1"
+    assert modern.hs256_secret is None
+    (legacy,) = settings_with(**base, SUPABASE_JWT_SECRET="s").trusted_issuers
+    assert legacy.algorithms == ("HS256",)
+
+
+def test_what_is_no_longer_needed_is_documented() -> None:
+    for name in NO_LONGER_NEEDED:
+        assert f"`{name}`" in REFERENCE
