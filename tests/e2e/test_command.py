@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.requirements import shows
 from tests.support.desk import frontdesk, open_desk
 from tests.support.wire import MODERN, call, curl
 
@@ -20,6 +21,7 @@ def test_doctor_says_what_is_set_from_where_and_that_all_is_well(tmp_path: Path)
     assert "hunter2" not in done.stdout + done.stderr
 
 
+@shows("DOCTOR")
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -48,6 +50,7 @@ def test_a_wrong_setting_is_one_line_and_exit_code_two(tmp_path: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+@shows("ID-START")
 def test_beyond_loopback_nobody_starts_without_a_key(tmp_path: Path) -> None:
     data = tmp_path / "data"
     refused = frontdesk("up", data=data, FRONTDESK_HOST="0.0.0.0", FRONTDESK_PORT="0")
@@ -69,6 +72,7 @@ def test_a_taken_port_is_said_in_words(tmp_path: Path) -> None:
     assert f"127.0.0.1:{port}" in done.stderr
 
 
+@shows("KEY-LIFE")
 def test_a_key_is_shown_once_rotated_with_overlap_and_revoked(tmp_path: Path) -> None:
     data = tmp_path / "data"
     made = frontdesk("keys", "create", "--agent", "agent-1", "--scope", "identity:read", "--expires", "90d", data=data)

@@ -2,11 +2,13 @@
 
 from pathlib import Path
 
+from tests.requirements import shows
 from tests.support.desk import frontdesk, open_desk
 from tests.support.postgres import Postgres
 from tests.support.wire import MODERN, call, curl
 
 
+@shows("RATE")
 def test_a_key_made_anywhere_works_at_every_replica_and_its_rate_is_one(tmp_path: Path, postgres: Postgres) -> None:
     shared = {"FRONTDESK_DATABASE_URL": postgres.create_database(), "FRONTDESK_RATE_AGENT": "10/hour"}
     key = frontdesk("keys", "create", "--agent", "agent-1", data=tmp_path / "cli", **shared).stdout.strip()

@@ -9,6 +9,7 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from tests.requirements import shows
 from tests.support.desk import clean_environment
 
 SECONDS = 30
@@ -26,7 +27,7 @@ async def test_a_client_that_starts_us_is_known_by_parameter_or_environment(tmp_
         args=["-m", "frontdesk", "mcp"],
         env=environment(tmp_path, LETTA_AGENT_ID="agent-env", FRONTDESK_HOST="0.0.0.0"),
     )
-    async with Client(stdio_client(started), mode=mode) as client:  # pyright: ignore[reportArgumentType] - mode is one of two words
+    async with Client(stdio_client(started), mode=mode) as client:
         named = await client.call_tool("whoami", {"agent_id": "agent-1"})
         default = await client.call_tool("whoami", {})
     assert named.structured_content is not None
@@ -38,6 +39,7 @@ async def test_a_client_that_starts_us_is_known_by_parameter_or_environment(tmp_
     )
 
 
+@shows("MCP-STDIO")
 def test_nothing_but_protocol_goes_to_standard_output(tmp_path: Path) -> None:
     frames = [
         {

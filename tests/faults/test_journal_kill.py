@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import psycopg
 import pytest
 
+from tests.requirements import shows
 from tests.support.desk import Desk, frontdesk, open_desk
 from tests.support.postgres import Postgres
 from tests.support.wire import MODERN, call
@@ -57,6 +58,7 @@ def check(rows: list[tuple[object, ...]], acknowledged: list[str], seen: list[st
     return stored
 
 
+@shows("JOURNAL-KILL")
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_a_killed_server_loses_at_most_what_was_not_yet_written(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
@@ -85,6 +87,7 @@ def _rows(data: Path, url: str | None) -> list[tuple[object, ...]]:
         return connection.execute(ROWS).fetchall()
 
 
+@shows("JOURNAL-KILL")
 def test_a_reader_only_ever_sees_whole_batches(tmp_path: Path) -> None:
     data = tmp_path / "data"
     counts: list[int] = []

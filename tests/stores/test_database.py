@@ -12,10 +12,12 @@ from frontdesk.db.schema import metadata
 from frontdesk.errors import ConfigurationError, Unavailable
 from frontdesk.settings import Settings
 from tests.conftest import settings_with
+from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
 
 
+@shows("DB-SCHEMA")
 async def test_the_migrations_make_exactly_the_schema(database: Database) -> None:
     def differences(connection: Connection) -> list[object]:
         return compare_metadata(MigrationContext.configure(connection, opts={"compare_type": True}), metadata)

@@ -1,6 +1,7 @@
 """Keys and shared buckets, on both databases."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import anyio
 import pytest
@@ -16,10 +17,10 @@ pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def a_key(key_id: str = "A" * 12, **values: object) -> ApiKey:
+def a_key(key_id: str = "A" * 12, **values: Any) -> ApiKey:
     secret = keys.hash_secret("s" * 43)
-    given: dict[str, object] = {"agent_id": "agent-1", "user_id": None, "scopes": None, **values}
-    return ApiKey(id=key_id, secret_sha256=secret, name="n", created_at=NOW, **given)  # pyright: ignore[reportArgumentType] - the test names fields
+    given: dict[str, Any] = {"agent_id": "agent-1", "user_id": None, "scopes": None, **values}
+    return ApiKey(id=key_id, secret_sha256=secret, name="n", created_at=NOW, **given)
 
 
 async def test_a_key_comes_back_as_it_was_stored(database: Database) -> None:
@@ -32,7 +33,7 @@ async def test_a_key_comes_back_as_it_was_stored(database: Database) -> None:
 
 async def test_no_scopes_and_an_empty_set_of_scopes_are_not_the_same(database: Database) -> None:
     store = KeyStore(database)
-    await store.add(a_key("A" * 12, scopes=frozenset()))
+    await store.add(a_key("A" * 12, scopes=frozenset[str]()))
     await store.add(a_key("B" * 12, scopes=None))
     assert [key.scopes for key in await store.list()] == [frozenset(), None]
 
@@ -66,8 +67,7 @@ async def test_replicas_never_take_more_from_a_bucket_than_it_holds(database: Da
     granted: list[int] = []
 
     async def replica() -> None:
-        for _ in range(5):
-            granted.append((await store.lease("agent:a", rate, 3, 1000.0))[0])
+        granted.extend([(await store.lease("agent:a", rate, 3, 1000.0))[0] for _ in range(5)])
 
     async with anyio.create_task_group() as replicas:
         for _ in range(4):

@@ -5,7 +5,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,15 +66,13 @@ def frontdesk(*arguments: str, data: Path, **settings: str) -> subprocess.Comple
 
 
 @contextmanager
-def open_desk(
-    data: Path, *, module: str = "frontdesk", arguments: tuple[str, ...] = ("up",), **settings: str
-) -> Iterator[Desk]:
-    """Start a server on a free port and stop it at the end; `module` may be a test's own composition."""
+def open_desk(data: Path, *, command: str = "frontdesk up", **settings: str) -> Generator[Desk]:
+    """Start a server on a free port and stop it at the end; `command` may name a test's own composition."""
     log = data.parent / f"{data.name}.log"
     given = {"FRONTDESK_DATA": str(data), "FRONTDESK_PORT": "0", **settings}
     with log.open("wb") as sink:
         process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
+            [sys.executable, "-m", *command.split()],
             env=clean_environment(**given) | {"PYTHONPATH": str(ROOT)},
             stdout=sink,
             stderr=sink,

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
@@ -40,7 +40,7 @@ class Postgres:
 
 
 @contextmanager
-def open_postgres() -> Iterator[Postgres]:
+def open_postgres() -> Generator[Postgres]:
     """Start a server in a folder of its own, and stop it at the end."""
     # A socket's path must be short, so the folder is not pytest's.
     folder = Path(tempfile.mkdtemp(prefix="desk-pg-"))

@@ -8,6 +8,8 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import anyio
+
 from frontdesk.surfaces.gate import ASGIApp
 
 Era = Literal["2026-07-28", "2025-11-25", "2025-06-18"]
@@ -94,8 +96,12 @@ async def send(
         "client": ("127.0.0.1", 1),
     }
     messages: list[MutableMapping[str, Any]] = []
+    sent = anyio.Event()
 
     async def receive() -> MutableMapping[str, Any]:
+        if sent.is_set():
+            await anyio.sleep_forever()
+        sent.set()
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def keep(message: MutableMapping[str, Any]) -> None:

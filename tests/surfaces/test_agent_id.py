@@ -8,7 +8,9 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from mcp_types import TextContent
 
+from tests.requirements import shows
 from tests.support.desk import Desk
 from tests.support.wire import ERAS, MODERN, Era, call, curl
 
@@ -49,6 +51,7 @@ def test_curl_is_known_by_its_agent_id(
     assert answer.structured["source"] == ("header" if header else "parameter")
 
 
+@shows("ID-ERRORS")
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize(("header", "parameter", "message"), REFUSED)
 def test_curl_is_told_what_is_wrong(
@@ -64,7 +67,7 @@ def test_curl_is_told_what_is_wrong(
 async def client(desk: Desk, mode: str, header: str | None) -> AsyncGenerator[Client]:
     async with (
         httpx2.AsyncClient(headers=headers(header), timeout=20) as http,
-        Client(streamable_http_client(desk.mcp, http_client=http), mode=mode) as connected,  # pyright: ignore[reportArgumentType] - mode is one of two words
+        Client(streamable_http_client(desk.mcp, http_client=http), mode=mode) as connected,
     ):
         yield connected
 
@@ -82,6 +85,7 @@ async def test_a_client_is_known_by_its_agent_id(
     assert not answer.is_error
 
 
+@shows("ID-ERRORS")
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize(("header", "parameter", "message"), REFUSED)
@@ -113,7 +117,8 @@ async def test_an_answer_has_structure_and_the_same_as_text(desk: Desk, mode: st
     assert answer.structured_content is not None
     assert set(answer.structured_content) == {"status", "letta_base_url", "db", "auth_set"}
     assert answer.structured_content["status"] == "healthy"
-    assert '"status":"healthy"' in answer.content[0].text  # pyright: ignore[reportAttributeAccessIssue] - it is text
+    assert isinstance(answer.content[0], TextContent)
+    assert '"status":"healthy"' in answer.content[0].text
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from frontdesk.agents.embedded import EmbeddedHost
 from frontdesk.app import App, open_app
 from frontdesk.surfaces.gate import ASGIApp
 from frontdesk.surfaces.http import build
 from tests.conftest import settings_with
+from tests.requirements import shows
 from tests.support.wire import ERAS, MODERN, Era, call, send
 
 pytestmark = pytest.mark.anyio
@@ -27,6 +29,12 @@ async def key(app: App, agent: str | None = None, user: str | None = None, *scop
     return {"authorization": f"Bearer {text}"}
 
 
+async def an_agent(app: App) -> str:
+    assert isinstance(app.host, EmbeddedHost)
+    return (await app.host.create("Only")).id
+
+
+@shows("HTTP-GATE")
 @pytest.mark.parametrize(
     ("host", "status"),
     [
@@ -48,6 +56,7 @@ async def test_only_known_hosts_are_answered(tmp_path: Path, host: str, status: 
     assert answer.status == status
 
 
+@shows("HTTP-GATE")
 @pytest.mark.parametrize(
     ("origin", "status"),
     [
@@ -124,6 +133,7 @@ async def test_beyond_loopback_a_key_speaks_for_its_own_agent_alone(tmp_path: Pa
         assert (person.structured["user_id"], person.structured["agent_id"]) == ("ann", None)
 
 
+@shows("RIGHTS")
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_scope_that_is_missing_is_named(tmp_path: Path, era: Era) -> None:
     async with opened(tmp_path) as (app, asgi):
@@ -138,6 +148,7 @@ async def test_a_scope_that_is_missing_is_named(tmp_path: Path, era: Era) -> Non
         assert allowed.structured["scopes"] == ["identity:read"]
 
 
+@shows("RATE")
 @pytest.mark.parametrize("era", ERAS)
 async def test_too_many_calls_are_told_when_to_come_back(tmp_path: Path, era: Era) -> None:
     async with opened(tmp_path, FRONTDESK_RATE_AGENT="2/hour") as (_, asgi):
@@ -166,6 +177,7 @@ async def test_metrics_are_open_on_loopback_and_granted_by_name_elsewhere(tmp_pa
             assert (await send(asgi, shown, b"", path="/metrics", method="GET")).status == status
 
 
+@shows("ID-SWITCHES")
 @pytest.mark.parametrize(
     ("values", "agent", "error"),
     [
@@ -180,27 +192,26 @@ async def test_the_switches_do_what_they_say(
     tmp_path: Path, values: dict[str, object], agent: str | None, error: int | None
 ) -> None:
     async with opened(tmp_path, **values) as (app, asgi):
-        made = await app.host.create("Only")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - the built-in host
+        made = await an_agent(app)
         said, body = call(MODERN)
         answer = await send(asgi, said | ({"x-agent-id": agent} if agent else {}), body)
         if error is not None:
             assert answer.error[0] == error
             return
-        expected = values.get("LETTA_AGENT_ID") or (
-            made.id if "PROMPTYOSELF_USE_SINGLE_AGENT_FALLBACK" in values else None
-        )  # pyright: ignore[reportUnknownMemberType]
+        fallback = made if "PROMPTYOSELF_USE_SINGLE_AGENT_FALLBACK" in values else None
+        expected = values.get("LETTA_AGENT_ID") or fallback
         assert answer.structured["agent_id"] == expected
-        known = await send(asgi, said | {"x-agent-id": str(made.id)}, body)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        known = await send(asgi, said | {"x-agent-id": made}, body)
         assert known.status == 200
 
 
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_strict_desk_lets_known_agents_in(tmp_path: Path, era: Era) -> None:
     async with opened(tmp_path, STRICT_AGENT_ID_VALIDATION=True) as (app, asgi):
-        made = await app.host.create("Known")  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType] - the built-in host
+        made = await an_agent(app)
         said, body = call(era)
-        answer = await send(asgi, said | {"x-agent-id": str(made.id)}, body)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
-    assert answer.structured["agent_id"] == made.id  # pyright: ignore[reportUnknownMemberType]
+        answer = await send(asgi, said | {"x-agent-id": made}, body)
+    assert answer.structured["agent_id"] == made
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from frontdesk.app import App
 from frontdesk.identity.model import Caller, Signals
 from frontdesk.identity.service import Identity
 from frontdesk.surfaces.http import build
+from tests.requirements import shows
 from tests.support.desk import Desk, frontdesk
 from tests.support.wire import ERAS, Answer, Era, call, send
 
@@ -47,6 +48,7 @@ def told(answer: Answer) -> tuple[str | None, str | None, str]:
     return who["agent_id"], who["user_id"], who["request_id"]
 
 
+@shows("ID-ISOLATION")
 @pytest.mark.parametrize("era", ERAS)
 async def test_over_http_every_answer_belongs_to_its_caller(desk: Desk, era: Era) -> None:
     async with httpx2.AsyncClient(timeout=60) as client:
@@ -84,7 +86,7 @@ async def test_with_keys_every_answer_belongs_to_the_keys_agent_and_user(desk: D
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_one_mcp_client_can_speak_for_many(desk: Desk, mode: str) -> None:
-    async with Client(desk.mcp, mode=mode) as client:  # pyright: ignore[reportArgumentType] - mode is one of two words
+    async with Client(desk.mcp, mode=mode) as client:
 
         async def ask(agent: str, request: str) -> tuple[str | None, str | None, str]:
             answer = await client.call_tool("whoami", {"agent_id": agent})

@@ -14,6 +14,7 @@ from frontdesk.journal.model import Kind, Outcome
 from frontdesk.journal.store import Query
 from frontdesk.surfaces.http import build
 from tests.conftest import settings_with
+from tests.requirements import shows
 from tests.support.wire import MODERN, call, send
 
 pytestmark = pytest.mark.anyio
@@ -44,6 +45,7 @@ async def test_every_call_and_denial_leaves_one_row(app: App) -> None:
     assert rows[-1].kind is Kind.DENIAL
 
 
+@shows("METRICS")
 async def test_metrics_tell_header_from_parameter_and_count_what_went_wrong(app: App) -> None:
     await some_calls(app)
     shown = (await send(build(app), {}, b"", path="/metrics", method="GET")).body.decode()
@@ -95,4 +97,5 @@ async def test_a_span_says_who_called_and_belongs_to_the_callers_trace(
     assert span.attributes["frontdesk.agent_id"] == "agent-1"
     assert span.attributes["frontdesk.request_id"] == "r-7"
     assert span.kind is trace.SpanKind.SERVER
-    assert format(span.get_span_context().trace_id, "032x") == trace_id
+    assert span.context is not None
+    assert format(span.context.trace_id, "032x") == trace_id

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from frontdesk.errors import AgentIdMismatch, Denied, InvalidAgentId
 from frontdesk.identity.inbound import METADATA_KEYS, NESTED_IN, NESTED_KEYS, Policy, metadata_agent, resolve
 from frontdesk.identity.model import Caller, Credential, Signals, Source
+from tests.requirements import shows
 
 OPEN = Policy()
 EXPOSED = Policy(exposed=True)
@@ -17,13 +18,14 @@ maybe_ids = st.none() | ids
 
 
 def signals(**values: object) -> Signals:
-    return replace(Signals("r-1"), **values)  # pyright: ignore[reportArgumentType] - the test names fields
+    return replace(Signals("r-1"), **values)
 
 
 def key(agent_id: str | None = None, user_id: str | None = None) -> Credential:
     return Credential("key:1", agent_id, user_id)
 
 
+@shows("ID-ORDER")
 @given(
     credential=maybe_ids, header=maybe_ids, parameter=maybe_ids, metadata=maybe_ids, default=maybe_ids, only=maybe_ids
 )
@@ -62,6 +64,7 @@ def test_the_most_trusted_signal_names_the_agent(
     assert caller.verified == (credential is not None)
 
 
+@shows("ID-MATCH")
 @given(header=ids, parameter=ids)
 def test_header_and_parameter_must_match(header: str, parameter: str) -> None:
     if header == parameter:
@@ -72,6 +75,7 @@ def test_header_and_parameter_must_match(header: str, parameter: str) -> None:
         assert str(caught.value) == f"Agent ID mismatch: header '{header}' != parameter '{parameter}'"
 
 
+@shows("ID-FORMAT")
 @given(st.text(min_size=1, max_size=200))
 def test_an_id_is_either_well_formed_or_refused(text: str) -> None:
     said = signals(parameter=text)
@@ -127,6 +131,7 @@ def test_no_metadata_breaks_resolution(metadata: dict[str, object]) -> None:
         assert caller.source in (Source.METADATA, Source.NONE)
 
 
+@shows("ID-EXPOSED")
 @given(stated=ids, bound=maybe_ids, user=maybe_ids, source=st.sampled_from(["header", "parameter", "metadata"]))
 def test_beyond_loopback_only_a_covering_credential_names_an_agent(
     stated: str, bound: str | None, user: str | None, source: str

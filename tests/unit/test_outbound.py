@@ -8,6 +8,7 @@ import pytest
 
 from frontdesk.identity import outbound
 from frontdesk.identity.model import Caller
+from tests.requirements import shows
 
 
 def token(**claims: object) -> str:
@@ -34,6 +35,7 @@ def test_a_broken_token_says_nothing(broken: str | None) -> None:
     assert outbound.agent_id_from_token(broken) == ""
 
 
+@shows("ID-OUTBOUND")
 def test_turn_beats_token_beats_application(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tmp_path.joinpath("pyproject.toml").write_text('[project]\nname = "from-file"  # a comment\n')
     monkeypatch.chdir(tmp_path)

@@ -35,7 +35,8 @@ class Tokens:
         """The credential that a token proves, or `Unauthenticated` without a word on which check failed."""
         header, unproven = _peek(token)
         known = self._issuers.get(str(unproven.get("iss")))
-        if known is None:
+        # RFC 7515: a token with a critical extension that one does not know must be refused, and we know none.
+        if known is None or "crit" in header:
             raise Unauthenticated(INVALID)
         issuer, jwks = known
         key = await self._key(issuer, jwks, header.get("kid"), monotonic)

@@ -54,11 +54,10 @@ def assemble(app: App, doors_routes: Iterable[BaseRoute], paths: list[str]) -> A
     return _with_cors(gate, app.settings)
 
 
-async def serve(app: App, listener: socket.socket) -> None:
-    """Serve until told to stop, then let what is under way finish."""
-    await app.check_exposure()
+async def serve(app: App, listener: socket.socket, asgi: ASGIApp) -> None:
+    """Serve until told to stop; then let what is under way finish."""
     config = uvicorn.Config(
-        build(app),
+        asgi,
         http="httptools",
         lifespan="off",
         access_log=False,

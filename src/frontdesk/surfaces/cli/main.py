@@ -6,7 +6,7 @@ from typing import NoReturn
 from cyclopts import App as Command
 
 from frontdesk import __version__
-from frontdesk.app import App, base_url, running
+from frontdesk.app import App, running
 from frontdesk.errors import ConfigurationError, FrontdeskError
 from frontdesk.settings import Settings
 from frontdesk.surfaces import logs
@@ -34,20 +34,10 @@ def up(*, host: str | None = None, port: int | None = None) -> None:
     port
         Port to listen on, instead of FRONTDESK_PORT.
     """
-    settings = Settings.read().replaced(host=host, port=port)
-    logs.configure(settings)
     # The web stack is slow to import, and the other commands do without.
-    from frontdesk.surfaces import http  # noqa: PLC0415
+    from frontdesk.surfaces.cli.serving import open_doors  # noqa: PLC0415
 
-    listener = http.listen(settings)
-    settings = settings.replaced(port=listener.getsockname()[1])
-
-    async def serve(app: App) -> None:
-        await app.check_exposure()
-        print(f"Frontdesk {__version__} is open: {base_url(settings)}/mcp  (Ctrl-C closes it)", flush=True)
-        await http.serve(app, listener)
-
-    with_app(serve, settings)
+    open_doors(Settings.read().replaced(host=host, port=port))
 
 
 @command.command

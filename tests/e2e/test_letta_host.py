@@ -1,0 +1,62 @@
+"""Agents on a Letta server: a stand-in that speaks the part of its REST API we use."""
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from frontdesk.agents.host import Agent, only_agent
+from frontdesk.agents.letta import LettaHost
+from frontdesk.errors import Unavailable
+
+pytestmark = pytest.mark.anyio
+START_SECONDS = 10
+AGENT = {"id": "agent-1", "name": "Support", "description": None}
+
+
+async def retrieve(request: Request) -> JSONResponse:
+    if request.headers.get("authorization") != "Bearer password":
+        return JSONResponse({"detail": "Unauthorized"}, 401)
+    found = request.path_params["agent_id"] == AGENT["id"]
+    return JSONResponse(AGENT) if found else JSONResponse({"detail": "Agent not found"}, 404)
+
+
+async def listing(request: Request) -> JSONResponse:
+    assert request.query_params["order"] == "asc"
+    return JSONResponse([AGENT])
+
+
+@pytest.fixture(scope="module")
+def letta() -> Iterator[str]:
+    app = Starlette(routes=[Route("/v1/agents/", listing), Route("/v1/agents/{agent_id}", retrieve)])
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off", ws="none"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    ticks = threading.Event()
+    for _ in range(START_SECONDS * 100):
+        if server.started or ticks.wait(0.01):
+            break
+    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    server.should_exit = True
+    thread.join(START_SECONDS)
+
+
+async def test_an_agent_is_found_or_is_not(letta: str) -> None:
+    host = LettaHost(letta, "password", {})
+    assert await host.find("agent-1") == Agent("agent-1", "Support", "")
+    assert await host.find("agent-2") is None
+    assert await only_agent(host) == "agent-1"
+    await host.close()
+
+
+@pytest.mark.parametrize("case", ["wrong password", "not there"])
+async def test_a_server_that_does_not_answer_says_what_to_check(letta: str, case: str) -> None:
+    host = LettaHost(letta if case == "wrong password" else "http://127.0.0.1:1", "wrong", {})
+    with pytest.raises(Unavailable, match="LETTA_BASE_URL"):
+        await host.find("agent-1")
+    await host.close()
