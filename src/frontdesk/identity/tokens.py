@@ -86,9 +86,10 @@ def _decode(part: str) -> Mapping[str, object]:
 
 def _check_times(claims: Mapping[str, object], now: float) -> None:
     expires, not_before = claims.get("exp"), claims.get("nbf", 0)
-    if not isinstance(expires, int | float) or now > expires + LEEWAY_SECONDS:
+    # Asked this way round, because a NaN is neither before nor after anything.
+    if not (isinstance(expires, int | float) and now <= expires + LEEWAY_SECONDS):
         raise Unauthenticated("The token has expired; get a new one")
-    if not isinstance(not_before, int | float) or now < not_before - LEEWAY_SECONDS:
+    if not (isinstance(not_before, int | float) and now >= not_before - LEEWAY_SECONDS):
         raise Unauthenticated(INVALID)
 
 

@@ -1,0 +1,44 @@
+"""`./dev bench`: measures the claims, prints what it found, and ends with 1 when one of them does not hold."""
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from bench.calls import FULL, QUICK, measure
+from bench.claims import verdicts
+from bench.processes import ROOT
+from bench.report import document, table, verdict_lines
+
+RESULTS = ROOT / ".build" / "bench" / "calls.json"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="./dev bench", description="Measure what a call costs, against its peers.")
+    parser.add_argument("--quick", action="store_true", help="fewer calls and rounds: a first look, not a verdict")
+    effort = QUICK if parser.parse_args().quick else FULL
+    # Told to stop, unwind: the servers must not outlive the bench.
+    signal.signal(signal.SIGTERM, _leave)
+    print(f"{effort.rounds} rounds of {effort.calls} calls to each server in each era, one call at a time", flush=True)
+    with tempfile.TemporaryDirectory(prefix="frontdesk-bench-") as folder:
+        measured = measure(effort, Path(folder))
+    found = verdicts(measured)
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    RESULTS.write_text(json.dumps(document(measured, found, effort), indent=2) + "\n")
+    print(f"\n{table(measured)}\n\n{verdict_lines(found)}\n\nresults: {RESULTS.relative_to(ROOT)}")
+    failed = [verdict for verdict in found if not verdict.holds]
+    if failed:
+        print(f"{len(failed)} of {len(found)} claims do not hold", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> NoReturn:
+    sys.exit(143)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,189 @@
+"""Measures what one `tools/call` costs Frontdesk, a bare Starlette handler and FastMCP, in rounds that visit each."""
+
+import sqlite3
+import statistics
+import time
+from collections import defaultdict
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from socket import socket
+
+from bench.processes import Kind, Running, lend_parser, running
+from bench.servers.listening import CALLED
+from bench.wire import AGENT, Era, call_bytes, check_answer, connected, timed
+
+SIZES = (1, 100, 1000)
+# Few enough that a disturbance of the machine spans several servers, enough that each has its caches warm.
+SLICE = 100
+SLICE_SECONDS = 0.3
+WARM_UP_SECONDS = 0.4
+# Longer than the journal waits before it writes: what a round put off is paid within the round.
+SETTLE_SECONDS = 0.5
+IDLE_SECONDS = 1.0
+LIMIT_SECONDS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much to measure: a server that needs more than `seconds` for the calls of a round is asked fewer."""
+
+    rounds: int
+    calls: int
+    seconds: float
+
+
+FULL = Effort(rounds=7, calls=600, seconds=1.5)
+QUICK = Effort(rounds=3, calls=200, seconds=0.7)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One thing that is measured: a server, with so many tools, called in one era."""
+
+    kind: Kind
+    tools: int
+    era: Era
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What one round found of a case: `counted` calls were measured, `made` in all."""
+
+    cpu_us: float
+    latency_us: float
+    answer_bytes: int
+    counted: int
+    made: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Every visit of a case, in the order of the rounds, and the memory of each server at the end."""
+
+    visits: dict[Case, list[Visit]]
+    resident: dict[tuple[Kind, int], int]
+
+    def cpu_us(self, case: Case) -> float:
+        return statistics.median(visit.cpu_us for visit in self.visits[case])
+
+    def latency_us(self, case: Case) -> float:
+        return statistics.median(visit.latency_us for visit in self.visits[case])
+
+    def calls_made(self, server: Running) -> int:
+        cases = (Case(server.kind, server.tools, era) for era in Era)
+        return sum(visit.made for case in cases for visit in self.visits[case])
+
+    def ratios(self, case: Case, other: Case) -> list[float]:
+        """`case` to `other` round by round: what disturbs the machine for a while disturbs both."""
+        pairs = zip(self.visits[case], self.visits[other], strict=True)
+        return [one.cpu_us / two.cpu_us for one, two in pairs]
+
+    def ratio(self, case: Case, other: Case) -> float:
+        return statistics.median(self.ratios(case, other))
+
+
+def measure(effort: Effort, folder: Path) -> Measured:
+    """All servers stand side by side, and each round calls all of them in one era."""
+    until = time.monotonic() + LIMIT_SECONDS
+    visits: dict[Case, list[Visit]] = defaultdict(list)
+    lend_parser(folder)
+    with ExitStack() as stack:
+        servers = [stack.enter_context(running(kind, tools, folder)) for tools, kind in product(SIZES, Kind)]
+        for number, era in product(range(effort.rounds), Era):
+            if time.monotonic() > until:
+                raise RuntimeError(f"the bench is not done after {LIMIT_SECONDS} s; is the machine busy?")
+            order = servers if number % 2 == 0 else servers[::-1]
+            for server, visit in _round(order, era, effort):
+                visits[Case(server.kind, server.tools, era)].append(visit)
+        resident = {(server.kind, server.tools): server.resident_bytes() for server in servers}
+    measured = Measured(visits, resident)
+    for server in servers:
+        if server.kind is Kind.DESK:
+            _check_journal(server, measured.calls_made(server))
+    return measured
+
+
+def _round(servers: list[Running], era: Era, effort: Effort) -> list[tuple[Running, Visit]]:
+    """Call the servers by turns, a slice each, so that they share whatever else the machine is doing."""
+    with ExitStack() as stack:
+        lines = [
+            _Line(server, stack.enter_context(connected(server.port)), call_bytes(era, server.port))
+            for server in servers
+        ]
+        for line in lines:
+            line.warm_up()
+        time.sleep(SETTLE_SECONDS)
+        idle = [_Stand.of(line.server) for line in lines]
+        time.sleep(IDLE_SECONDS)
+        before = [_Stand.of(line.server) for line in lines]
+        while waiting := [line for line in lines if not line.done(effort)]:
+            for line in waiting:
+                line.call_slice()
+        time.sleep(SETTLE_SECONDS)
+        stands = zip(lines, idle, before, strict=True)
+        return [
+            (line.server, line.visit(_spent(at_rest, start, _Stand.of(line.server)))) for line, at_rest, start in stands
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stand:
+    """The clocks at one moment, in seconds."""
+
+    cpu: float
+    wall: float
+
+    @classmethod
+    def of(cls, server: Running) -> "_Stand":
+        return cls(server.cpu_seconds(), time.monotonic())
+
+
+def _spent(idle: _Stand, start: _Stand, end: _Stand) -> float:
+    """CPU seconds from start to end beyond what an idle server spends.
+
+    Ten times a second uvicorn looks whether it should stop. While the others have their turn that adds up to a tenth
+    of what the floor costs, and would flatter whatever is compared with it.
+    """
+    at_rest = (start.cpu - idle.cpu) / (start.wall - idle.wall)
+    return end.cpu - start.cpu - at_rest * (end.wall - start.wall)
+
+
+@dataclass(slots=True)
+class _Line:
+    """One server's connection during a round."""
+
+    server: Running
+    connection: socket
+    call: bytes
+    warmed: int = 0
+    size: int = 0
+    taken: list[int] = field(default_factory=list[int])
+
+    def warm_up(self) -> None:
+        check_answer(self.connection, self.call)
+        self.warmed = 1 + len(timed(self.connection, self.call, SLICE, WARM_UP_SECONDS)[0])
+
+    def call_slice(self) -> None:
+        # A slow server gets one call where others get a slice, or the others' connections would grow stale.
+        taken, self.size = timed(self.connection, self.call, SLICE, SLICE_SECONDS)
+        self.taken += taken
+
+    def done(self, effort: Effort) -> bool:
+        return len(self.taken) >= effort.calls or sum(self.taken) > effort.seconds * 1e9
+
+    def visit(self, spent: float) -> Visit:
+        counted = len(self.taken)
+        return Visit(
+            spent / counted * 1e6, statistics.median(self.taken) / 1e3, self.size, counted, counted + self.warmed
+        )
+
+
+def _check_journal(server: Running, calls: int) -> None:
+    """A desk that was measured without writing its journal was not measured as it runs."""
+    with closing(sqlite3.connect(server.data / "frontdesk.db")) as database:
+        wanted = "SELECT count(*) FROM journal WHERE action = ? AND outcome = 'ok' AND agent_id = ?"
+        (written,) = database.execute(wanted, (CALLED, AGENT)).fetchone()
+    if written != calls:
+        raise RuntimeError(f"desk-{server.tools} answered {calls} calls and has {written} of them in its journal")

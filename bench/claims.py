@@ -1,0 +1,62 @@
+"""The claims about the cost of a call, each decided by a ratio of one run."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench.calls import SIZES, Case, Measured
+from bench.processes import Kind
+from bench.wire import Era
+
+MOST_FLOORS = 5.0
+# "The same" within what is noise: two like servers differ by up to a tenth between runs on a busy machine. A cost
+# that grows with the number of tools shows all the same: a twentieth of a microsecond a tool is 50 µs at 1,000.
+MOST_GROWTH = 1.15
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A claim, what was found, and the most that it allows."""
+
+    claim: str
+    found: float
+    most: float
+    rounds: tuple[float, ...]
+
+    @property
+    def holds(self) -> bool:
+        return self.found <= self.most
+
+
+def verdicts(measured: Measured) -> list[Verdict]:
+    return [*_against_floor(measured), *_against_fastmcp(measured), *_growth(measured)]
+
+
+def _against_floor(measured: Measured) -> Iterator[Verdict]:
+    for era in Era:
+        for tools in SIZES:
+            claim = f"a call costs at most {MOST_FLOORS:g}x the Starlette floor ({era}, {_tools(tools)})"
+            desk, floor = Case(Kind.DESK, tools, era), Case(Kind.FLOOR, tools, era)
+            yield _verdict(measured, claim, desk, floor, MOST_FLOORS)
+
+
+def _against_fastmcp(measured: Measured) -> Iterator[Verdict]:
+    for era in Era:
+        for tools in SIZES:
+            claim = f"a call costs less than with FastMCP ({era}, {_tools(tools)})"
+            desk, peer = Case(Kind.DESK, tools, era), Case(Kind.FASTMCP, tools, era)
+            yield _verdict(measured, claim, desk, peer, 1.0)
+
+
+def _growth(measured: Measured) -> Iterator[Verdict]:
+    least, most = SIZES[0], SIZES[-1]
+    for era in Era:
+        claim = f"a call costs the same with {_tools(most)} as with {_tools(least)} ({era})"
+        yield _verdict(measured, claim, Case(Kind.DESK, most, era), Case(Kind.DESK, least, era), MOST_GROWTH)
+
+
+def _verdict(measured: Measured, claim: str, case: Case, other: Case, most: float) -> Verdict:
+    return Verdict(claim, measured.ratio(case, other), most, tuple(measured.ratios(case, other)))
+
+
+def _tools(count: int) -> str:
+    return "1 tool" if count == 1 else f"{count:,} tools"

@@ -1,0 +1,1 @@
+"""The servers that are measured, each a process of its own with the same tool to call."""

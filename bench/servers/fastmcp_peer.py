@@ -1,0 +1,27 @@
+"""The peer: FastMCP with as many trivial tools, stateless and answering in plain JSON, its cheapest way over HTTP."""
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from bench.servers.listening import serve, tool_names
+
+
+def application(count: int) -> Any:  # noqa: ANN401 - FastMCP lives in another environment, unseen by the type checker
+    server = importlib.import_module("fastmcp").FastMCP("peer")
+    for name in tool_names(count):
+        server.tool(_tool(), name=name)
+    return server.http_app(path="/mcp", stateless_http=True, json_response=True)
+
+
+def _tool() -> Callable[[str], str]:
+    def echo(text: str) -> str:
+        """Say it back."""
+        return text
+
+    return echo
+
+
+if __name__ == "__main__":
+    serve(application(int(sys.argv[1])), lifespan=True)

@@ -1,0 +1,54 @@
+"""Installs each outside judge into an environment of its own, from its locked requirements."""
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.desk import ROOT
+
+UV = ROOT / ".tools" / "bin" / "uv"
+VENV_SECONDS = 60
+INSTALL_SECONDS = 300
+
+
+def program(environment: str, name: str) -> Path:
+    """The path of a judge's command, installed first when it is missing or its requirements have changed."""
+    folder = ROOT / ".venvs" / environment
+    requirements = ROOT / "requirements" / f"{environment}.txt"
+    stamp = folder / ".installed"
+    wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
+    if not stamp.is_file() or stamp.read_text() != wanted:
+        _install(folder, requirements)
+        stamp.write_text(wanted)
+    command = folder / "bin" / name
+    if not command.exists():
+        version = ".".join(map(str, sys.version_info[:3]))
+        raise AssertionError(f"{requirements.name} installs no {name} on Python {version}; see {environment}.in")
+    return command
+
+
+def _install(folder: Path, requirements: Path) -> None:
+    if not UV.exists():
+        raise AssertionError(
+            f"{UV.relative_to(ROOT)} is missing, and {requirements.name} needs it: ./dev test fetches it"
+        )
+    _uv("venv", "--clear", "--python", sys.executable, str(folder), seconds=VENV_SECONDS)
+    python = str(folder / "bin" / "python")
+    _uv("pip", "sync", "--python", python, *_version(), "--require-hashes", str(requirements), seconds=INSTALL_SECONDS)
+
+
+def _version() -> tuple[str, ...]:
+    """The scanner asks for 3.11.4; it works on Debian's 3.11.2 as well, if it is not asked."""
+    return () if sys.version_info >= (3, 11, 4) else ("--python-version", "3.11.4")
+
+
+def _uv(*arguments: str, seconds: int) -> None:
+    try:
+        done = subprocess.run(
+            [UV, *arguments, "--quiet"], cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise AssertionError(f"uv {arguments[0]} did not end within {seconds} s") from error
+    if done.returncode:
+        raise AssertionError(f"uv {' '.join(arguments)} failed:\n{done.stderr}")

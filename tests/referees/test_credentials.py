@@ -1,0 +1,213 @@
+"""Attacks on credentials that the referees do not try, over HTTP, and the credentials that must get in."""
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import httpx2
+import pytest
+from joserfc.jwk import RSAKey
+
+from frontdesk.identity import keys
+from tests.referees.house import House, knock, open_house, who
+from tests.requirements import shows
+
+STRANGERS = 20
+# Longer than a server may go on taking a revoked key, or not know an issuer's new one.
+NOTICE_SECONDS = 40
+POLL_SECONDS = 0.2
+
+Forge = Callable[[House], str]
+
+
+def unsigned(house: House) -> str:
+    return _compact({"alg": "none", "typ": "at+jwt"}, _claims(house), b"")
+
+
+def unsigned_under_a_known_key(house: House) -> str:
+    return _compact({"alg": "none", "kid": house.issuer.keys["RS256"].kid}, _claims(house), b"")
+
+
+def signed_with_the_public_key_as_a_secret(house: House) -> str:
+    key = house.issuer.keys["RS256"]
+    header = {"alg": "HS256", "typ": "at+jwt", "kid": key.kid}
+    body = _compact(header, _claims(house), b"").rpartition(".")[0]
+    signature = hmac.digest(key.as_pem(private=False), body.encode(), hashlib.sha256)
+    return f"{body}.{_base64(signature)}"
+
+
+def with_its_claims_swapped(house: House) -> str:
+    header, _, signature = house.token().split(".")
+    return f"{header}.{_base64(json.dumps(_claims(house, sub='mallory')).encode())}.{signature}"
+
+
+def signed_with_a_key_it_brings_along(house: House) -> str:
+    own = RSAKey.generate_key(2048)
+    return house.token(key=own, header={"jwk": own.as_dict(private=False)})
+
+
+def for_another_resource(house: House) -> str:
+    return house.token(aud="https://elsewhere.example/mcp")
+
+
+def for_an_address_that_only_begins_like_ours(house: House) -> str:
+    return house.token(aud=f"{house.desk.mcp}.elsewhere.example")
+
+
+def for_nobody_in_particular(house: House) -> str:
+    return house.token(aud=[])
+
+
+def expired(house: House) -> str:
+    return house.token(exp=int(time.time()) - 120)
+
+
+def without_an_end(house: House) -> str:
+    return house.token(exp=None)
+
+
+def not_yet_valid(house: House) -> str:
+    return house.token(nbf=int(time.time()) + 600)
+
+
+def under_an_unknown_key_id(house: House) -> str:
+    return house.token(kid="nobody-knows")
+
+
+def from_an_unknown_issuer(house: House) -> str:
+    return house.token(iss="https://elsewhere.example")
+
+
+def under_an_algorithm_that_is_no_name(house: House) -> str:
+    return _compact({"alg": ["RS256"], "kid": house.issuer.keys["RS256"].kid}, _claims(house), b"x")
+
+
+def with_critical_fields_that_are_no_list(house: House) -> str:
+    return _compact({"alg": "RS256", "kid": house.issuer.keys["RS256"].kid, "crit": 1}, _claims(house), b"x")
+
+
+FORGERIES: tuple[Forge, ...] = (
+    unsigned,
+    unsigned_under_a_known_key,
+    signed_with_the_public_key_as_a_secret,
+    with_its_claims_swapped,
+    signed_with_a_key_it_brings_along,
+    for_another_resource,
+    for_an_address_that_only_begins_like_ours,
+    for_nobody_in_particular,
+    expired,
+    without_an_end,
+    not_yet_valid,
+    under_an_unknown_key_id,
+    from_an_unknown_issuer,
+    under_an_algorithm_that_is_no_name,
+    with_critical_fields_that_are_no_list,
+)
+
+
+@shows("TOKEN-CHECKS")
+@pytest.mark.parametrize("forge", FORGERIES, ids=lambda forge: forge.__name__)
+def test_a_token_is_refused(house: House, forge: Forge) -> None:
+    refused(house.knock(forge(house)), house)
+
+
+@shows("TOKEN-CHECKS")
+@pytest.mark.parametrize("algorithm", ["RS256", "ES256"])
+def test_a_token_of_the_issuer_for_this_server_says_who_is_calling(house: House, algorithm: str) -> None:
+    known = who(house.knock(house.token(alg=algorithm)))
+
+    assert (known["user_id"], known["verified"]) == ("alice", True)
+
+
+def test_a_request_without_a_credential_is_challenged_without_an_error(house: House) -> None:
+    refused(knock(house.desk.mcp, {}), house, shown=False)
+
+
+def test_a_token_in_the_url_counts_for_nothing(house: House) -> None:
+    refused(knock(f"{house.desk.mcp}?access_token={house.token()}", {}), house, shown=False)
+
+
+def test_a_key_gets_in_as_a_bearer_and_as_x_api_key(house: House) -> None:
+    key = house.keys("create", "--agent", "reception")
+
+    assert who(house.knock(key))["agent_id"] == "reception"
+    assert who(knock(house.desk.mcp, {"x-api-key": key}))["agent_id"] == "reception"
+
+
+def test_a_mistyped_key_is_refused_under_either_header(house: House) -> None:
+    key = house.keys("create", "--agent", "reception")
+    mistyped = key[:-1] + ("0" if key[-1] != "0" else "1")
+
+    refused(house.knock(mistyped), house)
+    refused(knock(house.desk.mcp, {"x-api-key": mistyped}), house)
+
+
+def test_a_well_formed_key_that_nobody_handed_out_is_refused(house: House) -> None:
+    refused(house.knock(keys.mint()[2]), house)
+
+
+def test_a_revoked_key_stops_working_without_a_restart(house: House) -> None:
+    key = house.keys("create", "--agent", "reception")
+    assert house.knock(key).status_code == 200
+
+    house.keys("revoke", key.split("_")[1])
+
+    refused(until(lambda: house.knock(key), status=401), house)
+
+
+def test_a_new_key_of_the_issuer_is_picked_up_and_strangers_cannot_have_keys_fetched_at_will(tmp_path: Path) -> None:
+    with open_house(tmp_path / "data") as house:
+        before = house.token()
+        assert house.knock(before).status_code == 200
+        assert house.issuer.jwks_fetches == 1
+
+        for _ in range(STRANGERS):
+            refused(house.knock(house.token(kid=secrets.token_hex(8))), house)
+        assert house.issuer.jwks_fetches <= 2
+
+        house.issuer.rotate()
+        after = house.token()
+        assert who(until(lambda: house.knock(after), status=200))["user_id"] == "alice"
+        refused(house.knock(before), house)
+        assert house.issuer.jwks_fetches <= 3
+
+
+def refused(response: httpx2.Response, house: House, *, shown: bool = True) -> None:
+    """Check a 401: it says where to get a token and for which scopes, and no more of what was wrong than it must."""
+    assert response.status_code == 401, response.text
+    scheme, _, rest = response.headers["www-authenticate"].partition(" ")
+    said = dict(re.findall(r'(\w+)="([^"]*)"', rest))
+    assert scheme == "Bearer"
+    assert said["resource_metadata"] == f"{house.desk.url}/.well-known/oauth-protected-resource/mcp"
+    assert said["scope"]
+    assert said.get("error") == ("invalid_token" if shown else None)
+
+
+def until(ask: Callable[[], httpx2.Response], *, status: int) -> httpx2.Response:
+    """The first answer with this status; a bounded number of questions is asked."""
+    pause = threading.Event()
+    for _ in range(int(NOTICE_SECONDS / POLL_SECONDS)):
+        answer = ask()
+        if answer.status_code == status:
+            return answer
+        pause.wait(POLL_SECONDS)
+    raise AssertionError(f"no answer with status {status} in {NOTICE_SECONDS} s")
+
+
+def _claims(house: House, sub: str = "alice") -> dict[str, object]:
+    return house.issuer.claims(sub=sub, aud=house.desk.mcp)
+
+
+def _compact(header: Mapping[str, object], claims: Mapping[str, object], signature: bytes) -> str:
+    return ".".join(map(_base64, (json.dumps(header).encode(), json.dumps(claims).encode(), signature)))
+
+
+def _base64(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()

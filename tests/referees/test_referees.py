@@ -1,0 +1,80 @@
+"""What other people's scanners say of Frontdesk: mcp-authlab on authorization, mcp-scanner on the protocol."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.referees.environments import program
+from tests.referees.house import House
+from tests.requirements import shows
+from tests.support.desk import clean_environment, open_desk
+
+JUDGE_SECONDS = 120
+# All of them but the two about sessions, which a stateless server has none of.
+AUTHLAB_CHECKS = 31
+
+
+@shows("MCP-REFEREES")
+def test_mcp_authlab_finds_no_must_failure_but_tls(house: House, tmp_path: Path) -> None:
+    report = authlab(house.desk.mcp, tmp_path, login=True)
+
+    assert report["canonical"] == house.desk.mcp
+    assert report["must_failures"] == []
+    assert report["warnings"] == ["TLS-01"]
+    assert report["counts"]["error"] == 0
+    assert report["coverage"]["critical_not_run"] == []
+    assert report["coverage"]["ran"] == report["coverage"]["applicable"] == AUTHLAB_CHECKS
+
+
+@shows("MCP-REFEREES")
+def test_mcp_scanner_finds_nothing_but_plain_http(house: House, tmp_path: Path) -> None:
+    assert scanner(house.desk.mcp, tmp_path) == {"MCPS-001"}
+
+
+def test_both_referees_object_to_a_server_that_asks_for_no_credential(tmp_path: Path) -> None:
+    with open_desk(tmp_path / "data") as desk:
+        report = authlab(desk.mcp, tmp_path, login=False)
+        findings = scanner(desk.mcp, tmp_path)
+
+    assert "CHAL-01" in report["must_failures"]
+    assert "MCPS-002" in findings
+
+
+def authlab(url: str, folder: Path, *, login: bool) -> dict[str, Any]:
+    """mcp-authlab's report; with a login it has tokens of its own to try, for us and for somebody else."""
+    command = program("authlab", "mcp-authlab")
+    if login:
+        judge(command, "login", url, "--no-browser", "--timeout", "30", folder=folder)
+    report = folder / "authlab.json"
+    judge(command, "scan", url, "--format", "json", "--requests", "-o", str(report), folder=folder)
+    return json.loads(report.read_text())
+
+
+def scanner(url: str, folder: Path) -> set[str]:
+    """The ids of the checks that mcp-scanner found fault by."""
+    report = folder / "scan.json"
+    command = program("scanner", "mcp-scanner")
+    judge(command, "--log-level", "error", "--output", str(report), "protocol", "--server-url", url, folder=folder)
+    found = json.loads(report.read_text())
+    assert found["server_url"] == url
+    return {finding["details"]["check_id"] for finding in found["findings"]}
+
+
+def judge(command: Path, *arguments: str, folder: Path) -> None:
+    # Both keep files at home, and the scanner's library would fetch a price list from the network.
+    settings = {
+        "HOME": str(folder),
+        "MCP_AUTHLAB_TOKENS": str(folder / "tokens.json"),
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    }
+    done = subprocess.run(
+        [command, *arguments],
+        env=clean_environment(**settings),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=JUDGE_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command.name} {arguments[0]}:\n{done.stdout}\n{done.stderr}"
