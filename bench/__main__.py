@@ -1,4 +1,4 @@
-"""`./dev bench`: measures the claims, prints what it found, and ends with 1 when one of them does not hold."""
+"""`./dev bench`: measures the claims, prints what it found, ends with 1 when one does not hold, 2 when it could not."""
 
 import argparse
 import json
@@ -24,15 +24,19 @@ def main() -> int:
     # Told to stop, unwind: the servers must not outlive the bench.
     signal.signal(signal.SIGTERM, _leave)
     print(f"{effort.rounds} rounds of {effort.calls} calls to each server in each era, one call at a time", flush=True)
-    with tempfile.TemporaryDirectory(prefix="frontdesk-bench-") as folder:
-        measured = measure(effort, Path(folder))
+    try:
+        with tempfile.TemporaryDirectory(prefix="frontdesk-bench-") as folder:
+            measured = measure(effort, Path(folder))
+    except (RuntimeError, OSError) as error:
+        print(f"bench: nothing was measured: {error}", file=sys.stderr)
+        return 2
     found = verdicts(measured)
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps(document(measured, found, effort), indent=2) + "\n")
     print(f"\n{table(measured)}\n\n{verdict_lines(found)}\n\nresults: {RESULTS.relative_to(ROOT)}")
     failed = [verdict for verdict in found if not verdict.holds]
-    if failed:
-        print(f"{len(failed)} of {len(found)} claims do not hold", file=sys.stderr)
+    for verdict in failed:
+        print(f"bench: does not hold: {verdict.claim}; it is {verdict.found:.2f}", file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import anyio
@@ -65,7 +66,8 @@ def call(
 
 def curl(url: str, headers: Mapping[str, str], body: bytes) -> Answer:
     """Send with curl, or with its stand-in where there is none."""
-    program = [shutil.which("curl") or ""] if shutil.which("curl") else [sys.executable, "-m", "tests.support.curl"]
+    found = shutil.which("curl")
+    program = [found] if found else [sys.executable, str(Path(__file__).with_name("curl.py"))]
     said = [part for name, value in headers.items() for part in ("-H", f"{name}: {value}")]
     done = subprocess.run(
         [*program, "-s", "-i", *said, "-d", body.decode(), url], capture_output=True, timeout=CURL_SECONDS, check=True
