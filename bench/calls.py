@@ -34,7 +34,7 @@ class Effort:
     seconds: float
 
 
-FULL = Effort(rounds=7, calls=600, seconds=1.5)
+FULL = Effort(rounds=9, calls=600, seconds=1.0)
 QUICK = Effort(rounds=3, calls=200, seconds=0.7)
 
 

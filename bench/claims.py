@@ -8,8 +8,8 @@ from bench.processes import Kind
 from bench.wire import Era
 
 MOST_FLOORS = 5.0
-# "The same" within what is noise: two like servers differ by up to a tenth between runs on a busy machine. A cost
-# that grows with the number of tools shows all the same: a twentieth of a microsecond a tool is 50 µs at 1,000.
+# "The same" within noise: the floor does equal work at both sizes, and still differs from itself by a tenth from one
+# round to the next. A cost per tool shows all the same: a fifth of a microsecond for each of 1,000 is 200 µs a call.
 MOST_GROWTH = 1.15
 
 

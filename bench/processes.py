@@ -103,7 +103,7 @@ def _port(process: subprocess.Popen[bytes], log: Path) -> int:
         except subprocess.TimeoutExpired:
             continue
         break
-    raise RuntimeError(f"{log.stem} did not open in {START_SECONDS} s:\n{log.read_text()[-2000:]}")
+    raise RuntimeError(f"{log.stem} did not open:\n{log.read_text()[-2000:]}")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -1,4 +1,8 @@
-"""The peer: FastMCP with as many trivial tools, stateless and answering in plain JSON, its cheapest way over HTTP."""
+"""The peer: FastMCP with as many trivial tools, stateless and answering in plain JSON, its cheapest way over HTTP.
+
+It answers both eras so. In the newer one it lists all its tools for each call that has arguments, to compare the
+`Mcp-Param-*` headers with the called tool's schema: that is why its cost there grows with the number of tools.
+"""
 
 import importlib
 import sys

@@ -80,9 +80,10 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
     async with AsyncExitStack() as stack:
         database = await Database.open(settings)
         stack.push_async_callback(database.close)
-        host = _host(settings, database)
+        said = outbound.headers(application_name=settings.application_name)
+        host = _host(settings, database, said)
         stack.push_async_callback(host.close)
-        tokens = Tokens(settings.trusted_issuers, resources(settings))
+        tokens = Tokens(settings.trusted_issuers, resources(settings), said)
         stack.push_async_callback(tokens.close)
         keys = KeyStore(database)
         limiter = RateLimiter(
@@ -131,14 +132,13 @@ def base_url(settings: Settings) -> str:
     return settings.public_url or f"http://{host}:{settings.port}"
 
 
-def _host(settings: Settings, database: Database) -> AgentHost:
+def _host(settings: Settings, database: Database, headers: dict[str, str]) -> AgentHost:
     if settings.letta_base_url is None:
         return EmbeddedHost(AgentStore(database))
     # Letta's client is slow to import, and only these setups need it.
     from frontdesk.agents.letta import LettaHost  # noqa: PLC0415
 
     token = settings.letta_token
-    headers = outbound.headers(application_name=settings.application_name)
     return LettaHost(settings.letta_base_url, token.get_secret_value() if token else None, headers)
 
 

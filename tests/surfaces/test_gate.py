@@ -75,6 +75,23 @@ async def test_only_known_origins_may_call(tmp_path: Path, origin: str, status: 
     assert answer.status == status
 
 
+async def test_a_server_on_every_address_goes_by_any_of_them(tmp_path: Path) -> None:
+    async with opened(tmp_path, FRONTDESK_HOST="0.0.0.0") as (app, asgi):
+        said, body = call(MODERN)
+        shown = await key(app, "agent-1")
+        for host, status in (("192.0.2.7:3020", 200), ("[2001:db8::1]:3020", 200), ("evil.example:3020", 421)):
+            assert (await send(asgi, said | shown | {"host": host}, body)).status == status
+
+
+async def test_a_call_that_a_proxy_passed_on_needs_a_credential_even_on_loopback(tmp_path: Path) -> None:
+    async with opened(tmp_path, REQUIRE_AGENT_ID=False) as (app, asgi):
+        said, body = call(MODERN)
+        passed_on = said | {"x-forwarded-for": "198.51.100.7"}
+        assert (await send(asgi, passed_on, body)).status == 401
+        assert (await send(asgi, passed_on | await key(app, "agent-1"), body)).structured["verified"] is True
+        assert (await send(asgi, passed_on, b"", path="/metrics", method="GET")).status == 401
+
+
 async def test_a_browser_of_a_known_origin_gets_its_preflight(tmp_path: Path) -> None:
     async with opened(tmp_path, FRONTDESK_ALLOWED_ORIGINS="https://app.example") as (_, asgi):
         asked = {"origin": "https://app.example", "access-control-request-method": "POST"}

@@ -26,8 +26,8 @@ INVALID = "The token is not valid here; get a new one from an issuer that this s
 class Tokens:
     """The issuers we trust, each with its keys. `resources` are the audiences we answer to by default."""
 
-    def __init__(self, issuers: Sequence[Issuer], resources: frozenset[str]) -> None:
-        self._client = httpx2.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=False)
+    def __init__(self, issuers: Sequence[Issuer], resources: frozenset[str], headers: Mapping[str, str]) -> None:
+        self._client = httpx2.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=False, headers=headers)
         self._issuers = {issuer.issuer: (issuer, Jwks(issuer, self._client)) for issuer in issuers}
         self._resources = resources
 

@@ -17,7 +17,7 @@ from frontdesk.app import App, running
 from frontdesk.errors import ConfigurationError
 from frontdesk.identity.rights import SCOPES
 from frontdesk.settings import Settings
-from frontdesk.surfaces.gate import ASGIApp, Doorstep, Gate
+from frontdesk.surfaces.gate import ASGIApp, Gate
 from frontdesk.surfaces.mcp import cards
 from frontdesk.surfaces.mcp.http import McpEndpoint
 from frontdesk.surfaces.mcp.server import build_server, challenge_for, doors, offers
@@ -48,7 +48,7 @@ def assemble(app: App, doors_routes: Iterable[BaseRoute], paths: list[str]) -> A
     gate = Gate(
         starlette,
         app,
-        Doorstep.of(app.settings, open_paths),
+        open_paths,
         lambda path, shown: _challenge(app, path if path in paths else paths[0], shown=shown),
     )
     return _with_cors(gate, app.settings)

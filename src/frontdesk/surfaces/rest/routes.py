@@ -9,7 +9,7 @@ from frontdesk import __version__
 from frontdesk.app import App
 from frontdesk.errors import MissingScope
 from frontdesk.identity.rights import METRICS_READ, require, require_granted
-from frontdesk.surfaces.gate import credential_caller
+from frontdesk.surfaces.gate import credential_caller, needs_credential
 from frontdesk.surfaces.visit import visit_of
 
 HEALTH = "/api/health"
@@ -27,9 +27,10 @@ def routes(app: App) -> list[Route]:
         return JSONResponse(body, 200 if well else 503)
 
     async def metrics(request: Request) -> Response:
-        caller = credential_caller(visit_of(request.scope))
+        visit = visit_of(request.scope)
+        check = require_granted if needs_credential(app, visit) else require
         try:
-            (require_granted if app.settings.auth_required else require)(caller, METRICS_READ)
+            check(credential_caller(visit), METRICS_READ)
         except MissingScope as error:
             challenge = f'Bearer error="insufficient_scope", scope="{error.scope}"'
             body = {"error": "insufficient_scope", "error_description": str(error)}

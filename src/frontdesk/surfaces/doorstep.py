@@ -1,0 +1,78 @@
+"""Which hosts and origins are answered: what keeps a web page from reaching a server on its reader's machine."""
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from frontdesk.settings import Settings, is_loopback
+
+EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not bound
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """Someone who is turned away at the doorstep."""
+
+    status: int
+    code: str
+    message: str
+
+
+WRONG_HOST = Turned(
+    421, "misdirected", "This Host is not answered here; FRONTDESK_ALLOWED_HOSTS adds to those that are"
+)
+WRONG_ORIGIN = Turned(
+    403, "forbidden_origin", "This Origin may not call; FRONTDESK_ALLOWED_ORIGINS adds to those that may"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Doorstep:
+    """The names this server goes by, and the origins whose pages may call it."""
+
+    hosts: frozenset[str]
+    origins: frozenset[str]
+    any_loopback: bool
+    any_address: bool
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Doorstep":
+        public = urlsplit(settings.public_url or "")
+        hosts = {settings.host.lower(), *(host.lower() for host in settings.allowed_hosts)}
+        origins = {origin.lower() for origin in settings.allowed_origins}
+        if settings.public_url:
+            hosts |= {public.netloc.lower(), (public.hostname or "").lower()}
+            origins.add(f"{public.scheme}://{public.netloc}".lower())
+        everywhere = settings.host in EVERY_ADDRESS
+        return cls(frozenset(hosts), frozenset(origins), everywhere or is_loopback(settings.host), everywhere)
+
+    def turns_away(self, headers: Mapping[str, str]) -> Turned | None:
+        """Why a request with these headers is not let in, if it is not."""
+        if not self._answers_host(headers.get("host", "").lower()):
+            return WRONG_HOST
+        origin = headers.get("origin")
+        return None if origin is None or self._answers_origin(origin.lower()) else WRONG_ORIGIN
+
+    def _answers_host(self, host: str) -> bool:
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        if host in self.hosts or name in self.hosts or (self.any_loopback and is_loopback(name)):
+            return True
+        # Where every address is listened on, a bare address is as good as a name, and no page can rebind it.
+        return self.any_address and _is_address(name)
+
+    def _answers_origin(self, origin: str) -> bool:
+        if origin in self.origins:
+            return True
+        try:
+            return self.any_loopback and is_loopback(urlsplit(origin).hostname or "")
+        except ValueError:
+            return False
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
