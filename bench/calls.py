@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from socket import socket
 
-from bench.processes import Kind, Running, lend_parser, running
+from bench.processes import Kind, Running, running
 from bench.servers.listening import CALLED
 from bench.wire import AGENT, Era, call_bytes, check_answer, connected, timed
 
@@ -88,7 +88,6 @@ def measure(effort: Effort, folder: Path) -> Measured:
     """All servers stand side by side, and each round calls all of them in one era."""
     until = time.monotonic() + LIMIT_SECONDS
     visits: dict[Case, list[Visit]] = defaultdict(list)
-    lend_parser(folder)
     with ExitStack() as stack:
         servers = [stack.enter_context(running(kind, tools, folder)) for tools, kind in product(SIZES, Kind)]
         for number, era in product(range(effort.rounds), Era):

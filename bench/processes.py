@@ -1,6 +1,5 @@
 """Starts the servers to be measured, reads what they cost, and stops them whatever happens."""
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -66,7 +65,7 @@ def running(kind: Kind, tools: int, folder: Path) -> Generator[Running]:
     with log.open("wb") as sink:
         process = subprocess.Popen(
             [str(python), "-m", f"bench.servers.{MODULES[kind]}", str(tools)],
-            env=_environment(folder, data),
+            env=_environment(data),
             cwd=folder,
             stdout=sink,
             stderr=sink,
@@ -77,19 +76,9 @@ def running(kind: Kind, tools: int, folder: Path) -> Generator[Running]:
         _stop(process)
 
 
-def lend_parser(folder: Path) -> None:
-    """Let every server use the HTTP parser that Frontdesk uses: on another, a peer would be compared by its parser."""
-    found = importlib.util.find_spec("httptools")
-    if found is None or not found.submodule_search_locations:
-        raise RuntimeError("httptools is not installed; ./dev bench installs it")
-    lent = folder / "lent"
-    lent.mkdir()
-    (lent / "httptools").symlink_to(found.submodule_search_locations[0])
-
-
-def _environment(folder: Path, data: Path) -> dict[str, str]:
+def _environment(data: Path) -> dict[str, str]:
     kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
-    return kept | {"PYTHONPATH": f"{ROOT}{os.pathsep}{folder / 'lent'}", "FRONTDESK_DATA": str(data)}
+    return kept | {"PYTHONPATH": str(ROOT), "FRONTDESK_DATA": str(data)}
 
 
 def _port(process: subprocess.Popen[bytes], log: Path) -> int:

@@ -12,6 +12,7 @@ FrontdeskError
 ├── Denied                      the caller is known and may not do this
 │   └── MissingScope            … for want of a scope it could ask for
 ├── RateLimited                 carries the time to wait
+├── Unstorable                  the database does not take a value
 └── Unavailable                 a part we depend on (database, agent host, issuer) does not answer
 """
 
@@ -84,6 +85,10 @@ class RateLimited(FrontdeskError):
     def __init__(self, who: str, retry_after: float) -> None:
         super().__init__(f"Rate limit reached for {who}; retry in {retry_after:.1f} s")
         self.retry_after = retry_after
+
+
+class Unstorable(FrontdeskError):
+    """The database refuses a value; trying again will not help."""
 
 
 class Unavailable(FrontdeskError):

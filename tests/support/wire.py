@@ -78,9 +78,9 @@ def curl(url: str, headers: Mapping[str, str], body: bytes) -> Answer:
 
 
 async def send(
-    app: ASGIApp, headers: Mapping[str, str], body: bytes, *, path: str = "/mcp", method: str = "POST"
+    app: ASGIApp, headers: Mapping[str, str], body: bytes | None, *, path: str = "/mcp", method: str = "POST"
 ) -> Answer:
-    """Send in process, through the whole application."""
+    """Send in process, through the whole application; a body of None never arrives."""
     raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
     if "host" not in headers:
         raw.append((b"host", b"127.0.0.1:3020"))
@@ -101,7 +101,7 @@ async def send(
     sent = anyio.Event()
 
     async def receive() -> MutableMapping[str, Any]:
-        if sent.is_set():
+        if body is None or sent.is_set():
             await anyio.sleep_forever()
         sent.set()
         return {"type": "http.request", "body": body, "more_body": False}

@@ -242,3 +242,9 @@ async def test_a_strict_desk_lets_known_agents_in(tmp_path: Path, era: Era) -> N
 )
 async def test_what_is_not_an_mcp_post_is_refused(app: App, method: str, headers: dict[str, str], status: int) -> None:
     assert (await send(build(app), headers, b"{}", method=method)).status == status
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("frontdesk.surfaces.mcp.http.READ_SECONDS", 0.01)
+    said, _ = call(MODERN)
+    assert (await send(build(app), said, None)).status == 408

@@ -62,3 +62,9 @@ def test_scopes_are_limits_only_where_a_token_carries_some(
 ) -> None:
     found: Credential = credential({"sub": "ann", **claims}, STANDARD)
     assert found.scopes == scopes
+
+
+@pytest.mark.parametrize("subject", ["a" * 201, "a\x00b", "line\nbreak"])
+def test_a_subject_that_cannot_be_stored_is_refused(subject: str) -> None:
+    with pytest.raises(Unauthenticated):
+        told(sub=subject)

@@ -6,6 +6,9 @@ from uuid import uuid4
 
 from frontdesk.agents.host import Agent
 from frontdesk.agents.store import AgentStore
+from frontdesk.errors import ConfigurationError
+
+NAME_LENGTH = 200
 
 
 class EmbeddedHost:
@@ -15,6 +18,8 @@ class EmbeddedHost:
         self._store = store
 
     async def create(self, name: str, description: str = "") -> Agent:
+        if not name or len(name) > NAME_LENGTH:
+            raise ConfigurationError(f"An agent's name has 1 to {NAME_LENGTH} characters")
         agent = Agent(f"agent-{uuid4()}", name, description)
         await self._store.add(agent, datetime.now(UTC))
         return agent

@@ -9,12 +9,12 @@ from typing import Any, Self
 import anyio
 from sqlalchemy import Connection, event, make_url
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from frontdesk.db.migrate import upgrade
-from frontdesk.errors import ConfigurationError, Unavailable
+from frontdesk.errors import ConfigurationError, Unavailable, Unstorable
 from frontdesk.settings import Settings
 
 BUSY_SECONDS = 10
@@ -75,6 +75,8 @@ class Database:
             with anyio.CancelScope(shield=True):
                 async with engine.begin() as connection:
                     yield connection
+        except DataError as error:
+            raise Unstorable("The database does not take one of the values") from error
         except (DBAPIError, PoolTimeout) as error:
             raise Unavailable(f"The database {describe(self.url)} does not answer: {_cause(error)}") from error
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from frontdesk.errors import Unauthenticated
-from frontdesk.identity.inbound import AGENT_ID
+from frontdesk.identity.inbound import AGENT_ID, is_user_id
 from frontdesk.identity.model import Credential
 from frontdesk.settings import Issuer
 
@@ -15,6 +15,8 @@ def credential(claims: Claims, issuer: Issuer) -> Credential:
     """`sub` is the user, the outermost `act.sub` or else the client is the agent."""
     client = _text(claims, "azp") or _text(claims, "appid" if issuer.claims == "entra" else "client_id")
     user = _entra_user(claims) if issuer.claims == "entra" else _text(claims, "sub")
+    if user is not None and not is_user_id(user):
+        raise Unauthenticated("The token's subject is too long or not printable, and cannot be a user id here")
     return Credential(
         id=f"token:{issuer.issuer}",
         agent_id=_actor(claims) or (client if client and AGENT_ID.fullmatch(client) else None),

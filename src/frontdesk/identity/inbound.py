@@ -10,6 +10,7 @@ from frontdesk.identity.model import Caller, Signals, Source
 from frontdesk.settings import Settings
 
 AGENT_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+USER_ID_LENGTH = 200
 METADATA_KEYS = ("dev.frontdesk/agentId", "agent_id", "agentId", "letta_agent_id", "caller_agent_id")
 NESTED_IN = ("agent", "caller", "source_agent")
 NESTED_KEYS = ("id", "agent_id", "agentId")
@@ -71,6 +72,11 @@ def checked(agent_id: str) -> str:
     if not AGENT_ID.fullmatch(agent_id):
         raise InvalidAgentId(agent_id)
     return agent_id
+
+
+def is_user_id(text: str) -> bool:
+    """Whether a person's id can be stored and shown as it is."""
+    return 0 < len(text) <= USER_ID_LENGTH and text.isprintable()
 
 
 def metadata_agent(metadata: Mapping[str, object]) -> tuple[str, str] | None:

@@ -15,7 +15,7 @@ from frontdesk.errors import (
     UnknownAgent,
 )
 from frontdesk.identity import keys, rights
-from frontdesk.identity.inbound import Policy, checked, resolve
+from frontdesk.identity.inbound import Policy, checked, is_user_id, resolve
 from frontdesk.identity.keys import PREFIX, ApiKey
 from frontdesk.identity.model import ANY_AGENT, Caller, Credential, Signals
 from frontdesk.identity.rates import RateLimiter
@@ -25,6 +25,7 @@ from frontdesk.identity.tokens import Tokens
 # How long a key that was revoked elsewhere may still work here.
 KEY_CACHE_SECONDS = 2.0
 KEY_CACHE_SIZE = 10_000
+NAME_LENGTH = 200
 
 log = structlog.get_logger("frontdesk.identity")
 
@@ -111,6 +112,10 @@ class Identity:
             raise ConfigurationError("A key needs someone to speak for: give an agent, a user, or both")
         if agent_id not in (None, ANY_AGENT):
             checked(agent_id)
+        if user_id is not None and not is_user_id(user_id):
+            raise ConfigurationError("A user id is printable text of at most 200 characters")
+        if len(name) > NAME_LENGTH:
+            raise ConfigurationError(f"A key's name has at most {NAME_LENGTH} characters")
         for scope in scopes or ():
             if scope not in rights.SCOPES:
                 raise ConfigurationError(f"There is no scope '{scope}'; there are: {', '.join(rights.SCOPES)}")

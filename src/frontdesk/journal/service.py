@@ -1,14 +1,14 @@
 """The journal as the doors use it: record and go on; a background task writes in batches."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 import anyio
 import structlog
 
-from frontdesk.errors import Unavailable
+from frontdesk.errors import Unavailable, Unstorable
 from frontdesk.journal.metrics import Metrics
 from frontdesk.journal.model import Entry
 from frontdesk.journal.store import JournalStore, Query
@@ -47,13 +47,13 @@ class Journal:
         try:
             while True:
                 await anyio.sleep(FLUSH_SECONDS)
-                await self._flush_or_wait()
+                await self._attempt(self.flush)
                 if anyio.current_time() - pruned > PRUNE_SECONDS:
                     pruned = anyio.current_time()
-                    await self._prune_or_wait()
+                    await self._attempt(self.prune)
         finally:
             with anyio.CancelScope(shield=True):
-                await self._flush_or_wait()
+                await self._attempt(self.flush)
 
     async def flush(self) -> None:
         """Write everything that waits; entries leave the queue only once they are stored."""
@@ -61,13 +61,17 @@ class Journal:
             while self._waiting:
                 self._count()
                 batch = list(islice(self._waiting, BATCH))
-                await self._store.append(batch)
+                await self._append(batch)
                 for _ in batch:
                     self._waiting.popleft()
                 self._counted -= len(batch)
 
     async def read(self, query: Query) -> Sequence[tuple[int, Entry]]:
         return await self._store.read(query)
+
+    async def prune(self) -> None:
+        """Forget what is older than we keep."""
+        await self._store.prune(datetime.now(UTC) - self._keep)
 
     def render_metrics(self) -> bytes:
         """The figures up to this moment, in Prometheus' text form."""
@@ -78,14 +82,23 @@ class Journal:
         self._metrics.count(islice(self._waiting, self._counted, None))
         self._counted = len(self._waiting)
 
-    async def _flush_or_wait(self) -> None:
+    async def _append(self, batch: Sequence[Entry]) -> None:
+        """Store a batch; one entry that cannot be stored does not keep the others out."""
         try:
-            await self.flush()
+            await self._store.append(batch)
+        except Unstorable:
+            if len(batch) == 1:
+                self._metrics.count_lost()
+                log.exception("journal_entry_unstorable", action=batch[0].action, request_id=batch[0].request_id)
+                return
+            middle = len(batch) // 2
+            await self._append(batch[:middle])
+            await self._append(batch[middle:])
+
+    async def _attempt(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
         except Unavailable as error:
             log.warning("journal_waits", waiting=len(self._waiting), error=str(error))
-
-    async def _prune_or_wait(self) -> None:
-        try:
-            await self._store.prune(datetime.now(UTC) - self._keep)
-        except Unavailable as error:
-            log.warning("journal_prune_waits", error=str(error))
+        except Exception:
+            log.exception("journal_failed", waiting=len(self._waiting))

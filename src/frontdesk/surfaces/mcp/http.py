@@ -2,6 +2,7 @@
 
 import asyncio
 import contextvars
+import json
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.runner import serve_one
 from mcp.shared.inbound import (
     MCP_PROTOCOL_VERSION_HEADER,
+    X_MCP_HEADER_KEY,
     InboundLadderRejection,
     InboundModernRoute,
     classify_inbound_request,
@@ -30,7 +32,7 @@ from frontdesk.surfaces.mcp import frames
 from frontdesk.surfaces.mcp.reply import Outbox, answer, reply
 from frontdesk.surfaces.visit import Scope, visit_of
 
-PARAMETER_HEADERS = "mcp-param-"
+READ_SECONDS = 30
 
 
 class McpEndpoint:
@@ -38,6 +40,7 @@ class McpEndpoint:
 
     def __init__(self, server: Server[Any]) -> None:
         self._server = server
+        self._declares: dict[str, bool] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = visit_of(scope).said
@@ -46,8 +49,8 @@ class McpEndpoint:
             await refused(scope, receive, send)
             return
         body = await _read(receive)
-        if body is None:
-            await Response("The body is too large; 4 MiB is the limit", 413)(scope, receive, send)
+        if isinstance(body, Response):
+            await body(scope, receive, send)
             return
         version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
         modern = version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
@@ -75,12 +78,15 @@ class McpEndpoint:
         name, arguments = params.get("name"), cast("object", params.get("arguments") or {})
         lookup = self._server.get_tool_input_schema
         schema = lookup(name) if lookup is not None and isinstance(name, str) else None
-        if schema is None or not isinstance(arguments, dict):
+        if schema is None or not isinstance(arguments, dict) or not self._declares_headers(str(name), schema):
             return None
-        arguments = cast("dict[str, Any]", arguments)
-        if not arguments and not any(header.startswith(PARAMETER_HEADERS) for header in headers):
-            return None
-        return validate_mcp_param_headers(schema, arguments, headers)
+        return validate_mcp_param_headers(schema, cast("dict[str, Any]", arguments), headers)
+
+    def _declares_headers(self, name: str, schema: Mapping[str, Any]) -> bool:
+        """Whether any parameter of a tool is to be repeated in a header; looked for once, as most have none."""
+        if name not in self._declares:
+            self._declares[name] = X_MCP_HEADER_KEY in json.dumps(schema)
+        return self._declares[name]
 
     async def _serve(
         self, call: frames.Call, route: InboundModernRoute, request: Request, send: Send, *, modern: bool
@@ -120,16 +126,21 @@ def _unacceptable(method: str, headers: Mapping[str, str]) -> Response | None:
     return None
 
 
-async def _read(receive: Receive) -> bytes | None:
-    """The whole body, or None when it is larger than we take."""
-    body = b""
-    while True:
-        message = await receive()
-        body += message.get("body", b"")
-        if len(body) > frames.MAX_BODY:
-            return None
-        if not message.get("more_body", False):
-            return body
+async def _read(receive: Receive) -> bytes | Response:
+    """The whole body, or what to answer when it is larger, or comes more slowly, than we take."""
+    body = bytearray()
+    more = True
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            while more:
+                message = await receive()
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
+                if len(body) > frames.MAX_BODY:
+                    return Response("The body is too large; 4 MiB is the limit", 413)
+    except TimeoutError:
+        return Response(f"The body did not arrive within {READ_SECONDS} s", 408)
+    return bytes(body)
 
 
 def _legacy_route(version: str | None) -> InboundModernRoute:
