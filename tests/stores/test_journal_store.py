@@ -41,6 +41,8 @@ async def test_a_reader_gets_the_newest_and_can_go_on_from_there(database: Datab
     assert [entry.at.minute for _, entry in newest] == [3, 4]
     await store.append([an_entry(9)])
     assert [entry.at.minute for _, entry in await store.read(Query(after_id=newest[-1][0]))] == [9]
+    first = (await store.read(Query()))[0][0]
+    assert [entry.at.minute for _, entry in await store.read(Query(after_id=first, limit=2))] == [1, 2]
 
 
 async def test_rows_are_found_by_agent_outcome_and_time(database: Database) -> None:

@@ -150,6 +150,39 @@ async def test_beyond_loopback_a_key_speaks_for_its_own_agent_alone(tmp_path: Pa
         assert (person.structured["user_id"], person.structured["agent_id"]) == ("ann", None)
 
 
+async def test_where_credentials_are_asked_for_a_persons_key_speaks_for_no_agent(tmp_path: Path) -> None:
+    async with opened(tmp_path, FRONTDESK_REQUIRE_AUTH=True) as (app, asgi):
+        said, body = call(MODERN)
+        answer = await send(asgi, said | await key(app, None, "ann") | {"x-agent-id": "agent-1"}, body)
+    assert (answer.status, answer.error[0]) == (403, -32011)
+
+
+async def test_a_limited_key_may_not_even_ask_for_health(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (app, asgi):
+        said, body = call(MODERN, "health")
+        assert (await send(asgi, said | await key(app, "agent-1", None, "metrics:read"), body)).status == 403
+        assert (await send(asgi, said | await key(app, "agent-1", None, "health:read"), body)).status == 200
+
+
+async def test_documents_that_are_open_are_open_to_every_page(app: App) -> None:
+    asked = {"origin": "https://anywhere.example"}
+    answer = await send(build(app), asked, b"", path="/mcp/server-card", method="GET")
+    assert (answer.status, answer.headers["access-control-allow-origin"]) == (200, "*")
+
+
+@pytest.mark.parametrize("name", ["via", "cf-connecting-ip", "x-forwarded-proto", "forwarded"])
+async def test_every_trace_of_a_proxy_counts(app: App, name: str) -> None:
+    said, body = call(MODERN)
+    assert (await send(build(app), said | {"x-agent-id": "agent-1", name: "x"}, body)).status == 401
+
+
+async def test_a_server_with_an_ipv6_address_goes_by_it(tmp_path: Path) -> None:
+    async with opened(tmp_path, FRONTDESK_HOST="2001:db8::1") as (app, asgi):
+        said, body = call(MODERN)
+        answer = await send(asgi, said | await key(app, "agent-1") | {"host": "[2001:db8::1]:3020"}, body)
+    assert answer.status == 200
+
+
 @shows("RIGHTS")
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_scope_that_is_missing_is_named(tmp_path: Path, era: Era) -> None:

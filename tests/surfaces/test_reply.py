@@ -44,7 +44,7 @@ class Client:
 
 
 def outbox(**values: Any) -> Outbox:
-    return Outbox(TransportContext(kind="test", can_send_request=False), 1, None, **values)
+    return Outbox(TransportContext(kind="test", can_send_request=False), 1, None, "r-1", **values)
 
 
 async def exchange(work: Coroutine[Any, Any, dict[str, Any]], box: Outbox, client: Client) -> None:

@@ -45,6 +45,12 @@ def test_entra_names_are_mapped() -> None:
     assert told(ENTRA, sub="pairwise", oid="ann", azp="app-1") == ("ann", "app-1")
     assert told(ENTRA, sub="pairwise", oid="ann", appid="app-1") == ("ann", "app-1")
     assert told(ENTRA, sub="app-1-object", oid="app-1-object", appid="app-1", idtyp="app") == (None, "app-1")
+    assert told(ENTRA, sub="app-1-object", oid="app-1-object", appid="app-1", roles=["r"]) == (None, "app-1")
+
+
+def test_an_issuers_prefix_keeps_its_people_and_agents_apart() -> None:
+    assert told(Issuer(issuer="i", prefix="corp-"), sub="ann", azp="agent-1") == ("corp-ann", "corp-agent-1")
+    assert told(Issuer(issuer="i", prefix="corp-"), sub="ann", azp="a" * 126) == ("corp-ann", None)
 
 
 @pytest.mark.parametrize(

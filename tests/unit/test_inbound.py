@@ -12,7 +12,7 @@ from frontdesk.identity.model import Caller, Credential, Signals, Source
 from tests.requirements import shows
 
 OPEN = Policy()
-EXPOSED = Policy(exposed=True)
+EXPOSED = Policy(proof_required=True)
 ids = st.from_regex(r"[A-Za-z0-9_-]{1,128}", fullmatch=True).filter(lambda text: text.lower() not in ("none", "null"))
 maybe_ids = st.none() | ids
 
@@ -93,7 +93,9 @@ def test_no_id_by_another_name_is_no_id(value: str | None) -> None:
     assert resolve(signals(header=value, parameter=value), OPEN) == Caller("r-1")
 
 
-@pytest.mark.parametrize("value", [1.5, ["agent-1"], {"id": "agent-1"}, "agent-1\n", "a" * 129, "ágent", "invalid@id"])
+@pytest.mark.parametrize(
+    "value", [1.5, 0, True, ["agent-1"], {"id": "agent-1"}, "agent-1\n", "a" * 129, "ágent", "invalid@id"]
+)
 def test_what_is_not_an_id_is_refused(value: object) -> None:
     with pytest.raises(InvalidAgentId, match="Invalid agent ID format: "):
         resolve(signals(parameter=value), OPEN)
@@ -157,7 +159,7 @@ def test_a_request_that_a_proxy_passed_on_is_not_from_loopback() -> None:
 
 
 def test_a_stranger_beyond_loopback_does_not_get_the_default_agent() -> None:
-    policy = Policy(exposed=True, default_agent="agent-1")
+    policy = Policy(proof_required=True, default_agent="agent-1")
     assert resolve(signals(credential=key(None, "u")), policy, "agent-2").agent_id is None
     assert resolve(signals(credential=key("*")), policy).agent_id == "agent-1"
 

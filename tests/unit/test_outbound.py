@@ -48,7 +48,9 @@ def test_turn_beats_token_beats_application(tmp_path: Path, monkeypatch: pytest.
     assert outbound.platform_agent_id(None) == "from-file", "the file is read once"
 
 
-@pytest.mark.parametrize("content", ["", "[project]", "[project]\nname = ''", "[tool]\nname = 'x'", "not toml ["])
+@pytest.mark.parametrize(
+    "content", ["", "project = 'x'", "[project]", "[project]\nname = ''", "[tool]\nname = 'x'", "not toml ["]
+)
 def test_a_header_that_would_be_empty_is_left_out(
     content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

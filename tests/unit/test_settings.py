@@ -90,13 +90,22 @@ def test_issuers_come_from_the_file_as_tables(tmp_path: Path) -> None:
         ({"FRONTDESK_ISSUERS": '[{"issuer": "i", "hs256_secret": "s"}]'}, "HS256"),
         ({"FRONTDESK_ISSUERS": '[{"issuer": "i", "algorithms": ["RS256", "HS256"], "hs256_secret": "s"}]'}, "HS256"),
         ({"FRONTDESK_JOURNAL_DAYS": "0"}, "FRONTDESK_JOURNAL_DAYS"),
+        ({"FRONTDESK_JOURNAL_DAYS": "1000000"}, "FRONTDESK_JOURNAL_DAYS"),
+        ({"FRONTDESK_ISSUERS": "nonsense"}, "issuers"),
+        ({"FRONTDESK_ISSUERS": '[{"issuer": "i"}, {"issuer": "j"}]'}, "prefix of its own"),
+        ({"FRONTDESK_ALLOWED_ORIGINS": "*"}, "any web page"),
+        ({"FRONTDESK_CONFIG": "nowhere.toml"}, "no file"),
+        ({"FRONTDESK_CONFIG": "."}, "no file"),
+        ({"LETTA_AGENT_ID": "bad id"}, "not an agent id"),
+        ({"LETTA_BASE_URL": "http://me:hunter2@letta.example"}, "must not carry a login"),
     ],
 )
 def test_a_mistake_names_the_setting(values: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in values.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(ConfigurationError, match=said):
+    with pytest.raises(ConfigurationError, match=said) as caught:
         Settings.read()
+    assert "hunter2" not in str(caught.value)
 
 
 def test_a_mistake_does_not_quote_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from frontdesk.settings import Settings
 
 BUSY_SECONDS = 10
 POOL_SECONDS = 10
+STATEMENT_SECONDS = 20
 WRITES = "frontdesk_writes"
 DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
@@ -70,9 +71,10 @@ class Database:
 
     @asynccontextmanager
     async def _begin(self, engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
-        # Cut off midway, a transaction leaves the driver's thread behind; it is short, so a cancelled caller waits.
+        # Cut off midway, a transaction leaves SQLite's thread behind; it is short, so a cancelled caller waits.
+        # PostgreSQL may be far away and silent: there a caller's time limit must hold.
         try:
-            with anyio.CancelScope(shield=True):
+            with anyio.CancelScope(shield=not self.shared):
                 async with engine.begin() as connection:
                     yield connection
         except DataError as error:
@@ -109,7 +111,7 @@ def describe(url: URL) -> str:
     """The database in words that are safe to show: no password."""
     if url.drivername.startswith("sqlite"):
         return url.database or ":memory:"
-    return url.set(drivername="postgresql").render_as_string(hide_password=True)
+    return url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
 
 
 def _create_engine(url: URL) -> AsyncEngine:
@@ -126,7 +128,11 @@ def _create_engine(url: URL) -> AsyncEngine:
         max_overflow=10,
         pool_timeout=POOL_SECONDS,
         pool_pre_ping=True,
-        connect_args={"connect_timeout": POOL_SECONDS},
+        connect_args={
+            "connect_timeout": POOL_SECONDS,
+            "options": f"-c statement_timeout={STATEMENT_SECONDS}s",
+            "tcp_user_timeout": STATEMENT_SECONDS * 1000,
+        },
     )
 
 

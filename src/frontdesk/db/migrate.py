@@ -21,6 +21,8 @@ async def upgrade(engine: AsyncEngine) -> None:
 
 def _upgrade(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
+        # A migration of a large table, or the wait for another replica's, may take longer than any other statement.
+        connection.execute(text("SET LOCAL statement_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": ADVISORY_LOCK})
     version = current(connection)
     if version == HEAD:

@@ -4,41 +4,50 @@ from collections.abc import Mapping
 from typing import cast
 
 from frontdesk.errors import Unauthenticated
-from frontdesk.identity.inbound import AGENT_ID, is_user_id
+from frontdesk.identity.inbound import is_user_id
 from frontdesk.identity.model import Credential
-from frontdesk.settings import Issuer
+from frontdesk.settings import AGENT_ID, Issuer
 
 Claims = Mapping[str, object]
 
 
 def credential(claims: Claims, issuer: Issuer) -> Credential:
-    """`sub` is the user, the outermost `act.sub` or else the client is the agent."""
+    """`sub` is the user, the outermost `act.sub` or else the client is the agent; both behind the issuer's prefix."""
     client = _text(claims, "azp") or _text(claims, "appid" if issuer.claims == "entra" else "client_id")
     user = _entra_user(claims) if issuer.claims == "entra" else _text(claims, "sub")
-    if user is not None and not is_user_id(user):
-        raise Unauthenticated("The token's subject is too long or not printable, and cannot be a user id here")
     return Credential(
         id=f"token:{issuer.issuer}",
-        agent_id=_actor(claims) or (client if client and AGENT_ID.fullmatch(client) else None),
+        agent_id=_actor(claims, issuer.prefix) or _agent(client, issuer.prefix),
         # A client that acts for itself (client credentials) is its own subject: there is no user.
-        user_id=None if user == client else user,
+        user_id=None if user == client else _person(user, issuer.prefix),
         scopes=_scopes(claims),
     )
 
 
-def _actor(claims: Claims) -> str | None:
+def _actor(claims: Claims, prefix: str) -> str | None:
     act = claims.get("act")
-    if not isinstance(act, Mapping):
-        return None
-    actor = _text(cast("Claims", act), "sub")
-    if actor is not None and not AGENT_ID.fullmatch(actor):
+    actor = _text(cast("Claims", act), "sub") if isinstance(act, Mapping) else None
+    agent = _agent(actor, prefix)
+    if actor is not None and agent is None:
         raise Unauthenticated("The token's act.sub is not a valid agent id")
-    return actor
+    return agent
+
+
+def _agent(name: str | None, prefix: str) -> str | None:
+    return prefix + name if name and AGENT_ID.fullmatch(prefix + name) else None
+
+
+def _person(name: str | None, prefix: str) -> str | None:
+    if name is not None and not is_user_id(prefix + name):
+        raise Unauthenticated("The token's subject is too long or not printable, and cannot be a user id here")
+    return name and prefix + name
 
 
 def _entra_user(claims: Claims) -> str | None:
-    # `sub` differs per application there; `oid` is the person. An app-only token has no person.
-    return None if claims.get("idtyp") == "app" else _text(claims, "oid") or _text(claims, "sub")
+    # `sub` differs per application there; `oid` is the person. An app-only token has no person: it says so, or its
+    # subject is itself and it carries no delegated scope.
+    oneself = "scp" not in claims and _text(claims, "oid") == _text(claims, "sub")
+    return None if claims.get("idtyp") == "app" or oneself else _text(claims, "oid") or _text(claims, "sub")
 
 
 def _scopes(claims: Claims) -> frozenset[str] | None:

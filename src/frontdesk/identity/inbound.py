@@ -1,15 +1,13 @@
 """Decides who is calling from what a request says: pure, per request, nothing kept."""
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from frontdesk.errors import AgentIdMismatch, Denied, InvalidAgentId
 from frontdesk.identity.model import Caller, Signals, Source
-from frontdesk.settings import Settings
+from frontdesk.settings import AGENT_ID, Settings
 
-AGENT_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 USER_ID_LENGTH = 200
 METADATA_KEYS = ("dev.frontdesk/agentId", "agent_id", "agentId", "letta_agent_id", "caller_agent_id")
 NESTED_IN = ("agent", "caller", "source_agent")
@@ -24,7 +22,7 @@ class Policy:
     read_header: bool = True
     require_agent: bool = True
     strict: bool = False
-    exposed: bool = False
+    proof_required: bool = False
     default_agent: str | None = None
     single_agent_fallback: bool = False
 
@@ -34,7 +32,7 @@ class Policy:
             read_header=settings.enable_agent_id_header,
             require_agent=settings.require_agent_id,
             strict=settings.strict_agent_id_validation,
-            exposed=settings.exposed,
+            proof_required=settings.auth_required,
             default_agent=settings.default_agent_id,
             single_agent_fallback=settings.single_agent_fallback,
         )
@@ -50,7 +48,7 @@ def resolve(signals: Signals, policy: Policy, only_agent: str | None = None) -> 
             raise Denied(f"The credential is bound to agent '{proven}' and cannot speak for '{stated}'")
         return _caller(signals, proven, Source.CREDENTIAL, verified=True)
 
-    trusted = not (policy.exposed or signals.forwarded)
+    trusted = not (policy.proof_required or signals.forwarded)
     if stated is not None:
         covered = credential is not None and credential.covers(stated)
         if not covered and not trusted:
@@ -116,8 +114,9 @@ def _stated(signals: Signals, policy: Policy) -> tuple[str | None, Source]:
 def _named(value: object) -> str | None:
     if value is None:
         return None
-    text = value if isinstance(value, str) else str(value)
-    return None if text.lower() in NO_ID else text
+    if not isinstance(value, str):
+        raise InvalidAgentId(str(value))
+    return None if value.lower() in NO_ID else value
 
 
 def _caller(signals: Signals, agent_id: str | None, source: Source, *, verified: bool) -> Caller:

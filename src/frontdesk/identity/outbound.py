@@ -3,13 +3,16 @@
 import tomllib
 from functools import cache
 from pathlib import Path
+from typing import cast
 
-from opentelemetry import propagate
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from frontdesk.identity.model import Caller
 from frontdesk.identity.tokens import unverified_claims
 
 AGENT_HEADER = "x-ms-agentid"
+# The trace alone: baggage is a caller's text, and not ours to hand on.
+TRACE = TraceContextTextMapPropagator()
 TOKEN_CLAIMS = ("xms_par_app_azp", "appid", "azp")
 
 
@@ -27,7 +30,7 @@ def headers(
         "x-request-id": caller.request_id if caller else None,
     }
     said = {name: _header_value(value) for name, value in found.items() if value}
-    propagate.inject(said)
+    TRACE.inject(said)
     return {name: value for name, value in said.items() if value}
 
 
@@ -50,9 +53,10 @@ def project_name(folder: Path) -> str | None:
     """`[project].name` of the folder's pyproject.toml; read once."""
     try:
         with (folder / "pyproject.toml").open("rb") as file:
-            name = tomllib.load(file).get("project", {}).get("name")
-    except (OSError, tomllib.TOMLDecodeError):
+            project = tomllib.load(file).get("project")
+    except (OSError, ValueError):
         return None
+    name = cast("dict[str, object]", project).get("name") if isinstance(project, dict) else None
     return name if isinstance(name, str) and name else None
 
 

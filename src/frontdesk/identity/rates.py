@@ -29,6 +29,12 @@ class RateLimiter:
         if self._user and caller.user_id:
             await self._take(f"user:{caller.user_id}", self._user, now)
 
+    async def prune(self, now: float) -> None:
+        """Forget what is full again, among the shared buckets."""
+        longest = max((rate.seconds for rate in (self._agent, self._user) if rate), default=None)
+        if self._store is not None and longest is not None:
+            await self._store.prune(now - longest)
+
     async def _take(self, key: str, rate: Rate, now: float) -> None:
         if self._store is None:
             wait = self._local(key, rate, now)

@@ -3,10 +3,12 @@
 from frontdesk.errors import MissingScope
 from frontdesk.identity.model import Caller
 
+HEALTH_READ = "health:read"
 IDENTITY_READ = "identity:read"
 METRICS_READ = "metrics:read"
 
 SCOPES = {
+    HEALTH_READ: "read the health tool, which names the database and the agent server",
     IDENTITY_READ: "ask who one is (whoami)",
     METRICS_READ: "read /metrics",
 }

@@ -12,6 +12,7 @@ from frontdesk.errors import (
     MissingAgentId,
     NotFound,
     Unauthenticated,
+    Unavailable,
     UnknownAgent,
 )
 from frontdesk.identity import keys, rights
@@ -74,9 +75,10 @@ class Identity:
         caller = resolve(signals, self.policy)
         if caller.agent_id is None and self.policy.single_agent_fallback:
             caller = resolve(signals, self.policy, await self._only_agent())
+        # The rate comes first: asking the agent host is the dear part, and a stranger could have us do it at will.
+        await self._limiter.admit(caller, time.time())
         if self.policy.strict and caller.agent_id is not None and not await self._knows_agent(caller.agent_id):
             raise UnknownAgent(caller.agent_id)
-        await self._limiter.admit(caller, time.time())
         if self._log_sources:
             log.info(
                 "agent_id_source",
@@ -140,6 +142,9 @@ class Identity:
         now = datetime.now(UTC)
         if old is None or not old.works_at(now):
             raise NotFound(f"There is no working key '{key_id}'; `frontdesk keys list` shows them")
+        successor = await self._store.successor(key_id)
+        if successor is not None:
+            raise ConfigurationError(f"Key '{key_id}' was replaced by '{successor}' already; rotate that one")
         new_id, secret, text = keys.mint()
         new = replace(
             old,
@@ -158,10 +163,19 @@ class Identity:
         await self._store.revoke(key_id, datetime.now(UTC))
         self._cached.pop(key_id, None)
 
-    async def flush_used(self) -> None:
-        """Write down when keys were last used; called now and then, never by a request."""
+    async def tidy(self) -> None:
+        """What is to be done now and then, and never by a request."""
+        await self._limiter.prune(time.time())
+        await self._flush_used()
+
+    async def _flush_used(self) -> None:
+        """Write down when keys were last used."""
         used, self._used = self._used, {}
-        await self._store.mark_used(used)
+        try:
+            await self._store.mark_used(used)
+        except Unavailable:
+            self._used = used | self._used
+            raise
 
     async def _find(self, key_id: str) -> ApiKey | None:
         now = time.monotonic()

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, bindparam, insert, select, update
+from sqlalchemy import RowMapping, bindparam, delete, insert, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from frontdesk.db.engine import Database
@@ -38,7 +38,16 @@ class KeyStore:
 
     async def any_working(self, now: datetime) -> bool:
         """Whether anybody could get in with a key."""
-        return any(key.works_at(now) for key in await self.list())
+        not_over = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
+        wanted = select(api_keys.c.id).where(api_keys.c.revoked_at.is_(None), not_over).limit(1)
+        async with self._database.reading() as connection:
+            return (await connection.execute(wanted)).first() is not None
+
+    async def successor(self, key_id: str) -> str | None:
+        """The key that replaces this one, if it was rotated."""
+        wanted = select(api_keys.c.id).where(api_keys.c.replaces == key_id).limit(1)
+        async with self._database.reading() as connection:
+            return (await connection.execute(wanted)).scalar_one_or_none()
 
     async def replace(self, old_id: str, new: ApiKey, old_expires_at: datetime) -> None:
         """Add a key and let the one it replaces run out, in one step."""
@@ -80,6 +89,11 @@ class BucketStore:
                 update(buckets).where(buckets.c.key == key).values(tokens=bucket.tokens, refilled_at=bucket.at)
             )
         return granted, wait
+
+    async def prune(self, before: float) -> None:
+        """Forget buckets that nobody drew on since; they are full again, as a new one would be."""
+        async with self._database.transaction() as connection:
+            await connection.execute(delete(buckets).where(buckets.c.refilled_at < before))
 
 
 def _row(key: ApiKey) -> dict[str, object]:

@@ -18,6 +18,7 @@ BATCH = 500
 # Some 20 MB at worst: a database that is away for a minute under load costs no entry.
 KEPT = 50_000
 PRUNE_SECONDS = 3600.0
+DRAIN_SECONDS = 5
 
 log = structlog.get_logger("frontdesk.journal")
 
@@ -31,14 +32,18 @@ class Journal:
         self._keep = keep
         self._waiting: deque[Entry] = deque()
         self._counted = 0
+        self._full = False
         self._writing = anyio.Lock()
 
     def record(self, entry: Entry) -> None:
-        """Take an entry in; when the queue is full the newest is dropped, counted and said in the log."""
+        """Take an entry in; when the queue is full the newest is dropped and counted, and the log says so once."""
         if len(self._waiting) >= KEPT:
             self._metrics.count_lost()
-            log.error("journal_full", kept=KEPT)
+            if not self._full:
+                log.error("journal_full", kept=KEPT)
+            self._full = True
             return
+        self._full = False
         self._waiting.append(entry)
 
     async def run(self) -> None:
@@ -52,7 +57,7 @@ class Journal:
                     pruned = anyio.current_time()
                     await self._attempt(self.prune)
         finally:
-            with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(DRAIN_SECONDS, shield=True):
                 await self._attempt(self.flush)
 
     async def flush(self) -> None:

@@ -16,7 +16,7 @@ PRUNE_BATCH = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Which rows to read; the newest `limit` of them, oldest first."""
+    """Which rows to read, oldest first: the newest `limit` of them, or the next `limit` after `after_id`."""
 
     agent_id: str | None = None
     user_id: str | None = None
@@ -38,7 +38,10 @@ class JournalStore:
             await connection.execute(insert(journal), [_row(entry) for entry in entries])
 
     async def read(self, query: Query) -> Sequence[tuple[int, Entry]]:
-        wanted = select(journal).where(journal.c.id > query.after_id).order_by(journal.c.id.desc()).limit(query.limit)
+        # Whoever goes on from a row wants what came next; whoever starts wants what came last.
+        newest_first = query.after_id == 0
+        order = journal.c.id.desc() if newest_first else journal.c.id
+        wanted = select(journal).where(journal.c.id > query.after_id).order_by(order).limit(query.limit)
         for column in ("agent_id", "user_id", "kind", "outcome"):
             value = getattr(query, column)
             if value is not None:
@@ -47,7 +50,7 @@ class JournalStore:
             wanted = wanted.where(journal.c.at >= query.since)
         async with self._database.reading() as connection:
             rows = (await connection.execute(wanted)).mappings().all()
-        return [_entry(dict(row)) for row in reversed(rows)]
+        return [_entry(dict(row)) for row in (reversed(rows) if newest_first else rows)]
 
     async def prune(self, before: datetime) -> int:
         """Forget rows older than `before`, a batch at a time so that nobody waits long; how many went."""

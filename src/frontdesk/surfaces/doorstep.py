@@ -39,7 +39,11 @@ class Doorstep:
     @classmethod
     def of(cls, settings: Settings) -> "Doorstep":
         public = urlsplit(settings.public_url or "")
-        hosts = {settings.host.lower(), *(host.lower() for host in settings.allowed_hosts)}
+        hosts = {
+            settings.host.lower(),
+            f"[{settings.host.lower()}]",
+            *(host.lower() for host in settings.allowed_hosts),
+        }
         origins = {origin.lower() for origin in settings.allowed_origins}
         if settings.public_url:
             hosts |= {public.netloc.lower(), (public.hostname or "").lower()}

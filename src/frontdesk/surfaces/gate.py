@@ -11,7 +11,7 @@ from frontdesk.app import App
 from frontdesk.errors import Unauthenticated, Unavailable
 from frontdesk.identity.model import Caller, Credential
 from frontdesk.journal.model import Outcome, entry
-from frontdesk.surfaces.doorstep import Doorstep
+from frontdesk.surfaces.doorstep import WRONG_ORIGIN, Doorstep
 from frontdesk.surfaces.visit import KEY, Scope, Visit, headers_said, request_id
 
 Message = MutableMapping[str, Any]
@@ -50,7 +50,8 @@ class Gate:
 
     def _turn_away(self, path: str, visit: Visit) -> JSONResponse | None:
         turned = self._doorstep.turns_away(visit.said)
-        if turned is None:
+        # What is open to everybody is open to every page.
+        if turned is None or (turned is WRONG_ORIGIN and path in self._open_paths):
             return None
         self._record(path, visit, turned.code)
         return _problem(turned.status, turned.code, turned.message)

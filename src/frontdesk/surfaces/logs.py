@@ -9,10 +9,12 @@ from types import TracebackType
 from typing import Any
 
 import structlog
+from typing_extensions import override
 
 from frontdesk.settings import Settings
 
 FRAMES = 12
+REPEAT_SECONDS = 1.0
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
@@ -57,7 +59,18 @@ def places(trace: TracebackType | None) -> list[str]:
 class Forward(logging.Handler):
     """Hands the records of libraries on, by logger, format string and exception type: their arguments stay out."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: tuple[str, str] = ("", "")
+        self._until = 0.0
+
+    @override
     def emit(self, record: logging.LogRecord) -> None:
+        # A library that fails in a loop (a listener out of descriptors, say) is heard once a second.
+        this = (record.name, str(record.msg))
+        if this == self._last and record.created < self._until:
+            return
+        self._last, self._until = this, record.created + REPEAT_SECONDS
         fields: dict[str, Any] = {
             "logger": record.name,
             "message": str(record.msg)[:200] if record.args else "-",

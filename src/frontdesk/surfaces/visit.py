@@ -13,7 +13,7 @@ Scope = MutableMapping[str, Any]
 
 KEY = "frontdesk.visit"
 REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-FORWARDED = frozenset({"forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip"})
+FORWARDED = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})
 # Ids need to differ, not to be secret: a random start and a count cost a tenth of a UUID.
 START = secrets.token_hex(8)
 NUMBERS = itertools.count()
@@ -37,7 +37,7 @@ class Visit:
     @property
     def forwarded(self) -> bool:
         """Whether a proxy passed this on: then loopback says nothing about where it came from."""
-        return not FORWARDED.isdisjoint(self.said)
+        return not FORWARDED.isdisjoint(self.said) or any(name.startswith("x-forwarded-") for name in self.said)
 
 
 def visit_of(scope: Scope) -> Visit:

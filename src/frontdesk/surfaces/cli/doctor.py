@@ -19,6 +19,7 @@ from frontdesk.settings import (
     variables,
 )
 from frontdesk.surfaces.cli.words import table
+from frontdesk.surfaces.doorstep import EVERY_ADDRESS
 
 OURS = "FRONTDESK_"
 
@@ -34,7 +35,7 @@ def examine() -> None:
     print(table(("setting", "value", "from"), rows))
     for remark in remarks(os.environ):
         print(f"note: {remark}")
-    wrong = [*misspelt(os.environ), *anyio.run(problems, settings)]
+    wrong = [*misspelt(os.environ), *contradictions(settings), *anyio.run(problems, settings)]
     for problem in wrong:
         print(f"wrong: {problem}")
     if wrong:
@@ -66,6 +67,14 @@ def remarks(environ: Mapping[str, str]) -> Iterator[str]:
     for name, why in NO_LONGER_NEEDED.items():
         if environ.get(name):
             yield f"{name} is set but not needed: {why}"
+
+
+def contradictions(settings: Settings) -> Iterator[str]:
+    """Settings that are each right and do not go together."""
+    if settings.supabase_jwt_secret and not settings.supabase_url:
+        yield "SUPABASE_JWT_SECRET is set without NEXT_PUBLIC_SUPABASE_URL, and so has no effect"
+    if settings.host in EVERY_ADDRESS and settings.trusted_issuers and not settings.public_url:
+        yield f"FRONTDESK_HOST={settings.host} is no address that a token could be made for; set FRONTDESK_PUBLIC_URL"
 
 
 def misspelt(environ: Mapping[str, str]) -> Iterator[str]:

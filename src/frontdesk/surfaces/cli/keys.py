@@ -1,7 +1,7 @@
 """`frontdesk keys`: hand out, list, rotate and revoke API keys."""
 
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated
 
 from cyclopts import App as Command
@@ -105,6 +105,8 @@ def _scopes(key: ApiKey) -> str:
 def _state(key: ApiKey) -> str:
     if key.revoked_at:
         return "revoked"
+    if key.expires_at and not key.works_at(datetime.now(UTC)):
+        return "expired"
     return f"until {_when(key.expires_at)}" if key.expires_at else "works"
 
 

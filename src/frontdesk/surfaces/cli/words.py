@@ -11,7 +11,7 @@ UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 def duration(text: str) -> timedelta:
     """`90d`, `12h`, `30m`, `45s`."""
-    found = re.fullmatch(r"(\d{1,6})([smhd])", text)
+    found = re.fullmatch(r"(\d{1,5})([smhd])", text)
     if found is None or int(found[1]) == 0:
         raise ConfigurationError(f"'{text}' is not a length of time; write 45s, 30m, 12h or 90d")
     return timedelta(**{UNITS[found[2]]: int(found[1])})

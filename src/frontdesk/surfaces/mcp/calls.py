@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,14 +14,12 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from frontdesk.app import App
-from frontdesk.errors import FrontdeskError, MissingAgentId
+from frontdesk.errors import FrontdeskError
 from frontdesk.identity.model import Caller
 from frontdesk.journal.model import Outcome, entry
 from frontdesk.surfaces.mcp.refusals import refusal, refuse
 from frontdesk.surfaces.mcp.signals import Context, gather, visit_for
-from frontdesk.surfaces.mcp.tool import IGNORED, Answer, ErrorShape, ToolSpec
-
-CANNOT_INFER = "agent_id is required and could not be inferred"
+from frontdesk.surfaces.mcp.tool import IGNORED, Answer, ToolSpec
 
 log = structlog.get_logger("frontdesk.mcp")
 
@@ -31,45 +30,56 @@ def caller_of(
     """What answers calls of one tool."""
 
     async def call(ctx: Context, arguments: Mapping[str, Any]) -> HandlerResult:
-        started, at = time.perf_counter_ns(), datetime.now(UTC)
         visit = visit_for(ctx)
-        caller, outcome, reason = Caller(visit.request_id), Outcome.FAILED, None
+        record = Record(app, spec.name, Caller(visit.request_id))
         try:
-            caller = await app.identity.identify(gather(ctx, visit, arguments))
+            caller = record.caller = await app.identity.identify(gather(ctx, visit, arguments))
             _mark_span(caller)
             given = spec.arguments.model_validate({key: arguments[key] for key in arguments if key not in IGNORED})
             answer = await spec.run(app, caller, given)
-            outcome = Outcome.OK
+            record.outcome = Outcome.OK
             return _success(answer)
         except ValidationError as error:
-            outcome, reason = Outcome.REFUSED, "InvalidArguments"
+            record.outcome, record.reason = Outcome.REFUSED, "InvalidArguments"
             return _failure(_explain(spec.name, error))
         except FrontdeskError as error:
-            reason = type(error).__name__
-            how = refusal(error)
-            if isinstance(error, MissingAgentId) and spec.error_shape is ErrorShape.RESULT:
-                outcome = Outcome.REFUSED
-                return _failure(CANNOT_INFER)
-            if how is None:
-                return _failure(str(error))
-            outcome = how.outcome
+            how = refusal(error, spec.error_shape)
+            record.outcome, record.reason = how.outcome, type(error).__name__
+            if how.code is None:
+                return _failure(how.message or str(error))
             modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
             raise refuse(error, how, visit, challenge, modern=modern) from error
         finally:
-            taken = (time.perf_counter_ns() - started) // 1000
-            row = entry(
-                caller,
-                at=at,
-                surface="mcp",
-                action=spec.name,
-                outcome=outcome,
-                duration_us=taken,
-                reason=reason,
-            )
-            app.journal.record(row)
-            log.debug("tool_called", tool=spec.name, outcome=outcome, reason=reason, request_id=visit.request_id)
+            record.write()
 
     return call
+
+
+@dataclass(slots=True)
+class Record:
+    """What the journal will say of one call, filled in as it goes along."""
+
+    app: App
+    tool: str
+    caller: Caller
+    outcome: Outcome = Outcome.FAILED
+    reason: str | None = None
+    started: int = field(default_factory=time.perf_counter_ns)
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def write(self) -> None:
+        taken = (time.perf_counter_ns() - self.started) // 1000
+        row = entry(
+            self.caller,
+            at=self.at,
+            surface="mcp",
+            action=self.tool,
+            outcome=self.outcome,
+            duration_us=taken,
+            reason=self.reason,
+        )
+        self.app.journal.record(row)
+        log.debug("tool_called", tool=self.tool, outcome=self.outcome, request_id=self.caller.request_id)
 
 
 def _success(answer: Answer) -> dict[str, Any]:

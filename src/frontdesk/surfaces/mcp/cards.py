@@ -64,10 +64,11 @@ def metadata_routes(app: App, paths: Iterable[str]) -> list[Route]:
 
 
 def _metadata(app: App, path: str) -> dict[str, Any]:
+    issuers = [issuer.issuer for issuer in app.settings.trusted_issuers]
     return {
         "resource": f"{base_url(app.settings)}{path}",
         "resource_name": TITLE,
-        "authorization_servers": [issuer.issuer for issuer in app.settings.trusted_issuers],
+        **({"authorization_servers": issuers} if issuers else {}),
         "scopes_supported": list(SCOPES),
         "bearer_methods_supported": ["header"],
     }

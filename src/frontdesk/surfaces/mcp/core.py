@@ -31,8 +31,8 @@ class Who(Answer):
     request_id: str
 
 
-async def health(app: App, _caller: Caller, _arguments: NoArguments) -> Health:
-    return Health.model_validate(await app.health())
+async def health(app: App, caller: Caller, _arguments: NoArguments) -> Health:
+    return Health.model_validate(await app.health(caller))
 
 
 async def whoami(app: App, caller: Caller, _arguments: NoArguments) -> Who:

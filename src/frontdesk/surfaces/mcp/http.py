@@ -91,15 +91,17 @@ class McpEndpoint:
     async def _serve(
         self, call: frames.Call, route: InboundModernRoute, request: Request, send: Send, *, modern: bool
     ) -> None:
+        visit = visit_of(request.scope)
         outbox = Outbox(
             transport=TransportContext(kind="streamable-http", can_send_request=False, headers=request.headers),
             request_id=call.id,
             message_metadata=ServerMessageMetadata(request_context=request),
+            visit_id=visit.request_id,
             progress_token=_progress_token(call.params),
         )
         connection = Connection.from_envelope(route.protocol_version, route.client_info, route.client_capabilities)
         work = serve_one(self._server, outbox, call.method, call.params, connection=connection, lifespan_state=None)
-        task = asyncio.create_task(answer(work, outbox, modern=modern), context=_trace(visit_of(request.scope).said))
+        task = asyncio.create_task(answer(work, outbox, modern=modern), context=_trace(visit.said))
         await reply(task, outbox, request.receive, send)
 
 
@@ -134,6 +136,8 @@ async def _read(receive: Receive) -> bytes | Response:
         async with asyncio.timeout(READ_SECONDS):
             while more:
                 message = await receive()
+                if message["type"] == "http.disconnect":
+                    return Response("The body was cut off", 400)
                 body += message.get("body", b"")
                 more = message.get("more_body", False)
                 if len(body) > frames.MAX_BODY:

@@ -4,22 +4,22 @@ import math
 from dataclasses import dataclass
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from frontdesk.errors import (
     Denied,
     FrontdeskError,
     IdentityError,
+    MissingAgentId,
     MissingScope,
     RateLimited,
-    Unauthenticated,
     Unavailable,
 )
 from frontdesk.journal.model import Outcome
+from frontdesk.surfaces.mcp.tool import ErrorShape
 from frontdesk.surfaces.visit import Visit
 
 # MCP leaves -32000 to -32019 to implementations.
-UNAUTHENTICATED = -32010
 DENIED = -32011
 RATE_LIMITED = -32012
 UNAVAILABLE = -32013
@@ -27,28 +27,35 @@ UNAVAILABLE = -32013
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """How one kind of error is told. Older clients read a JSON-RPC error only under 200, hence two statuses."""
+    """How one kind of error is told: as a JSON-RPC error with a code, or, without one, as the tool's own result.
 
-    code: int
+    Older clients read a JSON-RPC error only under 200, hence two statuses.
+    """
+
+    code: int | None
     outcome: Outcome
     status: int | None = None
     legacy_status: int | None = None
+    message: str | None = None
 
 
 # The narrower error stands first.
 TABLE: tuple[tuple[type[FrontdeskError], Refusal], ...] = (
     (IdentityError, Refusal(INVALID_PARAMS, Outcome.REFUSED)),
-    (Unauthenticated, Refusal(UNAUTHENTICATED, Outcome.DENIED, 401, 401)),
     (MissingScope, Refusal(DENIED, Outcome.DENIED, 403, 403)),
     (Denied, Refusal(DENIED, Outcome.DENIED, 403)),
     (RateLimited, Refusal(RATE_LIMITED, Outcome.LIMITED, 429)),
     (Unavailable, Refusal(UNAVAILABLE, Outcome.FAILED, 503)),
+    (FrontdeskError, Refusal(None, Outcome.FAILED)),
 )
+CANNOT_INFER = Refusal(None, Outcome.REFUSED, message="agent_id is required and could not be inferred")
 
 
-def refusal(error: FrontdeskError) -> Refusal | None:
-    """How to refuse, or None for a failure that is the tool's answer rather than the protocol's."""
-    return next((found for kind, found in TABLE if isinstance(error, kind)), None)
+def refusal(error: FrontdeskError, shape: ErrorShape) -> Refusal:
+    """How to tell this error to callers of a tool of this shape."""
+    if shape is ErrorShape.RESULT and isinstance(error, MissingAgentId):
+        return CANNOT_INFER
+    return next(found for kind, found in TABLE if isinstance(error, kind))
 
 
 def refuse(error: FrontdeskError, how: Refusal, visit: Visit, challenge: str, *, modern: bool) -> MCPError:
@@ -63,4 +70,4 @@ def refuse(error: FrontdeskError, how: Refusal, visit: Visit, challenge: str, *,
         headers.append(("www-authenticate", text))
         data = {"scope": error.scope}
     visit.refuse(how.status if modern else how.legacy_status, headers)
-    return MCPError(how.code, str(error), data)
+    return MCPError(how.code or INTERNAL_ERROR, str(error), data)

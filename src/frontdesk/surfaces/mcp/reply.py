@@ -40,6 +40,7 @@ class Outbox:
     transport: TransportContext
     request_id: RequestId
     message_metadata: MessageMetadata
+    visit_id: str
     progress_token: ProgressToken | None = None
     can_send_request: bool = False
     cancel_requested: anyio.Event = field(default_factory=anyio.Event)
@@ -76,7 +77,7 @@ async def answer(work: Coroutine[Any, Any, dict[str, Any]], outbox: Outbox, *, m
     except ValidationError:
         told = ErrorData(code=INVALID_PARAMS, message="Invalid request parameters")
     except Exception:
-        log.exception("request_failed", request_id=str(outbox.request_id))
+        log.exception("request_failed", request_id=outbox.visit_id)
         told = ErrorData(code=INTERNAL_ERROR, message="Internal server error")
     return frames.error_status(told.code, modern=modern), frames.error_frame(outbox.request_id, told)
 

@@ -1,5 +1,6 @@
 """The old HTTP+SSE transport, for clients that know no other: GET /sse, then POST /messages."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -17,25 +18,27 @@ def sse_routes(server: Server[Any]) -> list[Route | Mount]:
     """A stream belongs to the credential that opened it; each message still carries its own identity."""
     transport = SseServerTransport("/messages/")
 
-    async def stream(scope: Scope, receive: Receive, send: Send) -> None:
-        _own(scope)
-        async with transport.connect_sse(scope, receive, send) as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
-
     async def message(scope: Scope, receive: Receive, send: Send) -> None:
         _own(scope)
         await transport.handle_post_message(scope, receive, send)
 
-    class Stream:
-        """Starlette calls an instance as ASGI, where it would call a function with a request."""
+    return [Route("/sse", Stream(server, transport)), Mount("/messages", message)]
 
-        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["method"] != "GET":
-                await Response(status_code=405, headers={"allow": "GET"})(scope, receive, send)
-                return
-            await stream(scope, receive, send)
 
-    return [Route("/sse", Stream()), Mount("/messages", message)]
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The ASGI application behind GET /sse; an instance, since Starlette would hand a function a request."""
+
+    server: Server[Any]
+    transport: SseServerTransport
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] != "GET":
+            await Response(status_code=405, headers={"allow": "GET"})(scope, receive, send)
+            return
+        _own(scope)
+        async with self.transport.connect_sse(scope, receive, send) as (incoming, outgoing):
+            await self.server.run(incoming, outgoing, self.server.create_initialization_options())
 
 
 def _own(scope: Scope) -> None:

@@ -1,0 +1,121 @@
+"""Serves an ASGI application on a socket: bounded heads, a quiet stop, and words when the address cannot be had."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import anyio
+import uvicorn
+from typing_extensions import override
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from frontdesk.app import App, running
+from frontdesk.errors import ConfigurationError
+from frontdesk.settings import Settings
+from frontdesk.surfaces.gate import ASGIApp
+
+DRAIN_SECONDS = 10
+BACKLOG = 2048
+HEAD_SECONDS = 20
+HEAD_BYTES = 64 * 1024
+
+
+async def serve(app: App, listener: socket.socket, asgi: ASGIApp) -> None:
+    """Serve until told to stop; then let what is under way finish."""
+    config = uvicorn.Config(
+        asgi,
+        http=BoundedHead,
+        lifespan="off",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        timeout_graceful_shutdown=DRAIN_SECONDS,
+    )
+    server = Server(config)
+    async with running(app), anyio.create_task_group() as tasks:
+        tasks.start_soon(_stop_on_signal, server)
+        await server.serve(sockets=[listener])
+        tasks.cancel_scope.cancel()
+
+
+def listen(settings: Settings) -> socket.socket:
+    """The listening socket; an address that cannot be had is said in words."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    # The protocol by name: without it asyncio leaves Nagle's algorithm on, and every answer waits 40 ms.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((settings.host, settings.port))
+        listener.listen(BACKLOG)
+    except (OSError, OverflowError, UnicodeError) as error:
+        listener.close()
+        raise ConfigurationError(
+            f"Cannot listen on {settings.host}:{settings.port}: {error}. Check FRONTDESK_HOST and FRONTDESK_PORT"
+        ) from error
+    return listener
+
+
+class Server(uvicorn.Server):
+    """Uvicorn, but for signals: it would pass them on once it has stopped, and so end us before we have."""
+
+    @contextmanager
+    @override
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+class BoundedHead(HttpToolsProtocol):
+    """Uvicorn's fast parser takes heads of any length, at any pace; a stranger's gets 64 KiB and 20 s."""
+
+    _deadline: asyncio.TimerHandle | None = None
+    _in_head = True
+    _head_bytes = 0
+
+    @override
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._expect_head()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head_is_in()
+        super().connection_lost(exc)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES:
+                self.transport.close()
+
+    @override
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._expect_head()
+
+    @override
+    def on_headers_complete(self) -> None:
+        self._head_is_in()
+        super().on_headers_complete()
+
+    def _expect_head(self) -> None:
+        self._in_head, self._head_bytes = True, 0
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def _head_is_in(self) -> None:
+        self._in_head = False
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+async def _stop_on_signal(server: Server) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for _ in signals:
+            # Asked once, what is under way may finish; asked twice, it may not.
+            server.force_exit = server.should_exit
+            server.should_exit = True
