@@ -1,11 +1,16 @@
 """The old HTTP+SSE transport, with a client that knows no other."""
 
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import httpx2
 import pytest
 from mcp import Client
 from mcp.client.sse import sse_client
 from mcp.shared.exceptions import MCPError
 
-from tests.support.desk import Desk
+from tests.support.desk import Desk, open_desk
 
 pytestmark = pytest.mark.anyio
 
@@ -22,3 +27,14 @@ async def test_an_sse_client_is_served_and_known(desk: Desk) -> None:
     assert (answer.structured_content["agent_id"], answer.structured_content["source"]) == ("agent-1", "header")
     assert refused is not None
     assert refused.code == -32602
+
+
+async def test_an_open_stream_does_not_hold_up_the_stop(tmp_path: Path) -> None:
+    with open_desk(tmp_path / "data") as desk:
+        async with httpx2.AsyncClient(timeout=20) as client, client.stream("GET", f"{desk.url}/sse") as stream:
+            assert stream.status_code == 200
+            desk.process.send_signal(signal.SIGTERM)
+            with suppress(httpx2.RemoteProtocolError):
+                async for _ in stream.aiter_lines():
+                    continue
+        assert desk.process.wait(20) == 0

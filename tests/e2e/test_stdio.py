@@ -86,3 +86,23 @@ def test_nothing_but_protocol_goes_to_standard_output(tmp_path: Path) -> None:
     assert all(json.loads(line)["jsonrpc"] == "2.0" for line in rest.splitlines())
     assert "agent_id_source" in log
     assert process.returncode == 0
+
+
+def test_a_client_that_has_said_its_last_word_still_gets_every_answer(tmp_path: Path) -> None:
+    opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    frames = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        *({"jsonrpc": "2.0", "id": 2 + n, "method": "tools/call", "params": {"name": "health"}} for n in range(10)),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "frontdesk", "mcp"],
+        env=environment(tmp_path),
+        input="".join(json.dumps(frame) + "\n" for frame in frames),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert sorted(json.loads(line)["id"] for line in done.stdout.splitlines()) == list(range(1, 12))
+    assert done.returncode == 0

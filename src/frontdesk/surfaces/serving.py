@@ -115,7 +115,6 @@ class BoundedHead(HttpToolsProtocol):
 
 async def _stop_on_signal(server: Server) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        async for _ in signals:
-            # Asked once, what is under way may finish; asked twice, it may not.
-            server.force_exit = server.should_exit
-            server.should_exit = True
+        async for received in signals:
+            # Uvicorn's own way to stop, by which open streams hear of it too; a second Ctrl-C waits for nobody.
+            server.handle_exit(received, None)
