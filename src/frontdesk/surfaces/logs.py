@@ -73,7 +73,7 @@ class Forward(logging.Handler):
         self._last, self._until = this, record.created + REPEAT_SECONDS
         fields: dict[str, Any] = {
             "logger": record.name,
-            "message": str(record.msg)[:200] if record.args else "-",
+            "message": _constant(record),
         }
         if record.exc_info:
             fields |= {
@@ -81,3 +81,9 @@ class Forward(logging.Handler):
                 "where": places(record.exc_info[2]),
             }
         structlog.get_logger(record.name).log(record.levelno, "library", **fields)
+
+
+def _constant(record: logging.LogRecord) -> str:
+    """The part of a record that its author wrote: the format. Without arguments it may have been filled in already."""
+    written = bool(record.args) or record.name.startswith("uvicorn")
+    return str(record.msg)[:200] if written else "-"
