@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from letta_client import APIError, AsyncLetta, NotFoundError
+from letta_client import APIError, AsyncLetta, NotFoundError, UnprocessableEntityError
 from letta_client.types import AgentState
 
 from frontdesk.agents.host import Agent
@@ -29,7 +29,8 @@ class LettaHost:
     async def find(self, agent_id: str) -> Agent | None:
         try:
             return _agent(await self._client.agents.retrieve(agent_id))
-        except NotFoundError:
+        except (NotFoundError, UnprocessableEntityError):
+            # The latter is what it says of an id that does not even look like one of its own.
             return None
         except APIError as error:
             raise self._unavailable(error) from error

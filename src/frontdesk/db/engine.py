@@ -1,5 +1,7 @@
 """One async engine for the process, on SQLite or PostgreSQL, and the transaction every store uses."""
 
+import sqlite3
+import time
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -47,7 +49,8 @@ class Database:
         async with AsyncExitStack() as undo:
             undo.push_async_callback(engine.dispose)
             try:
-                await upgrade(engine.execution_options(**{WRITES: True}))
+                with anyio.CancelScope(shield=url.drivername.startswith("sqlite")):
+                    await upgrade(engine.execution_options(**{WRITES: True}))
             except (DBAPIError, OSError) as error:
                 raise Unavailable(
                     f"The database {describe(url)} cannot be used: {_cause(error)}. "
@@ -140,8 +143,20 @@ def _sqlite_pragmas(connection: Any, _record: object) -> None:  # noqa: ANN401 -
     cursor = connection.cursor()
     # WAL lets readers go on while one writes; NORMAL survives kill -9 whole, a power cut up to the last checkpoint.
     for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
-        cursor.execute(f"PRAGMA {pragma}")
+        _patiently(cursor, f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _patiently(cursor: Any, statement: str) -> None:  # noqa: ANN401 - the DBAPI has no common type
+    """SQLite does not wait for its turn to change the journal mode, so processes that start together would trip."""
+    for _ in range(BUSY_SECONDS * 50):
+        try:
+            cursor.execute(statement)
+        except sqlite3.OperationalError:
+            time.sleep(0.02)
+        else:
+            return
+    cursor.execute(statement)
 
 
 def _sqlite_begin(connection: Connection) -> None:
