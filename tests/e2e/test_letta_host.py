@@ -22,6 +22,8 @@ AGENT = {"id": "agent-1", "name": "Support", "description": None}
 async def retrieve(request: Request) -> JSONResponse:
     if request.headers.get("authorization") != "Bearer password":
         return JSONResponse({"detail": "Unauthorized"}, 401)
+    if request.path_params["agent_id"] == "not-of-its-form":
+        return JSONResponse({"detail": "Invalid agent ID format"}, 422)
     found = request.path_params["agent_id"] == AGENT["id"]
     return JSONResponse(AGENT) if found else JSONResponse({"detail": "Agent not found"}, 404)
 
@@ -50,6 +52,7 @@ async def test_an_agent_is_found_or_is_not(letta: str) -> None:
     host = LettaHost(letta, "password", {})
     assert await host.find("agent-1") == Agent("agent-1", "Support", "")
     assert await host.find("agent-2") is None
+    assert await host.find("not-of-its-form") is None
     assert await only_agent(host) == "agent-1"
     await host.close()
 
