@@ -60,14 +60,14 @@ async def test_a_failed_transaction_leaves_nothing(database: Database) -> None:
 
 async def _insert_and_fail(database: Database) -> None:
     async with database.transaction() as connection:
-        await connection.execute(text("INSERT INTO agents VALUES ('a', 'A', '', '2026-01-01')"))
+        await connection.execute(text("INSERT INTO agents VALUES ('a', 'A', '', '2026-01-01', NULL)"))
         raise RuntimeError
 
 
 async def test_a_cancelled_caller_leaves_a_transaction_whole_and_the_database_usable(database: Database) -> None:
     async def add() -> None:
         async with database.transaction() as connection:
-            await connection.execute(text("INSERT INTO agents VALUES ('a', 'A', '', '2026-01-01')"))
+            await connection.execute(text("INSERT INTO agents VALUES ('a', 'A', '', '2026-01-01', NULL)"))
             tasks.cancel_scope.cancel()
             await anyio.lowlevel.checkpoint()
 

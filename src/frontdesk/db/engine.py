@@ -1,28 +1,28 @@
 """One async engine for the process, on SQLite or PostgreSQL, and the transaction every store uses."""
 
-import sqlite3
-import time
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import anyio
-from sqlalchemy import Connection, event, make_url
+from sqlalchemy import make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from frontdesk.db.migrate import upgrade
+from frontdesk.db.sqlite import BRIEF, WRITES, open_engine
 from frontdesk.errors import ConfigurationError, Unavailable, Unstorable
 from frontdesk.settings import Settings
 
-BUSY_SECONDS = 10
+# What a store is given to work on, for those who pass it along without writing SQL themselves.
+Transaction = AsyncConnection
+
 POOL_SECONDS = 10
 STATEMENT_SECONDS = 20
-WRITES = "frontdesk_writes"
 DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
     "sqlite+aiosqlite": "sqlite+aiosqlite",
@@ -67,6 +67,10 @@ class Database:
     def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """A use case that writes; on SQLite it takes the writer's place at once, so it cannot lose it midway."""
         return self._begin(self.engine.execution_options(**{WRITES: True}))
+
+    def brief(self) -> AbstractAsyncContextManager[AsyncConnection]:
+        """A use case of a few small statements, the reader's own included; large ones would keep everybody waiting."""
+        return self._begin(self.engine.execution_options(**{WRITES: True, BRIEF: True}))
 
     def reading(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """A use case that only reads, and keeps nobody waiting."""
@@ -119,12 +123,7 @@ def describe(url: URL) -> str:
 
 def _create_engine(url: URL) -> AsyncEngine:
     if url.drivername.startswith("sqlite"):
-        engine = create_async_engine(
-            url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None}, pool_timeout=POOL_SECONDS
-        )
-        event.listen(engine.sync_engine, "connect", _sqlite_pragmas)
-        event.listen(engine.sync_engine, "begin", _sqlite_begin)
-        return engine
+        return open_engine(url, POOL_SECONDS)
     return create_async_engine(
         url,
         pool_size=10,
@@ -137,32 +136,6 @@ def _create_engine(url: URL) -> AsyncEngine:
             "tcp_user_timeout": STATEMENT_SECONDS * 1000,
         },
     )
-
-
-def _sqlite_pragmas(connection: Any, _record: object) -> None:  # noqa: ANN401 - the DBAPI has no common type
-    cursor = connection.cursor()
-    # WAL lets readers go on while one writes; NORMAL survives kill -9 whole, a power cut up to the last checkpoint.
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
-        _patiently(cursor, f"PRAGMA {pragma}")
-    cursor.close()
-
-
-def _patiently(cursor: Any, statement: str) -> None:  # noqa: ANN401 - the DBAPI has no common type
-    """SQLite does not wait for its turn to change the journal mode, so processes that start together would trip."""
-    for _ in range(BUSY_SECONDS * 50):
-        try:
-            cursor.execute(statement)
-        except sqlite3.OperationalError:
-            time.sleep(0.02)
-        else:
-            return
-    cursor.execute(statement)
-
-
-def _sqlite_begin(connection: Connection) -> None:
-    # Python's driver would begin late, and leave DDL outside; we say it ourselves.
-    writes = connection.get_execution_options().get(WRITES, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def _make_private_folder(folder: Path) -> None:
