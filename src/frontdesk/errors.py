@@ -3,6 +3,10 @@
 FrontdeskError
 ├── ConfigurationError          a setting is wrong; the message names it and says what to set
 ├── NotFound                    no such key, agent, …
+├── Invalid                     what was asked cannot be done as it was asked; the message says what can
+├── Conflict                    it cannot be done now
+│   ├── PendingApproval         a tool call waits for somebody's word first; carries the requests
+│   └── Busy                    another turn of the same conversation took too long
 ├── IdentityError               who is calling could not be established from what was said
 │   ├── MissingAgentId
 │   ├── AgentIdMismatch
@@ -16,6 +20,8 @@ FrontdeskError
 └── Unavailable                 a part we depend on (database, agent host, issuer) does not answer
 """
 
+from collections.abc import Sequence
+
 
 class FrontdeskError(Exception):
     """What a user of Frontdesk may see: the message says what happened and what to do."""
@@ -27,6 +33,29 @@ class ConfigurationError(FrontdeskError):
 
 class NotFound(FrontdeskError):
     """Something was asked for by an id that is not there."""
+
+
+class Invalid(FrontdeskError):
+    """Something was asked in a way that cannot be done."""
+
+
+class Conflict(FrontdeskError):
+    """Something cannot be done in the present state."""
+
+
+class PendingApproval(Conflict):
+    """Tool calls wait for approval; `call_ids` names them."""
+
+    def __init__(self, call_ids: Sequence[str]) -> None:
+        super().__init__(
+            "PENDING_APPROVAL: the agent waits for approval of a tool call; approve or reject "
+            f"{', '.join(call_ids) or 'it'} before sending another message"
+        )
+        self.call_ids = tuple(call_ids)
+
+
+class Busy(Conflict):
+    """Somebody else's turn does not end."""
 
 
 class IdentityError(FrontdeskError):

@@ -1,0 +1,190 @@
+"""The words of a turn: everything above an agent host speaks these, whichever host it is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class StopReason(StrEnum):
+    """Why a turn ended."""
+
+    END_TURN = "end_turn"
+    REQUIRES_APPROVAL = "requires_approval"
+    MAX_STEPS = "max_steps"
+    MAX_TOKENS = "max_tokens"
+    REFUSAL = "refusal"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+    ERROR = "error"
+
+
+class Trouble(StrEnum):
+    """What kind of failure ended a turn, so that a surface can say it in its own way."""
+
+    UNAUTHENTICATED = "unauthenticated"
+    UNAVAILABLE = "unavailable"
+    RATE_LIMITED = "rate_limited"
+    INVALID = "invalid"
+    INTERNAL = "internal"
+
+
+class ToolStatus(StrEnum):
+    """How a tool call came out."""
+
+    OK = "ok"
+    ERROR = "error"
+    DENIED = "denied"
+    UNKNOWN = "unknown_tool"
+    INTERRUPTED = "interrupted"
+
+
+class StepStatus(StrEnum):
+    """How far a step of a plan is."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The host took the turn on; the first event of every turn."""
+
+    turn_id: str
+    conversation_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserText:
+    """What the person said; only in a history."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextChunk:
+    """A piece of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtChunk:
+    """A piece of the model's reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolArguments:
+    """A piece of a tool call's arguments as the model writes them; the first piece of a call may be empty."""
+
+    call_id: str
+    name: str
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool call, complete, about to run."""
+
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReturn:
+    """What a tool call came to; every `ToolCall` of a finished turn has one."""
+
+    call_id: str
+    name: str
+    text: str
+    status: ToolStatus = ToolStatus.OK
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequest:
+    """A tool call that waits for somebody's word."""
+
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEdit:
+    """A memory block changed."""
+
+    label: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One step of a plan."""
+
+    text: str
+    status: StepStatus = StepStatus.PENDING
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The agent's plan, whole each time it changes."""
+
+    steps: Sequence[PlanStep]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the turn took so far; `cost_usd` is None where no price is known."""
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+    model: str | None = None
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The turn could not go on; a `Done` with `StopReason.ERROR` follows."""
+
+    trouble: Trouble
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The last event of every turn."""
+
+    stop: StopReason
+
+
+Event = (
+    Started
+    | UserText
+    | TextChunk
+    | ThoughtChunk
+    | ToolArguments
+    | ToolCall
+    | ToolReturn
+    | ApprovalRequest
+    | MemoryEdit
+    | Plan
+    | Usage
+    | Failed
+    | Done
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a turn ended, for the record; `failure` is the kind of failure, never what was said."""
+
+    stop: StopReason
+    pending: Sequence[ApprovalRequest] = ()
+    usage: Usage = field(default_factory=lambda: Usage(0, 0))
+    failure: str | None = None

@@ -1,0 +1,1 @@
+"""The built-in agent's turn: a model, tools in, events out."""

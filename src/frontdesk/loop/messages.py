@@ -1,0 +1,150 @@
+"""The messages of a conversation, kept fit for a model: every call answered, requests joined, not too long."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+
+from frontdesk.agents.events import Event, MemoryEdit, Plan, PlanStep, StepStatus, ToolStatus
+
+CHARACTERS_PER_TOKEN = 4
+MESSAGE_TOKENS = 8
+LEFT_OUT = "[left out to make room]"
+INTERRUPTED = "The turn was interrupted before this tool answered; it may or may not have taken effect."
+
+
+def storable(text: str) -> str:
+    """The text without what no database or wire takes: the zero character and halves of others."""
+    return text.replace("\0", "").encode(errors="replace").decode()
+
+
+def user_message(text: str) -> ModelRequest:
+    return ModelRequest(parts=[UserPromptPart(content=storable(text))])
+
+
+def text_of(message: ModelMessage) -> str:
+    """What was said in a message, for searching: the person's words or the agent's."""
+    if isinstance(message, ModelRequest):
+        said = (part.content for part in message.parts if isinstance(part, UserPromptPart))
+        return storable("\n".join(text for text in said if isinstance(text, str)))
+    return storable("".join(part.content for part in message.parts if isinstance(part, TextPart)))
+
+
+def answered(call: ToolCallPart, text: str, status: ToolStatus, events: Iterable[Event] = ()) -> ToolReturnPart:
+    """A tool's answer as the model and the history get it."""
+    outcome = {ToolStatus.OK: "success", ToolStatus.DENIED: "denied"}.get(status, "failed")
+    metadata = {"status": status, **_noted(events)}
+    return ToolReturnPart(
+        tool_name=call.tool_name,
+        content=storable(text),
+        tool_call_id=call.tool_call_id,
+        outcome=outcome,  # pyright: ignore[reportArgumentType] - the three are of that Literal
+        metadata=metadata,
+    )
+
+
+def status_of(part: ToolReturnPart) -> ToolStatus:
+    metadata: Mapping[str, Any] = part.metadata or {}
+    return ToolStatus(metadata.get("status", ToolStatus.OK if part.outcome == "success" else ToolStatus.ERROR))
+
+
+def noted_events(part: ToolReturnPart) -> Sequence[Event]:
+    """What a tool showed besides its answer."""
+    metadata: Mapping[str, Any] = part.metadata or {}
+    edits: list[Event] = [MemoryEdit(**edit) for edit in metadata.get("memory", ())]
+    plans = [
+        Plan(tuple(PlanStep(step["text"], StepStatus(step["status"])) for step in plan))
+        for plan in metadata.get("plans", ())
+    ]
+    return [*edits, *plans]
+
+
+def unanswered(messages: Sequence[ModelMessage]) -> Sequence[ToolCallPart]:
+    """The tool calls that have no answer, in order."""
+    done = {
+        part.tool_call_id
+        for message in messages
+        if isinstance(message, ModelRequest)
+        for part in message.parts
+        if isinstance(part, ToolReturnPart)
+    }
+    return [
+        part
+        for message in messages
+        if isinstance(message, ModelResponse)
+        for part in message.parts
+        if isinstance(part, ToolCallPart) and part.tool_call_id not in done
+    ]
+
+
+def repaired(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """The messages with every lost call answered as interrupted, and requests that follow each other joined."""
+    lost = {call.tool_call_id for call in unanswered(messages)}
+    whole: list[ModelMessage] = []
+    for message in messages:
+        if isinstance(message, ModelRequest) and whole and isinstance(whole[-1], ModelRequest):
+            whole[-1] = replace(whole[-1], parts=[*whole[-1].parts, *message.parts])
+        else:
+            whole.append(message)
+        if isinstance(message, ModelResponse):
+            answers: list[ModelRequestPart] = [
+                answered(part, INTERRUPTED, ToolStatus.INTERRUPTED)
+                for part in message.parts
+                if isinstance(part, ToolCallPart) and part.tool_call_id in lost
+            ]
+            if answers:
+                whole.append(ModelRequest(parts=answers))
+    return whole
+
+
+def partial(response: ModelResponse) -> ModelResponse | None:
+    """What is worth keeping of an answer that was cut off: its words, not its half-written calls."""
+    parts = [part for part in response.parts if isinstance(part, TextPart) and part.content]
+    return replace(response, parts=parts) if parts else None
+
+
+def tokens_in(message: ModelMessage) -> int:
+    """A rough count, on the safe side for English and code."""
+    return MESSAGE_TOKENS + sum(len(_content(part)) for part in message.parts) // CHARACTERS_PER_TOKEN
+
+
+def trimmed(messages: list[ModelMessage], budget: int) -> list[ModelMessage]:
+    """The messages with the oldest tool answers left out until they fit; the last two are never touched."""
+    total = sum(map(tokens_in, messages))
+    fit = list(messages)
+    for index, message in enumerate(messages[:-2]):
+        if total <= budget:
+            break
+        if isinstance(message, ModelRequest):
+            fit[index] = replace(message, parts=[_emptied(part) for part in message.parts])
+            total -= tokens_in(message) - tokens_in(fit[index])
+    return fit
+
+
+def _emptied(part: ModelRequestPart) -> ModelRequestPart:
+    return replace(part, content=LEFT_OUT) if isinstance(part, ToolReturnPart) else part
+
+
+def _content(part: object) -> str:
+    if isinstance(part, ToolCallPart):
+        return f"{part.tool_name}{part.args}"
+    if isinstance(part, (TextPart, ThinkingPart, UserPromptPart, ToolReturnPart)):
+        return str(part.content)
+    return ""
+
+
+def _noted(events: Iterable[Event]) -> dict[str, Any]:
+    memory = [asdict(event) for event in events if isinstance(event, MemoryEdit)]
+    plans = [[asdict(step) for step in event.steps] for event in events if isinstance(event, Plan)]
+    return {name: noted for name, noted in (("memory", memory), ("plans", plans)) if noted}

@@ -1,0 +1,73 @@
+"""Which model an agent's model string names, opened with the keys that are set."""
+
+from contextlib import AsyncExitStack
+from typing import Any
+
+from pydantic_ai.exceptions import UserError
+from pydantic_ai.models import Model, infer_model
+from pydantic_ai.providers import Provider, infer_provider
+
+from frontdesk.errors import Invalid
+from frontdesk.loop.access import OFFLINE, WHEN_ANTHROPIC, ModelAccess
+from frontdesk.loop.offline import offline_model
+
+FALLBACK_WINDOW = 100_000
+
+
+class Models:
+    """Opened models by name: one connection pool each, shared by all turns, since the keys are the house's own."""
+
+    def __init__(self, access: ModelAccess) -> None:
+        self._access = access
+        self._opened: dict[str, Model] = {}
+        self._clients = AsyncExitStack()
+
+    @property
+    def default(self) -> str:
+        return self._access.chosen
+
+    async def open(self, name: str | None) -> Model:
+        """The model of a string like `anthropic:claude-sonnet-5-5`, `openai/gpt-6-luna` or `offline`."""
+        wanted = name or self.default
+        if wanted not in self._opened:
+            model = self._opened[wanted] = self._open(wanted)
+            await self._clients.enter_async_context(model)
+        return self._opened[wanted]
+
+    async def close(self) -> None:
+        await self._clients.aclose()
+
+    def _open(self, name: str) -> Model:
+        if name == OFFLINE:
+            return offline_model()
+        provider, _, model = name.replace("/", ":", 1).partition(":") if ":" not in name else name.partition(":")
+        if not model:
+            raise Invalid(f"'{name}' is not a model; write PROVIDER:MODEL, e.g. {WHEN_ANTHROPIC}, or {OFFLINE}")
+        if provider == "openai" and self._access.openai_url:
+            provider = "openai-chat"
+        try:
+            return infer_model(f"{provider}:{model}", self._provider)
+        except (UserError, ValueError) as error:
+            raise Invalid(f"The model '{name}' cannot be used: {error}") from error
+        except ImportError as error:
+            raise Invalid(f"The model '{name}' needs a package that is not installed: {error}") from error
+
+    def _provider(self, name: str) -> Provider[Any]:
+        access = self._access
+        if name in ("openai", "openai-chat", "openai-responses") and (access.openai_key or access.openai_url):
+            # The client is slow to import, and only turns on this API need it.
+            from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
+
+            # An endpoint of one's own may need no key; the client insists on one.
+            key = access.openai_key.get_secret_value() if access.openai_key else "none"
+            return OpenAIProvider(api_key=key, base_url=access.openai_url)
+        if name == "anthropic" and access.anthropic_key:
+            from pydantic_ai.providers.anthropic import AnthropicProvider  # noqa: PLC0415
+
+            return AnthropicProvider(api_key=access.anthropic_key.get_secret_value(), base_url=access.anthropic_url)
+        return infer_provider(name)
+
+
+def window_of(model: Model) -> int:
+    """How many tokens a model takes in."""
+    return model.context_window or FALLBACK_WINDOW

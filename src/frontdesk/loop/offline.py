@@ -1,0 +1,67 @@
+"""The model that is there when no other is: it says so, and can act out a script."""
+
+from collections.abc import AsyncGenerator, Sequence
+
+import anyio
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
+from pydantic_ai.models.function import (
+    AgentInfo,
+    DeltaThinkingCalls,
+    DeltaThinkingPart,
+    DeltaToolCall,
+    DeltaToolCalls,
+    FunctionModel,
+)
+
+from frontdesk.loop.access import OFFLINE
+from frontdesk.loop.script import Step, argument_pieces, pieces, steps
+
+HONEST = (
+    "I am Frontdesk's offline stand-in, not a language model, so I cannot answer that. "
+    "Set ANTHROPIC_API_KEY or OPENAI_API_KEY (or OPENAI_BASE_URL and FRONTDESK_MODEL for an endpoint of your own) "
+    "and start Frontdesk again; your conversations and memory stay. "
+    'Until then I can act out a script: @@[{"text": "hello"}]@@'
+)
+SCRIPT_DONE = "The script has no more steps."
+
+
+def offline_model() -> FunctionModel:
+    return FunctionModel(stream_function=_speak, model_name=OFFLINE)
+
+
+async def _speak(
+    messages: list[ModelMessage], _info: AgentInfo
+) -> AsyncGenerator[str | DeltaToolCalls | DeltaThinkingCalls]:
+    step = scripted(messages)
+    await anyio.sleep(step.delay)
+    for piece in pieces(step.reasoning):
+        yield {0: DeltaThinkingPart(content=piece)}
+        await anyio.sleep(step.chunk_delay)
+    for piece in pieces(step.text):
+        yield piece
+        await anyio.sleep(step.chunk_delay)
+    for number, call in enumerate(step.calls, 1):
+        yield {number: DeltaToolCall(call.name, "")}
+        for piece in argument_pieces(call.text):
+            yield {number: DeltaToolCall(json_args=piece)}
+            await anyio.sleep(step.chunk_delay)
+
+
+def scripted(messages: Sequence[ModelMessage]) -> Step:
+    """The step that is due: as many answers as followed the person's last words have been given."""
+    said, answers = "", 0
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            answers += 1
+        elif (text := _words(message)) is not None:
+            said, answers = text, 0
+    script = steps(said)
+    if script is None:
+        return Step(text=HONEST)
+    return script[answers] if answers < len(script) else Step(text=SCRIPT_DONE)
+
+
+def _words(message: ModelRequest) -> str | None:
+    said = [part.content for part in message.parts if isinstance(part, UserPromptPart)]
+    # What an interrupted turn left unanswered stands before it in the same request.
+    return str(said[-1]) if said else None

@@ -1,0 +1,55 @@
+"""What a model streams, in the words of a turn."""
+
+import json
+from collections.abc import Awaitable, Callable
+
+from pydantic_ai.messages import (
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+    ToolCallPart,
+    ToolCallPartDelta,
+)
+
+from frontdesk.agents.events import Event, TextChunk, ThoughtChunk, ToolArguments
+
+
+class Speech:
+    """Emits an answer piece by piece; remembers which call each piece of arguments belongs to."""
+
+    def __init__(self, emit: Callable[[Event], Awaitable[None]]) -> None:
+        self._emit = emit
+        self._calls: dict[int, tuple[str, str]] = {}
+
+    async def say(self, event: ModelResponseStreamEvent) -> None:
+        said = self._event(event)
+        if said is not None:
+            await self._emit(said)
+
+    def _event(self, event: ModelResponseStreamEvent) -> Event | None:
+        match event:
+            case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+                return TextChunk(text) if text else None
+            case (
+                PartStartEvent(part=ThinkingPart(content=text))
+                | PartDeltaEvent(delta=ThinkingPartDelta(content_delta=text))
+            ):
+                return ThoughtChunk(text) if text else None
+            case PartStartEvent(index=index, part=ToolCallPart() as call):
+                self._calls[index] = (call.tool_call_id, call.tool_name)
+                return ToolArguments(call.tool_call_id, call.tool_name, _text(call.args))
+            case PartDeltaEvent(index=index, delta=ToolCallPartDelta(args_delta=arguments)) if index in self._calls:
+                call_id, name = self._calls[index]
+                return ToolArguments(call_id, name, _text(arguments))
+            case _:
+                return None
+
+
+def _text(arguments: object) -> str:
+    if arguments is None:
+        return ""
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)

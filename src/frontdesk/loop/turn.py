@@ -1,0 +1,225 @@
+"""One turn: ask the model, run the tools it calls, and again, until it has nothing more to call."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import anyio
+import structlog
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.messages import (
+    InstructionPart,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    ToolCallPart,
+    ToolReturnPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+from frontdesk.agents.events import (
+    ApprovalRequest,
+    Ending,
+    Event,
+    Failed,
+    StopReason,
+    ToolCall,
+    ToolReturn,
+    ToolStatus,
+    Usage,
+)
+from frontdesk.loop.messages import answered, partial, trimmed
+from frontdesk.loop.models import window_of
+from frontdesk.loop.speech import Speech
+from frontdesk.loop.tools import Tool, ToolOutcome
+from frontdesk.loop.troubles import MODEL_ERRORS, failed
+from frontdesk.loop.usage import Spent
+
+TOOL_SECONDS = 120
+SILENCE_SECONDS = 180
+AT_ONCE = 16
+TOOL_CHARACTERS = 60_000
+ROOM = 0.9
+STOPS = {"length": StopReason.MAX_TOKENS, "content_filter": StopReason.REFUSAL}
+
+log = structlog.get_logger("frontdesk.loop")
+
+
+@dataclass(slots=True)
+class Turn:
+    """A turn under way. `keep` stores messages as they come to be; what is left in `unsaved` belongs to the end."""
+
+    model: Model
+    tools: Mapping[str, Tool]
+    instructions: Callable[[], str]
+    messages: list[ModelMessage]
+    keep: Callable[[Sequence[ModelMessage]], Awaitable[None]]
+    emit: Callable[[Event], Awaitable[None]]
+    max_steps: int
+    unsaved: list[ModelMessage] = field(default_factory=list[ModelMessage])
+    spent: Spent = field(default_factory=Spent)
+
+    async def run(self) -> Ending:
+        """Go on until the model is done, something waits for approval, or the steps are used up."""
+        for _ in range(self.max_steps):
+            try:
+                response = await self._ask()
+            except MODEL_ERRORS as error:
+                return await self._give_up(failed(error))
+            calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
+            if not calls:
+                return self._ending(STOPS.get(response.finish_reason or "", StopReason.END_TURN))
+            waiting = [call for call in calls if self._waits(call)]
+            await self._use([call for call in calls if call not in waiting])
+            if waiting:
+                return await self._wait_for(waiting)
+        return self._ending(StopReason.MAX_STEPS)
+
+    async def resume(self, calls: Sequence[ToolCallPart], rejected: Mapping[str, str]) -> Ending:
+        """Go on from calls that waited: those in `rejected` are answered with the reason, the others run."""
+        denied = [
+            await self._deny(call, rejected[call.tool_call_id]) for call in calls if call.tool_call_id in rejected
+        ]
+        await self._use([call for call in calls if call.tool_call_id not in rejected], denied)
+        return await self.run()
+
+    async def _ask(self) -> ModelResponse:
+        """One request to the model, streamed; the answer joins the messages."""
+        speech = Speech(self.emit)
+        parameters = ModelRequestParameters(
+            function_tools=[_definition(tool) for tool in self.tools.values()],
+            instruction_parts=[InstructionPart(content=self.instructions())],
+        )
+        messages = trimmed(self.messages, int(window_of(self.model) * ROOM))
+        settings = ModelSettings(timeout=SILENCE_SECONDS)
+        async with model_request_stream(
+            self.model, messages, model_settings=settings, model_request_parameters=parameters
+        ) as stream:
+            try:
+                async for event in stream:
+                    await speech.say(event)
+            except BaseException:
+                # Whatever cut the answer off, what the person has read of it stays.
+                if (kept := partial(stream.get())) is not None:
+                    self.unsaved.append(kept)
+                raise
+            response = stream.get()
+        if response.parts:
+            self.messages.append(response)
+            self.unsaved.append(response)
+        await self.emit(self.spent.add(response))
+        return response
+
+    async def _use(self, calls: Sequence[ToolCallPart], denied: Sequence[ToolReturnPart] = ()) -> None:
+        """Run tools, all at once; their answers join the messages in the order of the calls."""
+        # What is about to happen is on record before it does: after a crash nothing is run a second time.
+        await self._save()
+        answers: dict[str, ToolReturnPart] = {}
+        limit = anyio.CapacityLimiter(AT_ONCE)
+
+        async def use(call: ToolCallPart) -> None:
+            async with limit:
+                answers[call.tool_call_id] = await self._call(call)
+
+        for call in calls:
+            await self.emit(ToolCall(call.tool_call_id, call.tool_name, _shown(call)))
+        async with anyio.create_task_group() as tasks:
+            for call in calls:
+                tasks.start_soon(use, call)
+        parts = [*denied, *(answers[call.tool_call_id] for call in calls)]
+        if parts:
+            request = ModelRequest(parts=parts)
+            self.messages.append(request)
+            self.unsaved.append(request)
+            await self._save()
+
+    async def _call(self, call: ToolCallPart) -> ToolReturnPart:
+        tool = self.tools.get(call.tool_name)
+        if tool is None:
+            known = ", ".join(sorted(self.tools)) or "none"
+            outcome, status = ToolOutcome(f"Tool '{call.tool_name}' not found; there are: {known}"), ToolStatus.UNKNOWN
+        else:
+            outcome = await _run(tool, call)
+            status = ToolStatus.OK if outcome.ok else ToolStatus.ERROR
+        text = _bounded(outcome.text)
+        await self.emit(ToolReturn(call.tool_call_id, call.tool_name, text, status))
+        for event in outcome.events:
+            await self.emit(event)
+        return answered(call, text, status, outcome.events)
+
+    async def _deny(self, call: ToolCallPart, reason: str) -> ToolReturnPart:
+        text = f"The call was rejected: {reason}" if reason else "The call was rejected."
+        await self.emit(ToolReturn(call.tool_call_id, call.tool_name, text, ToolStatus.DENIED))
+        return answered(call, text, ToolStatus.DENIED)
+
+    def _waits(self, call: ToolCallPart) -> bool:
+        tool = self.tools.get(call.tool_name)
+        return tool is not None and tool.needs_approval
+
+    async def _wait_for(self, calls: Sequence[ToolCallPart]) -> Ending:
+        requests = [ApprovalRequest(call.tool_call_id, call.tool_name, _shown(call)) for call in calls]
+        for request in requests:
+            await self.emit(request)
+        return self._ending(StopReason.REQUIRES_APPROVAL, requests)
+
+    async def _give_up(self, failure: Failed) -> Ending:
+        await self.emit(failure)
+        return Ending(StopReason.ERROR, usage=self.usage, failure=failure.trouble)
+
+    async def _save(self) -> None:
+        if self.unsaved:
+            # Cut off here, nobody would know whether they were stored.
+            with anyio.CancelScope(shield=True):
+                await self.keep(self.unsaved)
+                self.unsaved = []
+
+    def _ending(self, stop: StopReason, pending: Sequence[ApprovalRequest] = ()) -> Ending:
+        return Ending(stop, pending, self.usage)
+
+    @property
+    def usage(self) -> Usage:
+        return self.spent.total
+
+
+async def _run(tool: Tool, call: ToolCallPart) -> ToolOutcome:
+    """What a tool answers; whatever goes wrong in it is told to the model, and stops nothing else."""
+    arguments = _arguments(call)
+    if arguments is None:
+        return ToolOutcome("The arguments are not a JSON object; send one that fits the tool's schema", ok=False)
+    try:
+        with anyio.fail_after(TOOL_SECONDS):
+            return await tool.run(arguments)
+    except TimeoutError:
+        return ToolOutcome(f"No answer in {TOOL_SECONDS} s; the tool was stopped", ok=False)
+    except Exception as error:  # noqa: BLE001 - a tool is foreign code, and the model can often do something about it
+        log.debug("tool_failed", tool=tool.name, error=type(error).__name__)
+        return ToolOutcome(f"Error: {error}" if str(error) else f"Error: {type(error).__name__}", ok=False)
+
+
+def _arguments(call: ToolCallPart) -> Mapping[str, Any] | None:
+    given: object = call.args
+    if isinstance(given, str):
+        try:
+            given = json.loads(given) if given.strip() else {}
+        except (ValueError, RecursionError):
+            return None
+    if given is None:
+        return {}
+    return cast("Mapping[str, Any]", given) if isinstance(given, dict) else None
+
+
+def _shown(call: ToolCallPart) -> Mapping[str, Any]:
+    return _arguments(call) or {}
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= TOOL_CHARACTERS:
+        return text
+    return f"{text[:TOOL_CHARACTERS]}\n[{len(text) - TOOL_CHARACTERS} more characters were left out]"
+
+
+def _definition(tool: Tool) -> ToolDefinition:
+    return ToolDefinition(name=tool.name, parameters_json_schema=dict(tool.parameters), description=tool.description)

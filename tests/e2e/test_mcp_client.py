@@ -1,0 +1,364 @@
+"""The MCP client against real servers: one that keeps tokens in its sessions, the SDK's, and our own."""
+
+import base64
+import json
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Mapping, MutableMapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import httpx2
+import mcp_types as types
+import pytest
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import ServerMessageMetadata
+from starlette.responses import JSONResponse
+
+from frontdesk.app import open_app
+from frontdesk.errors import Unavailable
+from frontdesk.loop.mcp.client import McpClient
+from frontdesk.loop.mcp.model import McpServer, RemoteTool
+from frontdesk.loop.mcp.pool import McpClients
+from frontdesk.loop.mcp.tools import as_tools
+from frontdesk.loop.tools import ToolOutcome
+from frontdesk.surfaces.gate import ASGIApp, Receive, Send
+from frontdesk.surfaces.http import build
+from tests.conftest import settings_with
+from tests.requirements import shows
+from tests.support.token_server import TokenServer, open_token_server, serve
+
+pytestmark = pytest.mark.anyio
+CALLS = 80
+ADA, BEN = "token-of-ada", "token-of-ben"
+USERS = {ADA: "ada", BEN: "ben"}
+MODERN = "2026-07-28"
+
+
+@pytest.fixture
+def tokens() -> Iterator[TokenServer]:
+    with open_token_server(USERS) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+async def clients() -> AsyncGenerator[McpClients]:
+    pool = McpClients()
+    yield pool
+    await pool.close()
+
+
+def keeper(server: TokenServer) -> McpServer:
+    return McpServer("memory", server.url, user_token=True)
+
+
+async def together(work: Callable[[int], Coroutine[Any, Any, None]], number: int) -> None:
+    async with anyio.create_task_group() as group:
+        for index in range(number):
+            group.start_soon(work, index)
+
+
+async def misdelivered(ask: Callable[[str], Awaitable[ToolOutcome]]) -> list[tuple[str, ToolOutcome]]:
+    """Ask as two users in turn, 1 to 4 ms apart; gives each answer that is not the asker's."""
+    wrong: list[tuple[str, ToolOutcome]] = []
+    pace = random.Random(11)
+
+    async def one(token: str) -> None:
+        outcome = await ask(token)
+        if outcome != ToolOutcome(USERS[token]):
+            wrong.append((token, outcome))
+
+    async with anyio.create_task_group() as group:
+        for index in range(CALLS):
+            group.start_soon(one, (ADA, BEN)[index % 2])
+            await anyio.sleep(pace.uniform(0.001, 0.004))
+    return wrong
+
+
+@shows("MCP-CLIENT")
+async def test_no_answer_reaches_the_other_user(tokens: TokenServer, clients: McpClients) -> None:
+    async def ask(token: str) -> ToolOutcome:
+        return await clients.client(keeper(tokens), USERS[token], token).call("whose", {})
+
+    assert await misdelivered(ask) == []
+    assert (len(tokens.sessions), tokens.called("set_access_token")) == (2, 2)
+
+
+class OneForAll:
+    """What must never be: one session and one remembered token for the whole process."""
+
+    def __init__(self, url: str, http: httpx2.AsyncClient) -> None:
+        self._url = url
+        self._http = http
+        self._headers: dict[str, str] = {}
+        self._last = ""
+
+    async def open(self) -> None:
+        response = await self._post("initialize", {})
+        self._headers = {"mcp-session-id": response.headers["mcp-session-id"]}
+
+    async def call(self, token: str) -> ToolOutcome:
+        if token != self._last:
+            await self._post("tools/call", {"name": "set_access_token", "arguments": {"access_token": token}})
+            self._last = token
+        told = (await self._post("tools/call", {"name": "whose", "arguments": {}})).json()
+        return ToolOutcome(told["result"]["content"][0]["text"]) if "result" in told else ToolOutcome("", ok=False)
+
+    async def _post(self, method: str, params: Mapping[str, object]) -> httpx2.Response:
+        frame = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        return await self._http.post(self._url, json=frame, headers=self._headers)
+
+
+async def test_a_client_with_one_session_for_all_is_caught(tokens: TokenServer) -> None:
+    async with httpx2.AsyncClient(timeout=30) as http:
+        shared = OneForAll(tokens.url, http)
+        await shared.open()
+        assert await misdelivered(shared.call)
+
+
+async def test_calls_that_come_first_together_hand_the_token_over_once(
+    tokens: TokenServer, clients: McpClients
+) -> None:
+    client = clients.client(keeper(tokens), "ada", ADA)
+
+    async def one(_index: int) -> None:
+        assert await client.call("whose", {}) == ToolOutcome("ada")
+
+    await together(one, 20)
+    assert (len(tokens.sessions), tokens.called("set_access_token")) == (1, 1)
+    assert tokens.seen[0].tool == "set_access_token"
+
+
+@pytest.mark.parametrize(
+    ("event", "sessions"), [(TokenServer.forget_sessions, 2), (TokenServer.expire_tokens, 1)], ids=["lost", "expired"]
+)
+async def test_a_lost_session_or_token_is_renewed_once_for_all_callers(
+    tokens: TokenServer, clients: McpClients, event: Callable[[TokenServer], None], sessions: int
+) -> None:
+    client = clients.client(keeper(tokens), "ada", ADA)
+    assert await client.call("whose", {}) == ToolOutcome("ada")
+    event(tokens)
+
+    async def one(_index: int) -> None:
+        assert await client.call("whose", {}) == ToolOutcome("ada")
+
+    await together(one, 10)
+    assert tokens.called("set_access_token") == 2
+    assert len({seen.session for seen in tokens.seen}) == sessions
+
+
+async def test_a_token_the_server_does_not_know_is_tried_twice_and_no_more(
+    tokens: TokenServer, clients: McpClients
+) -> None:
+    outcome = await clients.client(keeper(tokens), "eve", "token-of-eve").call("whose", {})
+    assert outcome == ToolOutcome("Error calling whose: 需要认证", ok=False)
+    assert (tokens.called("whose"), tokens.called("set_access_token")) == (2, 2)
+
+
+async def test_signing_in_is_not_for_agents(tokens: TokenServer, clients: McpClients) -> None:
+    client = clients.client(keeper(tokens), "ada", ADA)
+    assert [tool.name for tool in await client.tools()] == ["whose"]
+    outcome = await client.call("set_access_token", {"access_token": BEN})
+    assert not outcome.ok
+    assert await client.call("whose", {}) == ToolOutcome("ada")
+    assert tokens.called("set_access_token") == 1
+
+
+async def test_the_token_is_sent_bare_and_as_bearer(tokens: TokenServer, clients: McpClients) -> None:
+    client = clients.client(keeper(tokens), "ada", f"bEARER  {ADA}")
+    assert client is clients.client(keeper(tokens), "ada", ADA)
+    assert await client.call("whose", {}, {"x-agent-id": "agent-1"}) == ToolOutcome("ada")
+    seen = tokens.seen[-1].headers
+    assert (seen["x-user-auth-token"], seen["authorization"], seen["x-agent-id"]) == (ADA, f"Bearer {ADA}", "agent-1")
+
+
+async def test_a_server_that_is_not_to_have_the_token_never_sees_it(tokens: TokenServer, clients: McpClients) -> None:
+    plain = McpServer("plain", tokens.url, {"x-api-key": "fixed"})
+    client = clients.client(plain, "ada", ADA)
+    smuggled = {"Authorization": f"Bearer {ADA}", "X-User-Auth-Token": ADA, "Cookie": ADA}
+    assert not (await client.call("whose", {}, smuggled)).ok
+    assert tokens.called("set_access_token") == 0
+    assert tokens.seen[-1].headers["x-api-key"] == "fixed"
+    assert ADA not in str(tokens.seen)
+    assert [tool.name for tool in await client.tools()] == ["whose"]
+
+
+async def test_the_least_recently_used_client_ends_its_session(tokens: TokenServer) -> None:
+    pool = McpClients(kept=2)
+    sessions: dict[str, str] = {}
+    for user in ("a", "b", "a", "c"):
+        await pool.client(keeper(tokens), user, ADA).call("whose", {})
+        sessions[user] = tokens.seen[-1].session
+    assert len(pool) == 2
+    await pool.close()
+    assert (tokens.ended[0], sorted(tokens.ended)) == (sessions["b"], sorted(sessions.values()))
+    assert tokens.sessions == {}
+    with pytest.raises(Unavailable, match="shutting down"):
+        pool.client(keeper(tokens), "a", ADA)
+
+
+async def test_a_client_at_work_keeps_its_session(tokens: TokenServer) -> None:
+    pool = McpClients(kept=1)
+
+    async def one(index: int) -> None:
+        assert await pool.client(keeper(tokens), f"user-{index}", ADA).call("whose", {}) == ToolOutcome("ada")
+
+    await together(one, 10)
+    assert tokens.called("set_access_token") == 10
+    await pool.close()
+    assert tokens.sessions == {}
+
+
+Context = ServerRequestContext[Any]
+PNG = base64.b64encode(bytes(1234)).decode()
+LISTED = ("say", "picture", "figures", "fails", "raises", "noisy", "headers")
+
+
+async def listing(_ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+    start = int(params.cursor) if params is not None and params.cursor else 0
+    tools = [types.Tool(name=name, description=f"{name}.", input_schema={"type": "object"}) for name in LISTED]
+    following = start + 3
+    return types.ListToolsResult(
+        tools=tools[start:following], next_cursor=str(following) if following < len(LISTED) else None
+    )
+
+
+async def calling(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    match params.name:
+        case "say":
+            blocks = [types.TextContent(text=part) for part in (params.arguments or {})["parts"]]
+            return types.CallToolResult(content=[*blocks])
+        case "picture":
+            return types.CallToolResult(content=[types.ImageContent(data=PNG, mime_type="image/png")])
+        case "figures":
+            return types.CallToolResult(content=[], structured_content={"größe": 3})
+        case "fails":
+            return types.CallToolResult(content=[types.TextContent(text="no such task")], is_error=True)
+        case "noisy":
+            await ctx.session.report_progress(1, 2)
+            related = ServerMessageMetadata(related_request_id=ctx.request_id)
+            if (params.arguments or {})["pings"]:
+                await ctx.session.send_request(types.PingRequest(), types.EmptyResult, metadata=related)
+            return types.CallToolResult(content=[types.TextContent(text="answered")])
+        case "headers":
+            assert ctx.request is not None
+            return types.CallToolResult(content=[types.TextContent(text=json.dumps(dict(ctx.request.headers)))])
+        case _:
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
+
+
+def modern_only(inner: ASGIApp, status: int = 404, code: int | None = -32601) -> ASGIApp:
+    """The application without the revisions that begin with a handshake."""
+
+    async def app(scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        said = dict(scope["headers"]) if scope["type"] == "http" else {b"mcp-protocol-version": MODERN.encode()}
+        if said.get(b"mcp-protocol-version") == MODERN.encode():
+            await inner(scope, receive, send)
+            return
+        error = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": "No"}}
+        await JSONResponse({} if code is None else error, status)(scope, receive, send)
+
+    return app
+
+
+@pytest.fixture(scope="module", params=["sse", "json", "stateless", "modern"])
+def sdk(request: pytest.FixtureRequest) -> Iterator[McpServer]:
+    """The SDK's server in each way it can be run."""
+    server = Server[Any]("peer", on_list_tools=listing, on_call_tool=calling)
+    app = server.streamable_http_app(json_response=request.param == "json", stateless_http=request.param == "stateless")
+    with serve(modern_only(app) if request.param == "modern" else app) as url:
+        yield McpServer(request.param, f"{url}/mcp", {"x-api-key": "fixed"}, user_token=True)
+
+
+async def test_the_sdks_tools_are_listed_over_all_pages(sdk: McpServer, clients: McpClients) -> None:
+    tools = await clients.client(sdk, "ada", ADA).tools()
+    assert tools[0] == RemoteTool("say", "say.", {"type": "object"})
+    assert tuple(tool.name for tool in tools) == LISTED
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "outcome"),
+    [
+        ("say", {"parts": ["one", "zwei 二"]}, ToolOutcome("one\nzwei 二")),
+        ("picture", {}, ToolOutcome("[image image/png, 1234 bytes]")),
+        ("figures", {}, ToolOutcome('{"größe": 3}')),
+        ("fails", {}, ToolOutcome("no such task", ok=False)),
+        ("nowhere", {}, ToolOutcome("Error calling nowhere: Unknown tool: nowhere", ok=False)),
+        ("名前", {}, ToolOutcome("Error calling 名前: Unknown tool: 名前", ok=False)),
+    ],
+)
+async def test_what_the_sdks_tools_answer(
+    sdk: McpServer, clients: McpClients, tool: str, arguments: Mapping[str, Any], outcome: ToolOutcome
+) -> None:
+    assert await clients.client(sdk, "ada", ADA).call(tool, arguments) == outcome
+
+
+async def test_what_the_sdk_says_before_its_answer_is_no_answer(sdk: McpServer, clients: McpClients) -> None:
+    # Only in this way of running can a server ask something back.
+    pings = sdk.name == "sse"
+    assert await clients.client(sdk, "ada", ADA).call("noisy", {"pings": pings}) == ToolOutcome("answered")
+
+
+async def test_the_headers_of_a_call_reach_the_sdk(sdk: McpServer, clients: McpClients) -> None:
+    outcome = await clients.client(sdk, "ada", ADA).call("headers", {}, {"x-agent-id": "agent-1"})
+    seen = json.loads(outcome.text)
+    assert (seen["x-agent-id"], seen["x-api-key"], seen["authorization"]) == ("agent-1", "fixed", f"Bearer {ADA}")
+    assert seen["mcp-protocol-version"] == (MODERN if sdk.name == "modern" else "2025-11-25")
+    assert ("mcp-session-id" in seen) == (sdk.name in ("sse", "json"))
+
+
+async def test_a_session_that_the_sdk_ended_is_opened_again(sdk: McpServer, clients: McpClients) -> None:
+    client = clients.client(sdk, "ada", ADA)
+    first = json.loads((await client.call("headers", {})).text)
+    async with httpx2.AsyncClient() as other:
+        await other.delete(sdk.url, headers={"mcp-session-id": first.get("mcp-session-id", "none")})
+    again = json.loads((await client.call("headers", {})).text)
+    assert (first.get("mcp-session-id") != again.get("mcp-session-id")) == (sdk.name in ("sse", "json"))
+
+
+async def test_tools_for_a_turn_call_the_server(sdk: McpServer, clients: McpClients) -> None:
+    tools = await as_tools(clients.client(sdk, "ada", ADA), {"x-agent-id": "agent-1"})
+    assert [tool.name for tool in tools] == [f"{sdk.name}__{name}" for name in LISTED]
+    assert await tools[0].run({"parts": ["hello"]}) == ToolOutcome("hello")
+    assert json.loads((await tools[-1].run({})).text)["x-agent-id"] == "agent-1"
+
+
+KEYS: dict[str, str] = {}
+
+
+@pytest.fixture(scope="module")
+async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ASGIApp]:
+    """Our own server, with a key for ada."""
+    async with open_app(settings_with(FRONTDESK_DATA=tmp_path_factory.mktemp("house") / "data")) as app:
+        made = await app.identity.create_key(name="", agent_id="agent-1", user_id="ada", scopes=None, lifetime=None)
+        KEYS["ada"] = made[1]
+        yield build(app)
+
+
+@asynccontextmanager
+async def in_process(app: ASGIApp, token: str) -> AsyncGenerator[McpClient]:
+    server = McpServer("desk", "http://127.0.0.1:3020/mcp", user_token=True)
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as http:
+        yield McpClient(server, "ada", token, http)
+
+
+@pytest.mark.parametrize(
+    "refusal", [None, (404, -32601), (200, -32601), (400, -32022), (400, -32602), (404, None), (400, None)]
+)
+async def test_our_own_server_sees_the_agent_and_the_user(
+    house: ASGIApp, refusal: tuple[int, int | None] | None
+) -> None:
+    async with in_process(modern_only(house, *refusal) if refusal else house, KEYS["ada"]) as client:
+        assert {tool.name for tool in await client.tools()} >= {"health", "whoami"}
+        who = json.loads((await client.call("whoami", {}, {"x-request-id": "request-1"})).text)
+        assert (who["agent_id"], who["user_id"], who["request_id"]) == ("agent-1", "ada", "request-1")
+
+
+async def test_our_own_server_refuses_a_wrong_key(house: ASGIApp) -> None:
+    async with in_process(house, "no-such-key") as client:
+        refused = await client.call("whoami", {})
+        assert (refused.ok, "HTTP 401" in refused.text, "no-such-key" in refused.text) == (False, True, False)
+        with pytest.raises(Unavailable, match="HTTP 401"):
+            await client.tools()

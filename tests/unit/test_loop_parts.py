@@ -1,0 +1,212 @@
+"""The pure parts of the built-in agent: messages kept fit, memory edits, model names, scripts, compaction."""
+
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+from pydantic_ai.exceptions import ModelAPIError, UserError
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+
+from frontdesk.agents.embedded.compaction import mechanical, split
+from frontdesk.agents.embedded.memory import inserted, replaced
+from frontdesk.agents.embedded.talk.model import StoredMessage
+from frontdesk.agents.events import MemoryEdit, Plan, PlanStep, StepStatus, ToolStatus, Trouble
+from frontdesk.errors import Invalid
+from frontdesk.loop.access import OFFLINE, WHEN_ANTHROPIC, WHEN_OPENAI, ModelAccess
+from frontdesk.loop.messages import (
+    LEFT_OUT,
+    answered,
+    noted_events,
+    repaired,
+    status_of,
+    text_of,
+    tokens_in,
+    trimmed,
+    unanswered,
+    user_message,
+)
+from frontdesk.loop.models import Models
+from frontdesk.loop.offline import HONEST, scripted
+from frontdesk.loop.script import argument_pieces, pieces, steps
+from frontdesk.loop.troubles import failed
+
+KEY = SecretStr("sk-1")
+
+
+def call(number: int) -> ToolCallPart:
+    return ToolCallPart("tool", {"x": number}, f"call-{number}")
+
+
+@given(st.lists(st.sampled_from(["user", "text", "call", "calls", "answer"]), max_size=12))
+def test_whatever_was_lost_the_model_gets_every_call_answered(kinds: list[str]) -> None:
+    messages: list[ModelMessage] = []
+    for number, kind in enumerate(kinds):
+        match kind:
+            case "user":
+                messages.append(user_message(f"words {number}"))
+            case "text":
+                messages.append(ModelResponse(parts=[TextPart(f"text {number}")]))
+            case "call":
+                messages.append(ModelResponse(parts=[call(number)]))
+            case "calls":
+                messages.append(ModelResponse(parts=[call(number), call(number + 100)]))
+            case _:
+                waiting = unanswered(messages)
+                if waiting:
+                    messages.append(ModelRequest(parts=[answered(waiting[0], "yes", ToolStatus.OK)]))
+    whole = repaired(messages)
+    assert unanswered(whole) == []
+    requests = [isinstance(message, ModelRequest) for message in whole]
+    assert not any(one and two for one, two in pairwise(requests)), "requests are joined"
+    kept = [part for message in messages for part in message.parts]
+    assert [part for message in whole for part in message.parts if part in kept] == kept, "nothing is lost or moved"
+    assert repaired(whole) == whole
+
+
+def test_a_tool_answer_carries_what_it_showed() -> None:
+    events = (MemoryEdit("human", "a", "b"), Plan((PlanStep("go", StepStatus.COMPLETED),)))
+    part = answered(call(1), "done", ToolStatus.DENIED, events)
+    assert noted_events(part) == list(events)
+    assert status_of(part) is ToolStatus.DENIED
+    assert part.outcome == "denied"
+
+
+def test_old_tool_answers_make_room_and_the_newest_stay() -> None:
+    messages: list[ModelMessage] = []
+    for number in range(10):
+        messages.append(ModelResponse(parts=[call(number)]))
+        messages.append(ModelRequest(parts=[answered(call(number), "x" * 4000, ToolStatus.OK)]))
+    fit = trimmed(messages, 5000)
+    texts = [
+        part.content
+        for message in fit
+        if isinstance(message, ModelRequest)
+        for part in message.parts
+        if isinstance(part, ToolReturnPart)
+    ]
+    assert texts[0] == LEFT_OUT
+    assert texts[-1] == "x" * 4000
+    assert sum(map(tokens_in, fit)) <= 5000
+    assert unanswered(fit) == []
+    assert trimmed(messages, 10**6) == messages
+
+
+def stored(messages: list[ModelMessage]) -> list[StoredMessage]:
+    return [
+        StoredMessage(number, "turn", datetime(2026, 1, 1, tzinfo=UTC), message)
+        for number, message in enumerate(messages, 1)
+    ]
+
+
+def test_only_a_full_conversation_is_cut_and_only_between_turns() -> None:
+    messages: list[ModelMessage] = []
+    for number in range(20):
+        messages += [user_message("w" * 400), ModelResponse(parts=[call(number)])]
+        messages += [ModelRequest(parts=[answered(call(number), "r" * 400, ToolStatus.OK)])]
+        messages += [ModelResponse(parts=[TextPart("t" * 400)])]
+    assert split(stored(messages), 100_000) == 0
+    cut = split(stored(messages), 8000)
+    assert cut % 4 == 0
+    assert 0 < cut < len(messages)
+    assert sum(map(tokens_in, messages[cut:])) <= 8000 * 0.25
+    assert split(stored(messages[:4]), 10) == 0, "a turn that is alone is never cut"
+
+
+def test_without_a_model_a_summary_holds_the_persons_words() -> None:
+    text = mechanical("Before.", [user_message("I like tea"), ModelResponse(parts=[TextPart("Noted")])])
+    assert text == "Before.\nThe person said: I like tea"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"), [(-1, "a\nb\nnew"), (0, "new\na\nb"), (1, "a\nnew\nb"), (2, "a\nb\nnew")]
+)
+def test_a_line_is_inserted_where_it_is_wanted(line: int, expected: str) -> None:
+    assert inserted("a\nb", "new", line) == expected
+
+
+def test_an_edit_that_does_not_fit_says_why() -> None:
+    assert inserted("", "first", -1) == "first"
+    with pytest.raises(Invalid, match="no line 5"):
+        inserted("a", "b", 5)
+    with pytest.raises(Invalid, match="2 times"):
+        replaced("tea and tea", "tea", "coffee")
+    assert replaced("tea and milk", "tea", "coffee") == "coffee and milk"
+
+
+@pytest.mark.parametrize(
+    ("access", "chosen"),
+    [
+        (ModelAccess(), OFFLINE),
+        (ModelAccess(openai_key=KEY), WHEN_OPENAI),
+        (ModelAccess(openai_key=KEY, anthropic_key=KEY), WHEN_ANTHROPIC),
+        (ModelAccess(openai_key=KEY, openai_url="http://127.0.0.1/v1"), OFFLINE),
+        (ModelAccess("groq:llama", openai_key=KEY), "groq:llama"),
+    ],
+)
+def test_the_keys_choose_the_model_where_no_name_does(access: ModelAccess, chosen: str) -> None:
+    assert access.chosen == chosen
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("name", "access", "kind", "model"),
+    [
+        ("anthropic:claude-x", ModelAccess(anthropic_key=KEY), AnthropicModel, "claude-x"),
+        ("openai:gpt-x", ModelAccess(openai_key=KEY), OpenAIResponsesModel, "gpt-x"),
+        ("openai/gpt-x", ModelAccess(openai_key=KEY), OpenAIResponsesModel, "gpt-x"),
+        ("openai:org/m:7b", ModelAccess(openai_url="http://127.0.0.1/v1"), OpenAIChatModel, "org/m:7b"),
+        ("openai-chat:gpt-x", ModelAccess(openai_key=KEY), OpenAIChatModel, "gpt-x"),
+    ],
+)
+async def test_a_model_string_opens_the_model_it_names(
+    name: str, access: ModelAccess, kind: type[object], model: str
+) -> None:
+    models = Models(access)
+    opened = await models.open(name)
+    assert isinstance(opened, kind)
+    assert opened.model_name == model
+    assert await models.open(name) is opened
+    await models.close()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", ["gpt", "nobody:x", "openai:x", "anthropic:x"])
+async def test_a_model_that_cannot_be_used_says_what_to_do(name: str) -> None:
+    with pytest.raises(Invalid, match=r"PROVIDER:MODEL|cannot be used"):
+        await Models(ModelAccess()).open(name)
+
+
+def test_the_offline_model_is_honest_and_follows_a_script() -> None:
+    assert scripted([user_message("What is the capital of France?")]).text == HONEST
+    talk: list[ModelMessage] = [user_message('@@[{"tool": "t"}, {"text": "b"}]@@')]
+    assert scripted(talk).calls[0].name == "t"
+    talk += [ModelResponse(parts=[call(1)]), ModelRequest(parts=[answered(call(1), "", ToolStatus.OK)])]
+    assert scripted(talk).text == "b"
+    talk.append(ModelResponse(parts=[TextPart("b")]))
+    assert "no more steps" in scripted(talk).text
+
+
+@given(st.text())
+def test_any_message_is_read_as_a_script_or_is_none(text: str) -> None:
+    script = steps(f"@@[{text}]@@")
+    assert script is None or isinstance(script, list)
+    assert "".join(argument_pieces(text)) == text
+    assert "".join(pieces(text)).strip() == text.strip()
+
+
+def test_what_goes_wrong_is_told_without_a_secret() -> None:
+    told = failed(ModelAPIError("gpt-x", "Incorrect API key provided: sk-1234"))
+    assert told.trouble is Trouble.UNAVAILABLE
+    assert "sk-1234" not in told.message
+    assert failed(UserError("set X")).trouble is Trouble.INVALID
+
+
+def test_the_text_of_a_message_is_what_was_said() -> None:
+    assert text_of(user_message("hello")) == "hello"
+    assert text_of(ModelResponse(parts=[TextPart("one "), call(1), TextPart("two")])) == "one two"
+    assert text_of(ModelRequest(parts=[answered(call(1), "secret result", ToolStatus.OK)])) == ""

@@ -1,0 +1,352 @@
+"""What the MCP client makes of names, results and streams, and how it takes a server that misbehaves."""
+
+import gzip
+import json
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from frontdesk.errors import ConfigurationError, Unavailable
+from frontdesk.loop.mcp import results
+from frontdesk.loop.mcp.client import MAX_PAGES
+from frontdesk.loop.mcp.endpoint import MAX_ANSWER
+from frontdesk.loop.mcp.model import McpServer, bare_token
+from frontdesk.loop.mcp.pool import McpClients
+from frontdesk.loop.mcp.tools import TAKEN_BY_APIS, api_name
+from frontdesk.loop.mcp.wire import Events
+from frontdesk.loop.tools import ToolOutcome
+from tests.support.token_server import serve
+
+TOKEN = "token-of-ada"
+SECRETS = (TOKEN, "fixed-secret", "query-secret")
+
+
+@pytest.mark.parametrize("written", [f"Bearer {TOKEN}", f"bearer {TOKEN}", f" BEARER \t{TOKEN} ", TOKEN])
+def test_a_token_is_taken_without_its_scheme(written: str) -> None:
+    assert bare_token(written) == TOKEN
+
+
+@pytest.mark.parametrize("written", [None, "", " ", "Bearer "])
+def test_nothing_is_no_token(written: str | None) -> None:
+    assert bare_token(written) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "headers"),
+    [
+        ("ftp://host/mcp", {}),
+        ("host/mcp", {}),
+        ("http://[::1/mcp", {}),
+        ("https://ada:fixed-secret@host/mcp", {}),
+        ("https://host/mcp", {"x-key": "fixed-secret\r\nx: y"}),
+        ("https://host/mcp", {"x key": "fixed-secret"}),
+    ],
+)
+def test_a_server_that_cannot_be_reached_as_set_is_refused_without_its_secrets(
+    url: str, headers: Mapping[str, str]
+) -> None:
+    with pytest.raises(ConfigurationError, match="MCP server 'shop'") as refused:
+        McpServer("shop", url, headers)
+    assert "fixed-secret" not in str(refused.value)
+
+
+@given(
+    texts=st.lists(st.text(alphabet='aé:{}" \x00', min_size=1)),
+    end=st.sampled_from(["\r\n", "\n", "\r"]),
+    sizes=st.lists(st.integers(1, 9), min_size=1),
+)
+def test_events_are_the_same_however_they_are_cut(texts: list[str], end: str, sizes: list[int]) -> None:
+    body = "".join(f": note{end}event: message{end}id: 1{end}data: {text}{end}data: x{end}{end}" for text in texts)
+    rest, events, found = body.encode(), Events(), list[bytes]()
+    while rest:
+        for size in sizes:
+            found += events.feed(rest[:size])
+            rest = rest[size:]
+    assert found == [f"{text}\nx".encode() for text in texts]
+
+
+def test_events_of_another_kind_and_unfinished_ones_are_no_messages() -> None:
+    assert Events().feed(b"event: endpoint\ndata: /sse\n\nid: 1\ndata:\n\ndata: cut") == []
+
+
+NAMES = st.text(alphabet="ab_-. é", min_size=1, max_size=40)
+
+
+@given(st.lists(st.tuples(NAMES, NAMES), unique=True))
+def test_every_tool_gets_a_name_of_its_own_that_apis_take(pairs: list[tuple[str, str]]) -> None:
+    names = [api_name(server, tool, {}) for server, tool in pairs]
+    assert len(set(names)) == len(pairs)
+    assert all(TAKEN_BY_APIS.fullmatch(name) for name in names)
+
+
+def test_names_stay_as_they_are_where_they_can() -> None:
+    assert api_name("memory", "create_task", {}) == "memory__create_task"
+    assert api_name("a", "b__c", {}) == "a__b__c" != api_name("a__b", "c", {})
+    assert api_name("memory", "x" * 80, {}) == api_name("memory", "x" * 80, {})
+    taken = {"memory__create_task": None}
+    assert api_name("memory", "create_task", taken).startswith("memory__create_task_")
+
+
+@pytest.mark.parametrize(
+    ("result", "outcome"),
+    [
+        ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, ToolOutcome("a\nb")),
+        ({"content": [{"type": "text", "text": "a"}], "structuredContent": {"b": 1}}, ToolOutcome("a")),
+        ({"content": [], "structuredContent": {"b": "ü"}}, ToolOutcome('{"b": "ü"}')),
+        (
+            {"content": [{"type": "audio", "mimeType": "audio/wav", "data": "AAAA"}], "structuredContent": [1]},
+            ToolOutcome("[1]\n[audio audio/wav, 3 bytes]"),
+        ),
+        ({"content": [{"type": "resource", "resource": {"uri": "file:///a"}}]}, ToolOutcome("[resource file:///a]")),
+        ({"content": [{"type": "resource_link", "uri": "file:///b"}]}, ToolOutcome("[resource file:///b]")),
+        ({"content": [{"type": "hologram"}, "no block", {}]}, ToolOutcome("[hologram]\n[unknown content]")),
+        ({"content": "nothing"}, ToolOutcome("")),
+        ({"content": [{"type": "text", "text": "no"}], "isError": True}, ToolOutcome("no", ok=False)),
+        ({"isError": True}, ToolOutcome("Error calling work: the tool failed and gave no reason", ok=False)),
+    ],
+)
+def test_what_a_result_says_to_a_model(result: Mapping[str, Any], outcome: ToolOutcome) -> None:
+    assert results.outcome("work", result) == outcome
+
+
+def test_a_tool_that_wants_more_input_has_failed() -> None:
+    assert not results.outcome("work", {"resultType": "input_required", "inputRequests": {}}).ok
+
+
+def test_tools_without_a_name_are_none_and_a_missing_schema_takes_anything() -> None:
+    page = {"tools": [{"name": "a", "title": "A"}, {"description": "nameless"}, 7]}
+    assert [(tool.name, tool.description, tool.parameters) for tool in results.tools_of(page)] == [
+        ("a", "A", {"type": "object"})
+    ]
+
+
+def test_tools_to_sign_in_are_hidden_only_where_the_server_keeps_the_token() -> None:
+    plain = results.tools_of({"tools": [{"name": "authenticate"}, {"name": "work"}]})
+    assert results.for_agents(plain) == plain
+    keeping = results.tools_of({"tools": [{"name": name} for name in (*results.AUTH_TOOLS, "work")]})
+    assert [tool.name for tool in results.for_agents(keeping)] == ["work"]
+
+
+RECEIVED: list[Mapping[str, Any]] = []
+NOTE = {"jsonrpc": "2.0", "method": "notifications/progress"}
+QUESTIONS = [{"jsonrpc": "2.0", "id": ask, "method": ask} for ask in ("ping", "sampling/createMessage")]
+
+
+def stream(*chunks: bytes) -> Response:
+    return StreamingResponse(iter(chunks), media_type="text/event-stream")
+
+
+def sse(*frames: Mapping[str, Any]) -> Response:
+    return stream(*(f": note\nevent: message\ndata: {json.dumps(frame)}\n\n".encode() for frame in frames))
+
+
+def asked(tool: str) -> int:
+    return sum(frame.get("params", {}).get("name") == tool for frame in RECEIVED)
+
+
+def keep(_request: Request, answer: Mapping[str, Any]) -> Response:
+    """Keeps tokens in sessions, and believes a token that is handed over twice."""
+    if RECEIVED[-1]["method"] == "tools/list":
+        return JSONResponse({**answer, "result": {"tools": [{"name": "set_access_token"}, {"name": "work"}]}})
+    if RECEIVED[-1]["params"]["name"] == "work" and asked("set_access_token") < 2:
+        return JSONResponse(
+            {**answer, "result": {"content": [{"type": "text", "text": "Token expired"}], "isError": True}}
+        )
+    return JSONResponse(answer)
+
+
+def packed(frame: Mapping[str, Any]) -> Response:
+    headers = {"content-encoding": "gzip", "content-type": "application/json"}
+    return Response(gzip.compress(json.dumps(frame).encode()), headers=headers)
+
+
+def echo(request: Request, frame: Mapping[str, Any]) -> Response:
+    told = f"bad token {request.headers['x-user-auth-token']}"
+    return JSONResponse({"jsonrpc": "2.0", "id": frame["id"], "error": {"code": -32603, "message": told}})
+
+
+# What a server that shook hands as it should does next, by path, given the request and a good answer.
+MANNERS: Mapping[str, Callable[[Request, Mapping[str, Any]], Response]] = {
+    "fine": lambda _request, answer: JSONResponse(answer),
+    "asks": lambda _request, answer: sse(*QUESTIONS, NOTE, answer),
+    "redirects": lambda request, _answer: RedirectResponse(f"{request.base_url}fine", 307),
+    "garbage": lambda _request, _answer: Response("<html>", media_type="text/html"),
+    "garbled": lambda _request, _answer: stream(b"data: {\n\n"),
+    "huge": lambda _request, _answer: Response(bytes(MAX_ANSWER + 1), media_type="application/json"),
+    "endless": lambda _request, _answer: stream(*[b": more" * 100_000] * 100),
+    "packed": lambda _request, answer: packed(answer),
+    "cut": lambda _request, _answer: sse(NOTE),
+    "down": lambda _request, _answer: Response("down", 503),
+    "strange": lambda _request, answer: JSONResponse({**answer, "result": None}),
+    "pages": lambda _request, answer: JSONResponse({**answer, "result": {"tools": [{"name": "a"}], "nextCursor": "b"}}),
+    "doubts": lambda _request, answer: Response(status_code=401) if asked("work") == 1 else JSONResponse(answer),
+    "misses": lambda _request, answer: JSONResponse({**answer, "error": {"code": -32603, "message": "no such author"}}),
+    "echoes": echo,
+    "keeps": keep,
+    "sessionless": keep,
+}
+
+
+async def misbehave(request: Request) -> Response:
+    """Shakes hands, then does as the path says."""
+    frame = await request.json()
+    RECEIVED.append({**frame, "headers": dict(request.headers)})
+    answer = {"jsonrpc": "2.0", "id": frame.get("id"), "result": {"content": [{"type": "text", "text": "fine"}]}}
+    if frame.get("method") == "initialize":
+        told = {"protocolVersion": request.query_params.get("version", "2025-06-18")}
+        kept = {} if request.path_params["how"] == "sessionless" else {"mcp-session-id": "s-1"}
+        return JSONResponse({**answer, "result": told}, headers={"set-cookie": "user=ada", **kept})
+    if "id" not in frame or "method" not in frame:
+        return Response(status_code=202)
+    if request.path_params["how"] == "silent":
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        return Response()
+    return MANNERS[request.path_params["how"]](request, answer)
+
+
+@pytest.fixture(scope="module")
+async def clients() -> AsyncGenerator[McpClients]:
+    pool = McpClients()
+    yield pool
+    await pool.close()
+
+
+@pytest.fixture(scope="module")
+def broken() -> Iterator[str]:
+    with serve(Starlette(routes=[Route("/{how}", misbehave, methods=["POST"])])) as url:
+        yield url
+
+
+@pytest.fixture(autouse=True)
+def nothing_received() -> None:
+    RECEIVED.clear()
+
+
+@contextmanager
+def nothing_secret() -> Generator[list[str]]:
+    """Texts to be searched, with everything logged meanwhile."""
+    texts: list[str] = []
+    with structlog.testing.capture_logs() as logged:
+        yield texts
+    shown = "\n".join([*texts, str(logged)])
+    assert not any(secret in shown for secret in SECRETS), shown
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("redirects", "HTTP 307"),
+        ("garbage", "not JSON-RPC"),
+        ("garbled", "not JSON-RPC"),
+        ("huge", "more than 8 MiB"),
+        ("endless", "more than 8 MiB"),
+        ("packed", "compressed"),
+        ("silent", "longer than 0.1 s"),
+        ("cut", "without a result"),
+        ("down", "HTTP 503"),
+        ("strange", "without a result"),
+        ("echoes", "bad token [token]"),
+        ("version", "'1999-01-01'"),
+        ("dead", "ConnectError"),
+    ],
+)
+async def test_a_broken_server_is_told_of_and_gives_no_secret_away(
+    broken: str, clients: McpClients, how: str, reason: str
+) -> None:
+    address = "http://127.0.0.1:1" if how == "dead" else broken
+    query = "version=1999-01-01&" if how == "version" else ""
+    server = McpServer(
+        how, f"{address}/{how}?{query}key=query-secret", {"x-api-key": "fixed-secret"}, user_token=how == "echoes"
+    )
+    pool = McpClients(timeout=0.1) if how == "silent" else clients
+    client = pool.client(server, "ada", TOKEN)
+    with nothing_secret() as texts:
+        outcome = await client.call("work", {})
+        assert (outcome.ok, reason in outcome.text) == (False, True), outcome.text
+        assert outcome.text.startswith("Error calling work: ")
+        with pytest.raises(Unavailable) as raised:
+            await client.tools()
+        assert reason in str(raised.value)
+        assert f"MCP server '{how}' at {address}/{how}" in str(raised.value)
+        texts += [outcome.text, repr(raised.value), repr(server), str(server), repr(client), repr(vars(pool))]
+    await client.close()
+
+
+async def test_what_a_server_asks_in_between_is_answered(broken: str, clients: McpClients) -> None:
+    server = McpServer("asking", f"{broken}/asks")
+    assert await clients.client(server, None, None).call("work", {}) == ToolOutcome("fine")
+    assert [frame["id"] for frame in RECEIVED if "params" in frame] == [1, 2]
+    answers = {frame["id"]: frame for frame in RECEIVED if "method" not in frame}
+    assert answers["ping"]["result"] == {}
+    assert answers["sampling/createMessage"]["error"]["code"] == -32601
+    assert answers["ping"]["headers"]["mcp-session-id"] == "s-1"
+    assert answers["ping"]["headers"]["mcp-protocol-version"] == "2025-06-18"
+
+
+async def test_a_cookie_of_one_user_is_not_shown_for_another(broken: str, clients: McpClients) -> None:
+    for user in ("ada", "ben"):
+        assert (await clients.client(McpServer("cookies", f"{broken}/fine"), user, None).call("work", {})).ok
+    assert not any("cookie" in frame["headers"] for frame in RECEIVED)
+
+
+async def test_a_token_that_no_header_can_hold_stays_out_of_the_message(broken: str, clients: McpClients) -> None:
+    server = McpServer("strict", f"{broken}/fine", user_token=True)
+    for token in (f"{TOKEN}\r\nx-agent-id: other", f"{TOKEN}-ü"):
+        outcome = await clients.client(server, "ada", token).call("work", {})
+        assert (outcome.ok, "'x-user-auth-token'" in outcome.text, TOKEN in outcome.text) == (False, True, False)
+
+
+async def test_a_client_is_of_one_server_one_user_and_one_token(clients: McpClients) -> None:
+    first, second = (McpServer("shop", "http://host/mcp", {"x-key": key}) for key in "ab")
+    asked_for = [(first, "ada", "1"), (second, "ada", "1"), (first, "ben", "1"), (first, "ada", "2")]
+    asked_for += [(first, None, "1"), (first, "ada", None), (first, None, None)]
+    assert len({id(clients.client(*one)) for one in asked_for}) == len(asked_for)
+    assert clients.client(first, "ada", "Bearer 1") is clients.client(first, "ada", "1")
+
+
+async def test_a_tool_that_fails_over_the_token_is_called_again_with_it(broken: str, clients: McpClients) -> None:
+    server = McpServer("keeps", f"{broken}/keeps", user_token=True)
+    assert await clients.client(server, "ada", TOKEN).call("work", {}) == ToolOutcome("fine")
+    assert (asked("work"), asked("set_access_token")) == (2, 2)
+
+
+async def test_no_token_is_left_with_a_server_that_would_keep_it_for_everybody(
+    broken: str, clients: McpClients
+) -> None:
+    server = McpServer("sessionless", f"{broken}/sessionless", user_token=True)
+    client = clients.client(server, "ada", TOKEN)
+    with structlog.testing.capture_logs() as logged:
+        assert await client.call("work", {}) == await client.call("work", {}) == ToolOutcome("Token expired", ok=False)
+    assert (asked("work"), asked("set_access_token")) == (2, 0)
+    assert [entry["event"] for entry in logged] == ["mcp_token_not_left"]
+
+
+@pytest.mark.parametrize(("user_token", "calls"), [(True, 2), (False, 1)])
+async def test_a_refused_request_is_repeated_once_where_there_is_a_token(
+    broken: str, clients: McpClients, *, user_token: bool, calls: int
+) -> None:
+    server = McpServer("doubts", f"{broken}/doubts", user_token=user_token)
+    outcome = await clients.client(server, "ada", TOKEN).call("work", {})
+    assert (outcome.ok, asked("work")) == (user_token, calls)
+
+
+async def test_an_error_that_merely_sounds_like_authentication_is_not_repeated(
+    broken: str, clients: McpClients
+) -> None:
+    server = McpServer("misses", f"{broken}/misses")
+    outcome = await clients.client(server, "ada", TOKEN).call("work", {})
+    assert (outcome, asked("work")) == (ToolOutcome("Error calling work: no such author", ok=False), 1)
+
+
+async def test_a_listing_without_end_is_cut(broken: str, clients: McpClients) -> None:
+    assert len(await clients.client(McpServer("pages", f"{broken}/pages"), "ada", None).tools()) == MAX_PAGES
