@@ -7,10 +7,17 @@ from datetime import UTC, datetime, timedelta
 
 import anyio
 import structlog
+from anyio.abc import TaskGroup
 
-from frontdesk.agents.embedded import EmbeddedHost
+from frontdesk.agents.chat.mirror.store import MirrorStore
+from frontdesk.agents.chat.replies import Replies
+from frontdesk.agents.chat.service import Chat
+from frontdesk.agents.chat.store import SessionStore
+from frontdesk.agents.embedded.host import EmbeddedHost
+from frontdesk.agents.embedded.toolbox import Toolbox
 from frontdesk.agents.host import AgentHost, only_agent
-from frontdesk.agents.store import AgentStore
+from frontdesk.agents.turns.service import Turns
+from frontdesk.agents.turns.store import TurnStore
 from frontdesk.db.engine import Database, describe
 from frontdesk.errors import ConfigurationError, Unavailable
 from frontdesk.identity import outbound, rights
@@ -23,6 +30,8 @@ from frontdesk.identity.tokens import Tokens
 from frontdesk.journal.metrics import Metrics
 from frontdesk.journal.service import Journal
 from frontdesk.journal.store import JournalStore
+from frontdesk.loop.access import ModelAccess
+from frontdesk.loop.mcp.model import McpServer
 from frontdesk.settings import Settings
 
 CHECK_SECONDS = 2
@@ -41,6 +50,8 @@ class App:
     identity: Identity
     journal: Journal
     host: AgentHost
+    turns: Turns
+    chat: Chat
 
     async def parts(self) -> dict[str, str]:
         """The state of each part: `ok`, or what is wrong with it."""
@@ -85,8 +96,12 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         database = await Database.open(settings)
         stack.push_async_callback(database.close)
         said = outbound.headers(application_name=settings.application_name)
-        host = _host(settings, database, said)
+        tasks = await stack.enter_async_context(_background())
+        turns = Turns(TurnStore(database), tasks)
+        host = _host(settings, database, turns, said)
         stack.push_async_callback(host.close)
+        tasks.start_soon(turns.run)
+        stack.push_async_callback(turns.close)
         tokens = Tokens(settings.trusted_issuers, resources(settings), said)
         stack.push_async_callback(tokens.close)
         keys = KeyStore(database)
@@ -107,7 +122,10 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
             log_sources=settings.debug_agent_id_source,
         )
         journal = Journal(JournalStore(database), Metrics(), timedelta(days=settings.journal_days))
-        yield App(settings, database, keys, identity, journal, host)
+        mirror = MirrorStore(database) if database.shared else None
+        chat = Chat(SessionStore(database), host, Replies(host, journal, tasks, turns.close, mirror))
+        stack.push_async_callback(chat.close)
+        yield App(settings, database, keys, identity, journal, host, turns, chat)
 
 
 @asynccontextmanager
@@ -116,9 +134,14 @@ async def running(app: App) -> AsyncGenerator[None]:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(app.journal.run)
         tasks.start_soon(_housekeeping, app)
+        tasks.start_soon(app.chat.run)
+        if isinstance(app.host, EmbeddedHost):
+            tasks.start_soon(app.host.warm_up)
         try:
             yield
         finally:
+            # While the journal still writes, so that it says how they ended.
+            await app.chat.close()
             tasks.cancel_scope.cancel()
     with anyio.move_on_after(HOUSEKEEPING_SECONDS):
         await _tidy(app)
@@ -136,14 +159,52 @@ def base_url(settings: Settings) -> str:
     return settings.public_url or f"http://{host}:{settings.port}"
 
 
-def _host(settings: Settings, database: Database, headers: dict[str, str]) -> AgentHost:
+def _host(settings: Settings, database: Database, turns: Turns, headers: dict[str, str]) -> AgentHost:
     if settings.letta_base_url is None:
-        return EmbeddedHost(AgentStore(database))
+        return EmbeddedHost(database, turns, _access(settings), Toolbox(_servers(settings), settings.application_name))
     # Letta's client is slow to import, and only these setups need it.
-    from frontdesk.agents.letta import LettaHost  # noqa: PLC0415
+    from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
 
     token = settings.letta_token
-    return LettaHost(settings.letta_base_url, token.get_secret_value() if token else None, headers)
+    secret = token.get_secret_value() if token else None
+    return LettaHost(settings.letta_base_url, secret, headers, turns, settings.model)
+
+
+def _access(settings: Settings) -> ModelAccess:
+    return ModelAccess(
+        settings.model,
+        settings.openai_api_key,
+        settings.openai_base_url,
+        settings.anthropic_api_key,
+        settings.anthropic_base_url,
+    )
+
+
+def _servers(settings: Settings) -> list[McpServer]:
+    return [
+        McpServer(
+            server.name,
+            server.url,
+            {name: value.get_secret_value() for name, value in server.headers.items()},
+            server.user_token,
+        )
+        for server in settings.mcp_servers
+    ]
+
+
+@asynccontextmanager
+async def _background() -> AsyncGenerator[TaskGroup]:
+    """A task group that ends with what it stands behind, and hands on an error as it is, not in a group."""
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        try:
+            yield tasks
+        except Exception as error:  # noqa: BLE001 - raised again below
+            failure = error
+        finally:
+            tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure
 
 
 async def _housekeeping(app: App) -> None:

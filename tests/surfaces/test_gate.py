@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from frontdesk.agents.embedded import EmbeddedHost
+from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app
 from frontdesk.surfaces.gate import ASGIApp
 from frontdesk.surfaces.http import build
@@ -30,8 +30,7 @@ async def key(app: App, agent: str | None = None, user: str | None = None, *scop
 
 
 async def an_agent(app: App) -> str:
-    assert isinstance(app.host, EmbeddedHost)
-    return (await app.host.create("Only")).id
+    return (await app.host.create(NewAgent("Only"))).id
 
 
 @shows("HTTP-GATE")

@@ -3,11 +3,15 @@
 from frontdesk.errors import MissingScope
 from frontdesk.identity.model import Caller
 
+AGENTS_CHAT = "agents:chat"
+AGENTS_READ = "agents:read"
 HEALTH_READ = "health:read"
 IDENTITY_READ = "identity:read"
 METRICS_READ = "metrics:read"
 
 SCOPES = {
+    AGENTS_CHAT: "talk with agents: open sessions, send messages, approve, cancel",
+    AGENTS_READ: "read one's own sessions with agents, and their streams",
     HEALTH_READ: "read the health tool, which names the database and the agent server",
     IDENTITY_READ: "ask who one is (whoami)",
     METRICS_READ: "read /metrics",

@@ -22,6 +22,7 @@ class Kind(StrEnum):
 
     CALL = "call"
     DENIAL = "denial"
+    TURN = "turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +52,13 @@ def entry(
     outcome: Outcome,
     duration_us: int,
     reason: str | None = None,
+    kind: Kind = Kind.CALL,
 ) -> Entry:
-    """The row for a call by a caller."""
-    kind = Kind.DENIAL if outcome in (Outcome.DENIED, Outcome.LIMITED) else Kind.CALL
+    """The row for something that a caller did; a call that was not let through is a denial."""
+    denied = kind is Kind.CALL and outcome in (Outcome.DENIED, Outcome.LIMITED)
     return Entry(
         at=at,
-        kind=kind,
+        kind=Kind.DENIAL if denied else kind,
         surface=surface,
         action=action,
         outcome=outcome,

@@ -89,7 +89,13 @@ class Gate:
 
 
 # Paths are a caller's text; only these may become a label in metrics.
-KNOWN_ACTIONS = frozenset({"/mcp", "/mcp/tools", "/mcp/schedule", "/mcp/memory", "/sse", "/messages", "/metrics"})
+KNOWN_ACTIONS = frozenset(
+    {
+        *("/mcp", "/mcp/tools", "/mcp/schedule", "/mcp/memory", "/sse", "/messages", "/metrics"),
+        *("/api/agents/sessions", "/api/agents/sessions/restore", "/api/agents/messages", "/api/agents/stream"),
+        *("/api/agents/approvals", "/api/agents/cancel"),
+    }
+)
 
 
 def needs_credential(app: App, visit: Visit) -> bool:

@@ -16,6 +16,7 @@ from frontdesk.surfaces.mcp.server import build_server, challenge_for, doors, of
 from frontdesk.surfaces.mcp.sse import sse_routes
 from frontdesk.surfaces.mcp.tool import ToolSpec
 from frontdesk.surfaces.rest import routes as rest
+from frontdesk.surfaces.rest.api import api_mount
 
 
 def build(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGIApp:
@@ -29,7 +30,7 @@ def build(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGIApp:
 def assemble(app: App, doors_routes: Iterable[BaseRoute], paths: list[str]) -> ASGIApp:
     """Put the gate before the given doors and the routes that every house has."""
     documents = [*cards.card_routes(app, paths), *cards.metadata_routes(app, paths)]
-    starlette = Starlette(routes=[*doors_routes, *rest.routes(app), *documents])
+    starlette = Starlette(routes=[*doors_routes, *rest.routes(app), api_mount(app), *documents])
     starlette.router.redirect_slashes = False
     open_paths = frozenset({rest.HEALTH, *(route.path for route in documents)})
     gate = Gate(
@@ -53,7 +54,7 @@ def _with_cors(inner: ASGIApp, settings: Settings) -> ASGIApp:
     return CORSMiddleware(
         inner,
         allow_origins=settings.allowed_origins,
-        allow_methods=["GET", "POST"],
+        allow_methods=["GET", "POST", "DELETE"],
         allow_headers=["*"],
         expose_headers=["x-request-id", "www-authenticate", "retry-after"],
     )

@@ -1,4 +1,4 @@
-"""The HTTP API: health and metrics."""
+"""Health and metrics."""
 
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.requests import Request
@@ -10,6 +10,7 @@ from frontdesk.app import App
 from frontdesk.errors import MissingScope
 from frontdesk.identity.rights import METRICS_READ, require, require_granted
 from frontdesk.surfaces.gate import credential_caller, needs_credential
+from frontdesk.surfaces.rest.refusals import refuse
 from frontdesk.surfaces.visit import visit_of
 
 HEALTH = "/api/health"
@@ -32,9 +33,7 @@ def routes(app: App) -> list[Route]:
         try:
             check(credential_caller(visit), METRICS_READ)
         except MissingScope as error:
-            challenge = f'Bearer error="insufficient_scope", scope="{error.scope}"'
-            body = {"error": "insufficient_scope", "error_description": str(error)}
-            return JSONResponse(body, 403, {"www-authenticate": challenge})
+            return refuse(error)
         return Response(app.journal.render_metrics(), headers={"content-type": CONTENT_TYPE_LATEST})
 
     return [Route(HEALTH, health, methods=["GET"]), Route(METRICS, metrics, methods=["GET"])]

@@ -1,0 +1,193 @@
+"""Replies as they are told: kept for a moment in memory, so that whoever comes late misses nothing."""
+
+from bisect import insort
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import anyio
+
+from frontdesk.agents.chat.words import Ended, Word
+
+# A reply that was read to its end by nobody waits this long for a reader.
+KEPT_SECONDS = 60.0
+# The last word has the whole text, so a reader who comes after so many words has lost little.
+KEPT_WORDS = 20_000
+# A stream with nothing to tell is closed; its client comes back and shows its credential again.
+IDLE_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """One word of a reply; words are numbered from 1."""
+
+    message_id: str
+    number: int
+    word: Word
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """How far a reader has come: the last word heard, or, with number 0, nothing yet."""
+
+    message_id: str
+    number: int
+
+
+class Reply:
+    """The answer to one message. `own`: it is made in this process, not copied from another."""
+
+    def __init__(self, session_id: str, message_id: str, opened_at: datetime, *, own: bool = True) -> None:
+        self.session_id = session_id
+        self.message_id = message_id
+        self.opened_at = opened_at
+        self.own = own
+        self.read = False
+        self.ended: Ended | None = None
+        self.ended_at = 0.0
+        self._words: deque[Word] = deque(maxlen=KEPT_WORDS)
+        self._said = 0
+        self._changed = anyio.Event()
+
+    @property
+    def next_number(self) -> int:
+        return self._said + 1
+
+    def add(self, word: Word) -> None:
+        """Say a word; after the last one nothing more is said."""
+        if self.ended is not None:
+            return
+        self._words.append(word)
+        self._said += 1
+        if isinstance(word, Ended):
+            self.ended, self.ended_at = word, anyio.current_time()
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    def since(self, number: int) -> Sequence[Heard]:
+        """What was said after a word, as far as it is kept."""
+        gone = self._said - len(self._words)
+        places = range(max(number - gone, 0), len(self._words))
+        return [Heard(self.message_id, gone + place + 1, self._words[place]) for place in places]
+
+    async def tell(self, number: int) -> AsyncGenerator[Heard]:
+        """What was and will be said after a word, to the end."""
+        while True:
+            changed = self._changed
+            for heard in self.since(number):
+                yield heard
+                number = heard.number
+            if self.ended is not None and number >= self._said:
+                return
+            if changed is self._changed:
+                await changed.wait()
+
+
+@dataclass(slots=True)
+class Following:
+    """The streams that follow a session here."""
+
+    streams: int = 0
+    arrived: anyio.Event = field(default_factory=anyio.Event)
+
+    def wake(self) -> None:
+        self.arrived.set()
+        self.arrived = anyio.Event()
+
+
+Look = Callable[[str], Awaitable[None]]
+Note = Callable[[Reply], Awaitable[None]]
+
+
+class Feed:
+    """The replies of every session, in the order of their messages."""
+
+    def __init__(self) -> None:
+        self._replies: dict[str, list[Reply]] = {}
+        self._followed: dict[str, Following] = {}
+        self._closed = False
+
+    @property
+    def followed(self) -> Sequence[str]:
+        return list(self._followed)
+
+    def open(self, reply: Reply) -> Reply:
+        insort(self._replies.setdefault(reply.session_id, []), reply, key=lambda one: (one.opened_at, one.message_id))
+        if reply.session_id in self._followed:
+            self._followed[reply.session_id].wake()
+        return reply
+
+    def of(self, session_id: str) -> Sequence[Reply]:
+        return tuple(self._replies.get(session_id, ()))
+
+    def forget(self, now: float) -> None:
+        """Let go of what ended a while ago; `now` is on the event loop's clock."""
+        for session_id, replies in list(self._replies.items()):
+            kept = [one for one in replies if one.ended is None or now - one.ended_at < KEPT_SECONDS]
+            if kept:
+                self._replies[session_id] = kept
+            else:
+                del self._replies[session_id]
+
+    def close(self) -> None:
+        """Nothing more will come: streams tell what there is, and end."""
+        self._closed = True
+        for following in self._followed.values():
+            following.wake()
+
+    async def follow(self, session_id: str, place: Place | None, look: Look, note: Note) -> AsyncGenerator[Heard]:
+        """Every reply that is not told yet, from `place` on; ends when a reply ended and no other waits.
+
+        `look` is asked before a decision that replies of other replicas bear on; `note` is told what was read.
+        """
+        with self._following(session_id) as following:
+            await look(session_id)
+            told = self._told(session_id, place)
+            while (reply := await self._next(session_id, told, following)) is not None:
+                heard_before = place.number if place and place.message_id == reply.message_id else 0
+                async with aclosing(reply.tell(heard_before)) as words:
+                    async for heard in words:
+                        yield heard
+                reply.read = True
+                told.add(reply.message_id)
+                await note(reply)
+                await look(session_id)
+                if self._untold(session_id, told) is None:
+                    return
+
+    @contextmanager
+    def _following(self, session_id: str) -> Generator[Following]:
+        following = self._followed.setdefault(session_id, Following())
+        following.streams += 1
+        try:
+            yield following
+        finally:
+            following.streams -= 1
+            if following.streams == 0:
+                del self._followed[session_id]
+
+    def _told(self, session_id: str, place: Place | None) -> set[str]:
+        """The replies that a new reader does not wait for: those before its place, or those that somebody read."""
+        replies = self.of(session_id)
+        ids = [reply.message_id for reply in replies]
+        if place is not None and place.number == 0:
+            return set()
+        if place is None or place.message_id not in ids:
+            return {reply.message_id for reply in replies if reply.read}
+        index = ids.index(place.message_id)
+        last = replies[index]
+        done = last.ended is not None and place.number + 1 >= last.next_number
+        return set(ids[: index + 1] if done else ids[:index])
+
+    async def _next(self, session_id: str, told: set[str], following: Following) -> Reply | None:
+        """The next reply to tell, waited for; None when none comes for long, or ever."""
+        with anyio.move_on_after(IDLE_SECONDS):
+            while (reply := self._untold(session_id, told)) is None and not self._closed:
+                await following.arrived.wait()
+            return reply
+        return None
+
+    def _untold(self, session_id: str, told: set[str]) -> Reply | None:
+        return next((reply for reply in self.of(session_id) if reply.message_id not in told), None)

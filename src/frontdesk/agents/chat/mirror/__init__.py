@@ -1,0 +1,1 @@
+"""Replies through the database: what one replica says, the others can tell."""

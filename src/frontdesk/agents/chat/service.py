@@ -1,0 +1,176 @@
+"""Chat as the doors use it: whose session is whose, messages in, replies out, and a cancel that stops the work."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+
+import anyio
+import structlog
+from pydantic import SecretStr
+
+from frontdesk.agents.chat.feed import Heard, Place
+from frontdesk.agents.chat.model import RESTORABLE, SESSION_ID, Session, View, new_session_id
+from frontdesk.agents.chat.replies import Replies
+from frontdesk.agents.chat.store import SessionStore
+from frontdesk.agents.host import Agent, AgentHost, Approval, Prompt
+from frontdesk.errors import Conflict, Denied, FrontdeskError, Invalid, NotFound, PendingApproval
+from frontdesk.identity import rights
+from frontdesk.identity.model import Caller
+from frontdesk.settings import AGENT_ID
+
+SESSIONS_SHOWN = 100
+TIDY_SECONDS = 3600
+
+log = structlog.get_logger("frontdesk.chat")
+
+
+class Chat:
+    """Each method is one use case of one person, who is the caller's user and nobody else."""
+
+    def __init__(self, store: SessionStore, host: AgentHost, replies: Replies) -> None:
+        self._store = store
+        self._host = host
+        self._replies = replies
+
+    async def open(self, caller: Caller, agent_id: str) -> View:
+        """Begin a session, on a conversation of its own."""
+        user_id = _person(caller, rights.AGENTS_CHAT)
+        agent = await self._agent(agent_id)
+        conversation = await self._host.converse(agent.id, user_id)
+        now = datetime.now(UTC)
+        session = Session(new_session_id(), user_id, agent.id, conversation.id, now, now).used_at(now)
+        await self._store.add(session)
+        return View(session, agent)
+
+    async def view(self, caller: Caller, session_id: str) -> View:
+        """A session of one's own, with what was said in it and what waits for approval."""
+        session = await self._own(caller, rights.AGENTS_READ, session_id)
+        agent = await self._agent(session.agent_id)
+        said = await self._host.history(agent.id, session.conversation_id)
+        return View(session, agent, said, await self._host.pending(agent.id, session.conversation_id))
+
+    async def mine(self, caller: Caller) -> Sequence[View]:
+        """One's own open sessions, the newest first; those with agents that are no more are left out."""
+        user_id = _person(caller, rights.AGENTS_READ)
+        sessions = await self._store.of_user(user_id, datetime.now(UTC), SESSIONS_SHOWN)
+        agents = {agent_id: await self._host.find(agent_id) for agent_id in {one.agent_id for one in sessions}}
+        return [View(one, agent) for one in sessions if (agent := agents[one.agent_id]) is not None]
+
+    async def restore(self, caller: Caller, session_id: str, agent_id: str) -> bool:
+        """Open a session of one's own again; whether it had run out."""
+        user_id = _person(caller, rights.AGENTS_CHAT)
+        now = datetime.now(UTC)
+        session = await self._find(session_id)
+        if session is None or session.user_id != user_id or not now < session.expires_at + RESTORABLE:
+            raise _no_session()
+        if session.agent_id != agent_id:
+            raise Invalid(f"This session is with agent '{session.agent_id}'")
+        await self._agent(agent_id)
+        await self._store.use(session, now)
+        return not session.open_at(now)
+
+    async def delete(self, caller: Caller, session_id: str) -> None:
+        """End a session and what is under way in it; the conversation stays with the agent."""
+        session = await self._own(caller, rights.AGENTS_CHAT, session_id)
+        with suppress(NotFound):
+            await self._replies.stop(session)
+        await self._store.delete(session.id)
+
+    async def say(self, caller: Caller, session_id: str, text: str, token: SecretStr | None = None) -> str:
+        """Have the agent reply to a message; the message's id, under which the reply is told."""
+        # A session's id is too long to be guessed, so that it exists gives nothing away.
+        session = await self._own(caller, rights.AGENTS_CHAT, session_id, Denied("This session is somebody else's"))
+        await self._agent(session.agent_id)
+        pending = await self._host.pending(session.agent_id, session.conversation_id)
+        if pending:
+            raise PendingApproval([request.call_id for request in pending])
+        return await self._replies.begin(session, _prompt(caller, session, token, text=text))
+
+    async def approve(
+        self, caller: Caller, session_id: str, approvals: Sequence[Approval], token: SecretStr | None = None
+    ) -> str:
+        """Give one's word on every tool call that waits for it, and have the agent go on."""
+        session = await self._own(caller, rights.AGENTS_CHAT, session_id)
+        pending = await self._host.pending(session.agent_id, session.conversation_id)
+        if not pending:
+            raise Conflict("Nothing waits for approval in this session")
+        asked = {request.call_id: request.arguments for request in pending}
+        if sorted(word.call_id for word in approvals) != sorted(asked):
+            raise Invalid(f"Approve or reject each of {', '.join(sorted(asked))}, and nothing else")
+        return await self._replies.begin(session, _prompt(caller, session, token, approvals=approvals), asked)
+
+    async def cancel(self, caller: Caller, session_id: str) -> bool:
+        """Stop what is under way in a session, wherever it runs; whether there was anything."""
+        return await self._replies.stop(await self._own(caller, rights.AGENTS_CHAT, session_id))
+
+    async def listen(self, caller: Caller, session_id: str, place: Place | None) -> AsyncGenerator[Heard]:
+        """The replies of a session from a place on; to be closed by whoever asked."""
+        session = await self._own(caller, rights.AGENTS_READ, session_id)
+        return self._replies.follow(session.id, place)
+
+    async def run(self) -> None:
+        """Keep replies for as long as they are kept, sessions for as long as they may be had back."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._replies.run)
+            while True:
+                await anyio.sleep(TIDY_SECONDS)
+                try:
+                    await self._store.prune(datetime.now(UTC))
+                except FrontdeskError as error:
+                    log.warning("chat_sessions_not_pruned", error=str(error))
+
+    async def close(self) -> None:
+        """Take no more messages, interrupt the replies under way, and let streams tell how they ended."""
+        await self._replies.close()
+
+    async def _own(self, caller: Caller, scope: str, session_id: str, foreign: FrontdeskError | None = None) -> Session:
+        """The caller's session, used now; somebody else's is told by `foreign`, or as if it were not there."""
+        user_id = _person(caller, scope)
+        now = datetime.now(UTC)
+        session = await self._find(session_id)
+        if session is None or not session.open_at(now):
+            raise _no_session()
+        if session.user_id != user_id:
+            raise foreign or _no_session()
+        return await self._store.use(session, now)
+
+    async def _find(self, session_id: str) -> Session | None:
+        return await self._store.get(session_id) if SESSION_ID.fullmatch(session_id) else None
+
+    async def _agent(self, agent_id: str) -> Agent:
+        agent = await self._host.find(agent_id) if AGENT_ID.fullmatch(agent_id) else None
+        if agent is None:
+            raise NotFound("Agent not found")
+        return agent
+
+
+def _person(caller: Caller, scope: str) -> str:
+    rights.require(caller, scope)
+    if caller.user_id is None:
+        raise Denied(
+            "This credential speaks for an agent and for no person; use one that names a user "
+            "(frontdesk keys create --user USER)"
+        )
+    return caller.user_id
+
+
+def _no_session() -> NotFound:
+    return NotFound("Session not found")
+
+
+def _prompt(
+    caller: Caller,
+    session: Session,
+    token: SecretStr | None,
+    *,
+    text: str | None = None,
+    approvals: Sequence[Approval] = (),
+) -> Prompt:
+    return Prompt(
+        agent_id=session.agent_id,
+        caller=caller,
+        text=text,
+        approvals=approvals,
+        conversation_id=session.conversation_id,
+        user_token=token,
+    )

@@ -1,0 +1,121 @@
+"""The walk of one call of the HTTP API: who calls, at what rate; the answer or a refusal; one row of the journal."""
+
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import structlog
+from fastapi import Depends, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from pydantic import SecretStr
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from typing_extensions import override
+
+from frontdesk.app import App
+from frontdesk.errors import Denied, FrontdeskError
+from frontdesk.identity.keys import PREFIX
+from frontdesk.identity.model import Caller, Credential, Signals
+from frontdesk.journal.model import Outcome, entry
+from frontdesk.surfaces.gate import presented
+from frontdesk.surfaces.rest.refusals import invalid, problem, refusal, refuse
+from frontdesk.surfaces.visit import Visit, visit_of
+
+CALLER = "frontdesk.caller"
+LOCAL_USER = "local"
+
+log = structlog.get_logger("frontdesk.rest")
+
+
+def recorded(app: App, prefix: str) -> type[APIRoute]:
+    """The kind of route whose calls are walked so; `prefix` is where the routes are mounted."""
+
+    class Recorded(APIRoute):
+        @override
+        def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+            inner = super().get_route_handler()
+            path = prefix + self.path_format
+
+            async def handle(request: Request) -> Response:
+                visit = visit_of(request.scope)
+                record = Record(app, f"{request.method} {path}", Caller(visit.request_id))
+                try:
+                    record.caller = request.scope[CALLER] = await identify(app, visit)
+                    answer = await inner(request)
+                    record.outcome = Outcome.OK
+                except FrontdeskError as error:
+                    record.outcome, record.reason = refusal(error).outcome, type(error).__name__
+                    answer = refuse(error)
+                except RequestValidationError as error:
+                    record.outcome, record.reason = Outcome.REFUSED, "InvalidArguments"
+                    answer = invalid(error)
+                except HTTPException as error:
+                    record.outcome, record.reason = Outcome.REFUSED, f"HTTP {error.status_code}"
+                    answer = problem(error.status_code, error.detail, error.headers)
+                except Exception as error:
+                    record.reason = type(error).__name__
+                    log.exception("call_failed", action=record.action, request_id=visit.request_id)
+                    answer = problem(500, "Internal server error")
+                finally:
+                    record.write()
+                return answer
+
+            return handle
+
+    return Recorded
+
+
+async def identify(app: App, visit: Visit) -> Caller:
+    """The person who calls, within their rate; the gate lets nobody in without a credential who is not local."""
+    credential = visit.credential or Credential(LOCAL_USER, user_id=LOCAL_USER)
+    # People talk with agents here, they do not speak for one: as for a stranger, no default agent stands in.
+    signals = Signals(visit.request_id, credential=replace(credential, agent_id=None), forwarded=True)
+    return replace(await app.identity.identify(signals), verified=visit.credential is not None)
+
+
+def _caller(request: Request) -> Caller:
+    return request.scope[CALLER]
+
+
+def _token(request: Request) -> SecretStr | None:
+    """The person's token, for tool servers that act for them; a key of ours is good nowhere else."""
+    text = presented(visit_of(request.scope).said)
+    return SecretStr(text) if text and not text.startswith(PREFIX) else None
+
+
+Who = Annotated[Caller, Depends(_caller)]
+Token = Annotated[SecretStr | None, Depends(_token)]
+
+
+def same_person(caller: Caller, claimed: str | None) -> None:
+    """Who calls is known from the credential; a body may repeat it and nothing else."""
+    if claimed is not None and claimed != caller.user_id:
+        raise Denied("userId is not the person whose credential this is; leave it out")
+
+
+@dataclass(slots=True)
+class Record:
+    """What the journal will say of one call, filled in as it goes along."""
+
+    app: App
+    action: str
+    caller: Caller
+    outcome: Outcome = Outcome.FAILED
+    reason: str | None = None
+    started: int = field(default_factory=time.perf_counter_ns)
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def write(self) -> None:
+        row = entry(
+            self.caller,
+            at=self.at,
+            surface="rest",
+            action=self.action,
+            outcome=self.outcome,
+            duration_us=(time.perf_counter_ns() - self.started) // 1000,
+            reason=self.reason,
+        )
+        self.app.journal.record(row)

@@ -1,0 +1,98 @@
+"""The one table from Frontdesk's errors to HTTP statuses and bodies."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi.exceptions import RequestValidationError
+from starlette.responses import JSONResponse
+
+from frontdesk.errors import (
+    Conflict,
+    Denied,
+    FrontdeskError,
+    IdentityError,
+    Invalid,
+    MissingScope,
+    NotFound,
+    PendingApproval,
+    RateLimited,
+    Unauthenticated,
+    Unavailable,
+    Unstorable,
+)
+from frontdesk.journal.model import Outcome
+
+RETRY_SECONDS = 2
+NO_OBJECT = "must be a JSON object, sent as application/json"
+# Where FastAPI found what does not fit, in the words that clients know.
+PLACES = {"body": "body", "query": "query", "path": "params", "header": "headers"}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """How one kind of error is told; with a `headline`, that is the error and what happened is a detail."""
+
+    status: int
+    outcome: Outcome
+    headline: str | None = None
+
+
+# The narrower error stands first.
+TABLE: tuple[tuple[type[FrontdeskError], Refusal], ...] = (
+    (Unauthenticated, Refusal(401, Outcome.DENIED)),
+    (MissingScope, Refusal(403, Outcome.DENIED, "Insufficient permissions")),
+    (Denied, Refusal(403, Outcome.DENIED)),
+    (RateLimited, Refusal(429, Outcome.LIMITED, "Too many requests")),
+    (NotFound, Refusal(404, Outcome.REFUSED)),
+    (Conflict, Refusal(409, Outcome.REFUSED)),
+    (Invalid, Refusal(400, Outcome.REFUSED)),
+    (Unstorable, Refusal(400, Outcome.REFUSED)),
+    (IdentityError, Refusal(400, Outcome.REFUSED)),
+    (Unavailable, Refusal(503, Outcome.FAILED)),
+    (FrontdeskError, Refusal(500, Outcome.FAILED)),
+)
+
+
+def refusal(error: FrontdeskError) -> Refusal:
+    return next(found for kind, found in TABLE if isinstance(error, kind))
+
+
+def refuse(error: FrontdeskError) -> JSONResponse:
+    """The answer that tells this error."""
+    how = refusal(error)
+    body: dict[str, Any] = {"error": how.headline, "details": str(error)} if how.headline else {"error": str(error)}
+    headers: dict[str, str] = {}
+    match error:
+        case MissingScope(scope=scope):
+            body |= {"required_scopes": [scope], "success": False}
+            headers["www-authenticate"] = f'Bearer error="insufficient_scope", scope="{scope}"'
+        case RateLimited(retry_after=seconds):
+            headers["retry-after"] = str(math.ceil(seconds))
+        case PendingApproval(call_ids=call_ids):
+            body["pending"] = list(call_ids)
+        case Unavailable():
+            headers["retry-after"] = str(RETRY_SECONDS)
+        case _:
+            pass
+    return JSONResponse(body, how.status, headers)
+
+
+def problem(status: int, message: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """An answer that says what is wrong with a request in general."""
+    return JSONResponse({"error": message}, status, headers)
+
+
+def invalid(error: RequestValidationError) -> JSONResponse:
+    """The answer to what does not fit its schema; nothing that was sent is repeated."""
+    problems: Sequence[Any] = error.errors()
+    if any(one["type"] == "json_invalid" for one in problems):
+        return problem(400, "The body is not valid JSON")
+    found: dict[str, list[str]] = {}
+    for one in problems:
+        place, *path = [str(part) for part in one["loc"]]
+        told = f"{'.'.join(path)}: {one['msg'].removeprefix('Value error, ')}" if path else NO_OBJECT
+        found.setdefault(PLACES.get(place, place), []).append(told)
+    details = [{"field": field, "errors": errors} for field, errors in found.items()]
+    return JSONResponse({"error": "Validation failed", "details": details}, 400)

@@ -1,0 +1,213 @@
+"""Chat sessions on both databases, and replies that replicas share."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import anyio
+import pytest
+
+from frontdesk.agents.chat.feed import Feed, Heard, Reply
+from frontdesk.agents.chat.mirror.service import Mirror
+from frontdesk.agents.chat.mirror.store import Batch, MirrorStore
+from frontdesk.agents.chat.model import LIFETIME, RESTORABLE, Session, new_message_id, new_session_id
+from frontdesk.agents.chat.store import SessionStore
+from frontdesk.agents.chat.words import Ended, Returned, Word, dump, load
+from frontdesk.agents.events import (
+    ApprovalRequest,
+    MemoryEdit,
+    Plan,
+    PlanStep,
+    Started,
+    StopReason,
+    TextChunk,
+    ThoughtChunk,
+    ToolCall,
+    ToolStatus,
+    Usage,
+)
+from frontdesk.db.engine import Database
+from tests.conftest import settings_with
+from tests.requirements import shows
+from tests.support.postgres import Postgres
+
+pytestmark = pytest.mark.anyio
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+SECONDS = 10
+WORDS: list[Word] = [
+    Started("turn-1", "conv-1"),
+    ThoughtChunk("hm"),
+    TextChunk("\0 \ud800 é"),
+    ToolCall("call-1", "look", {"a": [1, None]}),
+    Returned("call-1", "look", {"a": [1, None]}, "nothing", ToolStatus.ERROR),
+    ApprovalRequest("call-2", "act", {}),
+    MemoryEdit("human", "", "likes tea"),
+    Plan([PlanStep("wait")]),
+    Usage(1, 2, cost_usd=0.5),
+    Ended(StopReason.REQUIRES_APPROVAL, "é"),
+]
+
+
+def a_session(user: str = "ann", at: datetime = NOW) -> Session:
+    return Session(new_session_id(), user, "agent-1", "conv-1", at, at + LIFETIME)
+
+
+async def test_a_session_is_found_and_listed_for_its_owner_while_it_is_open(database: Database) -> None:
+    store = SessionStore(database)
+    older, newer, other = a_session(), a_session(at=NOW + timedelta(hours=1)), a_session("bob")
+    for session in (older, newer, other):
+        await store.add(session)
+    assert await store.get(older.id) == older
+    assert await store.get(new_session_id()) is None
+    assert await store.of_user("ann", NOW, 10) == [newer, older]
+    assert await store.of_user("ann", NOW, 1) == [newer]
+    assert await store.of_user("ann", older.expires_at, 10) == [newer]
+    await store.delete(older.id)
+    assert await store.get(older.id) is None
+
+
+async def test_a_session_that_is_used_lives_on_and_one_that_is_not_is_forgotten(database: Database) -> None:
+    store = SessionStore(database)
+    session = a_session()
+    await store.add(session)
+    soon = NOW + timedelta(minutes=1)
+    assert (await store.use(session, soon)).expires_at == soon + LIFETIME
+    assert await store.get(session.id) == session
+    later = NOW + timedelta(hours=2)
+    used = replace(session, expires_at=later + LIFETIME)
+    assert await store.use(session, later) == await store.get(session.id) == used
+    assert await store.prune(used.expires_at + RESTORABLE) == 0
+    assert await store.prune(used.expires_at + RESTORABLE + timedelta(seconds=1)) == 1
+
+
+def test_every_word_comes_back_as_it_was() -> None:
+    assert load(dump(WORDS)) == WORDS
+
+
+class Replica:
+    """One process' side of the shared replies."""
+
+    def __init__(self, database: Database) -> None:
+        self.feed = Feed()
+        self.store = MirrorStore(database)
+        self.cancelled: list[str] = []
+        self.mirror = Mirror(self.store, self.feed, self.cancelled.append)
+
+    async def begin(self, session: str, *, user: str = "ann", limit: int = 8) -> Reply | None:
+        reply = Reply(session, new_message_id(), datetime.now(UTC))
+        return self.feed.open(reply) if await self.mirror.announce(reply, user, limit) else None
+
+    async def heard(self, session: str) -> list[Heard]:
+        words = self.feed.follow(session, None, self.mirror.look, self.mirror.note)
+        with anyio.fail_after(SECONDS):
+            return [word async for word in words]
+
+
+@pytest.fixture
+async def shared(postgres: Postgres, tmp_path: Path) -> AsyncGenerator[Database]:
+    settings = settings_with(FRONTDESK_DATA=tmp_path, FRONTDESK_DATABASE_URL=postgres.create_database())
+    database = await Database.open(settings)
+    yield database
+    await database.close()
+
+
+@shows("CHAT-REPLICAS")
+async def test_what_one_replica_says_another_tells_once_and_in_order(shared: Database) -> None:
+    one, two = Replica(shared), Replica(shared)
+    session = new_session_id()
+    reply = await one.begin(session)
+    assert reply is not None
+    heard: list[Heard] = []
+
+    async def listen() -> None:
+        heard.extend(await two.heard(session))
+
+    with anyio.fail_after(SECONDS):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(listen)
+            for word in WORDS:
+                reply.add(word)
+                await one.mirror.flush()
+                async with anyio.create_task_group() as looks:
+                    looks.start_soon(two.mirror.look, session)
+                    looks.start_soon(two.mirror.look, session)
+    assert [(word.number, word.word) for word in heard] == list(enumerate(WORDS, 1))
+    assert {word.message_id for word in heard} == {reply.message_id}
+    await one.mirror.look(session)
+    assert reply.read
+
+
+@shows("CHAT-REPLICAS")
+async def test_words_whose_fate_is_unknown_are_sent_again_and_stored_once(shared: Database) -> None:
+    one, two = Replica(shared), Replica(shared)
+    session = new_session_id()
+    reply = await one.begin(session)
+    assert reply is not None
+    reply.add(TextChunk("a"))
+    sent = Batch(reply.message_id, 1, dump([TextChunk("a")]))
+    for _ in range(2):
+        await one.store.write([sent], (), datetime.now(UTC))
+    await one.mirror.flush()
+    reply.add(WORDS[-1])
+    await one.mirror.flush()
+    assert [word.word for word in await two.heard(session)] == [TextChunk("a"), WORDS[-1]]
+
+
+async def test_a_reply_whose_replica_died_is_told_as_interrupted(shared: Database) -> None:
+    one, two = Replica(shared), Replica(shared)
+    session = new_session_id()
+    reply = await one.begin(session)
+    assert reply is not None
+    reply.add(TextChunk("half of"))
+    await one.mirror.flush()
+    await one.store.touch([reply.message_id], datetime.now(UTC) - timedelta(seconds=31))
+    assert [word.word for word in await two.heard(session)] == [TextChunk("half of"), Ended(StopReason.INTERRUPTED, "")]
+
+
+async def test_a_cancel_at_one_replica_reaches_the_others(shared: Database) -> None:
+    one, two = Replica(shared), Replica(shared)
+    session = new_session_id()
+    reply, other = await one.begin(session), await one.begin(new_session_id())
+    assert reply is not None
+    assert other is not None
+    asked = await two.mirror.ask_cancel(session)
+    assert asked == [reply.message_id]
+    await one.mirror._touch()
+    assert one.cancelled == [reply.message_id]
+    reply.add(Ended(StopReason.CANCELLED, ""))
+    await one.mirror.flush()
+    with anyio.fail_after(SECONDS):
+        await two.mirror.ended(session, asked)
+    assert await two.mirror.ask_cancel(session) == []
+
+
+async def test_replies_under_way_are_counted_over_all_replicas(shared: Database) -> None:
+    one, two = Replica(shared), Replica(shared)
+    first = await one.begin(new_session_id(), limit=2)
+    assert first is not None
+    assert await two.begin(new_session_id(), limit=2) is not None
+    assert await two.begin(new_session_id(), limit=2) is None
+    assert await two.begin(new_session_id(), user="bob", limit=2) is not None
+    first.add(WORDS[-1])
+    await one.mirror.flush()
+    assert await two.begin(new_session_id(), limit=2) is not None
+
+
+async def test_what_has_been_told_is_forgotten(shared: Database) -> None:
+    one, two = Replica(shared), Replica(shared)
+    session = new_session_id()
+    reply = await one.begin(session)
+    assert reply is not None
+    reply.add(WORDS[-1])
+    await one.mirror.flush()
+    now = datetime.now(UTC)
+    await one.store.prune(now + timedelta(minutes=1))
+    assert len(await one.store.replies([session])) == 1
+    await one.store.prune(now + timedelta(minutes=3))
+    assert await one.store.replies([session]) == []
+    assert await one.store.words({reply.message_id: 1}) == []
+    await two.mirror.look(session)
+    assert two.feed.of(session) == ()
+    one.feed.forget(anyio.current_time() + 61)
+    assert one.feed.of(session) == ()

@@ -1,0 +1,22 @@
+"""An agent to chat with, and whoever sits at this machine."""
+
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from frontdesk.agents.host import NewAgent
+from frontdesk.app import App
+from frontdesk.surfaces.http import build
+from tests.support.chat import Person, somebody
+
+
+@pytest.fixture
+async def agent(app: App) -> str:
+    return (await app.host.create(NewAgent("Ada"))).id
+
+
+@pytest.fixture
+async def local(app: App) -> AsyncGenerator[Person]:
+    """Whoever sits at this machine."""
+    async with somebody(build(app)) as person:
+        yield person
