@@ -1,35 +1,238 @@
-"""`frontdesk agents`: the agents of the host."""
+"""`frontdesk agents`: make, look at, equip and delete the agents of the host, whichever host it is."""
+
+import sys
+from typing import Annotated
 
 from cyclopts import App as Command
+from cyclopts import Parameter
 
-from frontdesk.agents.embedded import EmbeddedHost
-from frontdesk.agents.host import Agent
+from frontdesk.agents.host import Agent, AgentHost, Block, HeldTool, NewAgent
 from frontdesk.app import App
-from frontdesk.errors import ConfigurationError
+from frontdesk.errors import ConfigurationError, Invalid, NotFound
+from frontdesk.surfaces.cli.chat.plain import line, plain
+from frontdesk.surfaces.cli.chat.turns import last_stop
 from frontdesk.surfaces.cli.running import with_app
 from frontdesk.surfaces.cli.words import table
 
-command = Command(name="agents", help="The agents of the host: built in, or Letta's.")
+command = Command(name="agents", help="The agents of the host: built in, or Letta's. AGENT is an id or a unique name.")
 SHOWN = 1000
+CONVERSATIONS = 10
+FROM_INPUT = "-"
+# A text may begin with a hyphen, as lists do.
+Text = Annotated[str, Parameter(allow_leading_hyphen=True)]
 
 
 @command.command
-def add(name: str, *, description: str = "") -> None:
-    """Make an agent on the built-in host and print its id."""
+def create(
+    name: str,
+    *,
+    description: Text = "",
+    model: str | None = None,
+    persona: Text | None = None,
+    block: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+) -> None:
+    """Make an agent and print its id.
 
-    async def make(app: App) -> Agent:
-        if not isinstance(app.host, EmbeddedHost):
-            raise ConfigurationError("LETTA_BASE_URL is set, so agents are made on that Letta server, not here")
-        return await app.host.create(name, description)
+    Parameters
+    ----------
+    name
+        What it is called.
+    description
+        What it is for.
+    model
+        The model it thinks with, e.g. anthropic:claude-sonnet-5-5; the host's default when left out.
+    persona
+        Who it is and how it speaks: the text of its memory block 'persona'.
+    block
+        A memory block as LABEL=TEXT, repeated for several.
+    """
+    blocks = [*([Block("persona", persona)] if persona is not None else []), *map(_block, block)]
+    print(with_app(lambda app: app.host.create(NewAgent(name, description, model, blocks))).id)
 
-    print(with_app(make).id)
+
+command.command(create, name="add", show=False)
 
 
 @command.command(name="list")
-def show() -> None:
+def show_all() -> None:
     """List the agents."""
     agents = with_app(lambda app: app.host.list(SHOWN))
     if not agents:
-        print("No agents yet. Make one: frontdesk agents add NAME")
+        print("No agents yet. Make one: frontdesk agents create NAME")
         return
-    print(table(("id", "name", "description"), [(agent.id, agent.name, agent.description) for agent in agents]))
+    rows = [(agent.id, line(agent.name), line(agent.model or "-"), line(agent.description, 60)) for agent in agents]
+    print(table(("id", "name", "model", "description"), rows))
+
+
+@command.command
+def show(agent: str) -> None:
+    """Show an agent: its model, memory blocks, tools and conversations."""
+    print(with_app(lambda app: _described(app.host, agent)))
+
+
+@command.command
+def delete(agent: str, *, yes: Annotated[bool, Parameter(negative=())] = False) -> None:
+    """Delete an agent with its memory and all its conversations.
+
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    yes
+        Do not ask.
+    """
+    found = with_app(lambda app: named(app.host, agent))
+    if not yes:
+        _confirm(found)
+    with_app(lambda app: app.host.delete(found.id))
+    print(f"{line(found.name)} ({found.id}) is deleted.")
+
+
+@command.command
+def attach(
+    agent: str, server: str, tool: str, *, needs_approval: Annotated[bool, Parameter(negative=())] = False
+) -> None:
+    """Give an agent a tool of an MCP server and print the name it goes by.
+
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    server
+        The server's name, as in FRONTDESK_MCP_SERVERS.
+    tool
+        The tool's name on that server.
+    needs_approval
+        Ask a person before each call.
+    """
+
+    async def give(app: App) -> str:
+        found = await named(app.host, agent)
+        await app.host.attach(found.id, HeldTool(tool, "", needs_approval, server, tool))
+        held = await app.host.tools(found.id)
+        return next((one.name for one in held if (one.server, one.remote_name) == (server, tool)), tool)
+
+    print(line(with_app(give)))
+
+
+@command.command
+def detach(agent: str, tool: str) -> None:
+    """Take a tool from an agent, by the name that `agents show` lists."""
+
+    async def take(app: App) -> None:
+        await app.host.detach((await named(app.host, agent)).id, tool)
+
+    with_app(take)
+    print(f"{line(tool)} is detached.")
+
+
+@command.command
+def block(agent: str, label: str, text: Text | None = None) -> None:
+    """Print a memory block, or write it anew.
+
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    label
+        Which block.
+    text
+        Its whole new text; - reads that from standard input.
+    """
+    if text is None:
+        value = with_app(lambda app: _read_block(app.host, agent, label))
+        print(plain(value) if sys.stdout.isatty() else value)
+        return
+    new = sys.stdin.read().removesuffix("\n") if text == FROM_INPUT else text
+
+    async def write(app: App) -> Block:
+        return await app.host.write_block((await named(app.host, agent)).id, label, new)
+
+    print(_sized(with_app(write)))
+
+
+async def named(host: AgentHost, text: str) -> Agent:
+    """The agent with this id, or with this name if only one has it."""
+    if (found := await host.find(text)) is not None:
+        return found
+    same = [agent for agent in await host.list(SHOWN) if agent.name == text]
+    if len(same) > 1:
+        ids = ", ".join(agent.id for agent in same)
+        raise Invalid(f"{len(same)} agents are called '{text}'; give the id of one of them: {ids}")
+    if not same:
+        raise NotFound(f"There is no agent '{text}'; `frontdesk agents list` shows them")
+    return same[0]
+
+
+async def _read_block(host: AgentHost, agent: str, label: str) -> str:
+    blocks = {block.label: block.value for block in await host.blocks((await named(host, agent)).id)}
+    if label not in blocks:
+        raise NotFound(f"There is no memory block '{label}'; there are: {', '.join(map(line, blocks)) or 'none'}")
+    return blocks[label]
+
+
+async def _described(host: AgentHost, agent: str) -> str:
+    found = await named(host, agent)
+    facts = [
+        ("id", found.id),
+        ("name", line(found.name)),
+        ("description", line(found.description) or "-"),
+        ("model", line(found.model or "the host's default")),
+    ]
+    return "\n\n".join(
+        (
+            "\n".join(f"{name:<13}{value}" for name, value in facts),
+            await _blocks(host, found.id),
+            await _tools(host, found.id),
+            await _conversations(host, found.id),
+        )
+    )
+
+
+async def _blocks(host: AgentHost, agent_id: str) -> str:
+    rows = [
+        (line(block.label), f"{len(block.value)} of {block.limit}", "yes" if block.read_only else "-")
+        for block in await host.blocks(agent_id)
+    ]
+    return table(("memory block", "characters", "read-only"), rows) if rows else "No memory blocks."
+
+
+async def _tools(host: AgentHost, agent_id: str) -> str:
+    rows = [
+        (line(tool.name), line(tool.server or "-"), "asks first" if tool.needs_approval else "-")
+        for tool in await host.tools(agent_id)
+    ]
+    return table(("tool", "server", "approval"), rows) if rows else "No tools besides its own."
+
+
+async def _conversations(host: AgentHost, agent_id: str) -> str:
+    rows: list[tuple[str, ...]] = []
+    for one in await host.conversations(agent_id, CONVERSATIONS):
+        ended = await last_stop(host, agent_id, one.id)
+        begun = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
+        rows.append((one.id, line(one.title, 40) or "-", begun, ended.stop if ended else "-"))
+    if not rows:
+        return f"No conversations yet. Begin one: frontdesk chat {agent_id}"
+    return table(("conversation", "title", "begun", "last turn"), rows)
+
+
+def _block(text: str) -> Block:
+    label, found, value = text.partition("=")
+    if not found:
+        raise ConfigurationError(f"'{text}' is no memory block; write LABEL=TEXT")
+    return Block(label, value)
+
+
+def _sized(block: Block) -> str:
+    return f"{line(block.label)}: {len(block.value)} of {block.limit} characters"
+
+
+def _confirm(agent: Agent) -> None:
+    if not sys.stdin.isatty():
+        raise ConfigurationError("There is no terminal to ask whether you mean it; add --yes")
+    try:
+        typed = input(f"Its memory and all its conversations go with it. Type {line(agent.name)} to delete it: ")
+    except EOFError:
+        typed = ""
+    if typed.strip() != line(agent.name):
+        raise Invalid("That is not its name; nothing was deleted")

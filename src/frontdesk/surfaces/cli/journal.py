@@ -35,7 +35,7 @@ def read(
     user
         Only calls for this user.
     kind
-        Only calls, or only denials.
+        Only calls, only denials, or only turns of agents.
     outcome
         Only calls that ended so.
     since

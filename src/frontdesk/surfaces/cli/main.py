@@ -1,5 +1,6 @@
-"""The frontdesk command: start it, look into it, hand out keys."""
+"""The frontdesk command: start it, look into it, hand out keys, talk with agents."""
 
+import os
 import sys
 from typing import NoReturn
 
@@ -10,7 +11,8 @@ from frontdesk.app import App, running
 from frontdesk.errors import ConfigurationError, FrontdeskError
 from frontdesk.settings import Settings
 from frontdesk.surfaces import logs
-from frontdesk.surfaces.cli import agents, doctor, journal, keys
+from frontdesk.surfaces.cli import agents, doctor, journal, keys, letta
+from frontdesk.surfaces.cli.chat.command import talk
 from frontdesk.surfaces.cli.running import with_app
 
 # What a shell sees: 2 for a setting to mend, 1 for anything else that did not work.
@@ -19,6 +21,8 @@ EXIT_CODES: tuple[tuple[type[FrontdeskError], int], ...] = ((ConfigurationError,
 command = Command(name="frontdesk", help="The front desk for stateful AI agents.", version=__version__)
 command.command(keys.command)
 command.command(agents.command)
+command.command(talk, name="chat")
+command.command(letta.command)
 command.command(journal.read, name="journal")
 command.command(doctor.examine, name="doctor")
 
@@ -64,4 +68,8 @@ def main() -> NoReturn:
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except KeyboardInterrupt:
         sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read us has enough; Python would complain once more when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     sys.exit(0)

@@ -7,6 +7,7 @@ import anyio
 
 from frontdesk.app import App, open_app
 from frontdesk.settings import Settings
+from frontdesk.surfaces import logs
 
 T = TypeVar("T")
 
@@ -14,8 +15,13 @@ T = TypeVar("T")
 def with_app(use: Callable[[App], Coroutine[Any, Any, T]], settings: Settings | None = None) -> T:
     """What `use` returns, given the app of these settings (the environment's when none are given)."""
 
+    chosen = settings or Settings.read()
+    if settings is None:
+        # A command's own words go to standard output; what the house has to say does not.
+        logs.configure(chosen.replaced(log_level="warning"))
+
     async def run() -> T:
-        async with open_app(settings or Settings.read()) as app:
+        async with open_app(chosen) as app:
             return await use(app)
 
     return anyio.run(run)

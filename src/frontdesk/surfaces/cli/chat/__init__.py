@@ -1,0 +1,1 @@
+"""`frontdesk chat`: a conversation with an agent in the terminal."""

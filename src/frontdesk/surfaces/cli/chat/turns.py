@@ -1,0 +1,48 @@
+"""What a chat says to the host: which agent and conversation, and who is speaking."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from frontdesk.agents.events import ApprovalRequest, Done, StopReason
+from frontdesk.agents.host import Agent, AgentHost, Approval, Prompt
+from frontdesk.identity.model import Caller
+from frontdesk.surfaces.visit import request_id
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """One conversation of one agent with one person; `conversation_id` None is the agent's first."""
+
+    agent: Agent
+    conversation_id: str | None = None
+    user_id: str | None = None
+
+    def says(self, text: str) -> Prompt:
+        return Prompt(self.agent.id, self._caller(), text, conversation_id=self.conversation_id)
+
+    def decides(self, approvals: Sequence[Approval]) -> Prompt:
+        return Prompt(self.agent.id, self._caller(), approvals=approvals, conversation_id=self.conversation_id)
+
+    def _caller(self) -> Caller:
+        # Whoever can start this command can read the database: there is nobody to prove a user to.
+        return Caller(request_id(None), user_id=self.user_id)
+
+
+async def begin(host: AgentHost, thread: Thread) -> Thread:
+    """The same agent and person in a new conversation."""
+    made = await host.converse(thread.agent.id, thread.user_id)
+    return Thread(thread.agent, made.id, thread.user_id)
+
+
+async def last_stop(host: AgentHost, agent_id: str, conversation_id: str | None = None) -> Done | None:
+    """How the newest turn of a conversation ended; None before the first, and while one is under way."""
+    said = await host.history(agent_id, conversation_id, limit=1)
+    last = said[-1].event if said else None
+    return last if isinstance(last, Done) else None
+
+
+async def standing(host: AgentHost, thread: Thread) -> tuple[bool, Sequence[ApprovalRequest]]:
+    """How a conversation was left: (whether in the middle of a turn, what waits for approval)."""
+    ended = await last_stop(host, thread.agent.id, thread.conversation_id)
+    interrupted = ended is not None and ended.stop is StopReason.INTERRUPTED
+    return interrupted, await host.pending(thread.agent.id, thread.conversation_id)
