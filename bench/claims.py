@@ -5,12 +5,17 @@ from dataclasses import dataclass
 
 from bench.calls import SIZES, Case, Measured
 from bench.processes import Kind
+from bench.turns import TurnsMeasured
 from bench.wire import Era
 
 MOST_FLOORS = 5.0
 # "The same" within noise: the floor does equal work at both sizes, and still differs from itself by a tenth from one
 # round to the next. A cost per tool shows all the same: a fifth of a microsecond for each of 1,000 is 200 µs a call.
 MOST_GROWTH = 1.15
+MOST_TURN_MS = 15.0
+MOST_FIRST_MS = 5.0
+# What malloc keeps in hand moves by a few percent; a kilobyte lost in each of 10,000 turns would be some 7 %.
+MOST_MEMORY = 1.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,18 @@ class Verdict:
 
 def verdicts(measured: Measured) -> list[Verdict]:
     return [*_against_floor(measured), *_against_fastmcp(measured), *_growth(measured)]
+
+
+def turn_verdicts(measured: TurnsMeasured) -> list[Verdict]:
+    """The claims about a turn, against the same question asked of the same model server directly, in turns."""
+    whole = "a turn of a built-in agent takes at most 15 ms more than a direct call (p50)"
+    first = "its first text comes at most 5 ms later (p50)"
+    memory = f"{measured.watched:,} turns take no more memory than the first fifth of them"
+    return [
+        Verdict(whole, measured.overhead_ms("whole"), MOST_TURN_MS, ()),
+        Verdict(first, measured.overhead_ms("first"), MOST_FIRST_MS, ()),
+        Verdict(memory, measured.growth, MOST_MEMORY, ()),
+    ]
 
 
 def _against_floor(measured: Measured) -> Iterator[Verdict]:

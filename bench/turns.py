@@ -1,0 +1,172 @@
+"""Measures what a turn through the built-in host costs over the same request made directly, and whether it leaks."""
+
+import gc
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import openai
+import psutil
+
+from bench.processes import KEPT_VARIABLES, ROOT
+from frontdesk.agents.events import TextChunk
+from frontdesk.agents.host import Agent, AgentHost, NewAgent, Prompt
+from frontdesk.app import open_app
+from frontdesk.identity.model import Caller
+from frontdesk.settings import Settings
+
+MODEL = "fake-1"
+KEY = "bench"
+TEXT = '@@[{"text": "It is a truth universally acknowledged, that a turn must be in want of speed."}]@@'
+# Short threads: what grows with a conversation is the request, and the direct call sends the same one.
+THREAD = 5
+WARM_UP = 30
+SETTLED = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds to the first piece of text, and to the end."""
+
+    first: float
+    whole: float
+
+
+@dataclass(frozen=True, slots=True)
+class TurnsMeasured:
+    """Turns and direct calls in turns, and the memory of the process along the way."""
+
+    turns: list[Timing]
+    direct: list[Timing]
+    resident: list[int]
+    watched: int
+
+    def overhead_ms(self, part: str) -> float:
+        """The median of a turn less the median of a direct call."""
+        ours, theirs = ([getattr(timing, part) for timing in timings] for timings in (self.turns, self.direct))
+        return (statistics.median(ours) - statistics.median(theirs)) * 1000
+
+    @property
+    def growth(self) -> float:
+        """Memory at the end to memory once everything is warm."""
+        warm = self.resident[max(1, int(len(self.resident) * SETTLED))]
+        return self.resident[-1] / warm
+
+
+async def measure_turns(folder: Path, pairs: int, many: int) -> TurnsMeasured:
+    """`pairs` of a turn and a direct call, then `many` turns while the memory is watched."""
+    with model_server() as url:
+        settings = Settings.model_validate(
+            {
+                "FRONTDESK_DATA": folder / "turns",
+                "OPENAI_BASE_URL": f"{url}/v1",
+                "OPENAI_API_KEY": KEY,
+                "FRONTDESK_MODEL": f"openai:{MODEL}",
+            }
+        )
+        async with open_app(settings) as app, direct_caller(url) as direct:
+            agent = await app.host.create(NewAgent("Bench"))
+            caller = Turner(app.host, agent)
+            timings = await _pairs(caller.take, direct, WARM_UP + pairs)
+            resident = await _watch(caller.take, many)
+    ours, theirs = timings
+    return TurnsMeasured(ours[WARM_UP:], theirs[WARM_UP:], resident, many)
+
+
+@dataclass(slots=True)
+class Turner:
+    """Takes turns, a few in each conversation."""
+
+    host: AgentHost
+    agent: Agent
+    taken: int = 0
+    conversation: str | None = None
+
+    async def take(self) -> Timing:
+        if self.taken % THREAD == 0:
+            self.conversation = (await self.host.converse(self.agent.id)).id
+        self.taken += 1
+        prompt = Prompt(self.agent.id, Caller("bench"), TEXT, conversation_id=self.conversation)
+        started, first = time.perf_counter(), 0.0
+        async with aclosing(self.host.send(prompt)) as events:
+            async for event in events:
+                if not first and isinstance(event, TextChunk):
+                    first = time.perf_counter()
+        return Timing(first - started, time.perf_counter() - started)
+
+
+@asynccontextmanager
+async def direct_caller(url: str) -> AsyncGenerator[Callable[[], Awaitable[Timing]]]:
+    """The same question through the provider's own client, with as many tools as an agent has."""
+    tools: list[Any] = [
+        {"type": "function", "function": {"name": f"tool_{number}", "description": "A tool.", "parameters": SCHEMA}}
+        for number in range(5)
+    ]
+    messages: list[Any] = [{"role": "system", "content": "word " * 150}, {"role": "user", "content": TEXT}]
+    async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key=KEY) as client:
+
+        async def call() -> Timing:
+            started, first = time.perf_counter(), 0.0
+            stream = await client.chat.completions.create(
+                model=MODEL, messages=messages, tools=tools, stream=True, stream_options={"include_usage": True}
+            )
+            async for chunk in stream:
+                if not first and chunk.choices and chunk.choices[0].delta.content:
+                    first = time.perf_counter()
+            return Timing(first - started, time.perf_counter() - started)
+
+        yield call
+
+
+SCHEMA = {"type": "object", "properties": {"label": {"type": "string"}, "text": {"type": "string"}}}
+
+
+async def _pairs(
+    turn: Callable[[], Awaitable[Timing]], direct: Callable[[], Awaitable[Timing]], count: int
+) -> tuple[list[Timing], list[Timing]]:
+    ours: list[Timing] = []
+    theirs: list[Timing] = []
+    for _ in range(count):
+        ours.append(await turn())
+        theirs.append(await direct())
+    return ours, theirs
+
+
+async def _watch(turn: Callable[[], Awaitable[Timing]], many: int) -> list[int]:
+    """Resident bytes at every hundredth of so many turns."""
+    process = psutil.Process()
+    seen: list[int] = []
+    step = max(1, many // 100)
+    for number in range(many):
+        await turn()
+        if number % step == 0:
+            gc.collect()
+            seen.append(process.memory_info().rss)
+    return seen
+
+
+@contextmanager
+def model_server() -> Generator[str]:
+    """The scripted model in a process of its own; its address."""
+    environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.support.models", "0"],
+        env=environment | {"PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        if process.stdout is None or not (line := process.stdout.readline().strip()):
+            raise RuntimeError("the scripted model did not start")
+        yield line.split()[-1]
+    finally:
+        process.terminate()
+        process.wait(10)
