@@ -51,6 +51,8 @@ NO_LONGER_NEEDED: Mapping[str, str] = {
     "SUPABASE_SERVICE_ROLE_KEY": "API keys are Frontdesk's own; no service role is needed",
 }
 
+URLS = ("public_url", "letta_base_url", "supabase_url", "openai_base_url", "anthropic_base_url")
+
 Algorithm = Literal[
     "RS256",
     "RS384",
@@ -93,6 +95,17 @@ class Issuer(BaseModel):
         ):
             raise ValueError('set hs256_secret together with algorithms = ["HS256"], or neither')
         return self
+
+
+class ToolServer(BaseModel):
+    """An MCP server whose tools agents may hold."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,30}$")]
+    url: str
+    headers: Mapping[str, SecretStr] = Field(default_factory=dict[str, SecretStr])
+    user_token: bool = False
 
 
 class Rate(BaseModel):
@@ -217,6 +230,28 @@ class Settings(BaseSettings):
     letta_server_password: SecretStr | None = Field(
         None, alias="LETTA_SERVER_PASSWORD", description="Its password, where the server is self-hosted."
     )
+    model: str | None = Field(
+        None,
+        alias="FRONTDESK_MODEL",
+        description="The model of agents that name none, e.g. `anthropic:claude-sonnet-5-5`; else the keys decide.",
+    )
+    openai_api_key: SecretStr | None = Field(
+        None, alias="OPENAI_API_KEY", description="For the built-in agents' models on the OpenAI API."
+    )
+    openai_base_url: str | None = Field(
+        None, alias="OPENAI_BASE_URL", description="Another endpoint that speaks OpenAI's chat completions API."
+    )
+    anthropic_api_key: SecretStr | None = Field(
+        None, alias="ANTHROPIC_API_KEY", description="For the built-in agents' models on the Anthropic API."
+    )
+    anthropic_base_url: str | None = Field(
+        None, alias="ANTHROPIC_BASE_URL", description="Another endpoint that speaks Anthropic's messages API."
+    )
+    mcp_servers: tuple[ToolServer, ...] = Field(
+        (),
+        alias="FRONTDESK_MCP_SERVERS",
+        description="MCP servers whose tools agents may hold, as a JSON list, or `[[mcp_servers]]` tables in the file.",
+    )
     promptyoself_db: str | None = Field(
         None, alias="PROMPTYOSELF_DB", description="A PromptYoSelf database file, shown by `health`."
     )
@@ -243,7 +278,7 @@ class Settings(BaseSettings):
     def _absolute(cls, value: Path) -> Path:
         return value.expanduser().absolute()
 
-    @field_validator("public_url", "letta_base_url", "supabase_url", mode="after")
+    @field_validator(*URLS, mode="after")
     @classmethod
     def _http_url(cls, value: str | None) -> str | None:
         if value is not None and urlsplit(value).scheme not in {"http", "https"}:

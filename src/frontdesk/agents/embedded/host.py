@@ -1,34 +1,163 @@
-"""The built-in host: agents that live in Frontdesk's own database."""
+"""The built-in host: agents that live in Frontdesk's own database and think with a model of your choice."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from frontdesk.agents.host import Agent
-from frontdesk.agents.store import AgentStore
-from frontdesk.errors import ConfigurationError
+import anyio
+
+from frontdesk.agents.embedded.model import AttachedTool, first_conversation, lane_of, starting_blocks
+from frontdesk.agents.embedded.store import AgentStore
+from frontdesk.agents.embedded.toolbox import Toolbox
+from frontdesk.agents.events import ApprovalRequest, Event
+from frontdesk.agents.host import Agent, Block, Conversation, HeldTool, NewAgent, Prompt, Said
+from frontdesk.agents.turns.model import NewTurn
+from frontdesk.agents.turns.service import Turns
+from frontdesk.db.engine import Database
+from frontdesk.errors import Invalid, NotFound, Unavailable
+from frontdesk.loop.access import ModelAccess
+
+if TYPE_CHECKING:
+    from frontdesk.agents.embedded.stage import Stage
 
 NAME_LENGTH = 200
+LABEL_LENGTH = 100
+BLOCKS = 50
 
 
 class EmbeddedHost:
     """An `AgentHost` with nothing else to start."""
 
-    def __init__(self, store: AgentStore) -> None:
-        self._store = store
+    def __init__(self, database: Database, turns: Turns, access: ModelAccess, toolbox: Toolbox) -> None:
+        self._database = database
+        self._agents = AgentStore(database)
+        self._turns = turns
+        self._access = access
+        self._toolbox = toolbox
 
-    async def create(self, name: str, description: str = "") -> Agent:
-        if not name or len(name) > NAME_LENGTH:
-            raise ConfigurationError(f"An agent's name has 1 to {NAME_LENGTH} characters")
-        agent = Agent(f"agent-{uuid4()}", name, description)
-        await self._store.add(agent, datetime.now(UTC))
-        return agent
+    @cached_property
+    def stage(self) -> "Stage":
+        """Where turns are taken. It takes a second or more to import, which only those who talk with agents pay."""
+        from frontdesk.agents.embedded.stage import Stage  # noqa: PLC0415
+
+        return Stage(self._database, self._agents, self._access, self._toolbox)
+
+    async def warm_up(self) -> None:
+        """Load what turns need, aside, so that the first one need not wait; where there are no agents, nothing."""
+        with suppress(Unavailable):
+            if await self._agents.list(1):
+                for module in ("frontdesk.agents.embedded.stage", *self._access.libraries):
+                    await anyio.to_thread.run_sync(import_module, module)
 
     async def find(self, agent_id: str) -> Agent | None:
-        return await self._store.get(agent_id)
+        return await self._agents.get(agent_id)
 
     async def list(self, limit: int) -> Sequence[Agent]:
-        return await self._store.list(limit)
+        return await self._agents.list(limit)
+
+    async def create(self, new: NewAgent) -> Agent:
+        if not new.name or len(new.name) > NAME_LENGTH:
+            raise Invalid(f"An agent's name has 1 to {NAME_LENGTH} characters")
+        blocks = starting_blocks(new.name, new.blocks)
+        _check_blocks(blocks)
+        if new.model is not None:
+            await self.stage.models.open(new.model)
+        agent = Agent(f"agent-{uuid4()}", new.name, new.description, new.model)
+        await self._agents.add(agent, blocks, datetime.now(UTC))
+        return agent
+
+    async def delete(self, agent_id: str) -> None:
+        if not await self._agents.delete(agent_id):
+            raise _unknown(agent_id)
+
+    async def converse(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:
+        await self._require(agent_id)
+        conversation = Conversation(f"conv-{uuid4()}", agent_id, datetime.now(UTC), title[:NAME_LENGTH])
+        await self.stage.talk.add(conversation, user_id)
+        return conversation
+
+    async def conversations(self, agent_id: str, limit: int) -> Sequence[Conversation]:
+        await self._require(agent_id)
+        return await self.stage.talk.of_agent(agent_id, limit)
+
+    async def send(self, prompt: Prompt) -> AsyncGenerator[Event]:
+        conversation = prompt.conversation_id or first_conversation(prompt.agent_id)
+        new = NewTurn(f"turn-{uuid4()}", lane_of(conversation), prompt.agent_id, conversation, prompt.caller.user_id)
+        async with aclosing(self._turns.take(new, self.stage.work(prompt, new))) as events:
+            async for event in events:
+                yield event
+
+    async def cancel(self, agent_id: str, conversation_id: str | None = None) -> bool:
+        conversation = await self._thread(agent_id, conversation_id)
+        stopped = await self._turns.cancel(lane_of(conversation), conversation)
+        return await self.stage.talk.drop_pending(conversation) or stopped
+
+    async def pending(self, agent_id: str, conversation_id: str | None = None) -> Sequence[ApprovalRequest]:
+        conversation = await self._thread(agent_id, conversation_id)
+        return await self.stage.talk.pending(conversation)
+
+    async def history(self, agent_id: str, conversation_id: str | None = None, *, limit: int = 200) -> Sequence[Said]:
+        conversation = await self._thread(agent_id, conversation_id)
+        await self._turns.recover(lane_of(conversation))
+        return await self.stage.recall(conversation, limit)
+
+    async def blocks(self, agent_id: str) -> Sequence[Block]:
+        await self._require(agent_id)
+        return await self._agents.blocks(agent_id)
+
+    async def write_block(self, agent_id: str, label: str, value: str) -> Block:
+        await self._require(agent_id)
+        _, after = await self._agents.edit_block(agent_id, label, lambda _block: value, datetime.now(UTC))
+        return after
+
+    async def tools(self, agent_id: str) -> Sequence[HeldTool]:
+        await self._require(agent_id)
+        return [_held(tool) for tool in await self._agents.tools(agent_id)]
+
+    async def attach(self, agent_id: str, tool: HeldTool) -> None:
+        await self._require(agent_id)
+        found = await self._toolbox.look_up(tool)
+        await self._agents.attach(agent_id, found, datetime.now(UTC))
+
+    async def detach(self, agent_id: str, name: str) -> None:
+        await self._require(agent_id)
+        if not await self._agents.detach(agent_id, name):
+            raise NotFound(f"Agent '{agent_id}' holds no tool '{name}'")
 
     async def close(self) -> None:
-        """Nothing is held open: the database belongs to the app."""
+        await self._toolbox.close()
+        if "stage" in self.__dict__:
+            await self.stage.models.close()
+
+    async def _require(self, agent_id: str) -> None:
+        if await self._agents.get(agent_id) is None:
+            raise _unknown(agent_id)
+
+    async def _thread(self, agent_id: str, conversation_id: str | None) -> str:
+        conversation = conversation_id or first_conversation(agent_id)
+        await self.stage.talk.require(agent_id, conversation)
+        return conversation
+
+
+def _held(tool: AttachedTool) -> HeldTool:
+    return HeldTool(tool.name, tool.description, tool.needs_approval, tool.server, tool.remote_name)
+
+
+def _unknown(agent_id: str) -> NotFound:
+    return NotFound(f"There is no agent '{agent_id}'; `frontdesk agents list` shows them")
+
+
+def _check_blocks(blocks: Sequence[Block]) -> None:
+    if len(blocks) > BLOCKS:
+        raise Invalid(f"An agent has at most {BLOCKS} memory blocks")
+    if len({block.label for block in blocks}) < len(blocks):
+        raise Invalid("Two memory blocks have the same label")
+    for block in blocks:
+        if not block.label or len(block.label) > LABEL_LENGTH:
+            raise Invalid(f"A memory block's label has 1 to {LABEL_LENGTH} characters")
+        if len(block.value) > block.limit:
+            raise Invalid(f"The block '{block.label}' takes {block.limit} characters; this would be {len(block.value)}")

@@ -1,33 +1,151 @@
-"""The built-in host's agents in the database."""
+"""The built-in host's agents in the database: who they are, what they remember, which tools they hold."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from sqlalchemy import insert, select
+from sqlalchemy import Row, String, bindparam, delete, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
-from frontdesk.agents.host import Agent
+from frontdesk.agents.embedded.model import AttachedTool, first_conversation
+from frontdesk.agents.host import Agent, Block
 from frontdesk.db.engine import Database
-from frontdesk.db.schema import agents
+from frontdesk.db.schema import agent_tools, agents, blocks, conversations, messages, turns
+from frontdesk.errors import Invalid, NotFound
+
+# Made once: every turn runs these, and to build a statement takes longer than to run it.
+THE_AGENT = bindparam("agent_id", type_=String())
+AGENT = select(agents).where(agents.c.id == THE_AGENT)
+BLOCKS = select(blocks).where(blocks.c.agent_id == THE_AGENT).order_by(blocks.c.position, blocks.c.label)
+TOOLS = select(agent_tools).where(agent_tools.c.agent_id == THE_AGENT).order_by(agent_tools.c.name)
 
 
 class AgentStore:
-    """Agents by id."""
+    """Agents, their memory blocks and their tools."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, agent: Agent, now: datetime) -> None:
-        row = {"id": agent.id, "name": agent.name, "description": agent.description, "created_at": now}
+    async def add(self, agent: Agent, memory: Sequence[Block], now: datetime) -> None:
+        row = {
+            "id": agent.id,
+            "name": agent.name,
+            "description": agent.description,
+            "model": agent.model,
+            "created_at": now,
+        }
         async with self._database.transaction() as connection:
             await connection.execute(insert(agents).values(row))
+            if memory:
+                rows = [_block_row(agent.id, block, place, now) for place, block in enumerate(memory)]
+                await connection.execute(insert(blocks), rows)
+            thread = {"id": first_conversation(agent.id), "agent_id": agent.id, "title": "", "created_at": now}
+            await connection.execute(insert(conversations).values(**thread, summary_until=0))
 
     async def get(self, agent_id: str) -> Agent | None:
         async with self._database.reading() as connection:
-            row = (await connection.execute(select(agents).where(agents.c.id == agent_id))).one_or_none()
-        return Agent(row.id, row.name, row.description) if row else None
+            return await read_agent(connection, agent_id)
 
     async def list(self, limit: int) -> Sequence[Agent]:
         wanted = select(agents).order_by(agents.c.created_at, agents.c.id).limit(limit)
         async with self._database.reading() as connection:
             rows = (await connection.execute(wanted)).all()
-        return [Agent(row.id, row.name, row.description) for row in rows]
+        return [_agent(row) for row in rows]
+
+    async def delete(self, agent_id: str) -> bool:
+        """Forget an agent and all that belongs to it; whether there was one."""
+        theirs = select(conversations.c.id).where(conversations.c.agent_id == agent_id).scalar_subquery()
+        async with self._database.transaction() as connection:
+            await connection.execute(delete(messages).where(messages.c.conversation_id.in_(theirs)))
+            for table in (conversations, turns, blocks, agent_tools):
+                await connection.execute(delete(table).where(table.c.agent_id == agent_id))
+            return (await connection.execute(delete(agents).where(agents.c.id == agent_id))).rowcount > 0
+
+    async def blocks(self, agent_id: str) -> Sequence[Block]:
+        async with self._database.reading() as connection:
+            return await read_blocks(connection, agent_id)
+
+    async def edit_block(
+        self, agent_id: str, label: str, change: Callable[[Block], str], now: datetime
+    ) -> tuple[Block, Block]:
+        """Change a block's value; (before, after). Nobody else's change can come between."""
+        mine = (blocks.c.agent_id == agent_id, blocks.c.label == label)
+        async with self._database.transaction() as connection:
+            row = (await connection.execute(select(blocks).where(*mine).with_for_update())).one_or_none()
+            if row is None:
+                known = ", ".join(block.label for block in await read_blocks(connection, agent_id)) or "none"
+                raise NotFound(f"There is no memory block '{label}'; there are: {known}")
+            before = _block(row)
+            value = change(before)
+            if len(value) > before.limit:
+                raise Invalid(f"The block '{label}' takes {before.limit} characters; this would be {len(value)}")
+            await connection.execute(update(blocks).where(*mine).values(value=value, updated_at=now))
+        return before, _block(row, value)
+
+    async def tools(self, agent_id: str) -> Sequence[AttachedTool]:
+        async with self._database.reading() as connection:
+            return await read_tools(connection, agent_id)
+
+    async def attach(self, agent_id: str, tool: AttachedTool, now: datetime) -> None:
+        """Give a tool to an agent, in place of one of the same name."""
+        row = {
+            "agent_id": agent_id,
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": json.dumps(tool.parameters),
+            "server": tool.server,
+            "remote_name": tool.remote_name,
+            "needs_approval": tool.needs_approval,
+            "attached_at": now,
+        }
+        async with self._database.transaction() as connection:
+            await connection.execute(_the_tool(agent_id, tool.name))
+            await connection.execute(insert(agent_tools).values(row))
+
+    async def detach(self, agent_id: str, name: str) -> bool:
+        async with self._database.transaction() as connection:
+            return (await connection.execute(_the_tool(agent_id, name))).rowcount > 0
+
+
+async def read_agent(connection: AsyncConnection, agent_id: str) -> Agent | None:
+    row = (await connection.execute(AGENT, {"agent_id": agent_id})).one_or_none()
+    return _agent(row) if row else None
+
+
+async def read_blocks(connection: AsyncConnection, agent_id: str) -> Sequence[Block]:
+    return [_block(row) for row in (await connection.execute(BLOCKS, {"agent_id": agent_id})).all()]
+
+
+async def read_tools(connection: AsyncConnection, agent_id: str) -> Sequence[AttachedTool]:
+    rows = (await connection.execute(TOOLS, {"agent_id": agent_id})).all()
+    return [
+        AttachedTool(
+            row.name, row.description, json.loads(row.parameters), row.server, row.remote_name, row.needs_approval
+        )
+        for row in rows
+    ]
+
+
+def _agent(row: Row[tuple[object, ...]]) -> Agent:
+    return Agent(row.id, row.name, row.description, row.model)
+
+
+def _block(row: Row[tuple[object, ...]], value: str | None = None) -> Block:
+    return Block(row.label, row.value if value is None else value, row.description, row.size_limit, row.read_only)
+
+
+def _block_row(agent_id: str, block: Block, position: int, now: datetime) -> dict[str, object]:
+    return {
+        "agent_id": agent_id,
+        "label": block.label,
+        "value": block.value,
+        "description": block.description,
+        "size_limit": block.limit,
+        "read_only": block.read_only,
+        "position": position,
+        "updated_at": now,
+    }
+
+
+def _the_tool(agent_id: str, name: str):  # noqa: ANN202 - SQLAlchemy's own type says no more
+    return delete(agent_tools).where(agent_tools.c.agent_id == agent_id, agent_tools.c.name == name)

@@ -1,0 +1,130 @@
+"""One turn of a built-in agent: the scene is set, the loop runs, and all that was said is stored."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from pydantic_ai.messages import ModelMessage
+
+from frontdesk.agents.embedded.compaction import compact
+from frontdesk.agents.embedded.memory import Memory
+from frontdesk.agents.embedded.own_tools import conversation_search, update_plan
+from frontdesk.agents.embedded.store import AgentStore
+from frontdesk.agents.embedded.talk.model import Scene
+from frontdesk.agents.embedded.talk.store import TalkStore
+from frontdesk.agents.embedded.toolbox import Toolbox
+from frontdesk.agents.events import Ending, Failed, StopReason, Trouble, Usage
+from frontdesk.agents.host import Prompt
+from frontdesk.agents.turns.model import NewTurn
+from frontdesk.agents.turns.service import Emit
+from frontdesk.db.engine import Transaction
+from frontdesk.errors import Invalid, PendingApproval
+from frontdesk.loop.messages import repaired, unanswered, user_message
+from frontdesk.loop.models import Models
+from frontdesk.loop.tools import Tool
+from frontdesk.loop.turn import Turn
+
+MANNERS = (
+    "You are a stateful agent. The memory blocks below are yours: they stay with you across conversations, and only "
+    "you keep them up to date, with the memory tools. What is not in them or in this conversation, look up with "
+    "conversation_search before you say that you do not know it."
+)
+
+
+@dataclass(slots=True)
+class Performance:
+    """Begin, run and end one turn; `end` stores whatever the run left unsaved, however it ended."""
+
+    prompt: Prompt
+    new: NewTurn
+    agents: AgentStore
+    talk: TalkStore
+    models: Models
+    toolbox: Toolbox
+    _turn: Turn | None = field(default=None, init=False)
+
+    async def begin(self, connection: Transaction) -> Scene:
+        """In the transaction that claims the turn: read the scene, refuse what cannot be, store the words."""
+        prompt = self.prompt
+        scene = await self.talk.set_scene(connection, prompt.agent_id, self.new.conversation_id)
+        if prompt.text is not None:
+            if scene.pending:
+                raise PendingApproval([request.call_id for request in scene.pending])
+            await self.talk.append(connection, scene.conversation_id, self.new.id, [user_message(prompt.text)])
+        else:
+            _check_approvals(prompt, scene)
+            await self.talk.settle(connection, scene.conversation_id)
+        return scene
+
+    async def run(self, scene: Scene, emit: Emit) -> Ending:
+        try:
+            model = await self.models.open(scene.agent.model)
+        except Invalid as error:
+            await emit(Failed(Trouble.INVALID, str(error)))
+            return Ending(StopReason.ERROR, failure=Trouble.INVALID)
+        summary, past = scene.summary, scene.past
+        if (compacted := await compact(model, summary, past)) is not None:
+            await self.talk.summarise(scene.conversation_id, compacted.summary, compacted.until)
+            summary, past = compacted.summary, compacted.rest
+        messages: list[ModelMessage] = [one.message for one in past]
+        waiting = unanswered(messages) if self.prompt.text is None else ()
+        if self.prompt.text is not None:
+            messages = repaired([*messages, user_message(self.prompt.text)])
+        memory = Memory(self.agents, scene.agent.id, {block.label: block for block in scene.blocks})
+        self._turn = turn = Turn(
+            model=model,
+            tools=await self._tools(scene, memory),
+            instructions=lambda: instructions(scene, memory, summary),
+            messages=messages,
+            keep=self._keep,
+            emit=emit,
+            max_steps=self.prompt.max_steps,
+        )
+        if self.prompt.text is not None:
+            return await turn.run()
+        asked = {request.call_id for request in scene.pending}
+        rejected = {word.call_id: word.reason for word in self.prompt.approvals if not word.approve}
+        return await turn.resume([call for call in waiting if call.tool_call_id in asked], rejected)
+
+    async def end(self, connection: Transaction) -> None:
+        """In the transaction that records the ending: store what was said since the last time."""
+        if self._turn is not None and self._turn.unsaved:
+            await self.talk.append(connection, self.new.conversation_id, self.new.id, self._turn.unsaved)
+            self._turn.unsaved = []
+
+    def spent(self) -> Usage:
+        return self._turn.usage if self._turn is not None else Usage(0, 0)
+
+    async def _keep(self, said: Sequence[ModelMessage]) -> None:
+        await self.talk.keep(self.new.conversation_id, self.new.id, said)
+
+    async def _tools(self, scene: Scene, memory: Memory) -> Mapping[str, Tool]:
+        """The agent's own, those it holds, and the caller's; a name that is taken is not taken over."""
+        caller = replace(self.prompt.caller, agent_id=scene.agent.id)
+        tools = [
+            *memory.tools(),
+            conversation_search(self.talk, scene.agent.id, scene.user_id),
+            update_plan(),
+            *self.toolbox.bound(scene.tools, caller, self.prompt.user_token),
+        ]
+        named = {tool.name: tool for tool in tools}
+        taken = [tool.name for tool in self.prompt.tools if tool.name in named]
+        if taken:
+            raise Invalid(f"The agent has tools named {', '.join(taken)} already; give the turn's tools other names")
+        return named | {tool.name: tool for tool in self.prompt.tools}
+
+
+def instructions(scene: Scene, memory: Memory, summary: str | None) -> str:
+    """What the model is told before anything else; what changes least comes first, for the provider's cache."""
+    about = f"Your name is {scene.agent.name}. {scene.agent.description}".strip()
+    earlier = f"\n\nEarlier in this conversation:\n{summary}" if summary else ""
+    return f"{MANNERS}\n\n{about}\n\n{memory.shown()}{earlier}\n\nToday is {datetime.now(UTC):%A, %d %B %Y} (UTC)."
+
+
+def _check_approvals(prompt: Prompt, scene: Scene) -> None:
+    asked = {request.call_id for request in scene.pending}
+    if not asked:
+        raise Invalid("Nothing waits for approval in this conversation")
+    answered = {word.call_id for word in prompt.approvals}
+    if answered != asked:
+        raise Invalid(f"Approve or reject each of {', '.join(sorted(asked))}, and nothing else")

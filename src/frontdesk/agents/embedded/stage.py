@@ -1,0 +1,34 @@
+"""Where the built-in agents take their turns: the models, and what was said."""
+
+from collections.abc import Sequence
+
+from frontdesk.agents.embedded.performance import Performance
+from frontdesk.agents.embedded.store import AgentStore
+from frontdesk.agents.embedded.talk.model import Scene
+from frontdesk.agents.embedded.talk.recall import recalled
+from frontdesk.agents.embedded.talk.store import TalkStore
+from frontdesk.agents.embedded.toolbox import Toolbox
+from frontdesk.agents.host import Prompt, Said
+from frontdesk.agents.turns.model import NewTurn
+from frontdesk.agents.turns.service import Work
+from frontdesk.db.engine import Database
+from frontdesk.loop.access import ModelAccess
+from frontdesk.loop.models import Models
+
+
+class Stage:
+    """Everything of the built-in host that needs the model library."""
+
+    def __init__(self, database: Database, agents: AgentStore, access: ModelAccess, toolbox: Toolbox) -> None:
+        self.talk = TalkStore(database)
+        self.models = Models(access)
+        self._agents = agents
+        self._toolbox = toolbox
+
+    def work(self, prompt: Prompt, new: NewTurn) -> Work[Scene]:
+        performance = Performance(prompt, new, self._agents, self.talk, self.models, self._toolbox)
+        return Work(performance.begin, performance.run, performance.end, performance.spent)
+
+    async def recall(self, conversation_id: str, limit: int) -> Sequence[Said]:
+        """The newest of what was said, in the words of a turn."""
+        return recalled(*await self.talk.newest(conversation_id, limit))

@@ -1,0 +1,1 @@
+"""What was said in the conversations of the built-in agents."""

@@ -1,0 +1,190 @@
+"""Conversations and messages of the built-in host in the database."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
+from sqlalchemy import Row, Select, bindparam, func, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from frontdesk.agents.embedded.model import lane_of
+from frontdesk.agents.embedded.store import read_agent, read_blocks, read_tools
+from frontdesk.agents.embedded.talk.model import PastTurn, Scene, StoredMessage
+from frontdesk.agents.events import ApprovalRequest, StopReason
+from frontdesk.agents.host import Conversation
+from frontdesk.agents.turns.store import pending_of
+from frontdesk.db.engine import Database
+from frontdesk.db.schema import conversations, messages, turns
+from frontdesk.errors import NotFound
+from frontdesk.loop.messages import text_of
+
+# Made once: every turn runs these, and to build a statement takes longer than to run it.
+CONVERSATION = select(conversations).where(
+    conversations.c.id == bindparam("conversation"), conversations.c.agent_id == bindparam("agent")
+)
+SINCE = (
+    select(messages)
+    .where(messages.c.conversation_id == bindparam("conversation"), messages.c.id > bindparam("until"))
+    .order_by(messages.c.id)
+)
+WAITING = select(turns.c.pending).where(turns.c.lane == bindparam("lane"), turns.c.pending.is_not(None))
+ADD = insert(messages)
+
+
+class TalkStore:
+    """Conversations, and the messages in them."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, conversation: Conversation, user_id: str | None) -> None:
+        row = {
+            "id": conversation.id,
+            "agent_id": conversation.agent_id,
+            "user_id": user_id,
+            "title": conversation.title,
+            "created_at": conversation.created_at,
+            "summary_until": 0,
+        }
+        async with self._database.transaction() as connection:
+            await connection.execute(insert(conversations).values(row))
+
+    async def of_agent(self, agent_id: str, limit: int) -> Sequence[Conversation]:
+        wanted = (
+            select(conversations)
+            .where(conversations.c.agent_id == agent_id)
+            .order_by(conversations.c.created_at.desc(), conversations.c.id)
+            .limit(limit)
+        )
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(wanted)).all()
+        return [Conversation(row.id, row.agent_id, row.created_at, row.title) for row in rows]
+
+    async def require(self, agent_id: str, conversation_id: str) -> None:
+        """Make sure that the agent has this conversation."""
+        async with self._database.reading() as connection:
+            await _read_conversation(connection, agent_id, conversation_id)
+
+    async def set_scene(self, connection: AsyncConnection, agent_id: str, conversation_id: str) -> Scene:
+        """Everything a turn starts from."""
+        agent = await read_agent(connection, agent_id)
+        if agent is None:
+            raise NotFound(f"There is no agent '{agent_id}'; `frontdesk agents list` shows them")
+        thread = await _read_conversation(connection, agent_id, conversation_id)
+        waiting = (await connection.execute(WAITING, {"lane": lane_of(conversation_id)})).scalars().first()
+        return Scene(
+            agent=agent,
+            conversation_id=conversation_id,
+            user_id=thread.user_id,
+            summary=thread.summary,
+            blocks=await read_blocks(connection, agent_id),
+            tools=await read_tools(connection, agent_id),
+            past=await _read_messages(connection, SINCE, _thread(conversation_id, until=thread.summary_until)),
+            pending=pending_of(waiting),
+        )
+
+    async def append(
+        self, connection: AsyncConnection, conversation_id: str, turn_id: str, said: Sequence[ModelMessage]
+    ) -> None:
+        now = datetime.now(UTC)
+        rows = [
+            {
+                "conversation_id": conversation_id,
+                "turn_id": turn_id,
+                "at": now,
+                "text": text_of(message),
+                "payload": ModelMessagesTypeAdapter.dump_json([message]).decode()[1:-1],
+            }
+            for message in said
+        ]
+        if rows:
+            await connection.execute(ADD, rows)
+
+    async def keep(self, conversation_id: str, turn_id: str, said: Sequence[ModelMessage]) -> None:
+        """Store messages of a turn that goes on."""
+        async with self._database.brief() as connection:
+            await self.append(connection, conversation_id, turn_id, said)
+
+    async def pending(self, conversation_id: str) -> Sequence[ApprovalRequest]:
+        async with self._database.reading() as connection:
+            found = await connection.execute(WAITING, {"lane": lane_of(conversation_id)})
+            return pending_of(found.scalars().first())
+
+    async def settle(self, connection: AsyncConnection, conversation_id: str) -> None:
+        """Nothing waits for approval any longer."""
+        await connection.execute(_settled(conversation_id))
+
+    async def drop_pending(self, conversation_id: str) -> bool:
+        """Give up what waits for approval; whether anything did."""
+        async with self._database.transaction() as connection:
+            return (await connection.execute(_settled(conversation_id))).rowcount > 0
+
+    async def summarise(self, conversation_id: str, summary: str, until: int) -> None:
+        """Let a summary stand for all messages up to one; they stay stored."""
+        change = update(conversations).where(conversations.c.id == conversation_id)
+        async with self._database.transaction() as connection:
+            await connection.execute(change.values(summary=summary, summary_until=until))
+
+    async def newest(self, conversation_id: str, limit: int) -> tuple[Sequence[StoredMessage], Sequence[PastTurn]]:
+        """The newest messages in order, and the turns of the conversation's end."""
+        wanted = (
+            select(messages)
+            .where(messages.c.conversation_id == conversation_id)
+            .order_by(messages.c.id.desc())
+            .limit(limit)
+        )
+        ended = (
+            select(turns)
+            .where(turns.c.lane == lane_of(conversation_id))
+            .order_by(turns.c.started_at.desc())
+            .limit(limit)
+        )
+        async with self._database.reading() as connection:
+            said = await _read_messages(connection, wanted)
+            past = (await connection.execute(ended)).all()
+        return list(reversed(said)), [_past(row) for row in reversed(past)]
+
+    async def search(
+        self, agent_id: str, user_id: str | None, query: str, limit: int
+    ) -> Sequence[tuple[datetime, ModelMessage]]:
+        """Messages of an agent's conversations with one person that hold every word of a query, the newest first."""
+        theirs = select(conversations.c.id).where(
+            conversations.c.agent_id == agent_id, conversations.c.user_id.is_not_distinct_from(user_id)
+        )
+        wanted = select(messages).where(messages.c.conversation_id.in_(theirs.scalar_subquery()), messages.c.text != "")
+        for word in query.split():
+            wanted = wanted.where(func.lower(messages.c.text).contains(word.lower(), autoescape=True))
+        async with self._database.reading() as connection:
+            found = await _read_messages(connection, wanted.order_by(messages.c.id.desc()).limit(limit))
+        return [(one.at, one.message) for one in found]
+
+
+async def _read_conversation(
+    connection: AsyncConnection, agent_id: str, conversation_id: str
+) -> Row[tuple[object, ...]]:
+    row = (await connection.execute(CONVERSATION, _thread(conversation_id, agent=agent_id))).one_or_none()
+    if row is None:
+        raise NotFound(f"Agent '{agent_id}' has no conversation '{conversation_id}'")
+    return row
+
+
+async def _read_messages(
+    connection: AsyncConnection, wanted: Select[tuple[object, ...]], given: Mapping[str, object] | None = None
+) -> Sequence[StoredMessage]:
+    rows = (await connection.execute(wanted, given)).all()
+    # One array is read many times faster than as many single messages.
+    said = ModelMessagesTypeAdapter.validate_json(f"[{','.join(row.payload for row in rows)}]")
+    return [StoredMessage(row.id, row.turn_id, row.at, message) for row, message in zip(rows, said, strict=True)]
+
+
+def _thread(conversation_id: str, **more: object) -> dict[str, object]:
+    return {"conversation": conversation_id, **more}
+
+
+def _settled(conversation_id: str):  # noqa: ANN202 - SQLAlchemy's own type says no more
+    waiting = (turns.c.lane == lane_of(conversation_id), turns.c.pending.is_not(None))
+    return update(turns).where(*waiting).values(pending=None)
+
+
+def _past(row: Row[tuple[object, ...]]) -> PastTurn:
+    return PastTurn(row.id, StopReason(row.stop) if row.stop else None, row.ended_at, pending_of(row.pending))

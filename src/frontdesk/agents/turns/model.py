@@ -1,0 +1,63 @@
+"""A turn as it is recorded, and who runs it."""
+
+import os
+import secrets
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from frontdesk.agents.events import ApprovalRequest, StopReason
+
+LEASE = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class NewTurn:
+    """A turn to be taken. Turns of one lane follow each other; those of different lanes do not wait."""
+
+    id: str
+    lane: str
+    agent_id: str
+    conversation_id: str
+    user_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """A turn as the database has it."""
+
+    id: str
+    lane: str
+    running: bool
+    stop: StopReason | None
+    owner: str
+    leased_until: datetime
+    pending: Sequence[ApprovalRequest] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """One process that runs turns, named so that another can tell whether it still lives."""
+
+    host: str = field(default_factory=socket.gethostname)
+    pid: int = field(default_factory=os.getpid)
+    token: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.pid}:{self.token}"
+
+    def knows_dead(self, other: str) -> bool:
+        """Whether another owner is surely gone: only to be told of one on the same machine."""
+        host, pid, token = other.rsplit(":", 2)
+        if host != self.host:
+            return False
+        if int(pid) == self.pid:
+            return token != self.token
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            return True
+        except PermissionError:
+            return False
+        return False

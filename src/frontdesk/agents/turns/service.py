@@ -1,0 +1,230 @@
+"""Runs turns as tasks of this process: queued by lane, kept alive, cancelled from anywhere, recorded to the end."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Generic, TypeVar
+
+import anyio
+import structlog
+from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectSendStream
+
+from frontdesk.agents.events import Done, Ending, Event, Failed, Started, StopReason, Trouble, Usage
+from frontdesk.agents.turns.model import NewTurn, Owner
+from frontdesk.agents.turns.store import TurnStore
+from frontdesk.db.engine import Transaction
+from frontdesk.errors import Busy, FrontdeskError, Unavailable
+
+T = TypeVar("T")
+Emit = Callable[[Event], Awaitable[None]]
+
+WAIT_SECONDS = 300
+POLL_SECONDS = (0.02, 0.05, 0.1, 0.25, 0.5)
+RENEW_SECONDS = 1.0
+END_SECONDS = 10
+BUFFER = 64
+
+log = structlog.get_logger("frontdesk.turns")
+
+
+@dataclass(frozen=True, slots=True)
+class Work(Generic[T]):
+    """What a host does with a turn.
+
+    `begin` runs in the transaction that claims the turn, and what it raises refuses the turn; `run` does the turn,
+    outside any transaction, and says how it ended; `end`, if given, stores what is left, in the transaction that
+    records the ending; `spent` says what a turn has taken that was cut off.
+    """
+
+    begin: Callable[[Transaction], Awaitable[T]]
+    run: Callable[[T, Emit], Awaitable[Ending]]
+    end: Callable[[Transaction], Awaitable[None]] | None = None
+    spent: Callable[[], Usage] = lambda: Usage(0, 0)
+
+
+@dataclass(slots=True)
+class Underway:
+    """A turn that runs in this process."""
+
+    new: NewTurn
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    finished: anyio.Event = field(default_factory=anyio.Event)
+
+
+@dataclass(slots=True)
+class Lane:
+    """The queue before a lane, within this process."""
+
+    # Not a Lock: a generator may be closed by another task than the one that entered.
+    place: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(1))
+    users: int = 0
+
+
+class Turns:
+    """The turns of this process; give `run` a task of its own."""
+
+    def __init__(self, store: TurnStore, tasks: TaskGroup) -> None:
+        self.owner = Owner()
+        self._store = store
+        self._tasks = tasks
+        self._underway: dict[str, Underway] = {}
+        self._lanes: dict[str, Lane] = {}
+        self._stop = StopReason.CANCELLED
+
+    async def take(self, new: NewTurn, work: Work[T]) -> AsyncGenerator[Event]:
+        """The events of a turn, from `Started` to `Done`; closing this early cancels the turn."""
+        async with self._entered(new.lane):
+            begun = await self._claim(new, work)
+            send, receive = anyio.create_memory_object_stream[Event](BUFFER)
+            underway = self._underway[new.id] = Underway(new)
+            self._tasks.start_soon(self._perform, underway, work, begun, send)
+            try:
+                async with receive:
+                    async for event in receive:
+                        yield event
+            finally:
+                underway.scope.cancel()
+                with anyio.CancelScope(shield=True):
+                    await underway.finished.wait()
+
+    async def cancel(self, lane: str, conversation_id: str) -> bool:
+        """Stop what runs in a lane for a conversation, here or in another process; whether anything did."""
+        this = (lane, conversation_id)
+        here = [turn for turn in self._underway.values() if (turn.new.lane, turn.new.conversation_id) == this]
+        for underway in here:
+            underway.scope.cancel()
+        for underway in here:
+            with anyio.move_on_after(END_SECONDS):
+                await underway.finished.wait()
+        return bool(here) or await self._store.ask_cancel(lane, conversation_id)
+
+    async def close(self) -> None:
+        """Stop what runs in this process; the record says that it was interrupted."""
+        self._stop = StopReason.INTERRUPTED
+        underway = list(self._underway.values())
+        for turn in underway:
+            turn.scope.cancel()
+        with anyio.move_on_after(END_SECONDS, shield=True):
+            for turn in underway:
+                await turn.finished.wait()
+
+    async def recover(self, lane: str) -> None:
+        """Mark a turn of the lane that a dead process left behind as interrupted."""
+        await self._store.recover(self.owner, datetime.now(UTC), lane)
+
+    async def run(self) -> None:
+        """Keep the leases of our turns, and cancel those that another process was asked to cancel."""
+        while True:
+            await anyio.sleep(RENEW_SECONDS)
+            if self._underway:
+                try:
+                    await self._keep_alive()
+                except Unavailable as error:
+                    log.warning("turn_leases_wait", error=str(error))
+                except Exception:
+                    log.exception("turn_leases_failed")
+
+    async def _keep_alive(self) -> None:
+        ids = set(self._underway)
+        ours, asked = await self._store.renew(self.owner, ids, datetime.now(UTC))
+        for turn_id in (ids - ours) | asked:
+            if turn_id in self._underway:
+                self._underway[turn_id].scope.cancel()
+
+    def _entered(self, name: str) -> "Entered":
+        return Entered(self._lanes, name)
+
+    async def _claim(self, new: NewTurn, work: Work[T]) -> T:
+        deadline = anyio.current_time() + WAIT_SECONDS
+        waits = iter(POLL_SECONDS)
+        while True:
+            begun = await self._store.claim(new, self.owner, datetime.now(UTC), lambda at: _boxed(work.begin(at)))
+            if begun is not None:
+                return begun[0]
+            if anyio.current_time() > deadline:
+                raise Busy(f"Another turn has been going on for {WAIT_SECONDS} s; cancel it or try later")
+            await anyio.sleep(next(waits, POLL_SECONDS[-1]))
+
+    async def _perform(self, underway: Underway, work: Work[T], begun: T, send: MemoryObjectSendStream[Event]) -> None:
+        """The task of one turn. It ends with a record and a `Done`, whatever happens in between."""
+        new = underway.new
+        ending: Ending | None = None
+        try:
+            with underway.scope:
+                await send.send(Started(new.id, new.conversation_id))
+                ending = await self._ending(work, begun, send.send)
+        except anyio.BrokenResourceError:
+            log.debug("turn_left", turn_id=new.id)
+        finally:
+            ending = ending or Ending(self._stop, usage=work.spent())
+            await self._end(new, ending, work.end)
+            self._underway.pop(new.id, None)
+            underway.finished.set()
+            with send, suppress(anyio.BrokenResourceError):
+                await send.send(Done(ending.stop))
+
+    async def _ending(self, work: Work[T], begun: T, emit: Emit) -> Ending:
+        """The turn itself; whatever it raises ends the turn and nothing else."""
+        try:
+            return await work.run(begun, emit)
+        except FrontdeskError as error:
+            trouble = Trouble.UNAVAILABLE if isinstance(error, Unavailable) else Trouble.INVALID
+            failure = Failed(trouble, str(error))
+        except anyio.BrokenResourceError:
+            raise
+        except Exception:
+            log.exception("turn_failed")
+            failure = Failed(Trouble.INTERNAL, "The turn failed inside Frontdesk; its log says why")
+        await emit(failure)
+        return Ending(StopReason.ERROR, usage=work.spent(), failure=failure.trouble)
+
+    async def _end(self, new: NewTurn, ending: Ending, within: Callable[[Transaction], Awaitable[None]] | None) -> None:
+        """Record the end. What cannot be stored must not keep the turn from ending."""
+        with anyio.move_on_after(END_SECONDS, shield=True):
+            try:
+                if not await self._store.end(new.id, self.owner, ending, datetime.now(UTC), within):
+                    log.warning("turn_was_taken_over", turn_id=new.id)
+            except Unavailable as error:
+                # The lease lapses, and the turn shows as interrupted.
+                log.warning("turn_end_not_recorded", turn_id=new.id, error=str(error))
+            except Exception:
+                log.exception("turn_end_not_stored", turn_id=new.id)
+                if within is not None:
+                    await self._end(new, ending, None)
+
+
+class Entered:
+    """Waits for a place in a lane; forgets the lane when nobody is left in it."""
+
+    def __init__(self, lanes: dict[str, Lane], name: str) -> None:
+        self._lanes = lanes
+        self._name = name
+
+    async def __aenter__(self) -> None:
+        lane = self._lanes.setdefault(self._name, Lane())
+        lane.users += 1
+        try:
+            with anyio.fail_after(WAIT_SECONDS):
+                await lane.place.acquire()
+        except TimeoutError as error:
+            self._leave(lane)
+            raise Busy(f"Other turns have been going on for {WAIT_SECONDS} s; cancel them or try later") from error
+        except BaseException:
+            self._leave(lane)
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        lane = self._lanes[self._name]
+        lane.place.release()
+        self._leave(lane)
+
+    def _leave(self, lane: Lane) -> None:
+        lane.users -= 1
+        if lane.users == 0:
+            self._lanes.pop(self._name, None)
+
+
+async def _boxed(work: Awaitable[T]) -> tuple[T]:
+    return (await work,)

@@ -1,0 +1,153 @@
+"""Turns in the database: claimed, kept alive, ended, and found again when their owner is gone."""
+
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from pydantic import TypeAdapter
+from sqlalchemy import Row, bindparam, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from frontdesk.agents.events import ApprovalRequest, Ending, StopReason
+from frontdesk.agents.turns.model import LEASE, NewTurn, Owner, TurnRecord
+from frontdesk.db.engine import Database
+from frontdesk.db.schema import turns
+
+T = TypeVar("T")
+PENDING = TypeAdapter(list[ApprovalRequest])
+# Made once: to build a statement takes longer than to run it, and every turn runs these.
+BEGIN = insert(turns)
+RUNNING = select(turns).where(turns.c.lane == bindparam("lane"), turns.c.running)
+END = update(turns).where(turns.c.id == bindparam("the_id"), turns.c.owner == bindparam("the_owner"), turns.c.running)
+
+
+class TurnStore:
+    """What a host does in the same transaction is passed in as `within`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def claim(
+        self, new: NewTurn, owner: Owner, now: datetime, within: Callable[[AsyncConnection], Awaitable[T]]
+    ) -> T | None:
+        """Begin a turn and do `within`; None while another turn of the lane is under way."""
+        async with self._database.brief() as connection:
+            if not await self._free(connection, new.lane, owner, now):
+                return None
+            row = {
+                "id": new.id,
+                "lane": new.lane,
+                "agent_id": new.agent_id,
+                "conversation_id": new.conversation_id,
+                "user_id": new.user_id,
+                "running": True,
+                "owner": str(owner),
+                "leased_until": now + LEASE,
+                "cancel_asked": False,
+                "input_tokens": 0,
+                "output_tokens": 0,
+                "started_at": now,
+            }
+            await connection.execute(BEGIN, row)
+            return await within(connection)
+
+    async def _free(self, connection: AsyncConnection, lane: str, owner: Owner, now: datetime) -> bool:
+        """Whether the lane may be entered; what a dead owner left there is marked on the way."""
+        if connection.dialect.name == "postgresql":
+            await connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtextextended(%s, 3020))", (lane,))
+        found = (await connection.execute(RUNNING, {"lane": lane})).one_or_none()
+        if found is None:
+            return True
+        if not _abandoned(found, owner, now):
+            return False
+        await connection.execute(_interrupt([found.id], now))
+        return True
+
+    async def end(
+        self,
+        turn_id: str,
+        owner: Owner,
+        ending: Ending,
+        now: datetime,
+        within: Callable[[AsyncConnection], Awaitable[None]] | None = None,
+    ) -> bool:
+        """Record the end; False when the turn was no longer ours, and then nothing is written."""
+        pending = PENDING.dump_json(list(ending.pending)).decode() if ending.pending else None
+        change = {
+            "the_id": turn_id,
+            "the_owner": str(owner),
+            "running": False,
+            "stop": ending.stop,
+            "pending": pending,
+            "input_tokens": ending.usage.input_tokens,
+            "output_tokens": ending.usage.output_tokens,
+            "cost_usd": ending.usage.cost_usd,
+            "failure": ending.failure,
+            "ended_at": now,
+        }
+        async with self._database.brief() as connection:
+            if (await connection.execute(END, change)).rowcount == 0:
+                return False
+            if within is not None:
+                await within(connection)
+        return True
+
+    async def renew(self, owner: Owner, ids: Collection[str], now: datetime) -> tuple[set[str], set[str]]:
+        """Keep these turns ours; (those that still are, those that somebody asked to cancel)."""
+        mine = (turns.c.id.in_(ids), turns.c.owner == str(owner), turns.c.running)
+        async with self._database.transaction() as connection:
+            await connection.execute(update(turns).where(*mine).values(leased_until=now + LEASE))
+            rows = (await connection.execute(select(turns.c.id, turns.c.cancel_asked).where(*mine))).all()
+        return {row.id for row in rows}, {row.id for row in rows if row.cancel_asked}
+
+    async def ask_cancel(self, lane: str, conversation_id: str) -> bool:
+        """Have the owner, whoever it is, cancel what runs for a conversation; whether anything does."""
+        this = (turns.c.lane == lane, turns.c.conversation_id == conversation_id, turns.c.running)
+        change = update(turns).where(*this).values(cancel_asked=True)
+        async with self._database.transaction() as connection:
+            return (await connection.execute(change)).rowcount > 0
+
+    async def recover(self, owner: Owner, now: datetime, lane: str | None = None) -> int:
+        """Mark what dead owners left running as interrupted; how many there were."""
+        wanted = select(turns).where(turns.c.running)
+        if lane is not None:
+            wanted = wanted.where(turns.c.lane == lane)
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(wanted)).all()
+        gone = [row.id for row in rows if _abandoned(row, owner, now)]
+        if gone:
+            async with self._database.transaction() as connection:
+                await connection.execute(_interrupt(gone, now))
+        return len(gone)
+
+    async def last(self, lane: str) -> TurnRecord | None:
+        """The newest turn of a lane."""
+        wanted = select(turns).where(turns.c.lane == lane).order_by(turns.c.started_at.desc()).limit(1)
+        async with self._database.reading() as connection:
+            row = (await connection.execute(wanted)).one_or_none()
+        return _record(row) if row else None
+
+
+def pending_of(text: str | None) -> Sequence[ApprovalRequest]:
+    return PENDING.validate_json(text) if text else ()
+
+
+def _abandoned(row: Row[tuple[object, ...]], owner: Owner, now: datetime) -> bool:
+    return row.leased_until < now or owner.knows_dead(row.owner)
+
+
+def _interrupt(ids: Collection[str], now: datetime):  # noqa: ANN202 - SQLAlchemy's own type says no more
+    changed = {"running": False, "stop": StopReason.INTERRUPTED, "ended_at": now}
+    return update(turns).where(turns.c.id.in_(ids), turns.c.running).values(changed)
+
+
+def _record(row: Row[tuple[object, ...]]) -> TurnRecord:
+    return TurnRecord(
+        id=row.id,
+        lane=row.lane,
+        running=row.running,
+        stop=StopReason(row.stop) if row.stop else None,
+        owner=row.owner,
+        leased_until=row.leased_until,
+        pending=pending_of(row.pending),
+    )
