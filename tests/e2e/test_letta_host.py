@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import uvicorn
@@ -11,8 +12,9 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from frontdesk.agents.host import Agent, only_agent
-from frontdesk.agents.letta import LettaHost
 from frontdesk.errors import Unavailable
+from tests.conftest import settings_with
+from tests.hosts.lab import opened
 
 pytestmark = pytest.mark.anyio
 START_SECONDS = 10
@@ -48,18 +50,17 @@ def letta() -> Iterator[str]:
     thread.join(START_SECONDS)
 
 
-async def test_an_agent_is_found_or_is_not(letta: str) -> None:
-    host = LettaHost(letta, "password", {})
-    assert await host.find("agent-1") == Agent("agent-1", "Support", "")
-    assert await host.find("agent-2") is None
-    assert await host.find("not-of-its-form") is None
-    assert await only_agent(host) == "agent-1"
-    await host.close()
+async def test_an_agent_is_found_or_is_not(letta: str, tmp_path: Path) -> None:
+    async with opened(settings_with(FRONTDESK_DATA=tmp_path, LETTA_BASE_URL=letta, LETTA_API_KEY="password")) as host:
+        assert await host.find("agent-1") == Agent("agent-1", "Support", "")
+        assert await host.find("agent-2") is None
+        assert await host.find("not-of-its-form") is None
+        assert await only_agent(host) == "agent-1"
 
 
 @pytest.mark.parametrize("case", ["wrong password", "not there"])
-async def test_a_server_that_does_not_answer_says_what_to_check(letta: str, case: str) -> None:
-    host = LettaHost(letta if case == "wrong password" else "http://127.0.0.1:1", "wrong", {})
-    with pytest.raises(Unavailable, match="LETTA_BASE_URL"):
-        await host.find("agent-1")
-    await host.close()
+async def test_a_server_that_does_not_answer_says_what_to_check(letta: str, case: str, tmp_path: Path) -> None:
+    url = letta if case == "wrong password" else "http://127.0.0.1:1"
+    async with opened(settings_with(FRONTDESK_DATA=tmp_path, LETTA_BASE_URL=url, LETTA_API_KEY="wrong")) as host:
+        with pytest.raises(Unavailable, match="LETTA_BASE_URL"):
+            await host.find("agent-1")

@@ -28,7 +28,8 @@ def main(arguments: list[str]) -> None:
                 url = word
     parts = urlsplit(url)
     connection = HTTPConnection(parts.netloc, timeout=SECONDS)
-    connection.request(method or ("POST" if data else "GET"), parts.path or "/", data, {"Accept": "*/*", **headers})
+    target = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
+    connection.request(method or ("POST" if data else "GET"), target, data, {"Accept": "*/*", **headers})
     answer = connection.getresponse()
     if show_head:
         lines = [

@@ -1,57 +1,264 @@
-"""The Letta host: agents on a Letta server, found over its REST API."""
+"""The Letta host: agents on a Letta V1 server or Letta Cloud, over its REST API."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, suppress
+from datetime import UTC, datetime
+from typing import cast
+from uuid import uuid4
+from weakref import WeakValueDictionary
 
-from letta_client import APIError, AsyncLetta, NotFoundError, UnprocessableEntityError
-from letta_client.types import AgentState
+import anyio
+from letta_client.types import AgentState, CreateBlockParam
+from letta_client.types import Conversation as LettaConversation
+from letta_client.types import Tool as LettaTool
 
-from frontdesk.agents.host import Agent
-from frontdesk.errors import Unavailable
+from frontdesk.agents.events import ApprovalRequest, Ending, Event
+from frontdesk.agents.host import Agent, Block, Conversation, HeldTool, NewAgent, Prompt, Said
+from frontdesk.agents.letta import memory
+from frontdesk.agents.letta.history import recalled
+from frontdesk.agents.letta.server import Server
+from frontdesk.agents.letta.thread import DEFAULT, Thread
+from frontdesk.agents.letta.turn import Turn, refusal
+from frontdesk.agents.turns.model import NewTurn
+from frontdesk.agents.turns.service import Emit, Turns, Work
+from frontdesk.errors import Conflict, Invalid, NotFound, Unavailable
+from frontdesk.identity import outbound
 
-TIMEOUT_SECONDS = 10
-RETRIES = 1
+HISTORY = 1000
+# A free model of Letta's own, which a self-hosted server lists first and can rarely reach.
+FREE = "letta/letta-free"
 
 
 class LettaHost:
-    """An `AgentHost` in front of a Letta V1 server or Letta Cloud."""
+    """An `AgentHost` in front of a Letta server; turns of one agent follow each other, as Letta does not see to it."""
 
-    def __init__(self, base_url: str, token: str | None, headers: dict[str, str]) -> None:
-        self._base_url = base_url
-        # The client insists on a key; a server without a password ignores it.
-        self._client = AsyncLetta(
-            base_url=base_url,
-            api_key=token or "none",
-            timeout=TIMEOUT_SECONDS,
-            max_retries=RETRIES,
-            default_headers=headers,
-        )
+    def __init__(
+        self, base_url: str, token: str | None, headers: dict[str, str], turns: Turns, model: str | None = None
+    ) -> None:
+        self.server = Server(base_url, token, headers)
+        self._client = self.server.client
+        self._turns = turns
+        self._model = model
+        # One looks before the other, so that turns are taken in the order they were asked for.
+        self._doors: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
     async def find(self, agent_id: str) -> Agent | None:
         try:
-            return _agent(await self._client.agents.retrieve(agent_id))
-        except (NotFoundError, UnprocessableEntityError):
-            # The latter is what it says of an id that does not even look like one of its own.
+            return _agent(await self._state(agent_id))
+        except NotFound:
             return None
-        except APIError as error:
-            raise self._unavailable(error) from error
 
     async def list(self, limit: int) -> Sequence[Agent]:
-        # Ascending always: the default order repeats rows across pages.
-        try:
+        with self.server.asking("agents"):
+            # Ascending always: the default order repeats rows across pages.
             page = await self._client.agents.list(limit=limit, order="asc")
-        except APIError as error:
-            raise self._unavailable(error) from error
         return [_agent(state) for state in page.items]
 
-    async def close(self) -> None:
-        await self._client.close()
+    async def create(self, new: NewAgent) -> Agent:
+        blocks = _starting_blocks(new)
+        memory.check_blocks(blocks)
+        model = new.model or self._model or await self._first_model()
+        with self.server.asking(f"model '{model}'"):
+            embeddings = await self._client.models.embeddings.list()
+            state = await self._client.agents.create(
+                name=new.name,
+                description=new.description,
+                model=model,
+                embedding=next((found.handle for found in embeddings if found.handle), FREE),
+                memory_blocks=[_block(block) for block in blocks],
+                # Without it Letta drops all but the first of several calls.
+                parallel_tool_calls=True,
+            )
+        return _agent(state)
 
-    def _unavailable(self, error: APIError) -> Unavailable:
-        return Unavailable(
-            f"The Letta server at {self._base_url} does not answer ({type(error).__name__}); check LETTA_BASE_URL "
-            "and LETTA_API_KEY or LETTA_SERVER_PASSWORD"
-        )
+    async def delete(self, agent_id: str) -> None:
+        with self.server.asking(_about(agent_id)):
+            await self._client.agents.delete(agent_id)
+
+    async def converse(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:  # noqa: ARG002 - Letta has no place for whom it is with
+        with self.server.asking(_about(agent_id)):
+            return _conversation(await self._client.conversations.create(agent_id=agent_id, summary=title or None))
+
+    async def conversations(self, agent_id: str, limit: int) -> Sequence[Conversation]:
+        state = await self._state(agent_id)
+        with self.server.asking(_about(agent_id)):
+            newest = await self._client.conversations.list(
+                agent_id=agent_id, limit=limit, order="desc", order_by="created_at"
+            )
+        first = Conversation(DEFAULT, agent_id, state.created_at or datetime.now(UTC))
+        return [*map(_conversation, newest), first][:limit]
+
+    async def send(self, prompt: Prompt) -> AsyncGenerator[Event]:
+        said = outbound.headers(prompt.caller) | self.server.headers
+        thread = self._thread(prompt.agent_id, prompt.conversation_id, said)
+        new = NewTurn(f"turn-{uuid4()}", _lane(thread), thread.agent_id, thread.name, prompt.caller.user_id)
+        door = self._doors.setdefault(new.lane, anyio.Lock())
+        async with door:
+            trouble = await self._admit(prompt, thread, new)
+
+        async def run(_begun: None, emit: Emit) -> Ending:
+            if trouble is not None:
+                return await Turn(thread, prompt, emit).give_up(trouble)
+            return await Turn(thread, prompt, emit).run()
+
+        async with aclosing(self._turns.take(new, Work(_begin, run))) as events:
+            async for event in events:
+                yield event
+
+    async def cancel(self, agent_id: str, conversation_id: str | None = None) -> bool:
+        thread = self._thread(agent_id, conversation_id)
+        lane = _lane(thread)
+        await self._turns.recover(lane)
+        if await self._turns.cancel(lane, thread.name):
+            # Whoever runs it leaves nothing behind, and what runs by now may be the next turn.
+            return True
+        # A run may have outlived the process that began it, and an unanswered approval blocks the conversation.
+        stopped = await thread.stop_what_runs()
+        return await thread.deny_pending("Cancelled") or stopped
+
+    async def pending(self, agent_id: str, conversation_id: str | None = None) -> Sequence[ApprovalRequest]:
+        return await self._thread(agent_id, conversation_id).pending()
+
+    async def history(self, agent_id: str, conversation_id: str | None = None, *, limit: int = 200) -> Sequence[Said]:
+        return recalled(await self._thread(agent_id, conversation_id).recent(min(limit, HISTORY)))
+
+    async def blocks(self, agent_id: str) -> Sequence[Block]:
+        _, blocks = await Thread(self.server, agent_id).memory()
+        return blocks
+
+    async def write_block(self, agent_id: str, label: str, value: str) -> Block:
+        with self.server.asking(f"memory block '{label}' of agent '{agent_id}'"):
+            found = memory.block_of(await self._client.agents.blocks.retrieve(label, agent_id=agent_id))
+            memory.check_value(found, value)
+            return memory.block_of(await self._client.agents.blocks.update(label, agent_id=agent_id, value=value))
+
+    async def tools(self, agent_id: str) -> Sequence[HeldTool]:
+        state = await self._state(agent_id, tools=True)
+        asked = {rule.tool_name for rule in state.tool_rules or () if rule.type == "requires_approval"}
+        return [_held(tool, tool.name in asked) for tool in state.tools or ()]
+
+    async def attach(self, agent_id: str, tool: HeldTool) -> None:
+        found = await self._find_tool(tool)
+        with self.server.asking(_about(agent_id)):
+            await self._client.agents.tools.attach(found.id, agent_id=agent_id)
+            await self._client.agents.tools.update_approval(
+                found.name or tool.name, agent_id=agent_id, body_requires_approval=tool.needs_approval
+            )
+
+    async def detach(self, agent_id: str, name: str) -> None:
+        state = await self._state(agent_id, tools=True)
+        held = next((tool for tool in state.tools or () if tool.name == name), None)
+        if held is None:
+            raise NotFound(f"Agent '{agent_id}' holds no tool '{name}'")
+        with self.server.asking(_about(agent_id)):
+            await self._client.agents.tools.detach(held.id, agent_id=agent_id)
+
+    async def close(self) -> None:
+        await self.server.close()
+
+    def _thread(self, agent_id: str, conversation_id: str | None, headers: dict[str, str] | None = None) -> Thread:
+        own = None if conversation_id == DEFAULT else conversation_id
+        return Thread(self.server, agent_id, own, headers or self.server.headers)
+
+    async def _admit(self, prompt: Prompt, thread: Thread, new: NewTurn) -> Unavailable | None:
+        """Raise the caller's mistakes; what is not theirs is returned, for the turn to tell."""
+        try:
+            if refusal(prompt, await thread.pending()) is None:
+                return None
+            # What waits may be a tool of the caller's that another turn runs at this moment: look again after it.
+            with suppress(Unclaimed):
+                async with aclosing(self._turns.take(new, Work(_pass_by, _nothing))) as events:
+                    async for _ in events:
+                        continue
+            if (mistake := refusal(prompt, await thread.pending())) is not None:
+                raise mistake
+        except Unavailable as error:
+            return error
+        return None
+
+    async def _state(self, agent_id: str, *, tools: bool = False) -> AgentState:
+        """The agent, with its tools where they are wanted: a listing of them repeats rows from page to page."""
+        with self.server.asking(_about(agent_id)):
+            return await self._client.agents.retrieve(agent_id, include=["agent.tools"] if tools else [])
+
+    async def _first_model(self) -> str:
+        with self.server.asking("models"):
+            handles = [model.handle for model in await self._client.models.list() if model.handle]
+        if not handles:
+            raise Invalid("The Letta server has no model; set up a provider there, or name a model")
+        return next((handle for handle in handles if handle != FREE), handles[0])
+
+    async def _find_tool(self, wanted: HeldTool) -> LettaTool:
+        """Tool names are unique on a Letta server."""
+        with self.server.asking(f"tool '{wanted.name}'"):
+            page = await self._client.tools.list(name=wanted.name, limit=1)
+        if not page.items:
+            raise NotFound(f"The Letta server has no tool '{wanted.name}'; register its MCP server there first")
+        found = page.items[0]
+        if wanted.server is not None and server_of(found) != wanted.server:
+            raise Conflict(f"The Letta server's tool '{wanted.name}' is not of the MCP server '{wanted.server}'")
+        return found
+
+
+class Unclaimed(Exception):
+    """The lane is free; nobody wants it."""
+
+
+async def _begin(_connection: object) -> None:
+    """Letta keeps everything there is to begin with."""
+
+
+async def _pass_by(_connection: object) -> None:
+    raise Unclaimed
+
+
+async def _nothing(_begun: None, _emit: Emit) -> Ending:
+    raise Unclaimed
+
+
+def server_of(tool: LettaTool) -> str | None:
+    """The name of the MCP server that a tool of Letta's is of."""
+    source = (tool.metadata or {}).get("mcp")
+    name = cast("dict[str, object]", source).get("server_name") if isinstance(source, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def _lane(thread: Thread) -> str:
+    return f"letta:{thread.agent_id}"
+
+
+def _about(agent_id: str) -> str:
+    return f"agent '{agent_id}'"
 
 
 def _agent(state: AgentState) -> Agent:
-    return Agent(state.id, state.name, state.description or "")
+    return Agent(state.id, state.name, state.description or "", state.model)
+
+
+def _conversation(given: LettaConversation) -> Conversation:
+    return Conversation(given.id, given.agent_id, given.created_at or datetime.now(UTC), given.summary or "")
+
+
+def _held(tool: LettaTool, needs_approval: bool) -> HeldTool:
+    server = server_of(tool)
+    return HeldTool(tool.name or "", tool.description or "", needs_approval, server, tool.name if server else None)
+
+
+def _starting_blocks(new: NewAgent) -> Sequence[Block]:
+    """The blocks of a new agent: those given, and the usual two where they were not."""
+    labels = {block.label for block in new.blocks}
+    usual = (
+        Block("persona", f"I am {new.name}.", "Who I am, how I speak and what I care about."),
+        Block("human", "", "What I know about the person I talk with."),
+    )
+    return [*(block for block in usual if block.label not in labels), *new.blocks]
+
+
+def _block(block: Block) -> CreateBlockParam:
+    return {
+        "label": block.label,
+        "value": block.value,
+        "description": block.description or None,
+        "limit": block.limit,
+        "read_only": block.read_only,
+    }

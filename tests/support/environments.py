@@ -1,4 +1,4 @@
-"""Installs each outside judge into an environment of its own, from its locked requirements."""
+"""Installs each outside program that the tests run into an environment of its own, from its locked requirements."""
 
 import hashlib
 import subprocess
@@ -9,11 +9,11 @@ from tests.support.desk import ROOT
 
 UV = ROOT / ".tools" / "bin" / "uv"
 VENV_SECONDS = 60
-INSTALL_SECONDS = 300
+INSTALL_SECONDS = 600
 
 
 def program(environment: str, name: str) -> Path:
-    """The path of a judge's command, installed first when it is missing or its requirements have changed."""
+    """The path of an environment's command, installed first when it is missing or its requirements have changed."""
     folder = ROOT / ".venvs" / environment
     requirements = ROOT / "requirements" / f"{environment}.txt"
     stamp = folder / ".installed"

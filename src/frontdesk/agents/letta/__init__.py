@@ -1,0 +1,1 @@
+"""The Letta host: agents on a Letta V1 server or Letta Cloud."""

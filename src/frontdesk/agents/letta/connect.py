@@ -1,0 +1,215 @@
+"""Makes Frontdesk known to a Letta server as an MCP server, with a key of its own for each agent."""
+
+import re
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import anyio
+from letta_client.types import AgentState, StreamableHTTPMcpServer
+
+from frontdesk.agents.letta.host import LettaHost, server_of
+from frontdesk.errors import ConfigurationError, Conflict, Invalid, NotFound
+from frontdesk.identity import keys, rights
+from frontdesk.identity.keys import ApiKey
+from frontdesk.identity.service import Identity
+from frontdesk.identity.store import KeyStore
+
+SECRET = "FRONTDESK_KEY"  # noqa: S105 - the name of a secret, not one
+KEY_NAME = "letta connect"
+# Letta lists our tools on nobody's behalf; what it says then may list them and do no more.
+REGISTRAR = "letta-registration"
+AUTHORIZATION = "Authorization"
+TEMPLATE = re.compile(r"Bearer \{\{ FRONTDESK_KEY \| (?P<key>\S+) \}\}")
+# Reading several hundred tools takes Letta half a minute.
+SYNC_SECONDS = 120
+SHOWN = 500
+# How Letta 0.16.7 and later refuse a server that is not on the public Internet.
+GUARD = ("Non-public IP", "non-public IP", "Blocked internal hostname")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to make known, and to whom. `tools` are the names of all tools behind `url`."""
+
+    url: str
+    name: str
+    tools: Sequence[str]
+    agents: Sequence[str] = ()
+    rotate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConnected:
+    """What was done for an agent: whether it got a new key, and which tools."""
+
+    id: str
+    name: str
+    new_key: bool
+    attached: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """What is so now."""
+
+    created: bool
+    tools: Sequence[str]
+    agents: Sequence[AgentConnected]
+
+
+class Connector:
+    """Doing it twice changes nothing the second time."""
+
+    def __init__(self, host: LettaHost, identity: Identity, store: KeyStore) -> None:
+        self._server = host.server
+        self._client = host.server.client.with_options(timeout=SYNC_SECONDS, max_retries=0)
+        self._identity = identity
+        self._store = store
+
+    async def connect(self, wanted: Wanted) -> Connected:
+        agents = [await self._agent(given) for given in wanted.agents]
+        known = await self._registered(wanted.name)
+        await self._check_names(wanted)
+        registered = await self._register(wanted, known)
+        tools = await self._tools(wanted, registered)
+        done = [await self._connect_agent(agent, tools, rotate=wanted.rotate) for agent in agents]
+        return Connected(known is None, sorted(tools), done)
+
+    async def _agent(self, given: str) -> AgentState:
+        """An agent by its id, or by its name where only one has it."""
+        with self._server.asking(f"agent '{given}'"):
+            if given.startswith("agent-"):
+                return await self._client.agents.retrieve(given, include=["agent.secrets", "agent.tools"])
+            named = await self._client.agents.list(name=given, limit=2, order="asc")
+            if len(named.items) != 1:
+                many = "several agents" if named.items else "no agent"
+                raise NotFound(f"The Letta server has {many} named '{given}'; give the id, as `agents list` shows it")
+            found = named.items[0].id
+            return await self._client.agents.retrieve(found, include=["agent.secrets", "agent.tools"])
+
+    async def _registered(self, name: str) -> StreamableHTTPMcpServer | None:
+        with self._server.asking("MCP servers"):
+            found = [server for server in await self._client.mcp_servers.list() if server.server_name == name]
+        if found and not isinstance(found[0], StreamableHTTPMcpServer):
+            raise Conflict(f"The Letta server has another kind of MCP server named '{name}'; give --name another one")
+        return next((server for server in found if isinstance(server, StreamableHTTPMcpServer)), None)
+
+    async def _check_names(self, wanted: Wanted) -> None:
+        """Tool names are unique on a Letta server: ours would take the place of others' for every agent there."""
+        for name in wanted.tools:
+            with self._server.asking(f"tool '{name}'"):
+                page = await self._client.tools.list(name=name, limit=1)
+            for tool in page.items:
+                if (owner := server_of(tool)) != wanted.name:
+                    whose = f"of the MCP server '{owner}'" if owner else "that is not Frontdesk's"
+                    raise Conflict(
+                        f"The Letta server has a tool '{name}' {whose}, and names are unique there: connecting would "
+                        f"put Frontdesk's in its place for every agent. Remove or rename it first, or connect under "
+                        f"the name it was registered with (--name)"
+                    )
+
+    async def _register(self, wanted: Wanted, known: StreamableHTTPMcpServer | None) -> str:
+        """The id of the server, as it should be."""
+        found = TEMPLATE.fullmatch((known.custom_headers or {}).get(AUTHORIZATION, "")) if known else None
+        old = await self._working(found["key"] if found else None, REGISTRAR)
+        if known is not None and found is not None and old is not None and not wanted.rotate:
+            if known.server_url != wanted.url:
+                await self._update(known, wanted.url, found["key"])
+            return known.id or ""
+        scopes = frozenset({rights.IDENTITY_READ})
+        async with self._new_key(REGISTRAR, old, scopes) as text:
+            if known is not None:
+                await self._update(known, wanted.url, text)
+                return known.id or ""
+            with _explained(wanted.url), self._server.asking(f"MCP server '{wanted.name}'"):
+                made = await self._client.mcp_servers.create(
+                    server_name=wanted.name,
+                    config={
+                        "mcp_server_type": "streamable_http",
+                        "server_url": wanted.url,
+                        "custom_headers": _headers(text),
+                    },
+                )
+            return made.id or ""
+
+    async def _update(self, known: StreamableHTTPMcpServer, url: str, key: str) -> None:
+        with _explained(url), self._server.asking(f"MCP server '{known.server_name}'"):
+            await self._client.mcp_servers.update(
+                known.id or "",
+                config={"mcp_server_type": "streamable_http", "server_url": url, "custom_headers": _headers(key)},
+            )
+
+    async def _tools(self, wanted: Wanted, server_id: str) -> Mapping[str, str]:
+        """Our tools as Letta has them now, name to id. Only a refresh says whether Letta reaches us."""
+        with _explained(wanted.url), self._server.asking(f"way to {wanted.url}"):
+            await self._client.mcp_servers.refresh(server_id)
+            tools = await self._client.mcp_servers.tools.list(server_id)
+        return {tool.name: tool.id for tool in tools if tool.name}
+
+    async def _connect_agent(self, agent: AgentState, tools: Mapping[str, str], *, rotate: bool) -> AgentConnected:
+        secrets = {secret.key: secret.value for secret in agent.secrets or ()}
+        if "" in secrets.values():
+            raise Conflict(
+                f"The Letta server does not show the secrets of agent '{agent.id}', and setting one would drop the "
+                f"others; make a key (frontdesk keys create --agent {agent.id}) and set it there as {SECRET}"
+            )
+        old = await self._working(secrets.get(SECRET), agent.id)
+        if old is None or rotate:
+            async with self._new_key(agent.id, old) as text:
+                with self._server.asking(f"agent '{agent.id}'"):
+                    await self._client.agents.update(agent.id, secrets={**secrets, SECRET: text})
+        held = {tool.name for tool in agent.tools or ()}
+        missing = [name for name in tools if name not in held]
+        for name in missing:
+            with self._server.asking(f"agent '{agent.id}'"):
+                await self._client.agents.tools.attach(tools[name], agent_id=agent.id)
+        return AgentConnected(agent.id, agent.name, old is None or rotate, missing)
+
+    @asynccontextmanager
+    async def _new_key(
+        self, agent_id: str, old: ApiKey | None, scopes: frozenset[str] | None = None
+    ) -> AsyncGenerator[str]:
+        """A key that stays if Letta took it, and then ends the one it replaces."""
+        made, text = await self._identity.create_key(name=KEY_NAME, agent_id=agent_id, user_id=None, scopes=scopes)
+        try:
+            yield text
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self._identity.revoke_key(made.id)
+            raise
+        if old is not None:
+            await self._identity.revoke_key(old.id)
+
+    async def _working(self, text: str | None, agent_id: str) -> ApiKey | None:
+        """The key behind a text, if it is one of ours for this agent and works."""
+        parsed = keys.parse(text or "")
+        key = await self._store.get(parsed[0]) if parsed else None
+        if parsed is None or key is None or key.agent_id != agent_id or not key.matches(parsed[1]):
+            return None
+        return key if key.works_at(datetime.now(UTC)) else None
+
+
+def _headers(key: str) -> dict[str, str]:
+    """Letta puts the agent's own secret into the header; the key stands in where it asks for no agent."""
+    return {AUTHORIZATION: f"Bearer {{{{ {SECRET} | {key} }}}}"}
+
+
+@contextmanager
+def _explained(url: str) -> Generator[None]:
+    """Why Letta does not come to us, and what to do about it."""
+    try:
+        yield
+    except (Invalid, NotFound) as error:
+        said = f"{error} {error.__cause__ or ''}"
+        if any(word in said for word in GUARD):
+            raise ConfigurationError(
+                f"This Letta server (0.16.7 or later) refuses MCP servers that are not on the public Internet, and "
+                f"{url} is not. Give Frontdesk a public address (FRONTDESK_PUBLIC_URL, e.g. through a tunnel) and "
+                "connect again, or see docs/guide/letta.md for the other ways"
+            ) from error
+        raise ConfigurationError(
+            f"The Letta server cannot read the tools at {url}; check that Frontdesk runs there and that the machine "
+            f"Letta runs on reaches it (--url): {said[:SHOWN]}"
+        ) from error

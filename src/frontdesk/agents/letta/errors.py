@@ -1,0 +1,114 @@
+"""Letta's errors in our words: each says what happened and what to do, and none repeats a key or a message."""
+
+import json
+from collections.abc import Mapping
+from typing import cast
+
+import httpx
+from letta_client import (
+    APIError,
+    APIStatusError,
+    AuthenticationError,
+    BadRequestError,
+    ConflictError,
+    NotFoundError,
+    PermissionDeniedError,
+    RateLimitError,
+    UnprocessableEntityError,
+)
+
+from frontdesk.agents.events import Trouble
+from frontdesk.errors import Conflict, FrontdeskError, Invalid, NotFound, PendingApproval, Unavailable
+
+# What the client raises: its own errors, and those of the transport and of broken JSON while a stream is read.
+LETTA_ERRORS = (APIError, httpx.HTTPError, json.JSONDecodeError, UnicodeDecodeError)
+SHOWN = 300
+
+MODEL_TROUBLES: Mapping[str, Trouble] = {
+    "llm_authentication": Trouble.UNAUTHENTICATED,
+    "llm_rate_limit": Trouble.RATE_LIMITED,
+    "llm_timeout": Trouble.UNAVAILABLE,
+    "llm_error": Trouble.UNAVAILABLE,
+    "llm_empty_response": Trouble.UNAVAILABLE,
+    "stream_incomplete": Trouble.UNAVAILABLE,
+    "context_window_overflow_in_system_prompt": Trouble.INVALID,
+}
+# What it says of an id that does not even look like one of its own.
+MALFORMED_ID = ("'path'", "ID format")
+WAITS_FOR_APPROVAL = "waiting for approval"
+# Letta calls this an internal error of its own.
+MODEL_BROKE_OFF = "Connection error"
+
+
+class LettaTrouble(Unavailable):
+    """Letta, or the model behind it, does not do its part; `trouble` is how a turn tells it."""
+
+    def __init__(self, message: str, trouble: Trouble = Trouble.UNAVAILABLE) -> None:
+        super().__init__(message)
+        self.trouble = trouble
+
+
+def told(error: Exception, base_url: str, about: str) -> FrontdeskError:
+    """The error in our words; `about` names what the request was about, e.g. "agent 'agent-1'"."""
+    if isinstance(error, APIStatusError):
+        return _refused(error, about) or _failed(error, base_url)
+    return LettaTrouble(
+        f"The Letta server at {base_url} does not answer ({type(error).__name__}); check that it runs, "
+        "and LETTA_BASE_URL"
+    )
+
+
+def _refused(error: APIStatusError, about: str) -> FrontdeskError | None:
+    """What the caller asked for in vain."""
+    detail = _detail(error.body)
+    match error:
+        case NotFoundError():
+            return NotFound(f"The Letta server has no {about}")
+        case UnprocessableEntityError() if any(word in detail for word in MALFORMED_ID):
+            return NotFound(f"The Letta server has no {about}")
+        case BadRequestError() | UnprocessableEntityError():
+            return Invalid(f"The Letta server refuses this for {about}: {detail[:SHOWN]}")
+        case ConflictError():
+            return PendingApproval(()) if "PENDING_APPROVAL" in detail else Conflict(f"{about}: {detail[:SHOWN]}")
+        case _:
+            return None
+
+
+def _failed(error: APIStatusError, base_url: str) -> FrontdeskError:
+    """What the server, or the model behind it, did not do."""
+    match error:
+        case AuthenticationError() | PermissionDeniedError():
+            return LettaTrouble(
+                f"The Letta server at {base_url} refuses the key; check LETTA_API_KEY or LETTA_SERVER_PASSWORD, "
+                "and LETTA_BASE_URL",
+                Trouble.UNAUTHENTICATED,
+            )
+        case RateLimitError():
+            return LettaTrouble(f"The Letta server at {base_url} asks to slow down", Trouble.RATE_LIMITED)
+        case _ if error.status_code < httpx.codes.BAD_REQUEST:
+            return _told_in_stream(error)
+        case _:
+            return LettaTrouble(f"The Letta server at {base_url} fails ({error.status_code}); its log says why")
+
+
+def _told_in_stream(error: APIStatusError) -> FrontdeskError:
+    """An error that came as an event of a stream that had begun well."""
+    said = _fields(error.body)
+    message, detail = str(said.get("message") or ""), str(said.get("detail") or "")
+    if WAITS_FOR_APPROVAL in message:
+        return PendingApproval(())
+    text = message if detail in ("", message) else f"{message} ({detail[:SHOWN]})"
+    trouble = MODEL_TROUBLES.get(str(said.get("error_type")), Trouble.INTERNAL)
+    if MODEL_BROKE_OFF in detail:
+        trouble = Trouble.UNAVAILABLE
+    advice = "; check the model provider's key on the Letta server" if trouble is Trouble.UNAUTHENTICATED else ""
+    return LettaTrouble(f"Letta: {text or 'the run failed'}{advice}", trouble)
+
+
+def _detail(body: object) -> str:
+    said = _fields(body)
+    return str(said.get("detail") or said or "")
+
+
+def _fields(body: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", body) if isinstance(body, dict) else {}

@@ -1,0 +1,80 @@
+"""Letta's words in ours: the small conversions that a stream and a history share."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from letta_client.types import ToolReturnMessage
+from letta_client.types.agents import (
+    ApprovalRequestMessage,
+    ToolCall,
+    ToolCallDelta,
+    ToolCallMessage,
+    ToolReturn,
+)
+
+from frontdesk.agents.events import ApprovalRequest, StopReason, ToolStatus
+
+# What Letta answers to a call of a tool that the agent does not have, or may not use now.
+NO_SUCH_TOOL = ("[ToolConstraintError] Cannot call", "Tool not found")
+
+STOPS: Mapping[str, StopReason] = {
+    "end_turn": StopReason.END_TURN,
+    "tool_rule": StopReason.END_TURN,
+    "max_steps": StopReason.MAX_STEPS,
+    "max_tokens_exceeded": StopReason.MAX_TOKENS,
+    "cancelled": StopReason.CANCELLED,
+    "requires_approval": StopReason.REQUIRES_APPROVAL,
+}
+
+
+def text_of(content: str | Sequence[object]) -> str:
+    """The text of a message, without its images."""
+    if isinstance(content, str):
+        return content
+    return "".join(str(getattr(part, "text", "")) for part in content)
+
+
+def whole_arguments(text: str) -> Mapping[str, Any] | None:
+    """The arguments, if this is a whole JSON object."""
+    try:
+        given: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return cast("Mapping[str, Any]", given) if isinstance(given, dict) else None
+
+
+def arguments_of(text: str) -> Mapping[str, Any]:
+    """The arguments of a finished call; what is no JSON object is kept as it was written."""
+    if not text.strip():
+        return {}
+    whole = whole_arguments(text)
+    return {"_raw": text} if whole is None else whole
+
+
+def calls_of(message: ToolCallMessage | ApprovalRequestMessage) -> Sequence[ToolCall | ToolCallDelta]:
+    """The calls of a message: a list in a history, a piece of one in a stream, a single one from older servers."""
+    calls = message.tool_calls
+    if isinstance(calls, list):
+        return calls
+    return [calls or message.tool_call]
+
+
+def requests_of(message: ApprovalRequestMessage) -> list[ApprovalRequest]:
+    return [
+        ApprovalRequest(call.tool_call_id or "", call.name or "", arguments_of(call.arguments or ""))
+        for call in calls_of(message)
+    ]
+
+
+def returns_of(message: ToolReturnMessage) -> Sequence[ToolReturn]:
+    """The returns of a message, of which older servers know but one."""
+    if message.tool_returns:
+        return message.tool_returns
+    return [ToolReturn(status=message.status, tool_call_id=message.tool_call_id, tool_return=message.tool_return)]
+
+
+def status_of(given: ToolReturn) -> ToolStatus:
+    if given.status == "success":
+        return ToolStatus.OK
+    return ToolStatus.UNKNOWN if text_of(given.tool_return).startswith(NO_SUCH_TOOL) else ToolStatus.ERROR

@@ -1,0 +1,333 @@
+"""What a real Letta 0.16.8 server sent, turned into the words of a turn."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from letta_client import (
+    APIConnectionError,
+    APIStatusError,
+    AuthenticationError,
+    NotFoundError,
+    UnprocessableEntityError,
+)
+from letta_client.types.agents import LettaStreamingResponse, Message
+from pydantic import TypeAdapter
+
+from frontdesk.agents.events import (
+    ApprovalRequest,
+    Event,
+    MemoryEdit,
+    TextChunk,
+    ThoughtChunk,
+    ToolArguments,
+    ToolCall,
+    ToolReturn,
+    ToolStatus,
+    Trouble,
+    Usage,
+    UserText,
+)
+from frontdesk.agents.host import Approval, Block, Prompt
+from frontdesk.agents.letta.errors import LettaTrouble, told
+from frontdesk.agents.letta.history import in_order, recalled
+from frontdesk.agents.letta.memory import check_value, edits, may_have_changed
+from frontdesk.agents.letta.stream import Reader
+from frontdesk.agents.letta.turn import refusal
+from frontdesk.errors import FrontdeskError, Invalid, NotFound, PendingApproval, Unavailable
+from frontdesk.identity.model import Caller
+from frontdesk.loop.tools import Tool, ToolOutcome
+
+RECORDING: dict[str, list[dict[str, Any]]] = json.loads(Path(__file__).with_name("letta_recording.json").read_text())
+STREAMED: TypeAdapter[LettaStreamingResponse] = TypeAdapter(LettaStreamingResponse)
+KEPT: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
+URL = "http://letta.example"
+
+
+def read(reader: Reader, recording: str) -> list[Event]:
+    reader.begin_run()
+    return [event for chunk in RECORDING[recording] for event in reader.read(STREAMED.validate_python(chunk))]
+
+
+def without_pieces(events: Sequence[Event]) -> list[Event]:
+    return [event for event in events if not isinstance(event, ToolArguments)]
+
+
+def kept() -> list[Message]:
+    return KEPT.validate_python(RECORDING["history"])
+
+
+def test_thought_and_text_come_token_by_token() -> None:
+    reader = Reader()
+
+    events = read(reader, "thought_and_text")
+
+    assert events == [
+        *(ThoughtChunk(piece) for piece in ("let ", "me ", "think")),
+        *(TextChunk(piece) for piece in ("it ", "is ", "four")),
+        Usage(100, 10),
+    ]
+    assert (reader.stop, reader.steps) == ("end_turn", 1)
+    assert reader.run_id == RECORDING["thought_and_text"][0]["run_id"]
+
+
+def test_a_call_is_told_in_pieces_then_whole_and_before_it_has_run() -> None:
+    events = read(Reader(), "memory_tool")
+
+    pieces = [event for event in events if isinstance(event, ToolArguments)]
+    arguments = {"label": "human", "new_string": "likes tea"}
+    call = next(event for event in events if isinstance(event, ToolCall))
+    assert "".join(piece.delta for piece in pieces) == json.dumps(arguments)
+    assert {piece.name for piece in pieces} == {"memory_insert"}
+    assert call.arguments == arguments
+    assert without_pieces(events)[1:3] == [call, ToolReturn(call.call_id, "memory_insert", "Ann\nlikes tea")]
+
+
+def test_a_call_is_whole_with_its_last_piece_and_does_not_wait_for_the_return() -> None:
+    reader = Reader()
+    chunks = [STREAMED.validate_python(chunk) for chunk in RECORDING["memory_tool"]]
+    last_piece = max(index for index, chunk in enumerate(chunks) if chunk.message_type == "tool_call_message")
+
+    before = [event for chunk in chunks[: last_piece + 1] for event in reader.read(chunk)]
+
+    assert isinstance(before[-1], ToolCall)
+
+
+def test_several_returns_in_one_message_go_to_the_calls_they_belong_to() -> None:
+    events = read(Reader(), "several_calls")
+
+    returns = [(event.name, event.status) for event in events if isinstance(event, ToolReturn)]
+    assert returns == [("memory_insert", ToolStatus.OK), ("nothere", ToolStatus.UNKNOWN)]
+
+
+def test_a_call_that_letta_drops_gets_a_return_that_says_so() -> None:
+    reader = Reader()
+    calls = [event for event in read(reader, "second_call_dropped") if isinstance(event, ToolCall)]
+
+    left = reader.leftovers()
+
+    assert [event.status for event in left if isinstance(event, ToolReturn)] == [ToolStatus.INTERRUPTED]
+    assert [event.call_id for event in left if isinstance(event, ToolReturn)] == [calls[1].call_id]
+    assert reader.leftovers() == []
+
+
+def test_a_return_that_we_gave_ourselves_is_not_told_a_second_time() -> None:
+    reader = Reader()
+    asked = [chunk for chunk in RECORDING["calls_of_both_sides"] if chunk["message_type"] == "approval_request_message"]
+    ours = asked[0]["tool_call"]["tool_call_id"]
+    first = read(reader, "calls_of_both_sides")
+    reader.expect(ours, "read_file")
+    reader.returned(ours)
+
+    second = read(reader, "answers_of_both_sides")
+
+    assert [event.name for event in first if isinstance(event, ToolCall)] == ["conversation_search"]
+    assert [event.name for event in second if isinstance(event, ToolReturn)] == ["conversation_search"]
+    assert reader.leftovers() == []
+
+
+def test_usage_counts_on_over_the_runs_of_a_turn() -> None:
+    reader = Reader()
+    read(reader, "calls_of_both_sides")
+
+    events = read(reader, "answers_of_both_sides")
+
+    assert events[-1] == Usage(200, 20)
+    assert reader.steps == 1
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments"), [("", {}), ('{"a": 1', {"_raw": '{"a": 1'}), ("[1]", {"_raw": "[1]"})]
+)
+def test_arguments_that_are_no_json_object_are_kept_as_they_were_written(
+    written: str, arguments: dict[str, object]
+) -> None:
+    call = {"tool_call_id": "call-1", "name": "search", "arguments": written}
+    chunks: list[dict[str, Any]] = [
+        {"id": "m", "date": "2026-11-16T03:55:44Z", "message_type": "tool_call_message", "tool_call": call},
+        {"message_type": "stop_reason", "stop_reason": "end_turn"},
+    ]
+    reader = Reader()
+
+    events = [event for chunk in chunks for event in reader.read(STREAMED.validate_python(chunk))]
+
+    assert events[-1] == ToolCall("call-1", "search", arguments)
+
+
+def test_a_history_tells_calls_with_their_returns_and_ends_with_what_waits() -> None:
+    told_again = [said.event for said in recalled(kept())]
+
+    words = [(type(event).__name__, getattr(event, "name", "")) for event in told_again]
+    assert words == [
+        ("UserText", ""),
+        ("ToolCall", "memory_insert"),
+        ("ToolCall", "nothere"),
+        ("ToolReturn", "memory_insert"),
+        ("ToolReturn", "nothere"),
+        ("TextChunk", ""),
+        ("UserText", ""),
+        ("TextChunk", ""),
+        ("ToolCall", "conversation_search"),
+        ("ToolCall", "read_file"),
+        ("ToolReturn", "read_file"),
+        ("ToolReturn", "conversation_search"),
+        ("TextChunk", ""),
+        ("UserText", ""),
+        ("ToolCall", "read_file"),
+        ("ToolReturn", "read_file"),
+        ("TextChunk", ""),
+        ("UserText", ""),
+        ("ApprovalRequest", "read_file"),
+    ]
+    denied = [event for event in told_again if isinstance(event, ToolReturn) and event.status is ToolStatus.DENIED]
+    assert ["private" in event.text for event in denied] == [True]
+
+
+def test_a_turn_of_the_past_goes_from_one_word_of_the_person_to_the_next() -> None:
+    said = recalled(kept())
+
+    opened = [one.turn_id for one in said if isinstance(one.event, UserText)]
+    assert len(set(opened)) == 4
+    assert {one.turn_id for one in said} == set(opened)
+    assert len({one.id for one in said}) == len(said)
+
+
+def test_messages_are_put_in_order_whichever_end_the_server_began_with() -> None:
+    messages = kept()
+    groups = [[message for message in messages if message.id == name] for name in dict.fromkeys(m.id for m in messages)]
+    reversed_page = [message for group in reversed(groups) for message in group]
+
+    assert in_order(reversed_page, newest_first=True) == messages
+    assert in_order(messages, newest_first=False) == messages
+    assert in_order(messages, newest_first=True) == messages
+
+
+def test_a_return_whose_call_lies_before_the_page_is_left_out() -> None:
+    messages = kept()
+    first_return = next(index for index, one in enumerate(messages) if one.message_type == "tool_return_message")
+
+    said = recalled(messages[first_return:])
+
+    assert isinstance(said[0].event, TextChunk)
+
+
+def test_what_letta_says_in_the_persons_place_is_not_the_persons_word() -> None:
+    alert = {"type": "system_alert", "message": "prior messages have been hidden"}
+    packed = [json.dumps(alert), "<system-alert>Automated keep-alive ping</system-alert>", '{"type": "order"}']
+    messages = KEPT.validate_python(
+        [
+            {"id": f"m{number}", "date": "2026-11-16T03:55:44Z", "message_type": "user_message", "content": text}
+            for number, text in enumerate(packed)
+        ]
+    )
+
+    assert [said.event for said in recalled(messages)] == [UserText('{"type": "order"}')]
+
+
+def test_an_edit_shows_blocks_that_changed_came_or_went() -> None:
+    before, after = {"human": "Ann", "old": "x", "same": "s"}, {"human": "Ann, tea", "same": "s", "new": "y"}
+
+    assert edits(before, after) == [
+        MemoryEdit("human", "Ann", "Ann, tea"),
+        MemoryEdit("new", "", "y"),
+        MemoryEdit("old", "x", ""),
+    ]
+
+
+def test_only_a_memory_tool_that_worked_may_have_changed_memory() -> None:
+    assert may_have_changed([ToolReturn("c", "memory_insert", "")])
+    assert not may_have_changed([ToolReturn("c", "memory_insert", "", ToolStatus.ERROR), ToolReturn("c", "search", "")])
+
+
+@pytest.mark.parametrize("block", [Block("human", "", limit=3), Block("human", "", read_only=True)])
+def test_a_block_keeps_its_own_rules_though_letta_does_not(block: Block) -> None:
+    with pytest.raises(Invalid, match="human"):
+        check_value(block, "Anna")
+
+
+async def nothing(_arguments: object) -> ToolOutcome:
+    return ToolOutcome("")
+
+
+WAITING = (ApprovalRequest("call-1", "delete_file", {}), ApprovalRequest("call-2", "read_file", {}))
+READ = Tool("read_file", "", {}, nothing)
+DELETE = Tool("delete_file", "", {}, nothing, needs_approval=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "approved", "tools", "pending", "mistake"),
+    [
+        ("hello", (), (), (), None),
+        ("hello", (), (), WAITING, PendingApproval),
+        (None, ("call-1",), (), (), Invalid),
+        (None, ("call-1",), (), WAITING, Invalid),
+        (None, ("call-3",), (), WAITING, Invalid),
+        (None, ("call-1", "call-2"), (), WAITING, None),
+        (None, ("call-1",), (READ, DELETE), WAITING, None),
+        (None, ("call-2",), (READ, DELETE), WAITING, Invalid),
+    ],
+)
+def test_each_call_that_waits_needs_a_word_but_the_callers_own_that_need_none(
+    text: str | None,
+    approved: Sequence[str],
+    tools: Sequence[Tool],
+    pending: Sequence[ApprovalRequest],
+    mistake: type[FrontdeskError] | None,
+) -> None:
+    approvals = [Approval(call_id, approve=True) for call_id in approved]
+    prompt = Prompt("agent-1", Caller("request-1"), text, approvals, tools=tools)
+
+    assert type(refusal(prompt, pending)) is (mistake or type(None))
+
+
+def answered(status: int, body: object, kind: type[APIStatusError] = APIStatusError) -> APIStatusError:
+    return kind("said", response=httpx.Response(status, request=httpx.Request("GET", URL)), body=body)
+
+
+def in_stream(error_type: str, message: str, detail: str = "") -> APIStatusError:
+    return answered(200, {"error_type": error_type, "message": message, "detail": detail})
+
+
+@pytest.mark.parametrize(
+    ("error", "trouble", "hint"),
+    [
+        (answered(401, {}, AuthenticationError), Trouble.UNAUTHENTICATED, "LETTA_API_KEY or LETTA_SERVER_PASSWORD"),
+        (APIConnectionError(request=httpx.Request("GET", URL)), Trouble.UNAVAILABLE, "LETTA_BASE_URL"),
+        (httpx.ReadTimeout("silence"), Trouble.UNAVAILABLE, "LETTA_BASE_URL"),
+        (answered(500, {}), Trouble.UNAVAILABLE, "500"),
+        (in_stream("llm_authentication", "Failed", "401 from the provider"), Trouble.UNAUTHENTICATED, "provider's key"),
+        (in_stream("llm_rate_limit", "Slow down"), Trouble.RATE_LIMITED, "Slow down"),
+        (in_stream("internal_error", "Odd", "Connection error during streaming"), Trouble.UNAVAILABLE, "Connection"),
+        (in_stream("internal_error", "Odd"), Trouble.INTERNAL, "Odd"),
+    ],
+)
+def test_what_letta_does_wrong_says_what_to_check(error: Exception, trouble: Trouble, hint: str) -> None:
+    found = told(error, URL, "agent 'agent-1'")
+
+    assert isinstance(found, LettaTrouble)
+    assert isinstance(found, Unavailable)
+    assert found.trouble is trouble
+    assert hint in str(found)
+
+
+def test_an_approval_that_waits_is_recognised_in_a_stream_that_had_begun() -> None:
+    message = "CONFLICT: Cannot send a new message: The agent is waiting for approval on a tool call."
+
+    assert isinstance(told(in_stream("internal_error", message), URL, "agent 'agent-1'"), PendingApproval)
+
+
+@pytest.mark.parametrize("detail", ["[{'loc': ('path', 'agent_id'), 'msg': 'too short'}]", "Invalid agent ID format"])
+def test_an_id_that_does_not_look_like_one_is_of_nothing_that_is_there(detail: str) -> None:
+    error = answered(422, {"detail": detail}, UnprocessableEntityError)
+
+    assert isinstance(told(error, URL, "agent 'nonsense'"), NotFound)
+
+
+def test_what_is_not_there_is_named_without_what_the_server_says_of_itself() -> None:
+    found = told(answered(404, {"detail": "actor='user-0' not found"}, NotFoundError), URL, "agent 'agent-1'")
+
+    assert isinstance(found, NotFound)
+    assert str(found) == "The Letta server has no agent 'agent-1'"
