@@ -6,7 +6,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,16 +16,23 @@ import openai
 import psutil
 
 from bench.processes import KEPT_VARIABLES, ROOT
+from frontdesk.agents.embedded.memory import Memory
+from frontdesk.agents.embedded.own_tools import conversation_search, update_plan
+from frontdesk.agents.embedded.store import AgentStore
+from frontdesk.agents.embedded.talk.store import TalkStore
 from frontdesk.agents.events import TextChunk
 from frontdesk.agents.host import Agent, AgentHost, NewAgent, Prompt
 from frontdesk.app import open_app
+from frontdesk.db.engine import Database
 from frontdesk.identity.model import Caller
+from frontdesk.loop.tools import Tool
 from frontdesk.settings import Settings
 
 MODEL = "fake-1"
 KEY = "bench"
-TEXT = '@@[{"text": "It is a truth universally acknowledged, that a turn must be in want of speed."}]@@'
-# Short threads: what grows with a conversation is the request, and the direct call sends the same one.
+ANSWER = "It is a truth universally acknowledged, that a turn must be in want of speed."
+TEXT = f'@@[{{"text": "{ANSWER}"}}]@@'
+# Short threads: what grows with a conversation is the request, on either side.
 THREAD = 5
 WARM_UP = 30
 SETTLED = 0.2
@@ -71,13 +78,19 @@ async def measure_turns(folder: Path, pairs: int, many: int) -> TurnsMeasured:
                 "FRONTDESK_MODEL": f"openai:{MODEL}",
             }
         )
-        async with open_app(settings) as app, direct_caller(url) as direct:
+        async with open_app(settings) as app, direct_caller(url, own_tools(app.database)) as direct:
             agent = await app.host.create(NewAgent("Bench"))
             caller = Turner(app.host, agent)
             timings = await _pairs(caller.take, direct, WARM_UP + pairs)
             resident = await _watch(caller.take, many)
     ours, theirs = timings
     return TurnsMeasured(ours[WARM_UP:], theirs[WARM_UP:], resident, many)
+
+
+def own_tools(database: Database) -> Sequence[Tool]:
+    """The tools that every built-in agent has."""
+    memory = Memory(AgentStore(database), "agent")
+    return (*memory.tools(), conversation_search(TalkStore(database), "agent", None), update_plan())
 
 
 @dataclass(slots=True)
@@ -103,13 +116,21 @@ class Turner:
 
 
 @asynccontextmanager
-async def direct_caller(url: str) -> AsyncGenerator[Callable[[], Awaitable[Timing]]]:
-    """The same question through the provider's own client, with as many tools as an agent has."""
+async def direct_caller(url: str, tools_of_an_agent: Sequence[Tool]) -> AsyncGenerator[Callable[[], Awaitable[Timing]]]:
+    """What an agent asks in the middle of a conversation, through the provider's own client: a request as large."""
     tools: list[Any] = [
-        {"type": "function", "function": {"name": f"tool_{number}", "description": "A tool.", "parameters": SCHEMA}}
-        for number in range(5)
+        {
+            "type": "function",
+            "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+        }
+        for tool in tools_of_an_agent
     ]
-    messages: list[Any] = [{"role": "system", "content": "word " * 150}, {"role": "user", "content": TEXT}]
+    exchange = [{"role": "user", "content": TEXT}, {"role": "assistant", "content": ANSWER}]
+    messages: list[Any] = [
+        {"role": "system", "content": "word " * 150},
+        *(exchange * (THREAD // 2)),
+        {"role": "user", "content": TEXT},
+    ]
     async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key=KEY) as client:
 
         async def call() -> Timing:
@@ -123,9 +144,6 @@ async def direct_caller(url: str) -> AsyncGenerator[Callable[[], Awaitable[Timin
             return Timing(first - started, time.perf_counter() - started)
 
         yield call
-
-
-SCHEMA = {"type": "object", "properties": {"label": {"type": "string"}, "text": {"type": "string"}}}
 
 
 async def _pairs(

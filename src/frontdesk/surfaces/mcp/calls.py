@@ -1,9 +1,6 @@
 """The walk of one `tools/call`: signals, caller, arguments, service, answer, journal."""
 
-import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import structlog
@@ -16,10 +13,11 @@ from pydantic_core import to_json
 from frontdesk.app import App
 from frontdesk.errors import FrontdeskError
 from frontdesk.identity.model import Caller
-from frontdesk.journal.model import Outcome, entry
+from frontdesk.journal.model import Outcome
 from frontdesk.surfaces.mcp.refusals import refusal, refuse
 from frontdesk.surfaces.mcp.signals import Context, gather, visit_for
 from frontdesk.surfaces.mcp.tool import IGNORED, Answer, ToolSpec
+from frontdesk.surfaces.record import Record
 
 log = structlog.get_logger("frontdesk.mcp")
 
@@ -31,7 +29,7 @@ def caller_of(
 
     async def call(ctx: Context, arguments: Mapping[str, Any]) -> HandlerResult:
         visit = visit_for(ctx)
-        record = Record(app, spec.name, Caller(visit.request_id))
+        record = Record(app, "mcp", spec.name, Caller(visit.request_id))
         try:
             caller = record.caller = await app.identity.identify(gather(ctx, visit, arguments))
             _mark_span(caller)
@@ -51,35 +49,9 @@ def caller_of(
             raise refuse(error, how, visit, challenge, modern=modern) from error
         finally:
             record.write()
+            log.debug("tool_called", tool=spec.name, outcome=record.outcome, request_id=visit.request_id)
 
     return call
-
-
-@dataclass(slots=True)
-class Record:
-    """What the journal will say of one call, filled in as it goes along."""
-
-    app: App
-    tool: str
-    caller: Caller
-    outcome: Outcome = Outcome.FAILED
-    reason: str | None = None
-    started: int = field(default_factory=time.perf_counter_ns)
-    at: datetime = field(default_factory=lambda: datetime.now(UTC))
-
-    def write(self) -> None:
-        taken = (time.perf_counter_ns() - self.started) // 1000
-        row = entry(
-            self.caller,
-            at=self.at,
-            surface="mcp",
-            action=self.tool,
-            outcome=self.outcome,
-            duration_us=taken,
-            reason=self.reason,
-        )
-        self.app.journal.record(row)
-        log.debug("tool_called", tool=self.tool, outcome=self.outcome, request_id=self.caller.request_id)
 
 
 def _success(answer: Answer) -> dict[str, Any]:

@@ -1,9 +1,7 @@
 """The walk of one call of the HTTP API: who calls, at what rate; the answer or a refusal; one row of the journal."""
 
-import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from typing import Annotated, Any
 
 import structlog
@@ -19,8 +17,9 @@ from frontdesk.app import App
 from frontdesk.errors import Denied, FrontdeskError
 from frontdesk.identity.keys import PREFIX
 from frontdesk.identity.model import Caller, Credential, Signals
-from frontdesk.journal.model import Outcome, entry
+from frontdesk.journal.model import Outcome
 from frontdesk.surfaces.gate import presented
+from frontdesk.surfaces.record import Record
 from frontdesk.surfaces.rest.refusals import invalid, problem, refusal, refuse
 from frontdesk.surfaces.visit import Visit, visit_of
 
@@ -41,7 +40,7 @@ def recorded(app: App, prefix: str) -> type[APIRoute]:
 
             async def handle(request: Request) -> Response:
                 visit = visit_of(request.scope)
-                record = Record(app, f"{request.method} {path}", Caller(visit.request_id))
+                record = Record(app, "rest", f"{request.method} {path}", Caller(visit.request_id))
                 try:
                     record.caller = request.scope[CALLER] = await identify(app, visit)
                     answer = await inner(request)
@@ -94,28 +93,3 @@ def same_person(caller: Caller, claimed: str | None) -> None:
     """Who calls is known from the credential; a body may repeat it and nothing else."""
     if claimed is not None and claimed != caller.user_id:
         raise Denied("userId is not the person whose credential this is; leave it out")
-
-
-@dataclass(slots=True)
-class Record:
-    """What the journal will say of one call, filled in as it goes along."""
-
-    app: App
-    action: str
-    caller: Caller
-    outcome: Outcome = Outcome.FAILED
-    reason: str | None = None
-    started: int = field(default_factory=time.perf_counter_ns)
-    at: datetime = field(default_factory=lambda: datetime.now(UTC))
-
-    def write(self) -> None:
-        row = entry(
-            self.caller,
-            at=self.at,
-            surface="rest",
-            action=self.action,
-            outcome=self.outcome,
-            duration_us=(time.perf_counter_ns() - self.started) // 1000,
-            reason=self.reason,
-        )
-        self.app.journal.record(row)
