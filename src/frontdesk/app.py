@@ -80,6 +80,11 @@ class App:
                 "or listen on 127.0.0.1"
             )
 
+    async def check_model(self) -> None:
+        """Refuse a default model that could not be asked."""
+        if isinstance(self.host, EmbeddedHost):
+            await self.host.stage.models.open(None)
+
     async def _database_state(self) -> str:
         try:
             with anyio.fail_after(CHECK_SECONDS):

@@ -6,7 +6,8 @@ FrontdeskError
 ├── Invalid                     what was asked cannot be done as it was asked; the message says what can
 ├── Conflict                    it cannot be done now
 │   ├── PendingApproval         a tool call waits for somebody's word first; carries the requests
-│   └── Busy                    another turn of the same conversation took too long
+│   ├── Busy                    another turn of the same conversation took too long
+│   └── TakenOver               this turn was given up for dead, and another process has its place
 ├── IdentityError               who is calling could not be established from what was said
 │   ├── MissingAgentId
 │   ├── AgentIdMismatch
@@ -56,6 +57,13 @@ class PendingApproval(Conflict):
 
 class Busy(Conflict):
     """Somebody else's turn does not end."""
+
+
+class TakenOver(Conflict):
+    """A turn that lost its lease must not go on."""
+
+    def __init__(self) -> None:
+        super().__init__("The turn was given up for dead and is not ours any more; what it said since is not kept")
 
 
 class IdentityError(FrontdeskError):
@@ -121,4 +129,8 @@ class Unstorable(FrontdeskError):
 
 
 class Unavailable(FrontdeskError):
-    """A part that Frontdesk depends on does not answer."""
+    """A part that Frontdesk depends on does not answer; `public` is what a stranger may be told of it."""
+
+    def __init__(self, message: str, *, public: str | None = None) -> None:
+        super().__init__(message)
+        self.public = public or message

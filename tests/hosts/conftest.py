@@ -40,7 +40,7 @@ def letta(
         yield server
 
 
-@pytest.fixture(params=[*BUILT_IN, pytest.param("letta", marks=pytest.mark.slow)])
+@pytest.fixture(params=[*BUILT_IN, "letta"])
 def lab(request: pytest.FixtureRequest, tmp_path: Path, models: ModelServer) -> Lab:
     if request.param == "letta":
         return _letta(request, tmp_path)

@@ -18,7 +18,7 @@ from tests.requirements import shows
 from tests.support.desk import Desk, frontdesk, open_desk
 from tests.support.letta import LettaServer
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = pytest.mark.anyio
 MODEL = "openai-proxy/fake-1"
 CALL = script({"tool": "whoami", "args": {}}, {"text": "so that is me"})
 

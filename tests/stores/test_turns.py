@@ -1,22 +1,28 @@
 """Turns in the database: one at a time in a lane, found again when their owner is gone, cancelled from afar."""
 
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 import anyio
 import pytest
+from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from frontdesk.agents.events import Done, Ending, StopReason, TextChunk, Usage
+from frontdesk.agents.events import Done, Ending, Event, StopReason, TextChunk, ToolReturn, ToolStatus, Usage
 from frontdesk.agents.host import NewAgent, Prompt
 from frontdesk.agents.turns.model import LEASE, NewTurn, Owner
 from frontdesk.agents.turns.store import TurnStore
 from frontdesk.app import open_app
 from frontdesk.db.engine import Database
+from frontdesk.db.schema import messages, turns
+from frontdesk.errors import Unavailable
+from frontdesk.loop.tools import Tool, ToolOutcome
 from frontdesk.settings import Settings
-from tests.hosts.lab import CALLER, script, take
+from tests.hosts.lab import CALLER, of_kind, said, script, take
 
 pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -28,16 +34,22 @@ async def nothing(_connection: AsyncConnection) -> bool:
     return True
 
 
+async def rows(database: Database) -> list[tuple[object, ...]]:
+    async with database.reading() as connection:
+        found = await connection.execute(select(turns.c.id, turns.c.running, turns.c.stop).order_by(turns.c.id))
+        return [tuple(row) for row in found.all()]
+
+
 def turn(name: str, lane: str = "lane") -> NewTurn:
     return NewTurn(name, lane, "agent-1", "conv-1")
 
 
 async def test_a_lane_takes_one_turn_at_a_time(database: Database) -> None:
     store = TurnStore(database)
-    assert await store.claim(turn("one"), HERE, NOW, nothing)
+    assert await store.claim(turn("one"), ELSEWHERE, NOW, nothing)
     assert await store.claim(turn("two"), HERE, NOW, nothing) is None
     assert await store.claim(turn("elsewhere", "another lane"), HERE, NOW, nothing)
-    assert await store.end("one", HERE, Ending(StopReason.END_TURN, usage=Usage(3, 4, cost_usd=0.5)), NOW)
+    assert await store.end("one", ELSEWHERE, Ending(StopReason.END_TURN, usage=Usage(3, 4, cost_usd=0.5)), NOW)
     assert await store.claim(turn("two"), HERE, NOW, nothing)
 
 
@@ -46,7 +58,8 @@ async def test_of_many_that_want_a_lane_at_once_one_gets_it(database: Database) 
     got: list[bool] = []
 
     async def claim(number: int) -> None:
-        got.append(await store.claim(turn(f"turn-{number}"), HERE, NOW, nothing) is not None)
+        owner = replace(ELSEWHERE, host=f"machine-{number}")
+        got.append(await store.claim(turn(f"turn-{number}"), owner, NOW, nothing) is not None)
 
     async with anyio.create_task_group() as tasks:
         for number in range(8):
@@ -70,10 +83,8 @@ async def test_what_an_owner_elsewhere_left_is_taken_over_only_when_its_lease_is
 async def test_what_a_dead_process_of_this_machine_left_is_marked_at_once(database: Database, dead: Owner) -> None:
     store = TurnStore(database)
     assert await store.claim(turn("left"), dead, NOW, nothing)
-    assert await store.recover(HERE, NOW, "lane") == 1
-    last = await store.last("lane")
-    assert last is not None
-    assert (last.id, last.running, last.stop) == ("left", False, StopReason.INTERRUPTED)
+    assert await store.recover(HERE, NOW, "lane", ()) == 1
+    assert await rows(database) == [("left", False, StopReason.INTERRUPTED)]
 
 
 async def test_what_lives_is_left_alone(database: Database) -> None:
@@ -81,7 +92,9 @@ async def test_what_lives_is_left_alone(database: Database) -> None:
     alive = replace(HERE, pid=1, token="init")
     for lane, owner in (("ours", HERE), ("neighbour's", alive), ("elsewhere", ELSEWHERE)):
         assert await store.claim(turn(lane, lane), owner, NOW, nothing)
-    assert await store.recover(HERE, NOW) == 0
+    for lane, underway in (("ours", ["ours"]), ("neighbour's", []), ("elsewhere", [])):
+        assert await store.recover(HERE, NOW, lane, underway) == 0
+    assert await store.recover(HERE, NOW, "ours", []) == 1, "what we no longer run is left behind"
 
 
 async def test_what_cannot_begin_leaves_no_turn_behind(database: Database) -> None:
@@ -92,7 +105,7 @@ async def test_what_cannot_begin_leaves_no_turn_behind(database: Database) -> No
 
     with pytest.raises(RuntimeError):
         await store.claim(turn("one"), HERE, NOW, refuse)
-    assert await store.last("lane") is None
+    assert await rows(database) == []
 
 
 async def test_a_turn_is_cancelled_from_another_process(settings: Settings) -> None:
@@ -123,6 +136,108 @@ async def test_turns_of_two_processes_in_one_conversation_follow_each_other(sett
             tasks.start_soon(talk, 0)
             tasks.start_soon(talk, 1)
         told = await app.host.history(agent.id)
-        turns = [one.turn_id for one in told]
-        assert len(set(turns)) == 6
-        assert sum(one != two for one, two in pairwise(turns)) == 5, "no two are mixed"
+        ids = [one.turn_id for one in told]
+        assert len(set(ids)) == 6
+        assert sum(one != two for one, two in pairwise(ids)) == 5, "no two are mixed"
+
+
+class Gate:
+    """A tool that says when it runs, and answers when it is let."""
+
+    def __init__(self) -> None:
+        self.runs = anyio.Event()
+        self.opens = anyio.Event()
+
+    def tool(self) -> Tool:
+        async def run(_arguments: Mapping[str, Any]) -> ToolOutcome:
+            self.runs.set()
+            await self.opens.wait()
+            return ToolOutcome("through")
+
+        return Tool("gate", "Waits.", {"type": "object", "properties": {}}, run)
+
+
+TWO_STEPS = script({"tool": "gate", "args": {}}, {"text": "after the gate"})
+
+
+async def test_a_turn_that_was_taken_over_stores_nothing_more(settings: Settings) -> None:
+    gate = Gate()
+    seen: list[list[Event]] = []
+    async with open_app(settings) as app:
+        agent = await app.host.create(NewAgent("Ada"))
+
+        async def talk() -> None:
+            seen.append(await take(app.host, agent.id, TWO_STEPS, tools=[gate.tool()]))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(talk)
+            await gate.runs.wait()
+            async with app.database.transaction() as connection:
+                await connection.execute(
+                    update(turns).values(owner="another:1:owner", running=False, stop="interrupted")
+                )
+            gate.opens.set()
+        [events] = seen
+        assert events[-1] == Done(StopReason.ERROR)
+        assert "after the gate" not in said(events)
+        told = [one.event for one in await app.host.history(agent.id)]
+        assert [back.status for back in of_kind(told, ToolReturn)] == [ToolStatus.INTERRUPTED]
+        assert told[-1] == Done(StopReason.INTERRUPTED)
+
+
+async def test_deleting_an_agent_ends_its_turn_and_leaves_nothing(settings: Settings) -> None:
+    gate = Gate()
+    async with open_app(settings) as app:
+        agent = await app.host.create(NewAgent("Ada"))
+
+        async def talk() -> None:
+            await take(app.host, agent.id, TWO_STEPS, tools=[gate.tool()])
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(talk)
+            await gate.runs.wait()
+            await app.host.delete(agent.id)
+        async with app.database.reading() as connection:
+            assert (await connection.execute(select(messages.c.id))).all() == []
+            assert (await connection.execute(select(turns.c.id))).all() == []
+
+
+async def test_an_answer_whose_end_cannot_be_recorded_at_once_is_recorded_later(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, failures = TurnStore.end, iter([Unavailable("away"), Unavailable("away")])
+
+    async def end(self: TurnStore, *arguments: Any) -> bool:
+        for failure in failures:
+            raise failure
+        return await real(self, *arguments)
+
+    monkeypatch.setattr(TurnStore, "end", end)
+    async with open_app(settings) as app:
+        agent = await app.host.create(NewAgent("Ada"))
+        assert (await take(app.host, agent.id, script({"text": "kept"})))[-1] == Done(StopReason.END_TURN)
+        told = [one.event for one in await app.host.history(agent.id)]
+        assert said(told) == "kept"
+        assert told[-1] == Done(StopReason.END_TURN)
+
+
+async def test_a_lane_that_we_left_behind_ourselves_is_free_at_once(settings: Settings) -> None:
+    async with open_app(settings) as app:
+        agent = await app.host.create(NewAgent("Ada"))
+        await take(app.host, agent.id, script({"text": "one"}))
+        async with app.database.transaction() as connection:
+            later = datetime.now(UTC) + LEASE
+            await connection.execute(
+                update(turns).values(running=True, stop=None, owner=str(app.turns.owner), leased_until=later)
+            )
+        with anyio.fail_after(LEASE.total_seconds() / 2):
+            assert said(await take(app.host, agent.id, script({"text": "two"}))) == "two"
+        stops = [event.stop for event in of_kind([one.event for one in await app.host.history(agent.id)], Done)]
+        assert stops == [StopReason.INTERRUPTED, StopReason.END_TURN]
+
+
+def test_two_machines_do_not_take_each_other_for_dead() -> None:
+    assert not ELSEWHERE.knows_dead(str(HERE))
+    assert not HERE.knows_dead(str(replace(ELSEWHERE, pid=HERE.pid, token="x")))
+    assert HERE.knows_dead(str(replace(HERE, token="an earlier process with our number")))
+    assert len(str(HERE)) <= 200

@@ -8,14 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 from pydantic_ai.exceptions import ModelAPIError, UserError
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    PartDeltaEvent,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+    ToolReturnPart,
+)
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 
 from frontdesk.agents.embedded.compaction import mechanical, split
 from frontdesk.agents.embedded.memory import inserted, replaced
 from frontdesk.agents.embedded.talk.model import StoredMessage
-from frontdesk.agents.events import MemoryEdit, Plan, PlanStep, StepStatus, ToolStatus, Trouble
+from frontdesk.agents.events import MemoryEdit, Plan, PlanStep, StepStatus, TextChunk, ToolStatus, Trouble
 from frontdesk.errors import Invalid
 from frontdesk.loop.access import OFFLINE, WHEN_ANTHROPIC, WHEN_OPENAI, ModelAccess
 from frontdesk.loop.messages import (
@@ -33,6 +42,8 @@ from frontdesk.loop.messages import (
 from frontdesk.loop.models import Models
 from frontdesk.loop.offline import HONEST, scripted
 from frontdesk.loop.script import argument_pieces, pieces, steps
+from frontdesk.loop.speech import Speech
+from frontdesk.loop.text import json_object
 from frontdesk.loop.troubles import failed
 
 KEY = SecretStr("sk-1")
@@ -56,8 +67,10 @@ def test_whatever_was_lost_the_model_gets_every_call_answered(kinds: list[str]) 
             case "calls":
                 messages.append(ModelResponse(parts=[call(number), call(number + 100)]))
             case _:
-                waiting = unanswered(messages)
-                if waiting:
+                since = max((at for at, one in enumerate(messages) if isinstance(one, ModelResponse)), default=0)
+                waiting = unanswered(messages[since:])
+                spoken = any(text_of(one) for one in messages[since:] if isinstance(one, ModelRequest))
+                if waiting and not spoken:
                     messages.append(ModelRequest(parts=[answered(waiting[0], "yes", ToolStatus.OK)]))
     whole = repaired(messages)
     assert unanswered(whole) == []
@@ -66,6 +79,50 @@ def test_whatever_was_lost_the_model_gets_every_call_answered(kinds: list[str]) 
     kept = [part for message in messages for part in message.parts]
     assert [part for message in whole for part in message.parts if part in kept] == kept, "nothing is lost or moved"
     assert repaired(whole) == whole
+
+
+def test_an_answer_that_comes_too_late_or_twice_is_left_out() -> None:
+    late = ModelRequest(parts=[answered(call(1), "late", ToolStatus.OK)])
+    talk: list[ModelMessage] = [ModelResponse(parts=[call(1)]), user_message("well?"), late]
+    answers = [part for message in repaired(talk) for part in message.parts if isinstance(part, ToolReturnPart)]
+    assert [status_of(part) for part in answers] == [ToolStatus.INTERRUPTED]
+    again: list[ModelMessage] = [ModelResponse(parts=[call(1)]), late, ModelResponse(parts=[call(1)])]
+    assert [part.tool_call_id for part in unanswered(again)] == ["call-1"], "an id may be used again"
+    assert unanswered(repaired(again, {"call-1"})) == unanswered(again), "what is pending stays open"
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ('{"a": 1}', {"a": 1}),
+        ("", {}),
+        (None, {}),
+        ({"a": "x\0y"}, {"a": "xy"}),
+        ('{"a": "\\ud83d\\ude00 \\ud83d"}', {"a": "\U0001f600 \ufffd"}),
+        ('{"a": NaN}', None),
+        ({"a": float("inf")}, None),
+        ("[1]", None),
+        ('{"a": ', None),
+        (f'{{"a": {"[" * 500}{"]" * 500}}}', None),
+        (f'{{"a": {"[" * 60}{"]" * 60}}}', ...),
+    ],
+)
+def test_arguments_are_handed_on_only_as_sound_json(given: object, expected: object) -> None:
+    found = json_object(given)
+    assert found == expected or (expected is ... and found is not None)
+
+
+@pytest.mark.anyio
+async def test_a_character_cut_in_two_by_a_stream_is_said_whole() -> None:
+    said: list[object] = []
+
+    async def emit(event: object) -> None:
+        said.append(event)
+
+    speech = Speech(emit)
+    for piece in ("a\ud83d", "\ude00b", "c"):
+        await speech.say(PartDeltaEvent(index=0, delta=TextPartDelta(content_delta=piece)))
+    assert said == [TextChunk("a"), TextChunk("\U0001f600b"), TextChunk("c")]
 
 
 def test_a_tool_answer_carries_what_it_showed() -> None:

@@ -87,7 +87,10 @@ class Database:
         except DataError as error:
             raise Unstorable("The database does not take one of the values") from error
         except (DBAPIError, PoolTimeout) as error:
-            raise Unavailable(f"The database {describe(self.url)} does not answer: {_cause(error)}") from error
+            raise Unavailable(
+                f"The database {describe(self.url)} does not answer: {_cause(error)}",
+                public="The database does not answer; try again shortly",
+            ) from error
 
     async def ping(self) -> None:
         """One round trip."""

@@ -179,7 +179,7 @@ messages = Table(
     Column("conversation_id", String(64), nullable=False),
     Column("turn_id", String(64), nullable=False),
     Column("at", Moment, nullable=False),
-    Column("text", Text, nullable=False),
+    Column("folded", Text, nullable=False),
     Column("payload", Text, nullable=False),
     Index(None, "conversation_id", "id"),
 )

@@ -1,6 +1,6 @@
 """The messages of a conversation, kept fit for a model: every call answered, requests joined, not too long."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -9,6 +9,7 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelRequestPart,
     ModelResponse,
+    ModelResponsePart,
     TextPart,
     ThinkingPart,
     ToolCallPart,
@@ -17,16 +18,12 @@ from pydantic_ai.messages import (
 )
 
 from frontdesk.agents.events import Event, MemoryEdit, Plan, PlanStep, StepStatus, ToolStatus
+from frontdesk.loop.text import json_object, storable
 
 CHARACTERS_PER_TOKEN = 4
 MESSAGE_TOKENS = 8
 LEFT_OUT = "[left out to make room]"
 INTERRUPTED = "The turn was interrupted before this tool answered; it may or may not have taken effect."
-
-
-def storable(text: str) -> str:
-    """The text without what no database or wire takes: the zero character and halves of others."""
-    return text.replace("\0", "").encode(errors="replace").decode()
 
 
 def user_message(text: str) -> ModelRequest:
@@ -71,46 +68,87 @@ def noted_events(part: ToolReturnPart) -> Sequence[Event]:
 
 
 def unanswered(messages: Sequence[ModelMessage]) -> Sequence[ToolCallPart]:
-    """The tool calls that have no answer, in order."""
-    done = {
-        part.tool_call_id
-        for message in messages
-        if isinstance(message, ModelRequest)
-        for part in message.parts
-        if isinstance(part, ToolReturnPart)
-    }
-    return [
-        part
-        for message in messages
-        if isinstance(message, ModelResponse)
-        for part in message.parts
-        if isinstance(part, ToolCallPart) and part.tool_call_id not in done
-    ]
-
-
-def repaired(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """The messages with every lost call answered as interrupted, and requests that follow each other joined."""
-    lost = {call.tool_call_id for call in unanswered(messages)}
-    whole: list[ModelMessage] = []
+    """The tool calls that have no answer before the model speaks again, in order."""
+    lost: list[ToolCallPart] = []
+    waiting: dict[str, ToolCallPart] = {}
     for message in messages:
-        if isinstance(message, ModelRequest) and whole and isinstance(whole[-1], ModelRequest):
-            whole[-1] = replace(whole[-1], parts=[*whole[-1].parts, *message.parts])
-        else:
-            whole.append(message)
         if isinstance(message, ModelResponse):
-            answers: list[ModelRequestPart] = [
-                answered(part, INTERRUPTED, ToolStatus.INTERRUPTED)
-                for part in message.parts
-                if isinstance(part, ToolCallPart) and part.tool_call_id in lost
-            ]
-            if answers:
-                whole.append(ModelRequest(parts=answers))
+            lost.extend(waiting.values())
+            waiting = _calls(message)
+        else:
+            for answer in _answers(message):
+                waiting.pop(answer.tool_call_id, None)
+    return [*lost, *waiting.values()]
+
+
+def repaired(messages: Sequence[ModelMessage], pending: Collection[str] = ()) -> list[ModelMessage]:
+    """The messages as a model takes them: each call answered, at once and once; requests that follow each other joined.
+
+    What was lost is answered as interrupted; the calls in `pending` are left open, to be answered yet.
+    """
+    whole: list[ModelMessage] = []
+    waiting: dict[str, ToolCallPart] = {}
+
+    def give_up() -> None:
+        lost = [call for call in waiting.values() if call.tool_call_id not in pending]
+        add_request(whole, [answered(call, INTERRUPTED, ToolStatus.INTERRUPTED) for call in lost])
+        waiting.clear()
+
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            give_up()
+            whole.append(message)
+            waiting = _calls(message)
+            continue
+        fitting = [part for part in _answers(message) if waiting.pop(part.tool_call_id, None) is not None]
+        add_request(whole, fitting)
+        words = [part for part in message.parts if not isinstance(part, ToolReturnPart)]
+        if words:
+            give_up()
+            add_request(whole, words)
+    give_up()
     return whole
+
+
+def add_request(messages: list[ModelMessage], parts: Sequence[ModelRequestPart]) -> None:
+    """Put parts behind the messages, into the request that stands last if one does."""
+    if not parts:
+        return
+    last = messages[-1] if messages else None
+    if isinstance(last, ModelRequest):
+        messages[-1] = replace(last, parts=[*last.parts, *parts])
+    else:
+        messages.append(ModelRequest(parts=list(parts)))
+
+
+def clean(response: ModelResponse) -> ModelResponse:
+    """An answer as it can be stored and sent again."""
+    return replace(response, parts=[_clean_part(part) for part in response.parts])
+
+
+def _clean_part(part: ModelResponsePart) -> ModelResponsePart:
+    match part:
+        case TextPart(content=text) | ThinkingPart(content=text):
+            return replace(part, content=storable(text))
+        case ToolCallPart(args=str(text)):
+            return replace(part, args=storable(text))
+        case ToolCallPart(args=dict()):
+            return replace(part, args=dict(json_object(part.args) or {}))
+        case _:
+            return part
+
+
+def _calls(message: ModelResponse) -> dict[str, ToolCallPart]:
+    return {part.tool_call_id: part for part in message.parts if isinstance(part, ToolCallPart)}
+
+
+def _answers(message: ModelRequest) -> Sequence[ToolReturnPart]:
+    return [part for part in message.parts if isinstance(part, ToolReturnPart)]
 
 
 def partial(response: ModelResponse) -> ModelResponse | None:
     """What is worth keeping of an answer that was cut off: its words, not its half-written calls."""
-    parts = [part for part in response.parts if isinstance(part, TextPart) and part.content]
+    parts = [part for part in clean(response).parts if isinstance(part, TextPart) and part.content]
     return replace(response, parts=parts) if parts else None
 
 

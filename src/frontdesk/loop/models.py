@@ -1,5 +1,6 @@
 """Which model an agent's model string names, opened with the keys that are set."""
 
+import re
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -12,6 +13,7 @@ from frontdesk.loop.access import OFFLINE, WHEN_ANTHROPIC, ModelAccess
 from frontdesk.loop.offline import offline_model
 
 FALLBACK_WINDOW = 100_000
+VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]+)`")
 
 
 class Models:
@@ -48,7 +50,7 @@ class Models:
         try:
             return infer_model(f"{provider}:{model}", self._provider)
         except (UserError, ValueError) as error:
-            raise Invalid(f"The model '{name}' cannot be used: {error}") from error
+            raise Invalid(f"The model '{name}' cannot be used: {_reason(error)}") from error
         except ImportError as error:
             raise Invalid(f"The model '{name}' needs a package that is not installed: {error}") from error
 
@@ -66,6 +68,12 @@ class Models:
 
             return AnthropicProvider(api_key=access.anthropic_key.get_secret_value(), base_url=access.anthropic_url)
         return infer_provider(name)
+
+
+def _reason(error: Exception) -> str:
+    """What to do about it; the library would speak of its own code."""
+    missing = VARIABLE.findall(str(error))
+    return f"set {' or '.join(dict.fromkeys(missing))}" if missing else str(error).partition(". ")[0]
 
 
 def window_of(model: Model) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Sequence
 
 import anyio
+from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 from pydantic_ai.models.function import (
     AgentInfo,
@@ -14,15 +15,19 @@ from pydantic_ai.models.function import (
 )
 
 from frontdesk.loop.access import OFFLINE
-from frontdesk.loop.script import Step, argument_pieces, pieces, steps
+from frontdesk.loop.script import MARKED, Step, argument_pieces, pieces, steps
 
 HONEST = (
     "I am Frontdesk's offline stand-in, not a language model, so I cannot answer that. "
-    "Set ANTHROPIC_API_KEY or OPENAI_API_KEY (or OPENAI_BASE_URL and FRONTDESK_MODEL for an endpoint of your own) "
-    "and start Frontdesk again; your conversations and memory stay. "
+    "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or for an endpoint of your own OPENAI_BASE_URL together with "
+    "FRONTDESK_MODEL, and start Frontdesk again; your conversations and memory stay. "
     'Until then I can act out a script: @@[{"text": "hello"}]@@'
 )
 SCRIPT_DONE = "The script has no more steps."
+UNREADABLE = (
+    "I cannot read that script. It is a JSON list of steps between @@ and @@, each with text, reasoning, tool, args "
+    "or tools."
+)
 
 
 def offline_model() -> FunctionModel:
@@ -34,6 +39,10 @@ async def _speak(
 ) -> AsyncGenerator[str | DeltaToolCalls | DeltaThinkingCalls]:
     step = scripted(messages)
     await anyio.sleep(step.delay)
+    if step.error:
+        raise ModelHTTPError(step.error, OFFLINE)
+    # Something has to be said, if only nothing.
+    yield ""
     for piece in pieces(step.reasoning):
         yield {0: DeltaThinkingPart(content=piece)}
         await anyio.sleep(step.chunk_delay)
@@ -45,6 +54,8 @@ async def _speak(
         for piece in argument_pieces(call.text):
             yield {number: DeltaToolCall(json_args=piece)}
             await anyio.sleep(step.chunk_delay)
+    if step.drop:
+        raise ModelAPIError(OFFLINE, "The script says so")
 
 
 def scripted(messages: Sequence[ModelMessage]) -> Step:
@@ -57,7 +68,7 @@ def scripted(messages: Sequence[ModelMessage]) -> Step:
             said, answers = text, 0
     script = steps(said)
     if script is None:
-        return Step(text=HONEST)
+        return Step(text=UNREADABLE if MARKED.search(said) else HONEST)
     return script[answers] if answers < len(script) else Step(text=SCRIPT_DONE)
 
 

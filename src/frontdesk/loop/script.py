@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 MARKED = re.compile(r"@@(\[.*\])@@", re.DOTALL)
 PIECE = re.compile(r"\S+\s*")
@@ -16,6 +16,8 @@ ARGUMENTS_PIECE = 16
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:
     """One tool call of a step; `raw` stands for arguments that are to be sent as they are, broken ones too."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     name: str
     args: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -28,7 +30,9 @@ class ScriptedCall:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the model does when it is asked once: think, speak, call tools; or fail, in one of three ways."""
+    """What the model does when it is asked once: think, speak, call tools; or fail, in one of two ways."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     text: str = ""
     reasoning: str = ""

@@ -16,6 +16,9 @@ from pydantic_ai.messages import (
 )
 
 from frontdesk.agents.events import Event, TextChunk, ThoughtChunk, ToolArguments
+from frontdesk.loop.text import storable
+
+FIRST_HALVES = frozenset(chr(code) for code in range(0xD800, 0xDC00))
 
 
 class Speech:
@@ -24,6 +27,7 @@ class Speech:
     def __init__(self, emit: Callable[[Event], Awaitable[None]]) -> None:
         self._emit = emit
         self._calls: dict[int, tuple[str, str]] = {}
+        self._halves: dict[type[TextChunk | ThoughtChunk], str] = {}
 
     async def say(self, event: ModelResponseStreamEvent) -> None:
         said = self._event(event)
@@ -33,12 +37,12 @@ class Speech:
     def _event(self, event: ModelResponseStreamEvent) -> Event | None:
         match event:
             case PartStartEvent(part=TextPart(content=text)) | PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
-                return TextChunk(text) if text else None
+                return self._chunk(TextChunk, text)
             case (
                 PartStartEvent(part=ThinkingPart(content=text))
                 | PartDeltaEvent(delta=ThinkingPartDelta(content_delta=text))
             ):
-                return ThoughtChunk(text) if text else None
+                return self._chunk(ThoughtChunk, text)
             case PartStartEvent(index=index, part=ToolCallPart() as call):
                 self._calls[index] = (call.tool_call_id, call.tool_name)
                 return ToolArguments(call.tool_call_id, call.tool_name, _text(call.args))
@@ -48,8 +52,15 @@ class Speech:
             case _:
                 return None
 
+    def _chunk(self, kind: type[TextChunk | ThoughtChunk], text: str | None) -> Event | None:
+        """A piece of text; the first half of a character waits for the second."""
+        said = self._halves.pop(kind, "") + (text or "")
+        if said and said[-1] in FIRST_HALVES:
+            said, self._halves[kind] = said[:-1], said[-1]
+        return kind(storable(said)) if said else None
+
 
 def _text(arguments: object) -> str:
     if arguments is None:
         return ""
-    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return storable(arguments if isinstance(arguments, str) else json.dumps(arguments))

@@ -1,9 +1,8 @@
 """One turn: ask the model, run the tools it calls, and again, until it has nothing more to call."""
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import structlog
@@ -29,11 +28,14 @@ from frontdesk.agents.events import (
     ToolCall,
     ToolReturn,
     ToolStatus,
+    Trouble,
     Usage,
 )
-from frontdesk.loop.messages import answered, partial, trimmed
+from frontdesk.errors import FrontdeskError, Unavailable
+from frontdesk.loop.messages import add_request, answered, clean, partial, trimmed
 from frontdesk.loop.models import window_of
 from frontdesk.loop.speech import Speech
+from frontdesk.loop.text import json_object, storable
 from frontdesk.loop.tools import Tool, ToolOutcome
 from frontdesk.loop.troubles import MODEL_ERRORS, failed
 from frontdesk.loop.usage import Spent
@@ -43,6 +45,8 @@ SILENCE_SECONDS = 180
 AT_ONCE = 16
 TOOL_CHARACTERS = 60_000
 ROOM = 0.9
+SAVE_SECONDS = 10
+BROKEN_OFF = Failed(Trouble.UNAVAILABLE, "The model broke its answer off; try again in a while")
 STOPS = {"length": StopReason.MAX_TOKENS, "content_filter": StopReason.REFUSAL}
 
 log = structlog.get_logger("frontdesk.loop")
@@ -70,6 +74,8 @@ class Turn:
             except MODEL_ERRORS as error:
                 return await self._give_up(failed(error))
             calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
+            if response.finish_reason == "error":
+                return await self._give_up(BROKEN_OFF)
             if not calls:
                 return self._ending(STOPS.get(response.finish_reason or "", StopReason.END_TURN))
             waiting = [call for call in calls if self._waits(call)]
@@ -106,7 +112,7 @@ class Turn:
                 if (kept := partial(stream.get())) is not None:
                     self.unsaved.append(kept)
                 raise
-            response = stream.get()
+            response = clean(stream.get())
         if response.parts:
             self.messages.append(response)
             self.unsaved.append(response)
@@ -116,25 +122,29 @@ class Turn:
     async def _use(self, calls: Sequence[ToolCallPart], denied: Sequence[ToolReturnPart] = ()) -> None:
         """Run tools, all at once; their answers join the messages in the order of the calls."""
         # What is about to happen is on record before it does: after a crash nothing is run a second time.
-        await self._save()
+        await self._save(*denied)
         answers: dict[str, ToolReturnPart] = {}
+        failures: list[FrontdeskError] = []
         limit = anyio.CapacityLimiter(AT_ONCE)
 
         async def use(call: ToolCallPart) -> None:
-            async with limit:
-                answers[call.tool_call_id] = await self._call(call)
+            try:
+                async with limit:
+                    answers[call.tool_call_id] = answer = await self._call(call)
+                # At once: what has taken effect must not be forgotten because another tool takes longer.
+                await self._save(answer)
+            except FrontdeskError as error:
+                failures.append(error)
+                tasks.cancel_scope.cancel()
 
         for call in calls:
             await self.emit(ToolCall(call.tool_call_id, call.tool_name, _shown(call)))
         async with anyio.create_task_group() as tasks:
             for call in calls:
                 tasks.start_soon(use, call)
-        parts = [*denied, *(answers[call.tool_call_id] for call in calls)]
-        if parts:
-            request = ModelRequest(parts=parts)
-            self.messages.append(request)
-            self.unsaved.append(request)
-            await self._save()
+        if failures:
+            raise failures[0]
+        add_request(self.messages, [*denied, *(answers[call.tool_call_id] for call in calls)])
 
     async def _call(self, call: ToolCallPart) -> ToolReturnPart:
         tool = self.tools.get(call.tool_name)
@@ -144,7 +154,7 @@ class Turn:
         else:
             outcome = await _run(tool, call)
             status = ToolStatus.OK if outcome.ok else ToolStatus.ERROR
-        text = _bounded(outcome.text)
+        text = _bounded(storable(outcome.text))
         await self.emit(ToolReturn(call.tool_call_id, call.tool_name, text, status))
         for event in outcome.events:
             await self.emit(event)
@@ -169,12 +179,15 @@ class Turn:
         await self.emit(failure)
         return Ending(StopReason.ERROR, usage=self.usage, failure=failure.trouble)
 
-    async def _save(self) -> None:
-        if self.unsaved:
+    async def _save(self, *answers: ToolReturnPart) -> None:
+        said = [*self.unsaved, *([ModelRequest(parts=list(answers))] if answers else [])]
+        self.unsaved = []
+        if said:
             # Cut off here, nobody would know whether they were stored.
-            with anyio.CancelScope(shield=True):
-                await self.keep(self.unsaved)
-                self.unsaved = []
+            with anyio.move_on_after(SAVE_SECONDS, shield=True):
+                await self.keep(said)
+                return
+            raise Unavailable("What was said could not be stored in time")
 
     def _ending(self, stop: StopReason, pending: Sequence[ApprovalRequest] = ()) -> Ending:
         return Ending(stop, pending, self.usage)
@@ -186,7 +199,7 @@ class Turn:
 
 async def _run(tool: Tool, call: ToolCallPart) -> ToolOutcome:
     """What a tool answers; whatever goes wrong in it is told to the model, and stops nothing else."""
-    arguments = _arguments(call)
+    arguments = json_object(call.args)
     if arguments is None:
         return ToolOutcome("The arguments are not a JSON object; send one that fits the tool's schema", ok=False)
     try:
@@ -199,20 +212,8 @@ async def _run(tool: Tool, call: ToolCallPart) -> ToolOutcome:
         return ToolOutcome(f"Error: {error}" if str(error) else f"Error: {type(error).__name__}", ok=False)
 
 
-def _arguments(call: ToolCallPart) -> Mapping[str, Any] | None:
-    given: object = call.args
-    if isinstance(given, str):
-        try:
-            given = json.loads(given) if given.strip() else {}
-        except (ValueError, RecursionError):
-            return None
-    if given is None:
-        return {}
-    return cast("Mapping[str, Any]", given) if isinstance(given, dict) else None
-
-
 def _shown(call: ToolCallPart) -> Mapping[str, Any]:
-    return _arguments(call) or {}
+    return json_object(call.args) or {}
 
 
 def _bounded(text: str) -> str:

@@ -11,14 +11,16 @@ from pydantic_ai.models import Model
 
 from frontdesk.agents.embedded.talk.model import StoredMessage
 from frontdesk.loop.access import OFFLINE
-from frontdesk.loop.messages import repaired, text_of, tokens_in, user_message
+from frontdesk.loop.messages import CHARACTERS_PER_TOKEN, text_of, tokens_in, user_message
 from frontdesk.loop.models import window_of
 from frontdesk.loop.troubles import MODEL_ERRORS
+from frontdesk.loop.usage import Spent
 
 FULL = 0.7
 KEPT = 0.25
 SUMMARY_SECONDS = 120
 MECHANICAL_CHARACTERS = 4_000
+SHORTEST = 200
 ASK = (
     "Sum up the conversation above for your own later use: who the person is and what they want, decisions, facts, "
     "open ends, and what you promised. Plain text, at most 400 words."
@@ -52,36 +54,47 @@ def split(messages: Sequence[StoredMessage], window: int) -> int:
     return cut
 
 
-async def compact(model: Model, summary: str | None, messages: Sequence[StoredMessage]) -> Compacted | None:
+async def compact(
+    model: Model, summary: str | None, messages: Sequence[StoredMessage], spent: Spent
+) -> Compacted | None:
     """Sum up the older part of a conversation that fills the model's window; None where it does not."""
     cut = split(messages, window_of(model))
     if cut == 0:
         return None
     old = [one.message for one in messages[:cut]]
-    text = await _summed_up(model, summary, old)
+    text = await _summed_up(model, summary, old, spent) or mechanical(summary, old)
     log.info("conversation_compacted", messages=cut, characters=len(text))
     return Compacted(text, messages[cut - 1].id, messages[cut:])
 
 
-async def _summed_up(model: Model, summary: str | None, old: Sequence[ModelMessage]) -> str:
-    before = [user_message(f"Earlier: {summary}")] if summary else []
-    if model.model_name != OFFLINE:
-        try:
-            with anyio.fail_after(SUMMARY_SECONDS):
-                answer = await model_request(model, repaired([*before, *old, user_message(ASK)]))
-        except (*MODEL_ERRORS, TimeoutError) as error:
-            log.warning("summary_failed", error=type(error).__name__)
-        else:
-            if text := text_of(answer):
-                return text
-    return mechanical(summary, old)
+async def _summed_up(model: Model, summary: str | None, old: Sequence[ModelMessage], spent: Spent) -> str | None:
+    """The model's own summary; None where it gives none."""
+    if model.model_name == OFFLINE:
+        return None
+    room = int(window_of(model) * FULL) * CHARACTERS_PER_TOKEN
+    try:
+        with anyio.fail_after(SUMMARY_SECONDS):
+            answer = await model_request(model, [user_message(f"{transcript(summary, old, room)}\n\n{ASK}")])
+    except (*MODEL_ERRORS, TimeoutError) as error:
+        log.warning("summary_failed", error=type(error).__name__)
+        return None
+    spent.add(answer)
+    return text_of(answer) or None
+
+
+def transcript(summary: str | None, old: Sequence[ModelMessage], room: int) -> str:
+    """A conversation as plain text, each message cut to its share of the room."""
+    share = max(SHORTEST, room // (len(old) + 1))
+    said = [("user" if isinstance(message, ModelRequest) else "you", text_of(message)) for message in old]
+    lines = [f"{who}: {text[:share]}" for who, text in said if text]
+    return "\n".join([*([f"Earlier: {summary}"] if summary else []), *lines])[-room:]
 
 
 def mechanical(summary: str | None, old: Sequence[ModelMessage]) -> str:
-    """What can be said without a model: the person's own words, shortened."""
+    """What can be said without a model: the summary there is, and the person's own words, shortened."""
     asked = [text for message in old if isinstance(message, ModelRequest) and (text := text_of(message))]
-    lines = [*([summary] if summary else []), *(f"The person said: {text[:200]}" for text in asked)]
-    return "\n".join(lines)[-MECHANICAL_CHARACTERS:]
+    quotes = "\n".join(f"The person said: {text[:200]}" for text in asked)[-MECHANICAL_CHARACTERS:]
+    return "\n".join([*([summary[:MECHANICAL_CHARACTERS]] if summary else []), quotes])
 
 
 def _begins_turn(message: ModelMessage) -> bool:

@@ -20,6 +20,7 @@ from frontdesk.agents.turns.service import Turns
 from frontdesk.db.engine import Database
 from frontdesk.errors import Invalid, NotFound, Unavailable
 from frontdesk.loop.access import ModelAccess
+from frontdesk.loop.text import storable
 
 if TYPE_CHECKING:
     from frontdesk.agents.embedded.stage import Stage
@@ -60,8 +61,7 @@ class EmbeddedHost:
         return await self._agents.list(limit)
 
     async def create(self, new: NewAgent) -> Agent:
-        if not new.name or len(new.name) > NAME_LENGTH:
-            raise Invalid(f"An agent's name has 1 to {NAME_LENGTH} characters")
+        _check_names(new)
         blocks = starting_blocks(new.name, new.blocks)
         _check_blocks(blocks)
         if new.model is not None:
@@ -71,6 +71,7 @@ class EmbeddedHost:
         return agent
 
     async def delete(self, agent_id: str) -> None:
+        await self._turns.cancel_all(agent_id)
         if not await self._agents.delete(agent_id):
             raise _unknown(agent_id)
 
@@ -87,7 +88,7 @@ class EmbeddedHost:
     async def send(self, prompt: Prompt) -> AsyncGenerator[Event]:
         conversation = prompt.conversation_id or first_conversation(prompt.agent_id)
         new = NewTurn(f"turn-{uuid4()}", lane_of(conversation), prompt.agent_id, conversation, prompt.caller.user_id)
-        async with aclosing(self._turns.take(new, self.stage.work(prompt, new))) as events:
+        async with aclosing(self._turns.take(new, self.stage.work(prompt, new, self._turns.hold))) as events:
             async for event in events:
                 yield event
 
@@ -111,7 +112,8 @@ class EmbeddedHost:
 
     async def write_block(self, agent_id: str, label: str, value: str) -> Block:
         await self._require(agent_id)
-        _, after = await self._agents.edit_block(agent_id, label, lambda _block: value, datetime.now(UTC))
+        text = storable(value)
+        _, after = await self._agents.edit_block(agent_id, label, lambda _block: text, datetime.now(UTC))
         return after
 
     async def tools(self, agent_id: str) -> Sequence[HeldTool]:
@@ -149,6 +151,16 @@ def _held(tool: AttachedTool) -> HeldTool:
 
 def _unknown(agent_id: str) -> NotFound:
     return NotFound(f"There is no agent '{agent_id}'; `frontdesk agents list` shows them")
+
+
+def _check_names(new: NewAgent) -> None:
+    if not new.name.strip() or len(new.name) > NAME_LENGTH:
+        raise Invalid(f"An agent's name has 1 to {NAME_LENGTH} characters")
+    if new.model is not None and len(new.model) > NAME_LENGTH:
+        raise Invalid(f"A model's name has at most {NAME_LENGTH} characters")
+    for text in (new.name, new.description, new.model or "", *(block.value for block in new.blocks)):
+        if storable(text) != text:
+            raise Invalid("A text has characters that cannot be stored")
 
 
 def _check_blocks(blocks: Sequence[Block]) -> None:

@@ -1,6 +1,6 @@
 """One turn of a built-in agent: the scene is set, the loop runs, and all that was said is stored."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
@@ -19,11 +19,13 @@ from frontdesk.agents.turns.model import NewTurn
 from frontdesk.agents.turns.service import Emit
 from frontdesk.db.engine import Transaction
 from frontdesk.errors import Invalid, PendingApproval
-from frontdesk.loop.messages import repaired, unanswered, user_message
+from frontdesk.loop.messages import add_request, repaired, unanswered, user_message
 from frontdesk.loop.models import Models
 from frontdesk.loop.tools import Tool
 from frontdesk.loop.turn import Turn
+from frontdesk.loop.usage import Spent
 
+Hold = Callable[[Transaction, str], Awaitable[None]]
 MANNERS = (
     "You are a stateful agent. The memory blocks below are yours: they stay with you across conversations, and only "
     "you keep them up to date, with the memory tools. What is not in them or in this conversation, look up with "
@@ -41,6 +43,7 @@ class Performance:
     talk: TalkStore
     models: Models
     toolbox: Toolbox
+    hold: Hold
     _turn: Turn | None = field(default=None, init=False)
 
     async def begin(self, connection: Transaction) -> Scene:
@@ -62,14 +65,15 @@ class Performance:
         except Invalid as error:
             await emit(Failed(Trouble.INVALID, str(error)))
             return Ending(StopReason.ERROR, failure=Trouble.INVALID)
-        summary, past = scene.summary, scene.past
-        if (compacted := await compact(model, summary, past)) is not None:
+        summary, past, spent = scene.summary, scene.past, Spent()
+        if (compacted := await compact(model, summary, past, spent)) is not None:
             await self.talk.summarise(scene.conversation_id, compacted.summary, compacted.until)
             summary, past = compacted.summary, compacted.rest
-        messages: list[ModelMessage] = [one.message for one in past]
-        waiting = unanswered(messages) if self.prompt.text is None else ()
+        asked = {request.call_id for request in scene.pending}
+        messages = repaired([one.message for one in past], asked)
+        waiting = [call for call in unanswered(messages) if call.tool_call_id in asked]
         if self.prompt.text is not None:
-            messages = repaired([*messages, user_message(self.prompt.text)])
+            add_request(messages, user_message(self.prompt.text).parts)
         memory = Memory(self.agents, scene.agent.id, {block.label: block for block in scene.blocks})
         self._turn = turn = Turn(
             model=model,
@@ -79,12 +83,12 @@ class Performance:
             keep=self._keep,
             emit=emit,
             max_steps=self.prompt.max_steps,
+            spent=spent,
         )
         if self.prompt.text is not None:
             return await turn.run()
-        asked = {request.call_id for request in scene.pending}
         rejected = {word.call_id: word.reason for word in self.prompt.approvals if not word.approve}
-        return await turn.resume([call for call in waiting if call.tool_call_id in asked], rejected)
+        return await turn.resume(waiting, rejected)
 
     async def end(self, connection: Transaction) -> None:
         """In the transaction that records the ending: store what was said since the last time."""
@@ -96,7 +100,9 @@ class Performance:
         return self._turn.usage if self._turn is not None else Usage(0, 0)
 
     async def _keep(self, said: Sequence[ModelMessage]) -> None:
-        await self.talk.keep(self.new.conversation_id, self.new.id, said)
+        async with self.talk.writing() as transaction:
+            await self.hold(transaction, self.new.id)
+            await self.talk.append(transaction, self.new.conversation_id, self.new.id, said)
 
     async def _tools(self, scene: Scene, memory: Memory) -> Mapping[str, Tool]:
         """The agent's own, those it holds, and the caller's; a name that is taken is not taken over."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from frontdesk.agents.embedded.performance import Performance
+from frontdesk.agents.embedded.performance import Hold, Performance
 from frontdesk.agents.embedded.store import AgentStore
 from frontdesk.agents.embedded.talk.model import Scene
 from frontdesk.agents.embedded.talk.recall import recalled
@@ -25,8 +25,8 @@ class Stage:
         self._agents = agents
         self._toolbox = toolbox
 
-    def work(self, prompt: Prompt, new: NewTurn) -> Work[Scene]:
-        performance = Performance(prompt, new, self._agents, self.talk, self.models, self._toolbox)
+    def work(self, prompt: Prompt, new: NewTurn, hold: Hold) -> Work[Scene]:
+        performance = Performance(prompt, new, self._agents, self.talk, self.models, self._toolbox, hold)
         return Work(performance.begin, performance.run, performance.end, performance.spent)
 
     async def recall(self, conversation_id: str, limit: int) -> Sequence[Said]:

@@ -3,11 +3,11 @@
 import os
 import secrets
 import socket
-from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-
-from frontdesk.agents.events import ApprovalRequest, StopReason
+from datetime import timedelta
+from pathlib import Path
+from uuid import getnode
 
 LEASE = timedelta(seconds=30)
 
@@ -23,24 +23,20 @@ class NewTurn:
     user_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TurnRecord:
-    """A turn as the database has it."""
-
-    id: str
-    lane: str
-    running: bool
-    stop: StopReason | None
-    owner: str
-    leased_until: datetime
-    pending: Sequence[ApprovalRequest] = ()
+def this_machine() -> str:
+    """Where process ids mean what they mean here: a boot of a machine and, in a container, the container."""
+    name = socket.gethostname()
+    with suppress(OSError):
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{name}/{boot}/{Path('/proc/self/ns/pid').readlink()}"
+    return f"{name}/{getnode():x}"
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
     """One process that runs turns, named so that another can tell whether it still lives."""
 
-    host: str = field(default_factory=socket.gethostname)
+    host: str = field(default_factory=this_machine)
     pid: int = field(default_factory=os.getpid)
     token: str = field(default_factory=lambda: secrets.token_hex(8))
 

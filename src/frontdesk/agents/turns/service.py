@@ -24,6 +24,8 @@ WAIT_SECONDS = 300
 POLL_SECONDS = (0.02, 0.05, 0.1, 0.25, 0.5)
 RENEW_SECONDS = 1.0
 END_SECONDS = 10
+END_PAUSES = (0.1, 0.3, 1.0, 3.0)
+LEAVE_SECONDS = 30
 BUFFER = 64
 
 log = structlog.get_logger("frontdesk.turns")
@@ -86,7 +88,7 @@ class Turns:
                         yield event
             finally:
                 underway.scope.cancel()
-                with anyio.CancelScope(shield=True):
+                with anyio.move_on_after(LEAVE_SECONDS, shield=True):
                     await underway.finished.wait()
 
     async def cancel(self, lane: str, conversation_id: str) -> bool:
@@ -100,6 +102,19 @@ class Turns:
                 await underway.finished.wait()
         return bool(here) or await self._store.ask_cancel(lane, conversation_id)
 
+    async def cancel_all(self, agent_id: str) -> None:
+        """Stop what runs for an agent in this process."""
+        here = [turn for turn in self._underway.values() if turn.new.agent_id == agent_id]
+        for turn in here:
+            turn.scope.cancel()
+        with anyio.move_on_after(END_SECONDS):
+            for turn in here:
+                await turn.finished.wait()
+
+    async def hold(self, transaction: Transaction, turn_id: str) -> None:
+        """Raise `TakenOver` unless the turn is still ours; for what a turn stores on its way."""
+        await self._store.hold(transaction, turn_id, self.owner)
+
     async def close(self) -> None:
         """Stop what runs in this process; the record says that it was interrupted."""
         self._stop = StopReason.INTERRUPTED
@@ -112,7 +127,7 @@ class Turns:
 
     async def recover(self, lane: str) -> None:
         """Mark a turn of the lane that a dead process left behind as interrupted."""
-        await self._store.recover(self.owner, datetime.now(UTC), lane)
+        await self._store.recover(self.owner, datetime.now(UTC), lane, set(self._underway))
 
     async def run(self) -> None:
         """Keep the leases of our turns, and cancel those that another process was asked to cancel."""
@@ -159,7 +174,7 @@ class Turns:
             log.debug("turn_left", turn_id=new.id)
         finally:
             ending = ending or Ending(self._stop, usage=work.spent())
-            await self._end(new, ending, work.end)
+            ending = await self._end(new, ending, work.end)
             self._underway.pop(new.id, None)
             underway.finished.set()
             with send, suppress(anyio.BrokenResourceError):
@@ -171,7 +186,7 @@ class Turns:
             return await work.run(begun, emit)
         except FrontdeskError as error:
             trouble = Trouble.UNAVAILABLE if isinstance(error, Unavailable) else Trouble.INVALID
-            failure = Failed(trouble, str(error))
+            failure = Failed(trouble, error.public if isinstance(error, Unavailable) else str(error))
         except anyio.BrokenResourceError:
             raise
         except Exception:
@@ -180,19 +195,26 @@ class Turns:
         await emit(failure)
         return Ending(StopReason.ERROR, usage=work.spent(), failure=failure.trouble)
 
-    async def _end(self, new: NewTurn, ending: Ending, within: Callable[[Transaction], Awaitable[None]] | None) -> None:
-        """Record the end. What cannot be stored must not keep the turn from ending."""
+    async def _end(
+        self, new: NewTurn, ending: Ending, within: Callable[[Transaction], Awaitable[None]] | None
+    ) -> Ending:
+        """Record the end, and say how it was recorded. What cannot be stored must not keep the turn from ending."""
         with anyio.move_on_after(END_SECONDS, shield=True):
-            try:
-                if not await self._store.end(new.id, self.owner, ending, datetime.now(UTC), within):
-                    log.warning("turn_was_taken_over", turn_id=new.id)
-            except Unavailable as error:
-                # The lease lapses, and the turn shows as interrupted.
-                log.warning("turn_end_not_recorded", turn_id=new.id, error=str(error))
-            except Exception:
-                log.exception("turn_end_not_stored", turn_id=new.id)
-                if within is not None:
-                    await self._end(new, ending, None)
+            for pause in (*END_PAUSES, None):
+                try:
+                    if not await self._store.end(new.id, self.owner, ending, datetime.now(UTC), within):
+                        log.warning("turn_was_taken_over", turn_id=new.id)
+                except Unavailable as error:
+                    log.warning("turn_end_waits", turn_id=new.id, error=str(error))
+                    if pause is not None:
+                        await anyio.sleep(pause)
+                except Exception:
+                    log.exception("turn_end_not_stored", turn_id=new.id)
+                    ending, within = Ending(StopReason.ERROR, usage=ending.usage, failure=Trouble.INTERNAL), None
+                else:
+                    return ending
+        # The next who wants the lane finds it left, and the turn shows as interrupted.
+        return ending
 
 
 class Entered:

@@ -9,15 +9,21 @@ from sqlalchemy import Row, bindparam, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from frontdesk.agents.events import ApprovalRequest, Ending, StopReason
-from frontdesk.agents.turns.model import LEASE, NewTurn, Owner, TurnRecord
+from frontdesk.agents.turns.model import LEASE, NewTurn, Owner
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import turns
+from frontdesk.errors import TakenOver
 
 T = TypeVar("T")
 PENDING = TypeAdapter(list[ApprovalRequest])
 # Made once: to build a statement takes longer than to run it, and every turn runs these.
 BEGIN = insert(turns)
 RUNNING = select(turns).where(turns.c.lane == bindparam("lane"), turns.c.running)
+HOLD = (
+    select(turns.c.id)
+    .where(turns.c.id == bindparam("the_id"), turns.c.owner == bindparam("the_owner"), turns.c.running)
+    .with_for_update()
+)
 END = update(turns).where(turns.c.id == bindparam("the_id"), turns.c.owner == bindparam("the_owner"), turns.c.running)
 
 
@@ -58,7 +64,8 @@ class TurnStore:
         found = (await connection.execute(RUNNING, {"lane": lane})).one_or_none()
         if found is None:
             return True
-        if not _abandoned(found, owner, now):
+        # Of ours there can be none left: in this process whoever is here has the lane to itself.
+        if found.owner != str(owner) and not _abandoned(found, owner, now):
             return False
         await connection.execute(_interrupt([found.id], now))
         return True
@@ -107,25 +114,22 @@ class TurnStore:
         async with self._database.transaction() as connection:
             return (await connection.execute(change)).rowcount > 0
 
-    async def recover(self, owner: Owner, now: datetime, lane: str | None = None) -> int:
-        """Mark what dead owners left running as interrupted; how many there were."""
-        wanted = select(turns).where(turns.c.running)
-        if lane is not None:
-            wanted = wanted.where(turns.c.lane == lane)
+    async def hold(self, connection: AsyncConnection, turn_id: str, owner: Owner) -> None:
+        """Make sure, within a transaction, that a turn is still its owner's; what it writes then counts."""
+        given = {"the_id": turn_id, "the_owner": str(owner)}
+        if (await connection.execute(HOLD, given)).one_or_none() is None:
+            raise TakenOver
+
+    async def recover(self, owner: Owner, now: datetime, lane: str, underway: Collection[str]) -> int:
+        """Mark what dead owners left running as interrupted, and what we no longer run; how many there were."""
         async with self._database.reading() as connection:
-            rows = (await connection.execute(wanted)).all()
-        gone = [row.id for row in rows if _abandoned(row, owner, now)]
+            rows = (await connection.execute(RUNNING, {"lane": lane})).all()
+        left = {row.id for row in rows if row.owner == str(owner) and row.id not in underway}
+        gone = [row.id for row in rows if row.id in left or _abandoned(row, owner, now)]
         if gone:
             async with self._database.transaction() as connection:
                 await connection.execute(_interrupt(gone, now))
         return len(gone)
-
-    async def last(self, lane: str) -> TurnRecord | None:
-        """The newest turn of a lane."""
-        wanted = select(turns).where(turns.c.lane == lane).order_by(turns.c.started_at.desc()).limit(1)
-        async with self._database.reading() as connection:
-            row = (await connection.execute(wanted)).one_or_none()
-        return _record(row) if row else None
 
 
 def pending_of(text: str | None) -> Sequence[ApprovalRequest]:
@@ -139,15 +143,3 @@ def _abandoned(row: Row[tuple[object, ...]], owner: Owner, now: datetime) -> boo
 def _interrupt(ids: Collection[str], now: datetime):  # noqa: ANN202 - SQLAlchemy's own type says no more
     changed = {"running": False, "stop": StopReason.INTERRUPTED, "ended_at": now}
     return update(turns).where(turns.c.id.in_(ids), turns.c.running).values(changed)
-
-
-def _record(row: Row[tuple[object, ...]]) -> TurnRecord:
-    return TurnRecord(
-        id=row.id,
-        lane=row.lane,
-        running=row.running,
-        stop=StopReason(row.stop) if row.stop else None,
-        owner=row.owner,
-        leased_until=row.leased_until,
-        pending=pending_of(row.pending),
-    )

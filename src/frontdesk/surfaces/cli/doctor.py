@@ -54,7 +54,7 @@ async def problems(settings: Settings) -> list[str]:
 
 async def _ailments(app: App) -> list[str]:
     found = [f"{part}: {state}" for part, state in (await app.parts()).items() if state != "ok"]
-    for check in (app.check_exposure, lambda: app.host.list(1)):
+    for check in (app.check_exposure, lambda: app.host.list(1), app.check_model):
         try:
             await check()
         except FrontdeskError as error:
@@ -73,6 +73,8 @@ def contradictions(settings: Settings) -> Iterator[str]:
     """Settings that are each right and do not go together."""
     if settings.supabase_jwt_secret and not settings.supabase_url:
         yield "SUPABASE_JWT_SECRET is set without NEXT_PUBLIC_SUPABASE_URL, and so has no effect"
+    if settings.openai_base_url and not settings.model:
+        yield "OPENAI_BASE_URL is set without FRONTDESK_MODEL, and there is no telling which models it has; name one"
     if settings.host in EVERY_ADDRESS and settings.trusted_issuers and not settings.public_url:
         yield f"FRONTDESK_HOST={settings.host} is no address that a token could be made for; set FRONTDESK_PUBLIC_URL"
 

@@ -70,4 +70,5 @@ def refuse(error: FrontdeskError, how: Refusal, visit: Visit, challenge: str, *,
         headers.append(("www-authenticate", text))
         data = {"scope": error.scope}
     visit.refuse(how.status if modern else how.legacy_status, headers)
-    return MCPError(how.code or INTERNAL_ERROR, str(error), data)
+    told = error.public if isinstance(error, Unavailable) else str(error)
+    return MCPError(how.code or INTERNAL_ERROR, told, data)

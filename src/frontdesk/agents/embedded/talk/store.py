@@ -1,23 +1,26 @@
 """Conversations and messages of the built-in host in the database."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter
-from sqlalchemy import Row, Select, bindparam, func, insert, select, update
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRequest, ToolCallPart
+from sqlalchemy import Row, Select, bindparam, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from frontdesk.agents.embedded.model import lane_of
 from frontdesk.agents.embedded.store import read_agent, read_blocks, read_tools
 from frontdesk.agents.embedded.talk.model import PastTurn, Scene, StoredMessage
-from frontdesk.agents.events import ApprovalRequest, StopReason
+from frontdesk.agents.events import ApprovalRequest, StopReason, ToolStatus
 from frontdesk.agents.host import Conversation
 from frontdesk.agents.turns.store import pending_of
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import conversations, messages, turns
 from frontdesk.errors import NotFound
-from frontdesk.loop.messages import text_of
+from frontdesk.loop.messages import answered, text_of
+from frontdesk.loop.text import storable
 
+NOT_RUN = "The call was not approved, and did not run."
 # Made once: every turn runs these, and to build a statement takes longer than to run it.
 CONVERSATION = select(conversations).where(
     conversations.c.id == bindparam("conversation"), conversations.c.agent_id == bindparam("agent")
@@ -92,7 +95,7 @@ class TalkStore:
                 "conversation_id": conversation_id,
                 "turn_id": turn_id,
                 "at": now,
-                "text": text_of(message),
+                "folded": folded(text_of(message)),
                 "payload": ModelMessagesTypeAdapter.dump_json([message]).decode()[1:-1],
             }
             for message in said
@@ -100,10 +103,9 @@ class TalkStore:
         if rows:
             await connection.execute(ADD, rows)
 
-    async def keep(self, conversation_id: str, turn_id: str, said: Sequence[ModelMessage]) -> None:
-        """Store messages of a turn that goes on."""
-        async with self._database.brief() as connection:
-            await self.append(connection, conversation_id, turn_id, said)
+    def writing(self) -> AbstractAsyncContextManager[AsyncConnection]:
+        """A transaction for what a turn stores on its way."""
+        return self._database.brief()
 
     async def pending(self, conversation_id: str) -> Sequence[ApprovalRequest]:
         async with self._database.reading() as connection:
@@ -115,9 +117,19 @@ class TalkStore:
         await connection.execute(_settled(conversation_id))
 
     async def drop_pending(self, conversation_id: str) -> bool:
-        """Give up what waits for approval; whether anything did."""
+        """Give up what waits for approval, and tell the model so; whether anything did."""
+        lane = lane_of(conversation_id)
+        waits = select(turns.c.id, turns.c.pending).where(turns.c.lane == lane, turns.c.pending.is_not(None))
         async with self._database.transaction() as connection:
-            return (await connection.execute(_settled(conversation_id))).rowcount > 0
+            row = (await connection.execute(waits)).first()
+            if row is None:
+                return False
+            calls = [ToolCallPart(one.name, {}, one.call_id) for one in pending_of(row.pending)]
+            answers = ModelRequest(parts=[answered(call, NOT_RUN, ToolStatus.DENIED) for call in calls])
+            await self.append(connection, conversation_id, row.id, [answers])
+            change = update(turns).where(turns.c.id == row.id)
+            await connection.execute(change.values(pending=None, stop=StopReason.CANCELLED))
+        return True
 
     async def summarise(self, conversation_id: str, summary: str, until: int) -> None:
         """Let a summary stand for all messages up to one; they stay stored."""
@@ -151,12 +163,19 @@ class TalkStore:
         theirs = select(conversations.c.id).where(
             conversations.c.agent_id == agent_id, conversations.c.user_id.is_not_distinct_from(user_id)
         )
-        wanted = select(messages).where(messages.c.conversation_id.in_(theirs.scalar_subquery()), messages.c.text != "")
-        for word in query.split():
-            wanted = wanted.where(func.lower(messages.c.text).contains(word.lower(), autoescape=True))
+        wanted = select(messages).where(
+            messages.c.conversation_id.in_(theirs.scalar_subquery()), messages.c.folded != ""
+        )
+        for word in folded(query).split():
+            wanted = wanted.where(messages.c.folded.contains(word, autoescape=True))
         async with self._database.reading() as connection:
             found = await _read_messages(connection, wanted.order_by(messages.c.id.desc()).limit(limit))
         return [(one.at, one.message) for one in found]
+
+
+def folded(text: str) -> str:
+    """A text as it is searched: SQLite knows upper and lower case in English alone."""
+    return storable(text).casefold()
 
 
 async def _read_conversation(

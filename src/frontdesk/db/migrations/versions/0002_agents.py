@@ -97,7 +97,7 @@ def _talk() -> None:
         sa.Column("conversation_id", sa.String(64), nullable=False),
         sa.Column("turn_id", sa.String(64), nullable=False),
         sa.Column("at", moment, nullable=False),
-        sa.Column("text", sa.Text, nullable=False),
+        sa.Column("folded", sa.Text, nullable=False),
         sa.Column("payload", sa.Text, nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_messages"),
     )

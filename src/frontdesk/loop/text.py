@@ -1,0 +1,48 @@
+"""Texts and values from outside, made fit to be kept and handed on."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NoReturn, cast
+
+# Deeper than any schema that a person wrote, and far from where libraries give up.
+DEPTH = 64
+
+
+def storable(text: str) -> str:
+    """The text without what no database or wire takes: the zero character, and halves of others left alone."""
+    if text.isascii():
+        return text.replace("\0", "")
+    # Two halves that a stream cut apart are one character again.
+    return text.replace("\0", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def json_object(given: object) -> Mapping[str, Any] | None:
+    """A JSON object, as text or as a value; None where it is none, or not one that could be handed on."""
+    try:
+        if isinstance(given, str):
+            given = json.loads(given, parse_constant=_refuse) if given.strip() else {}
+        found = _checked({} if given is None else given, DEPTH)
+    except (ValueError, RecursionError):
+        return None
+    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else None
+
+
+def _checked(value: object, depth: int) -> object:
+    if depth == 0:
+        raise ValueError("too deep")
+    match value:
+        case str():
+            return storable(value)
+        case float() if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - how NaN is told
+            raise ValueError("not a number")
+        case dict():
+            pairs = cast("dict[object, object]", value).items()
+            return {storable(str(key)): _checked(one, depth - 1) for key, one in pairs}
+        case list():
+            return [_checked(one, depth - 1) for one in cast("list[object]", value)]
+        case _:
+            return value
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
