@@ -15,14 +15,17 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
+from pydantic import SecretStr
 from starlette.responses import JSONResponse
 
+from frontdesk.agents.embedded.toolbox import Toolbox
+from frontdesk.agents.host import HeldTool
 from frontdesk.app import open_app
-from frontdesk.errors import Unavailable
+from frontdesk.errors import Invalid, NotFound, Unavailable
+from frontdesk.identity.model import Caller
 from frontdesk.loop.mcp.client import McpClient
 from frontdesk.loop.mcp.model import McpServer, RemoteTool
 from frontdesk.loop.mcp.pool import McpClients
-from frontdesk.loop.mcp.tools import as_tools
 from frontdesk.loop.tools import ToolOutcome
 from frontdesk.surfaces.gate import ASGIApp, Receive, Send
 from frontdesk.surfaces.http import build
@@ -318,11 +321,18 @@ async def test_a_session_that_the_sdk_ended_is_opened_again(sdk: McpServer, clie
     assert (first.get("mcp-session-id") != again.get("mcp-session-id")) == (sdk.name in ("sse", "json"))
 
 
-async def test_tools_for_a_turn_call_the_server(sdk: McpServer, clients: McpClients) -> None:
-    tools = await as_tools(clients.client(sdk, "ada", ADA), {"x-agent-id": "agent-1"})
+async def test_tools_for_a_turn_call_the_server_for_its_agent(sdk: McpServer) -> None:
+    toolbox = Toolbox([sdk])
+    found = [await toolbox.look_up(HeldTool("", "", server=sdk.name, remote_name=name)) for name in LISTED]
+    tools = toolbox.bound(found, Caller("req-1", agent_id="agent-1", user_id="ada"), SecretStr(ADA))
     assert [tool.name for tool in tools] == [f"{sdk.name}__{name}" for name in LISTED]
     assert await tools[0].run({"parts": ["hello"]}) == ToolOutcome("hello")
     assert json.loads((await tools[-1].run({})).text)["x-agent-id"] == "agent-1"
+    with pytest.raises(NotFound, match="has no tool 'nothing'; it has"):
+        await toolbox.look_up(HeldTool("", "", server=sdk.name, remote_name="nothing"))
+    with pytest.raises(Invalid, match="FRONTDESK_MCP_SERVERS"):
+        await toolbox.look_up(HeldTool("", "", server="nowhere", remote_name="nothing"))
+    await toolbox.close()
 
 
 KEYS: dict[str, str] = {}

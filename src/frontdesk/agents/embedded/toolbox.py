@@ -12,7 +12,7 @@ from frontdesk.identity import outbound
 from frontdesk.identity.model import Caller
 from frontdesk.loop.mcp.model import McpServer, RemoteTool
 from frontdesk.loop.mcp.pool import McpClients
-from frontdesk.loop.mcp.tools import api_name
+from frontdesk.loop.mcp.names import api_name
 from frontdesk.loop.tools import Tool, ToolOutcome
 
 
