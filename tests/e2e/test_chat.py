@@ -98,6 +98,29 @@ async def listen_until_it_stops(desk: Desk, ann: Person, agent: str) -> str:
     return busy
 
 
+@shows("CHAT-STREAM")
+async def test_a_message_that_was_taken_outlives_a_kill_and_its_reader_is_told_that_the_reply_is_lost(
+    tmp_path: Path,
+) -> None:
+    agent, people = await furnished(tmp_path / "data")
+    with open_desk(tmp_path / "data") as desk:
+        async with somebody(desk.url, people["ann"]) as ann:
+            session, other = await ann.open(agent), await ann.open(agent)
+            await ann.say(session, LONG)
+            heard = await some(ann, session, 3)
+            sent = await ann.post("/messages", sessionId=other, message=LONG)
+            desk.kill()
+    assert (sent.status_code, sent.json()["queued"]) == (200, False)
+    with open_desk(tmp_path / "data") as desk:
+        async with somebody(desk.url, people["ann"]) as ann:
+            with anyio.fail_after(SECONDS):
+                events = await ann.listen(session, heard[-1]["id"])
+            assert kinds(events) == ["connected", "error"]
+            assert (events[-1]["messageId"], events[-1]["stopReason"]) == (heard[-1]["messageId"], "interrupted")
+            said = (await ann.get("/sessions", sessionId=other)).json()["messages"]
+            assert said[0]["content"] == LONG
+
+
 @shows("CHAT-REPLICAS")
 async def test_a_message_to_one_replica_is_told_at_another_and_cancelled_from_either(
     tmp_path: Path, postgres: Postgres

@@ -1,15 +1,18 @@
 """Chat sessions on both databases, and replies that replicas share."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
+from sqlalchemy import text
 
-from frontdesk.agents.chat.feed import Feed, Heard, Reply
-from frontdesk.agents.chat.mirror.service import Mirror
+from frontdesk.agents.chat.feed import GONE, Feed, Heard, Place, Reply
+from frontdesk.agents.chat.mirror.service import UNTELLABLE, Mirror
 from frontdesk.agents.chat.mirror.store import Batch, MirrorStore
 from frontdesk.agents.chat.model import LIFETIME, RESTORABLE, Session, new_message_id, new_session_id
 from frontdesk.agents.chat.store import SessionStore
@@ -98,8 +101,8 @@ class Replica:
         reply = Reply(session, new_message_id(), datetime.now(UTC))
         return self.feed.open(reply) if await self.mirror.announce(reply, user, limit) else None
 
-    async def heard(self, session: str) -> list[Heard]:
-        words = self.feed.follow(session, None, self.mirror.look, self.mirror.note)
+    async def heard(self, session: str, place: Place | None = None) -> list[Heard]:
+        words = self.feed.follow(session, place, self.mirror.look, self.mirror.note)
         with anyio.fail_after(SECONDS):
             return [word async for word in words]
 
@@ -211,3 +214,79 @@ async def test_what_has_been_told_is_forgotten(shared: Database) -> None:
     assert two.feed.of(session) == ()
     one.feed.forget(anyio.current_time() + 61)
     assert one.feed.of(session) == ()
+
+
+def nested(depth: int) -> Mapping[str, Any]:
+    inner: dict[str, Any] = {}
+    for _ in range(depth):
+        inner = {"in": inner}
+    return inner
+
+
+@shows("CHAT-REPLICAS")
+async def test_a_reply_that_cannot_be_written_down_fails_and_the_others_are_told(shared: Database) -> None:
+    one, two = Replica(shared), Replica(shared)
+    sessions = [new_session_id() for _ in range(3)]
+    replies = [await one.begin(session) for session in sessions]
+    for reply in replies:
+        assert reply is not None
+        reply.add(TextChunk("a"))
+    bad = replies[1]
+    assert bad is not None
+    await one.mirror.flush()
+    bad.add(ToolCall("call-1", "look", nested(5000)))
+    for reply in (replies[0], replies[2]):
+        assert reply is not None
+        reply.add(WORDS[-1])
+    await one.mirror.flush()
+    told = [[word.word for word in await two.heard(session)] for session in sessions]
+    assert told == [[TextChunk("a"), last] for last in (WORDS[-1], UNTELLABLE, WORDS[-1])]
+    assert bad.ended == UNTELLABLE
+    assert one.mirror._outgoing == {}
+
+
+async def test_a_reply_that_another_replica_makes_is_not_taken_for_lost(shared: Database) -> None:
+    one, two = Replica(shared), Replica(shared)
+    session = new_session_id()
+    reply = await one.begin(session)
+    assert reply is not None
+    for word in WORDS:
+        reply.add(word)
+    await one.mirror.flush()
+    heard = await two.heard(session, Place(reply.message_id, 3))
+    assert [word.word for word in heard] == WORDS[3:]
+    unknown = Place(new_message_id(), 3)
+    assert await two.heard(session, unknown) == [Heard(unknown.message_id, 4, GONE)]
+
+
+async def test_while_the_database_cannot_tell_no_reply_is_taken_for_lost(
+    shared: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontdesk.agents.chat.feed.IDLE_SECONDS", 0.05)
+    one = Replica(shared)
+    async with shared.transaction() as connection:
+        await connection.execute(text("DROP TABLE chat_words, chat_replies CASCADE"))
+    assert await one.heard(new_session_id(), Place(new_message_id(), 3)) == []
+
+
+async def test_a_copy_is_kept_while_it_is_followed_or_can_be_told_to_its_end(shared: Database) -> None:
+    one, two = Replica(shared), Replica(shared)
+    session = new_session_id()
+    reply = await one.begin(session)
+    assert reply is not None
+    reply.add(TextChunk("half of"))
+    await one.mirror.flush()
+    words = two.feed.follow(session, None, two.mirror.look, two.mirror.note)
+    with anyio.fail_after(SECONDS):
+        async with aclosing(words):
+            assert (await anext(words)).word == TextChunk("half of")
+            two.feed.forget(anyio.current_time())
+            assert [copy.message_id for copy in two.feed.of(session)] == [reply.message_id]
+    for replica in (one, two):
+        replica.feed.forget(anyio.current_time())
+    assert (one.feed.of(session), two.feed.of(session)) == ((reply,), ())
+    reply.add(WORDS[-1])
+    await one.mirror.flush()
+    assert [word.word for word in await two.heard(session)] == [TextChunk("half of"), WORDS[-1]]
+    two.feed.forget(anyio.current_time())
+    assert len(two.feed.of(session)) == 1

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from structlog.testing import capture_logs
 
 from frontdesk.db.engine import Database
 from frontdesk.journal.metrics import Metrics
@@ -25,8 +26,10 @@ async def test_one_entry_that_cannot_be_stored_does_not_keep_the_others_out(data
     rows[3] = replace(rows[3], user_id="a\x00" * 500)
     for row in rows:
         journal.record(row)
-    await journal.flush()
+    with capture_logs() as logged:
+        await journal.flush()
     stored = [entry for _, entry in await journal.read(Query())]
+    assert len(stored) + [line["event"] for line in logged].count("journal_entry_unstorable") == len(rows)
     assert [row for row in stored if row.user_id is None] == [row for row in rows if row.user_id is None]
     journal.record(rows[0])
     await journal.flush()

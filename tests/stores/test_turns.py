@@ -196,6 +196,8 @@ async def test_deleting_an_agent_ends_its_turn_and_leaves_nothing(settings: Sett
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(talk)
             await gate.runs.wait()
+            told = [one.event for one in await app.host.history(agent.id)]
+            assert of_kind(told, ToolReturn) == [], "what runs is not told as interrupted"
             await app.host.delete(agent.id)
         async with app.database.reading() as connection:
             assert (await connection.execute(select(messages.c.id))).all() == []

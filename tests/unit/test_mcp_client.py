@@ -20,8 +20,8 @@ from frontdesk.loop.mcp import results
 from frontdesk.loop.mcp.client import MAX_PAGES
 from frontdesk.loop.mcp.endpoint import MAX_ANSWER
 from frontdesk.loop.mcp.model import McpServer, bare_token
-from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.names import TAKEN_BY_APIS, api_name
+from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.wire import Events
 from frontdesk.loop.tools import ToolOutcome
 from tests.support.token_server import serve

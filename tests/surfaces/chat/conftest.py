@@ -16,6 +16,12 @@ async def agent(app: App) -> str:
 
 
 @pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages that have to wait behind another are answered soon."""
+    monkeypatch.setattr("frontdesk.agents.chat.replies.BEGIN_SECONDS", 0.05)
+
+
+@pytest.fixture
 async def local(app: App) -> AsyncGenerator[Person]:
     """Whoever sits at this machine."""
     async with somebody(build(app)) as person:

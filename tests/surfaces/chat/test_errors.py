@@ -36,6 +36,7 @@ NOBODYS = "0" * 32
         ("POST", "/sessions", b'{"agentId": "nobody"}', 404, {"error": "Agent not found"}),
         ("POST", "/sessions", rb'{"agentId": "a\u0000"}', 404, {"error": "Agent not found"}),
         ("POST", "/messages", b'{"sessionId": "x", "message": ""}', 400, "message: String should have at least 1"),
+        ("POST", "/messages", rb'{"sessionId": "x", "message": " \n\t"}', 400, "message: must not be blank"),
         ("POST", "/messages", rb'{"sessionId": "x", "message": "a\u0000"}', 400, "message: must not contain"),
         ("POST", "/messages", rb'{"sessionId": "x", "message": "\ud800"}', 400, "message: Input should be a valid"),
         ("POST", "/messages", rb'{"sessionId": "\u0000", "message": "a"}', 404, {"error": "Session not found"}),

@@ -122,6 +122,7 @@ async def test_a_key_with_scopes_reads_or_chats_as_they_say(app: App, agent: str
         assert (await chatter.get("/stream", sessionId=session)).status_code == 403
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_person_may_have_so_many_replies_under_way(app: App, agent: str) -> None:
     asgi = build(app)
     async with somebody(asgi, await key(app, "ann")) as ann, somebody(asgi, await key(app, "bob")) as bob:

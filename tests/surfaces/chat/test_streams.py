@@ -39,7 +39,8 @@ async def test_whoever_comes_after_the_reply_hears_all_of_it_in_order(app: App, 
     assert kinds(events) == ["connected", "start", "token", "end"]
     assert events[0] == {"id": None, "type": "connected", "sessionId": session}
     assert {(event["sessionId"], event["messageId"]) for event in events[1:]} == {(session, message)}
-    assert [event["id"] for event in events[1:]] == [f"{message}:{number}" for number in range(1, len(events))]
+    ids = [f"{message}:{number}" for number in range(1, len(events))]
+    assert [event["id"] for event in events[1:]] == [*ids[:-1], f"{ids[-1]}:end"]
     assert (events[1]["content"], text_of(events), events[-1]["content"]) == ("", "one two", "one two")
     assert events[-1]["stopReason"] == StopReason.END_TURN
 
@@ -101,10 +102,36 @@ async def test_what_was_read_to_its_end_is_not_told_again(app: App, local: Perso
     assert text_of(await local.listen(session, "0")) == "one two threefour"
 
 
-async def test_a_reader_who_left_off_before_a_restart_hears_what_there_is(local: Person, agent: str) -> None:
+@shows("CHAT-STREAM")
+async def test_a_reader_of_a_reply_that_is_lost_is_told_at_once_and_once(
+    local: Person, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await local.open(agent)
+    with anyio.fail_after(SECONDS):
+        connected, lost = await local.listen(session, f"{'a' * 24}:7")
+    assert connected["type"] == "connected"
+    assert (lost["type"], lost["messageId"], lost["stopReason"]) == ("error", "a" * 24, "interrupted")
+    assert "is lost" in lost["error"]
+    assert lost["id"] == f"{'a' * 24}:8:end"
+    monkeypatch.setattr("frontdesk.agents.chat.feed.IDLE_SECONDS", 0.1)
+    assert kinds(await local.listen(session, lost["id"])) == ["connected"]
+
+
+async def test_after_a_reply_that_is_lost_a_newer_one_is_told(local: Person, agent: str) -> None:
     session = await local.open(agent)
     await local.say(session, script({"text": "hello"}))
-    assert text_of(await local.listen(session, f"{'a' * 24}:7")) == "hello"
+    events = await local.listen(session, f"{'a' * 24}:7")
+    assert kinds(events) == ["connected", "error", "start", "token", "end"]
+    assert text_of(events) == "hello"
+
+
+async def test_texts_that_a_tool_call_parts_are_kept_apart(local: Person, agent: str) -> None:
+    session = await local.open(agent)
+    await local.say(session, script({"text": "Calling", "tool": "nothing"}, {"text": "bye now"}))
+    events = await local.listen(session)
+    said = (await local.get("/sessions", sessionId=session)).json()["messages"]
+    assert text_of(events) == "Callingbye now"
+    assert events[-1]["content"] == said[-1]["content"] == "Calling\n\nbye now"
 
 
 async def test_messages_that_come_together_are_answered_in_turn_on_one_stream(local: Person, agent: str) -> None:
@@ -128,6 +155,7 @@ async def test_silence_is_filled_with_heartbeats_and_does_not_last_for_ever(
 
 
 @shows("CHAT-CANCEL")
+@pytest.mark.usefixtures("impatient")
 async def test_a_cancel_stops_what_runs_and_what_waits(app: App, local: Person, agent: str) -> None:
     session = await local.open(agent)
     for _ in range(2):
@@ -155,6 +183,7 @@ async def test_a_session_that_is_deleted_takes_its_work_along(app: App, local: P
     assert (await local.post("/sessions/restore", sessionId=session, agentId=agent)).status_code == 404
 
 
+@pytest.mark.usefixtures("impatient")
 async def test_a_server_that_stops_says_so_in_the_journal_and_to_whoever_listens(tmp_path: Path) -> None:
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data")
     async with open_app(settings) as app, somebody(build(app)) as person:

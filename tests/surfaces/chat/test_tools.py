@@ -50,6 +50,9 @@ async def test_a_call_that_needs_approval_waits_for_the_persons_word(tmp_path: P
         assert (result["id"], result["parameters"], result["status"]) == (call["id"], {"a": 1}, "error")
         assert ("认证" in result["error"], "not today" in result["error"]) == (approve, not approve)
         assert events[-1]["content"] == "Done."
+        said = (await local.get("/sessions", sessionId=session)).json()["messages"]
+        asked, went_on = [message["toolCalls"] for message in said if message["type"] == "agent"]
+        assert (asked, went_on) == ([result], [])
         late = await local.post("/approvals", sessionId=session, approvals=[word])
         assert late.status_code == 409
 

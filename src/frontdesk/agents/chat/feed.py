@@ -10,6 +10,7 @@ from datetime import datetime
 import anyio
 
 from frontdesk.agents.chat.words import Ended, Word
+from frontdesk.agents.events import StopReason
 
 # A reply that was read to its end by nobody waits this long for a reader.
 KEPT_SECONDS = 60.0
@@ -17,6 +18,12 @@ KEPT_SECONDS = 60.0
 KEPT_WORDS = 20_000
 # A stream with nothing to tell is closed; its client comes back and shows its credential again.
 IDLE_SECONDS = 600.0
+GONE = Ended(
+    StopReason.INTERRUPTED,
+    "",
+    "The rest of this reply is lost: the server that made it stopped, or it ended more than a minute ago; "
+    "the session's messages have what is kept",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +37,11 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How far a reader has come: the last word heard, or, with number 0, nothing yet."""
+    """How far a reader has come: the last word heard, or, with number 0, nothing yet; `ended`: it was the last one."""
 
     message_id: str
     number: int
+    ended: bool = False
 
 
 class Reply:
@@ -50,6 +58,9 @@ class Reply:
         self._words: deque[Word] = deque(maxlen=KEPT_WORDS)
         self._said = 0
         self._changed = anyio.Event()
+
+    def stale_at(self, now: float) -> bool:
+        return self.ended is not None and now - self.ended_at >= KEPT_SECONDS
 
     @property
     def next_number(self) -> int:
@@ -97,7 +108,7 @@ class Following:
         self.arrived = anyio.Event()
 
 
-Look = Callable[[str], Awaitable[None]]
+Look = Callable[[str], Awaitable[bool]]
 Note = Callable[[Reply], Awaitable[None]]
 
 
@@ -125,7 +136,9 @@ class Feed:
     def forget(self, now: float) -> None:
         """Let go of what ended a while ago; `now` is on the event loop's clock."""
         for session_id, replies in list(self._replies.items()):
-            kept = [one for one in replies if one.ended is None or now - one.ended_at < KEPT_SECONDS]
+            # What was copied from elsewhere for readers who left would never be heard to its end.
+            followed = session_id in self._followed
+            kept = [one for one in replies if (one.own or followed or one.ended) and not one.stale_at(now)]
             if kept:
                 self._replies[session_id] = kept
             else:
@@ -140,11 +153,16 @@ class Feed:
     async def follow(self, session_id: str, place: Place | None, look: Look, note: Note) -> AsyncGenerator[Heard]:
         """Every reply that is not told yet, from `place` on; ends when a reply ended and no other waits.
 
-        `look` is asked before a decision that replies of other replicas bear on; `note` is told what was read.
+        `look` is asked before a decision that replies of other replicas bear on, and says whether all of them are
+        known; `note` is told what was read.
         """
         with self._following(session_id) as following:
-            await look(session_id)
+            all_known = await look(session_id)
             told = self._told(session_id, place)
+            if place is not None and all_known and self._gone(session_id, place):
+                yield Heard(place.message_id, place.number + 1, GONE)
+                if self._untold(session_id, told) is None:
+                    return
             while (reply := await self._next(session_id, told, following)) is not None:
                 heard_before = place.number if place and place.message_id == reply.message_id else 0
                 async with aclosing(reply.tell(heard_before)) as words:
@@ -180,6 +198,11 @@ class Feed:
         last = replies[index]
         done = last.ended is not None and place.number + 1 >= last.next_number
         return set(ids[: index + 1] if done else ids[:index])
+
+    def _gone(self, session_id: str, place: Place) -> bool:
+        """Whether a reader waits for the rest of a reply that nobody has."""
+        here = any(reply.message_id == place.message_id for reply in self.of(session_id))
+        return bool(place.message_id) and not place.ended and not here
 
     async def _next(self, session_id: str, told: set[str], following: Following) -> Reply | None:
         """The next reply to tell, waited for; None when none comes for long, or ever."""

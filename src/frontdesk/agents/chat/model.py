@@ -43,6 +43,14 @@ class View:
     pending: Sequence[ApprovalRequest] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A message that was taken; while it is `queued` behind another reply, only this process' memory has it."""
+
+    message_id: str
+    queued: bool = False
+
+
 def new_session_id() -> str:
     return secrets.token_hex(16)
 

@@ -14,18 +14,22 @@ from anyio.abc import TaskGroup
 from frontdesk.agents.chat.feed import Feed, Heard, Place, Reply
 from frontdesk.agents.chat.mirror.service import Mirror
 from frontdesk.agents.chat.mirror.store import MirrorStore
-from frontdesk.agents.chat.model import Session, new_message_id
+from frontdesk.agents.chat.model import Session, Taken, new_message_id
 from frontdesk.agents.chat.words import Ear
 from frontdesk.agents.events import Started, StopReason
 from frontdesk.agents.host import AgentHost, Prompt
-from frontdesk.errors import FrontdeskError, RateLimited, Unavailable
+from frontdesk.errors import Conflict, FrontdeskError, RateLimited, Unavailable
 from frontdesk.journal.model import Kind, Outcome, entry
 from frontdesk.journal.service import Journal
 
 AT_ONCE = 8
+# Whoever sends a message waits so long for its turn to begin; from then on the host has it.
+BEGIN_SECONDS = 2.0
 RETRY_SECONDS = 1.0
 FORGET_SECONDS = 5.0
 END_SECONDS = 10
+FAILED = "The reply failed inside Frontdesk; its log says why"
+STOPPING = "Frontdesk is stopping; send the message again in a moment"
 UNFINISHED = frozenset({StopReason.ERROR, StopReason.CANCELLED, StopReason.INTERRUPTED})
 
 log = structlog.get_logger("frontdesk.chat")
@@ -33,15 +37,32 @@ log = structlog.get_logger("frontdesk.chat")
 
 @dataclass(slots=True)
 class Job:
-    """A reply in the making. Until the host has `started` it, it may be waiting behind another turn."""
+    """A reply in the making.
+
+    Until the host has `started` it, it may be waiting behind another turn, or be `refused`; when it is known which,
+    it is `settled`.
+    """
 
     session: Session
     prompt: Prompt
     reply: Reply
     ear: Ear
     started: bool = False
+    refused: FrontdeskError | None = None
+    settled: anyio.Event = field(default_factory=anyio.Event)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     finished: anyio.Event = field(default_factory=anyio.Event)
+
+    def start(self) -> None:
+        self.started = True
+        self.settled.set()
+
+    def end(self, stop: StopReason, error: FrontdeskError | None = None) -> None:
+        """Say the last word; before the turn began, `error` is why it did not."""
+        if not self.started:
+            self.refused = error
+        told = error.public if isinstance(error, Unavailable) else str(error)
+        self.reply.add(self.ear.end(stop, told if error is not None and stop is StopReason.ERROR else None))
 
 
 class Replies:
@@ -69,21 +90,30 @@ class Replies:
 
     async def begin(
         self, session: Session, prompt: Prompt, calls: Mapping[str, Mapping[str, Any]] | None = None
-    ) -> str:
-        """Start on a reply and give the id of its message; `calls` are the tool calls the prompt is about."""
+    ) -> Taken:
+        """Start on a reply, and see its turn begin or wait; `calls` are the tool calls the prompt is about.
+
+        What the host refuses while somebody waits here is raised.
+        """
         if self._closing:
-            raise Unavailable("Frontdesk is stopping; send the message again in a moment")
+            raise Unavailable(STOPPING)
         reply = Reply(session.id, new_message_id(), datetime.now(UTC))
         if not await self._admitted(reply, session.user_id):
             raise RateLimited(f"user {session.user_id}, with {AT_ONCE} replies under way", RETRY_SECONDS)
         job = Job(session, prompt, self._feed.open(reply), Ear(dict(calls or {})))
         self._jobs[reply.message_id] = job
         self._tasks.start_soon(self._make, job)
-        return reply.message_id
+        with anyio.move_on_after(BEGIN_SECONDS):
+            await job.settled.wait()
+        if job.refused is not None:
+            # Whoever sent the message is told now; streams that are opened later need not tell it again.
+            await self._read(reply)
+            raise job.refused
+        return Taken(reply.message_id, queued=not job.settled.is_set())
 
     def follow(self, session_id: str, place: Place | None) -> AsyncGenerator[Heard]:
         if self._mirror is None:
-            return self._feed.follow(session_id, place, _nothing, _nothing)
+            return self._feed.follow(session_id, place, _nothing_else, _nobody_else)
         return self._feed.follow(session_id, place, self._mirror.look, self._mirror.note)
 
     async def stop(self, session: Session) -> bool:
@@ -129,33 +159,42 @@ class Replies:
             return await self._mirror.announce(reply, user_id, AT_ONCE)
         return sum(job.session.user_id == user_id for job in self._jobs.values()) < AT_ONCE
 
+    async def _read(self, reply: Reply) -> None:
+        reply.read = True
+        if self._mirror is not None:
+            await self._mirror.note(reply)
+
     def _cancel(self, message_id: str) -> None:
         if message_id in self._jobs:
             self._jobs[message_id].scope.cancel()
 
     async def _make(self, job: Job) -> None:
         at, began = datetime.now(UTC), time.perf_counter_ns()
-        ear, reply = job.ear, job.reply
         try:
             with job.scope:
                 await self._hear(job)
             if job.scope.cancelled_caught:
-                reply.add(ear.end(StopReason.INTERRUPTED if self._closing else StopReason.CANCELLED))
+                if self._closing:
+                    job.end(StopReason.INTERRUPTED, Unavailable(STOPPING))
+                else:
+                    job.end(StopReason.CANCELLED, Conflict("The message was cancelled before its turn began"))
         except FrontdeskError as error:
-            reply.add(ear.end(StopReason.ERROR, str(error)))
+            job.end(StopReason.ERROR, error)
         except Exception:
             log.exception("reply_failed", request_id=job.prompt.caller.request_id)
-            reply.add(ear.end(StopReason.ERROR, "The reply failed inside Frontdesk; its log says why"))
+            job.end(StopReason.ERROR, FrontdeskError(FAILED))
         finally:
-            reply.add(ear.end(StopReason.INTERRUPTED))
+            job.reply.add(job.ear.end(StopReason.INTERRUPTED))
             self._record(job, at, (time.perf_counter_ns() - began) // 1000)
-            del self._jobs[reply.message_id]
+            del self._jobs[job.reply.message_id]
+            job.settled.set()
             job.finished.set()
 
     async def _hear(self, job: Job) -> None:
         async with aclosing(self._host.send(job.prompt)) as events:
             async for event in events:
-                job.started = job.started or isinstance(event, Started)
+                if isinstance(event, Started):
+                    job.start()
                 word = job.ear.hear(event)
                 if word is not None:
                     job.reply.add(word)
@@ -176,5 +215,10 @@ class Replies:
         self._journal.record(row)
 
 
-async def _nothing(_of: object) -> None:
-    """Where no other replica has anything to add."""
+async def _nothing_else(_session_id: str) -> bool:
+    """Where there is no other replica, all is known."""
+    return True
+
+
+async def _nobody_else(_reply: Reply) -> None:
+    """Where there is no other replica, nobody need know."""

@@ -9,7 +9,7 @@ import structlog
 from pydantic import SecretStr
 
 from frontdesk.agents.chat.feed import Heard, Place
-from frontdesk.agents.chat.model import RESTORABLE, SESSION_ID, Session, View, new_session_id
+from frontdesk.agents.chat.model import RESTORABLE, SESSION_ID, Session, Taken, View, new_session_id
 from frontdesk.agents.chat.replies import Replies
 from frontdesk.agents.chat.store import SessionStore
 from frontdesk.agents.host import Agent, AgentHost, Approval, Prompt
@@ -76,8 +76,8 @@ class Chat:
             await self._replies.stop(session)
         await self._store.delete(session.id)
 
-    async def say(self, caller: Caller, session_id: str, text: str, token: SecretStr | None = None) -> str:
-        """Have the agent reply to a message; the message's id, under which the reply is told."""
+    async def say(self, caller: Caller, session_id: str, text: str, token: SecretStr | None = None) -> Taken:
+        """Have the agent reply to a message; the reply is told under the message's id."""
         # A session's id is too long to be guessed, so that it exists gives nothing away.
         session = await self._own(caller, rights.AGENTS_CHAT, session_id, Denied("This session is somebody else's"))
         await self._agent(session.agent_id)
@@ -88,7 +88,7 @@ class Chat:
 
     async def approve(
         self, caller: Caller, session_id: str, approvals: Sequence[Approval], token: SecretStr | None = None
-    ) -> str:
+    ) -> Taken:
         """Give one's word on every tool call that waits for it, and have the agent go on."""
         session = await self._own(caller, rights.AGENTS_CHAT, session_id)
         pending = await self._host.pending(session.agent_id, session.conversation_id)

@@ -57,15 +57,21 @@ class Ear:
 
     calls: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     _said: list[str] = field(default_factory=list[str])
+    _parted: bool = False
     _failure: str | None = None
 
     def hear(self, event: Event) -> Word | None:
         match event:
-            case TextChunk(text):
+            case TextChunk(text) if text:
+                if self._parted and self._said:
+                    self._said.append(gap(self._said[-1], text))
                 self._said.append(text)
+                self._parted = False
             case ToolCall(call_id, _, arguments):
                 self.calls[call_id] = arguments
+                self._parted = True
             case ToolReturn(call_id, name, text, status):
+                self._parted = True
                 return Returned(call_id, name, self.calls.get(call_id, {}), text, status)
             case Failed(_, message):
                 self._failure = message
@@ -77,6 +83,11 @@ class Ear:
 
     def end(self, stop: StopReason, failure: str | None = None) -> Ended:
         return Ended(stop, "".join(self._said), failure)
+
+
+def gap(before: str, after: str) -> str:
+    """What stands between two texts that a tool call parts: a blank line, unless they keep apart by themselves."""
+    return "" if not before or before[-1].isspace() or after.startswith("\n") else "\n\n"
 
 
 def dump(words: Sequence[Word]) -> str:

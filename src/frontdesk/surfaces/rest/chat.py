@@ -38,7 +38,7 @@ data: {{"sessionId": "{SESSION}", "messageId": "{MESSAGE}", "type": "start", "co
 id: {MESSAGE}:2
 data: {{"sessionId": "{SESSION}", "messageId": "{MESSAGE}", "type": "token", "content": "Nothing."}}
 
-id: {MESSAGE}:3
+id: {MESSAGE}:3:end
 data: {{"sessionId": "{SESSION}", "messageId": "{MESSAGE}", "type": "end", "content": "Nothing."}}
 
 """
@@ -101,15 +101,15 @@ def _add_talk(api: FastAPI, chat: Chat) -> None:
     @api.post("/agents/messages", responses=REFUSED, summary="Say something; the reply is streamed")
     async def send_message(given: NewMessage, caller: Who, token: Token) -> Sent:
         same_person(caller, given.user_id)
-        message_id = await chat.say(caller, given.session_id, given.message, token)
-        return Sent(session_id=given.session_id, message_id=message_id)
+        taken = await chat.say(caller, given.session_id, given.message, token)
+        return Sent(session_id=given.session_id, message_id=taken.message_id, queued=taken.queued)
 
     @api.post("/agents/approvals", responses=REFUSED, summary="Approve or reject the tool calls that wait")
     async def send_approvals(given: GivenWords, caller: Who, token: Token) -> Sent:
         same_person(caller, given.user_id)
         words = [word.approval() for word in given.approvals]
-        message_id = await chat.approve(caller, given.session_id, words, token)
-        return Sent(session_id=given.session_id, message_id=message_id)
+        taken = await chat.approve(caller, given.session_id, words, token)
+        return Sent(session_id=given.session_id, message_id=taken.message_id, queued=taken.queued)
 
     @api.post("/agents/cancel", responses=REFUSED, summary="Stop what is under way in a session")
     async def cancel(given: OneSession, caller: Who) -> Cancelled:

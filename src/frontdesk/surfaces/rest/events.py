@@ -29,7 +29,8 @@ from frontdesk.agents.events import (
 HEARTBEAT_SECONDS = 30
 FAREWELL_SECONDS = 5
 EVERYTHING = "0"
-EVENT_ID = re.compile(r"([0-9a-f]{24}):([0-9]{1,9})")
+# The last event of a reply is marked: whoever has heard it misses nothing, though the reply be long forgotten.
+EVENT_ID = re.compile(r"([0-9a-f]{24}):([0-9]{1,9})(:end)?")
 UNFINISHED: Mapping[StopReason, str] = {
     StopReason.CANCELLED: "Stream cancelled by user",
     StopReason.INTERRUPTED: "The reply was interrupted: the server that made it stopped; send the message again",
@@ -65,7 +66,7 @@ def place_of(last_event_id: str | None) -> Place | None:
     if last_event_id == EVERYTHING:
         return Place("", 0)
     found = EVENT_ID.fullmatch(last_event_id or "")
-    return Place(found[1], int(found[2])) if found else None
+    return Place(found[1], int(found[2]), ended=bool(found[3])) if found else None
 
 
 def shaped(word: Word) -> dict[str, Any]:  # noqa: C901, PLR0911 - a line for each word
@@ -120,7 +121,11 @@ async def _events(session_id: str, words: AsyncGenerator[Heard]) -> AsyncGenerat
         yield _event({"type": "connected", "sessionId": session_id})
         async for heard in words:
             about = {"sessionId": session_id, "messageId": heard.message_id}
-            yield _event(about | shaped(heard.word), f"{heard.message_id}:{heard.number}")
+            yield _event(about | shaped(heard.word), _id_of(heard))
+
+
+def _id_of(heard: Heard) -> str:
+    return f"{heard.message_id}:{heard.number}{':end' if isinstance(heard.word, Ended) else ''}"
 
 
 def _event(data: dict[str, Any], number: str | None = None) -> ServerSentEvent:

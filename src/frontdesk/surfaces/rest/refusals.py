@@ -62,7 +62,8 @@ def refusal(error: FrontdeskError) -> Refusal:
 def refuse(error: FrontdeskError) -> JSONResponse:
     """The answer that tells this error."""
     how = refusal(error)
-    body: dict[str, Any] = {"error": how.headline, "details": str(error)} if how.headline else {"error": str(error)}
+    told = error.public if isinstance(error, Unavailable) else str(error)
+    body: dict[str, Any] = {"error": how.headline, "details": told} if how.headline else {"error": told}
     headers: dict[str, str] = {}
     match error:
         case MissingScope(scope=scope):

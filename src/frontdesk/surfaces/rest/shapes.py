@@ -22,7 +22,14 @@ def _storable(text: str) -> str:
     return text
 
 
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be blank")
+    return text
+
+
 Storable = AfterValidator(_storable)
+NotBlank = AfterValidator(_not_blank)
 SessionId = Annotated[str, Field(min_length=1, max_length=200, examples=[SESSION])]
 AgentId = Annotated[str, Field(min_length=1, max_length=200, examples=[AGENT])]
 UserId = Annotated[
@@ -61,7 +68,7 @@ class NewMessage(OneSession):
     """What the person says."""
 
     message: Annotated[
-        str, Field(min_length=1, max_length=MESSAGE_CHARACTERS, examples=["What is due today?"]), Storable
+        str, Field(min_length=1, max_length=MESSAGE_CHARACTERS, examples=["What is due today?"]), Storable, NotBlank
     ]
     context_messages: list[Any] | None = Field(
         None, description="Accepted and not used: what was said is kept by the agent."
@@ -180,6 +187,10 @@ class Sent(Done):
     session_id: SessionId
     message_id: Annotated[str, Field(examples=[MESSAGE], description="Under this id the reply is streamed.")]
     message: str = "Received; the reply is told by the stream"
+    queued: Annotated[
+        bool,
+        Field(description="It waits behind another reply, in the server's memory: lost if the server dies before."),
+    ] = False
 
 
 class Restored(Done):

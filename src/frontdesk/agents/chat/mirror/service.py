@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import anyio
 import structlog
 
-from frontdesk.agents.chat.feed import Feed, Reply
+from frontdesk.agents.chat.feed import Feed, Heard, Reply
 from frontdesk.agents.chat.mirror.store import Batch, MirrorStore, ReplyRecord
 from frontdesk.agents.chat.words import Ended, dump, load
 from frontdesk.agents.events import StopReason
@@ -17,6 +17,9 @@ COPY_SECONDS = 0.1
 TOUCH_SECONDS = 1.0
 PRUNE_SECONDS = 60.0
 LOST = Ended(StopReason.INTERRUPTED, "")
+UNTELLABLE = Ended(
+    StopReason.ERROR, "", "A part of this reply cannot be passed on; the session's messages have what is kept"
+)
 
 log = structlog.get_logger("frontdesk.chat")
 
@@ -60,9 +63,9 @@ class Mirror:
                 del self._outgoing[reply.message_id]
         return admitted
 
-    async def look(self, session_id: str) -> None:
-        """Learn what the others have said in a session up to now, if the database can tell."""
-        await _attempt(lambda: self._copy([session_id]))
+    async def look(self, session_id: str) -> bool:
+        """Learn what the others have said in a session up to now; whether the database could tell."""
+        return await _attempt(lambda: self._copy([session_id]))
 
     async def note(self, reply: Reply) -> None:
         """Let the others know that a reply was read to its end."""
@@ -138,27 +141,40 @@ async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
         await _attempt(work)
 
 
-async def _attempt(work: Callable[[], Awaitable[None]]) -> None:
-    """Do what will be done again soon: a failure is logged, and waited out."""
+async def _attempt(work: Callable[[], Awaitable[None]]) -> bool:
+    """Do what will be done again soon: a failure is logged, and waited out; whether it was done."""
     try:
         await work()
     except Unavailable as error:
         log.warning("chat_mirror_waits", error=str(error))
     except Exception:
         log.exception("chat_mirror_failed")
+    else:
+        return True
+    return False
 
 
 def _pack(outgoing: Iterable[Outgoing]) -> Parcel | None:
     batches: list[Batch] = []
     ended: set[str] = set()
     for one in outgoing:
-        heard = one.reply.since(one.number)
-        if heard:
-            batches.append(Batch(one.reply.message_id, heard[0].number, dump([each.word for each in heard])))
+        if heard := one.reply.since(one.number):
+            batches.append(_batch(one.reply, heard))
             one.number = heard[-1].number
         if one.reply.ended is not None:
             ended.add(one.reply.message_id)
     return Parcel(batches, frozenset(ended)) if batches or ended else None
+
+
+def _batch(reply: Reply, heard: Sequence[Heard]) -> Batch:
+    """Words in a row; a reply with a word that cannot be written down ends in their place, as failed."""
+    number = heard[0].number
+    try:
+        return Batch(reply.message_id, number, dump([each.word for each in heard]))
+    except (RecursionError, TypeError, ValueError) as error:
+        log.warning("chat_reply_not_shared", message_id=reply.message_id, error=type(error).__name__)
+        reply.add(UNTELLABLE)
+        return Batch(reply.message_id, number, dump([UNTELLABLE]))
 
 
 def _copied(record: ReplyRecord) -> Reply:

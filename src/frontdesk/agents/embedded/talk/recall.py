@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic_ai.messages import (
     ModelMessage,
+    ModelResponse,
     ModelRequestPart,
     ModelResponsePart,
     TextPart,
@@ -32,7 +33,10 @@ def recalled(messages: Sequence[StoredMessage], turns: Sequence[PastTurn]) -> Se
     """Everything that was said, in order, each turn closed with how it ended."""
     ended = {turn.id: turn for turn in turns}
     pending = {request.call_id for turn in turns for request in turn.pending}
-    lost = {call.tool_call_id for call in unanswered([one.message for one in messages])} - pending
+    said = [one.message for one in messages]
+    # While a turn runs, the newest calls are under way.
+    underway = _newest_calls(said) if any(turn.stop is None for turn in turns) else set[str]()
+    lost = {call.tool_call_id for call in unanswered(said)} - pending - underway
     found: list[Said] = []
     for index, stored in enumerate(messages):
         for number, event in enumerate(_events(stored.message, lost)):
@@ -44,6 +48,11 @@ def recalled(messages: Sequence[StoredMessage], turns: Sequence[PastTurn]) -> Se
             for number, event in enumerate([*waiting, Done(turn.stop)]):
                 found.append(Said(f"{turn.id}.{number}", turn.id, turn.ended_at or stored.at, event))
     return found
+
+
+def _newest_calls(messages: Sequence[ModelMessage]) -> set[str]:
+    last = next((one for one in reversed(messages) if isinstance(one, ModelResponse)), None)
+    return {part.tool_call_id for part in last.parts if isinstance(part, ToolCallPart)} if last else set()
 
 
 def _events(message: ModelMessage, lost: set[str]) -> Iterator[Event]:
