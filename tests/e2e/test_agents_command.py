@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from frontdesk.surfaces.cli.main import main
 from tests.requirements import shows
-from tests.support.desk import Desk, frontdesk
+from tests.support.desk import Desk, frontdesk, frontdesk_here
 from tests.support.terminal import open_terminal
 
 
@@ -74,6 +74,19 @@ def test_an_agent_is_made_and_deleted_by_whoever_types_its_name(data: Path, type
         terminal.until(f"Support ({agent_id}) is deleted.")
         assert terminal.ended() == 0
     assert agent_id not in typed("list").out
+
+
+def test_the_keys_that_name_an_agent_end_with_it_and_no_others(data: Path, typed: Typed) -> None:
+    agent_id = typed("create", "Holder").out.strip()
+    its, others = [
+        frontdesk_here("keys", "create", "--agent", agent, data=data).stderr.split()[1].rstrip(":")
+        for agent in (agent_id, "*")
+    ]
+    deleted = typed("delete", "Holder", "--yes").out
+    assert deleted == f"Holder ({agent_id}) is deleted.\nIts keys no longer work: {its}\n"
+    states = {row.split()[0]: row for row in frontdesk_here("keys", "list", data=data).stdout.splitlines()}
+    assert "revoked" in states[its]
+    assert "revoked" not in states[others]
 
 
 @shows("CLI-AGENTS")

@@ -15,7 +15,8 @@ from frontdesk.agents.host import HeldTool, NewAgent
 from frontdesk.app import App, open_app
 from frontdesk.errors import Conflict
 from frontdesk.surfaces.cli.agents import named
-from frontdesk.surfaces.cli.chat import once
+from frontdesk.surfaces.cli.chat import once, slash
+from frontdesk.surfaces.cli.chat.terminal import Pen
 from frontdesk.surfaces.cli.chat.turns import Thread, begin
 from tests.conftest import settings_with
 from tests.requirements import shows
@@ -182,6 +183,19 @@ async def test_a_script_gets_every_event_as_a_line_of_json(
     assert [event["event"] for event in events] == ["started", "text_chunk", "usage", "done"]
     assert events[1]["text"] == "\x9b2JHi."
     assert events[-1]["stop"] == "end_turn"
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+async def test_an_agent_that_says_nothing_has_not_answered(
+    app: App, thread: Thread, capsys: pytest.CaptureFixture[str], as_json: bool
+) -> None:
+    assert not await once.take(app.host, thread, script({"text": ""}), as_json=as_json)
+    assert capsys.readouterr().err == "frontdesk: The agent said nothing.\n"
+
+
+async def test_a_history_shows_which_turns_failed(app: App, thread: Thread) -> None:
+    assert not await once.take(app.host, thread, script({"error": 400}), as_json=False)
+    assert (await slash.history(app.host, thread, Pen())).endswith("✗ The turn failed.\n")
 
 
 def test_the_message_comes_from_standard_input_and_a_turn_that_failed_is_exit_code_one(house: House) -> None:

@@ -12,7 +12,7 @@ from frontdesk.agents.events import Done, StopReason, ToolReturn
 from frontdesk.agents.host import AgentHost, NewAgent
 from frontdesk.settings import Settings
 from tests.conftest import settings_with
-from tests.hosts.conftest import PASSWORD
+from tests.hosts.conftest import NOBODY_THERE, PASSWORD
 from tests.hosts.lab import of_kind, opened, script, take
 from tests.requirements import shows
 from tests.support.desk import Desk, frontdesk, open_desk
@@ -59,6 +59,22 @@ async def test_an_agent_of_letta_is_known_by_header_and_after_connect_it_is_prov
         assert (await whoami(host, connected.id))["verified"] is True
         assert len([one for one in await client.mcp_servers.list() if one.server_name == "frontdesk"]) == 1
     assert "fd_" not in desk.logged()
+
+
+async def test_where_letta_cannot_reach_frontdesk_it_is_said_in_words_and_nothing_stays_registered(
+    tmp_path: Path, reach: dict[str, str]
+) -> None:
+    data = tmp_path / "data"
+    async with AsyncLetta(base_url=reach["LETTA_BASE_URL"], api_key=PASSWORD) as client:
+        for server in await client.mcp_servers.list():
+            await client.mcp_servers.delete(server.id or "")
+        told = frontdesk("letta", "connect", "--url", f"{NOBODY_THERE}/mcp", data=data, **reach)
+        assert not await client.mcp_servers.list()
+    assert told.returncode == 2
+    assert f"could not read the tools at {NOBODY_THERE}/mcp. Frontdesk must run there" in told.stderr
+    assert told.stderr.count(NOBODY_THERE) == 1
+    keys = frontdesk("keys", "list", data=data).stdout.splitlines()[1:]
+    assert ["revoked" in key for key in keys] == [True]
 
 
 async def whoami(host: AgentHost, agent_id: str) -> dict[str, Any]:

@@ -177,7 +177,19 @@ def test_a_turn_that_ended_otherwise_says_so(stop: str) -> None:
 
 def test_a_failure_is_said_in_words() -> None:
     failure = Failed(Trouble.UNAVAILABLE, "The model does not answer")
-    assert "failed (unavailable): The model does not answer" in draw(failure, Done(StopReason.ERROR))
+    shown = draw(failure, Done(StopReason.ERROR))
+    assert "failed (unavailable): The model does not answer" in shown
+    assert shown.count("failed") == 1
+
+
+def test_a_failure_whose_reason_was_not_kept_is_said_too_for_each_turn() -> None:
+    failure = Failed(Trouble.UNAVAILABLE, "The model does not answer")
+    shown = draw(failure, Done(StopReason.ERROR), UserText("again"), Done(StopReason.ERROR))
+    assert shown.endswith("you> again\n✗ The turn failed.\n")
+
+
+def test_a_plan_without_steps_is_not_drawn() -> None:
+    assert draw(Plan(())) == ""
 
 
 def test_without_colour_there_is_no_escape_and_with_it_every_one_is_closed() -> None:

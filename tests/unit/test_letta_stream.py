@@ -114,6 +114,19 @@ def test_a_call_that_letta_drops_gets_a_return_that_says_so() -> None:
     assert reader.leftovers() == []
 
 
+def test_a_call_that_letta_keeps_until_others_are_approved_gets_no_return_before_it_ran() -> None:
+    reader = Reader()
+    held = next(event for event in read(reader, "calls_of_both_sides") if isinstance(event, ToolCall))
+    assert reader.open_calls()
+
+    left = reader.leftovers({held.call_id})
+
+    assert left == []
+    back = [event.call_id for event in read(reader, "answers_of_both_sides") if isinstance(event, ToolReturn)]
+    assert held.call_id in back
+    assert not reader.open_calls()
+
+
 def test_a_return_that_we_gave_ourselves_is_not_told_a_second_time() -> None:
     reader = Reader()
     asked = [chunk for chunk in RECORDING["calls_of_both_sides"] if chunk["message_type"] == "approval_request_message"]
@@ -140,7 +153,15 @@ def test_usage_counts_on_over_the_runs_of_a_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "arguments"), [("", {}), ('{"a": 1', {"_raw": '{"a": 1'}), ("[1]", {"_raw": "[1]"})]
+    ("written", "arguments"),
+    [
+        ("", {}),
+        ('{"a": 1', {"_raw": '{"a": 1'}),
+        ("[1]", {"_raw": "[1]"}),
+        ('{"a": NaN}', {"_raw": '{"a": NaN}'}),
+        ('{"a": ' * 100 + "1" + "}" * 100, {"_raw": '{"a": ' * 100 + "1" + "}" * 100}),
+        (r'{"a": "\ud83d\u0000"}', {"a": "\N{REPLACEMENT CHARACTER}"}),
+    ],
 )
 def test_arguments_that_are_no_json_object_are_kept_as_they_were_written(
     written: str, arguments: dict[str, object]
@@ -184,6 +205,15 @@ def test_a_history_tells_calls_with_their_returns_and_ends_with_what_waits() -> 
     ]
     denied = [event for event in told_again if isinstance(event, ToolReturn) and event.status is ToolStatus.DENIED]
     assert ["private" in event.text for event in denied] == [True]
+
+
+def test_a_history_says_nothing_of_how_a_call_went_that_runs_after_an_approval() -> None:
+    messages = kept()
+    asked = next(index for index, one in enumerate(messages) if one.message_type == "approval_request_message")
+
+    told_again = [said.event for said in recalled(messages[: asked + 1])]
+
+    assert [type(event) for event in told_again[-2:]] == [ToolCall, ApprovalRequest]
 
 
 def test_a_turn_of_the_past_goes_from_one_word_of_the_person_to_the_next() -> None:
@@ -311,6 +341,7 @@ def test_what_letta_does_wrong_says_what_to_check(error: Exception, trouble: Tro
     assert isinstance(found, Unavailable)
     assert found.trouble is trouble
     assert hint in str(found)
+    assert type(error).__name__ not in str(found)
 
 
 def test_an_approval_that_waits_is_recognised_in_a_stream_that_had_begun() -> None:

@@ -96,7 +96,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolReturn:
-    """What a tool call came to; every `ToolCall` of a finished turn has one."""
+    """What a tool call came to; every `ToolCall` of a finished turn has one, but for those held back by an approval."""
 
     call_id: str
     name: str

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -10,7 +10,7 @@ import anyio
 from letta_client.types import AgentState, StreamableHTTPMcpServer
 
 from frontdesk.agents.letta.host import LettaHost, server_of
-from frontdesk.errors import ConfigurationError, Conflict, Invalid, NotFound
+from frontdesk.errors import ConfigurationError, Conflict, FrontdeskError, Invalid, NotFound
 from frontdesk.identity import keys, rights
 from frontdesk.identity.keys import ApiKey
 from frontdesk.identity.service import Identity
@@ -24,7 +24,7 @@ AUTHORIZATION = "Authorization"
 TEMPLATE = re.compile(r"Bearer \{\{ FRONTDESK_KEY \| (?P<key>\S+) \}\}")
 # Reading several hundred tools takes Letta half a minute.
 SYNC_SECONDS = 120
-SHOWN = 500
+UNDO_SECONDS = 10
 # How Letta 0.16.7 and later refuse a server that is not on the public Internet.
 GUARD = ("Non-public IP", "non-public IP", "Blocked internal hostname")
 
@@ -69,11 +69,12 @@ class Connector:
         self._store = store
 
     async def connect(self, wanted: Wanted) -> Connected:
+        if not wanted.url.startswith(("http://", "https://")):
+            raise ConfigurationError(f"'{wanted.url}' is no address; write it as http://HOST:PORT/mcp")
         agents = [await self._agent(given) for given in wanted.agents]
         known = await self._registered(wanted.name)
         await self._check_names(wanted)
-        registered = await self._register(wanted, known)
-        tools = await self._tools(wanted, registered)
+        tools = await self._register(wanted, known)
         done = [await self._connect_agent(agent, tools, rotate=wanted.rotate) for agent in agents]
         return Connected(known is None, sorted(tools), done)
 
@@ -110,29 +111,40 @@ class Connector:
                         f"the name it was registered with (--name)"
                     )
 
-    async def _register(self, wanted: Wanted, known: StreamableHTTPMcpServer | None) -> str:
-        """The id of the server, as it should be."""
-        found = TEMPLATE.fullmatch((known.custom_headers or {}).get(AUTHORIZATION, "")) if known else None
-        old = await self._working(found["key"] if found else None, REGISTRAR)
-        if known is not None and found is not None and old is not None and not wanted.rotate:
-            if known.server_url != wanted.url:
-                await self._update(known, wanted.url, found["key"])
-            return known.id or ""
+    async def _register(self, wanted: Wanted, known: StreamableHTTPMcpServer | None) -> Mapping[str, str]:
+        """Have the server as it should be; the tools that Letta read there."""
         scopes = frozenset({rights.IDENTITY_READ})
-        async with self._new_key(REGISTRAR, old, scopes) as text:
-            if known is not None:
+        if known is None:
+            async with self._new_key(REGISTRAR, None, scopes) as text, self._created(wanted, text) as server_id:
+                return await self._tools(wanted, server_id)
+        found = TEMPLATE.fullmatch((known.custom_headers or {}).get(AUTHORIZATION, ""))
+        old = await self._working(found["key"] if found else None, REGISTRAR)
+        if found is None or old is None or wanted.rotate:
+            async with self._new_key(REGISTRAR, old, scopes) as text:
                 await self._update(known, wanted.url, text)
-                return known.id or ""
-            with _explained(wanted.url), self._server.asking(f"MCP server '{wanted.name}'"):
-                made = await self._client.mcp_servers.create(
-                    server_name=wanted.name,
-                    config={
-                        "mcp_server_type": "streamable_http",
-                        "server_url": wanted.url,
-                        "custom_headers": _headers(text),
-                    },
-                )
-            return made.id or ""
+        elif known.server_url != wanted.url:
+            await self._update(known, wanted.url, found["key"])
+        return await self._tools(wanted, known.id or "")
+
+    @asynccontextmanager
+    async def _created(self, wanted: Wanted, key: str) -> AsyncGenerator[str]:
+        """The id of a new registration, which stays if Letta can read the tools."""
+        about = f"MCP server '{wanted.name}'"
+        with _explained(wanted.url), self._server.asking(about):
+            made = await self._client.mcp_servers.create(
+                server_name=wanted.name,
+                config={
+                    "mcp_server_type": "streamable_http",
+                    "server_url": wanted.url,
+                    "custom_headers": _headers(key),
+                },
+            )
+        try:
+            yield made.id or ""
+        except BaseException:
+            with anyio.move_on_after(UNDO_SECONDS, shield=True), suppress(FrontdeskError), self._server.asking(about):
+                await self._client.mcp_servers.delete(made.id or "")
+            raise
 
     async def _update(self, known: StreamableHTTPMcpServer, url: str, key: str) -> None:
         with _explained(url), self._server.asking(f"MCP server '{known.server_name}'"):
@@ -202,14 +214,15 @@ def _explained(url: str) -> Generator[None]:
     try:
         yield
     except (Invalid, NotFound) as error:
-        said = f"{error} {error.__cause__ or ''}"
-        if any(word in said for word in GUARD):
+        if any(word in f"{error} {error.__cause__ or ''}" for word in GUARD):
             raise ConfigurationError(
                 f"This Letta server (0.16.7 or later) refuses MCP servers that are not on the public Internet, and "
                 f"{url} is not. Give Frontdesk a public address (FRONTDESK_PUBLIC_URL, e.g. through a tunnel) and "
                 "connect again, or see docs/guide/letta.md for the other ways"
             ) from error
+        if isinstance(error, Invalid):
+            raise
         raise ConfigurationError(
-            f"The Letta server cannot read the tools at {url}; check that Frontdesk runs there and that the machine "
-            f"Letta runs on reaches it (--url): {said[:SHOWN]}"
+            f"The Letta server could not read the tools at {url}. Frontdesk must run there, on the same data as this "
+            "command, and the machine that Letta runs on must reach it (--url gives another address)"
         ) from error

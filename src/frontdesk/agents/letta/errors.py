@@ -6,8 +6,10 @@ from typing import cast
 
 import httpx
 from letta_client import (
+    APIConnectionError,
     APIError,
     APIStatusError,
+    APITimeoutError,
     AuthenticationError,
     BadRequestError,
     ConflictError,
@@ -52,10 +54,19 @@ def told(error: Exception, base_url: str, about: str) -> FrontdeskError:
     """The error in our words; `about` names what the request was about, e.g. "agent 'agent-1'"."""
     if isinstance(error, APIStatusError):
         return _refused(error, about) or _failed(error, base_url)
-    return LettaTrouble(
-        f"The Letta server at {base_url} does not answer ({type(error).__name__}); check that it runs, "
-        "and LETTA_BASE_URL"
-    )
+    return LettaTrouble(f"The Letta server at {base_url} {_silence(error)}; check that it runs, and LETTA_BASE_URL")
+
+
+def _silence(error: Exception) -> str:
+    match error:
+        case APITimeoutError() | httpx.TimeoutException():
+            return "does not answer in time"
+        case APIConnectionError() | httpx.ConnectError():
+            return "does not answer"
+        case httpx.HTTPError():
+            return "broke off in the middle of an answer"
+        case _:
+            return "answers what no Letta server would"
 
 
 def _refused(error: APIStatusError, about: str) -> FrontdeskError | None:

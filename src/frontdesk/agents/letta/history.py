@@ -68,6 +68,9 @@ class Past:
         self._names: dict[str, str] = {}
         self._returned: set[str] = set()
         self._denied: set[str] = set()
+        # What was called beside a call that waits for approval runs once that one is answered.
+        waits = len(messages) > 1 and isinstance(messages[-1], ApprovalRequestMessage)
+        self._held_back = messages[-2].id if waits else None
         for message in messages:
             match message:
                 case ToolCallMessage() | ApprovalRequestMessage():
@@ -101,7 +104,7 @@ class Past:
         for call in calls_of(message):
             call_id, name = call.tool_call_id or "", call.name or ""
             yield ToolCall(call_id, name, arguments_of(call.arguments or ""))
-            if call_id not in self._returned:
+            if call_id not in self._returned and message.id != self._held_back:
                 yield ToolReturn(call_id, name, NO_RESULT, ToolStatus.INTERRUPTED)
 
     def _asked(self, request: ApprovalRequest) -> Event:

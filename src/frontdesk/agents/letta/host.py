@@ -8,6 +8,7 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 import anyio
+from letta_client import NotFoundError
 from letta_client.types import AgentState, CreateBlockParam
 from letta_client.types import Conversation as LettaConversation
 from letta_client.types import Tool as LettaTool
@@ -73,7 +74,10 @@ class LettaHost:
 
     async def delete(self, agent_id: str) -> None:
         with self.server.asking(_about(agent_id)):
+            state = await self._client.agents.retrieve(agent_id, include=["agent.blocks"])
             await self._client.agents.delete(agent_id)
+        for block in state.blocks or ():
+            await self._drop_block(block.id or "")
 
     async def converse(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:  # noqa: ARG002 - Letta has no place for whom it is with
         with self.server.asking(_about(agent_id)):
@@ -180,6 +184,13 @@ class LettaHost:
         """The agent, with its tools where they are wanted: a listing of them repeats rows from page to page."""
         with self.server.asking(_about(agent_id)):
             return await self._client.agents.retrieve(agent_id, include=["agent.tools"] if tools else [])
+
+    async def _drop_block(self, block_id: str) -> None:
+        """Letta keeps the blocks of an agent that was deleted; those that another one holds stay."""
+        with self.server.asking(f"memory block '{block_id}'"), suppress(NotFoundError):
+            holders = await self._client.blocks.agents.list(block_id, limit=1)
+            if not holders.items:
+                await self._client.blocks.delete(block_id)
 
     async def _first_model(self) -> str:
         with self.server.asking("models"):

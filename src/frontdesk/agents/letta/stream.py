@@ -1,5 +1,6 @@
 """Letta's stream messages as events of a turn, token by token: no network, and all that is known of the turn so far."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from letta_client.types import ToolReturnMessage
@@ -25,7 +26,6 @@ from frontdesk.agents.events import (
 from frontdesk.agents.letta.words import arguments_of, calls_of, returns_of, status_of, text_of, whole_arguments
 
 NOT_RUN = "Letta did not run this call"
-HELD_BACK = "This call runs once the others are approved or rejected"
 
 
 @dataclass(slots=True)
@@ -84,13 +84,17 @@ class Reader:
         if call_id in self._calls:
             self._calls[call_id].returned = True
 
-    def leftovers(self) -> list[Event]:
-        """At the end of the turn: returns for the calls that Letta announced and did not run."""
-        why = HELD_BACK if self.stop == "requires_approval" else NOT_RUN
-        left = [call for call in self._calls.values() if call.told and not call.returned]
+    def open_calls(self) -> bool:
+        """Whether a call was announced and has no return so far."""
+        return any(call.told and not call.returned for call in self._calls.values())
+
+    def leftovers(self, held_back: Collection[str] = ()) -> list[Event]:
+        """At the end of the turn: returns for the calls that Letta announced and will not run."""
+        calls = [call for call in self._calls.values() if call.told and not call.returned]
+        left = [call for call in calls if call.call_id not in held_back]
         for call in left:
             call.returned = True
-        return [ToolReturn(call.call_id, call.name, why, ToolStatus.INTERRUPTED) for call in left]
+        return [ToolReturn(call.call_id, call.name, NOT_RUN, ToolStatus.INTERRUPTED) for call in left]
 
     def _read_calls(self, message: ToolCallMessage | ApprovalRequestMessage) -> list[Event]:
         asks = isinstance(message, ApprovalRequestMessage)

@@ -168,7 +168,9 @@ class Turn:
         self._known = now
 
     async def _wait_for(self, requests: Sequence[ApprovalRequest]) -> Ending:
-        for event in self.reader.leftovers():
+        # Those that Letta kept run with the approved ones; it drops them where calls are not to be made together.
+        kept = await self.thread.held_back() if self.reader.open_calls() else ()
+        for event in self.reader.leftovers({call.call_id for call in kept}):
             await self.emit(event)
         for request in requests:
             await self.emit(request)

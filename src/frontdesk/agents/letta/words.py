@@ -1,8 +1,7 @@
 """Letta's words in ours: the small conversions that a stream and a history share."""
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from letta_client.types import ToolReturnMessage
 from letta_client.types.agents import (
@@ -14,6 +13,7 @@ from letta_client.types.agents import (
 )
 
 from frontdesk.agents.events import ApprovalRequest, StopReason, ToolStatus
+from frontdesk.loop.text import json_object, storable
 
 # What Letta answers to a call of a tool that the agent does not have, or may not use now.
 NO_SUCH_TOOL = ("[ToolConstraintError] Cannot call", "Tool not found")
@@ -37,19 +37,13 @@ def text_of(content: str | Sequence[object]) -> str:
 
 def whole_arguments(text: str) -> Mapping[str, Any] | None:
     """The arguments, if this is a whole JSON object."""
-    try:
-        given: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return cast("Mapping[str, Any]", given) if isinstance(given, dict) else None
+    return json_object(text) if text.strip() else None
 
 
 def arguments_of(text: str) -> Mapping[str, Any]:
     """The arguments of a finished call; what is no JSON object is kept as it was written."""
-    if not text.strip():
-        return {}
-    whole = whole_arguments(text)
-    return {"_raw": text} if whole is None else whole
+    whole = json_object(text)
+    return {"_raw": storable(text)} if whole is None else whole
 
 
 def calls_of(message: ToolCallMessage | ApprovalRequestMessage) -> Sequence[ToolCall | ToolCallDelta]:

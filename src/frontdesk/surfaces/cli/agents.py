@@ -1,6 +1,8 @@
 """`frontdesk agents`: make, look at, equip and delete the agents of the host, whichever host it is."""
 
 import sys
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Annotated
 
 from cyclopts import App as Command
@@ -10,7 +12,7 @@ from frontdesk.agents.host import Agent, AgentHost, Block, HeldTool, NewAgent
 from frontdesk.app import App
 from frontdesk.errors import ConfigurationError, Invalid, NotFound
 from frontdesk.surfaces.cli.chat.plain import line, plain
-from frontdesk.surfaces.cli.chat.turns import last_stop
+from frontdesk.surfaces.cli.chat.turns import left
 from frontdesk.surfaces.cli.running import with_app
 from frontdesk.surfaces.cli.words import table
 
@@ -40,7 +42,8 @@ def create(
     description
         What it is for.
     model
-        The model it thinks with, e.g. anthropic:claude-sonnet-5-5; the host's default when left out.
+        The model it thinks with, e.g. anthropic:claude-sonnet-5-5, or anthropic/claude-sonnet-5-5 on Letta; the
+        host's default when left out.
     persona
         Who it is and how it speaks: the text of its memory block 'persona'.
     block
@@ -72,7 +75,7 @@ def show(agent: str) -> None:
 
 @command.command
 def delete(agent: str, *, yes: Annotated[bool, Parameter(negative=())] = False) -> None:
-    """Delete an agent with its memory and all its conversations.
+    """Delete an agent with its memory, all its conversations and the API keys made for it.
 
     Parameters
     ----------
@@ -84,8 +87,10 @@ def delete(agent: str, *, yes: Annotated[bool, Parameter(negative=())] = False) 
     found = with_app(lambda app: named(app.host, agent))
     if not yes:
         _confirm(found)
-    with_app(lambda app: app.host.delete(found.id))
+    ended = with_app(lambda app: _delete(app, found.id))
     print(f"{line(found.name)} ({found.id}) is deleted.")
+    if ended:
+        print(f"Its keys no longer work: {', '.join(ended)}")
 
 
 @command.command
@@ -164,6 +169,17 @@ async def named(host: AgentHost, text: str) -> Agent:
     return same[0]
 
 
+async def _delete(app: App, agent_id: str) -> list[str]:
+    """Delete an agent and end the keys that name it; their ids."""
+    await app.host.delete(agent_id)
+    now = datetime.now(UTC)
+    working = [key.id for key in await app.keys.list() if key.agent_id == agent_id and key.works_at(now)]
+    for key_id in working:
+        with suppress(NotFound):
+            await app.identity.revoke_key(key_id)
+    return working
+
+
 async def _read_block(host: AgentHost, agent: str, label: str) -> str:
     blocks = {block.label: block.value for block in await host.blocks((await named(host, agent)).id)}
     if label not in blocks:
@@ -208,12 +224,13 @@ async def _tools(host: AgentHost, agent_id: str) -> str:
 async def _conversations(host: AgentHost, agent_id: str) -> str:
     rows: list[tuple[str, ...]] = []
     for one in await host.conversations(agent_id, CONVERSATIONS):
-        ended = await last_stop(host, agent_id, one.id)
         begun = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
-        rows.append((one.id, line(one.title, 40) or "-", begun, ended.stop if ended else "-"))
+        rows.append((one.id, line(one.title, 40) or "-", begun, await left(host, agent_id, one.id) or "-"))
     if not rows:
         return f"No conversations yet. Begin one: frontdesk chat {agent_id}"
-    return table(("conversation", "title", "begun", "last turn"), rows)
+    # Letta does not keep how a turn ended.
+    shown = 4 if any(row[3] != "-" for row in rows) else 3
+    return table(("conversation", "title", "begun", "last turn")[:shown], [row[:shown] for row in rows])
 
 
 def _block(text: str) -> Block:
@@ -231,7 +248,7 @@ def _confirm(agent: Agent) -> None:
     if not sys.stdin.isatty():
         raise ConfigurationError("There is no terminal to ask whether you mean it; add --yes")
     try:
-        typed = input(f"Its memory and all its conversations go with it. Type {line(agent.name)} to delete it: ")
+        typed = input(f"Its memory, conversations and keys go with it. Type {line(agent.name)} to delete it: ")
     except EOFError:
         typed = ""
     if typed.strip() != line(agent.name):

@@ -21,13 +21,14 @@ async def take(host: AgentHost, thread: Thread, text: str, *, as_json: bool) -> 
     """Take a turn and print it; whether it was answered."""
     answer = Answer()
     show: Callable[[Event], None] = _print_json if as_json else answer.show
-    stop = StopReason.ERROR
+    stop, spoke = StopReason.ERROR, False
     try:
         async with aclosing(host.send(thread.says(text))) as events:
             async for event in events:
                 show(event)
                 if isinstance(event, Done):
                     stop = event.stop
+                spoke = spoke or (isinstance(event, TextChunk) and bool(event.text.strip()))
     except PendingApproval as error:
         raise Conflict(f"{_waits(thread)} before you can say something else") from error
     if not as_json:
@@ -36,7 +37,9 @@ async def take(host: AgentHost, thread: Thread, text: str, *, as_json: bool) -> 
         print(f"frontdesk: {_waits(thread)}", file=sys.stderr)
     elif stop in STOPS:
         print(f"frontdesk: {STOPS[stop]}", file=sys.stderr)
-    return stop not in UNANSWERED
+    elif stop is StopReason.END_TURN and not spoke:
+        print("frontdesk: The agent said nothing.", file=sys.stderr)
+    return spoke and stop not in UNANSWERED
 
 
 class Answer:

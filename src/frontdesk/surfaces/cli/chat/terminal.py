@@ -57,12 +57,13 @@ class Speech(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pen:
-    """Where drawing stands: what is being said, whether the line is empty, and what the turn took so far."""
+    """Where drawing stands: what is being said, whether the line is empty, what the turn took so far, how it went."""
 
     colour: bool = False
     saying: Speech | None = None
     fresh: bool = True
     usage: Usage | None = None
+    failed: bool = False
 
 
 def painted(text: str, ink: Ink, pen: Pen) -> str:
@@ -82,7 +83,8 @@ def drawn(event: Event, pen: Pen) -> tuple[str, Pen]:
             lines = "".join(f"{one}\n" for one in _lines(event, pen))
             if isinstance(event, Done):
                 return closing(pen) + lines, Pen(pen.colour)
-            return (closing(pen) + lines, Pen(pen.colour, usage=pen.usage)) if lines else ("", pen)
+            failed = pen.failed or isinstance(event, Failed)
+            return (closing(pen) + lines, Pen(pen.colour, usage=pen.usage, failed=failed)) if lines else ("", pen)
 
 
 def closing(pen: Pen) -> str:
@@ -115,7 +117,7 @@ def _lines(event: Event, pen: Pen) -> Iterator[str]:
             yield painted(f"? {line(name)}({arguments(given, ARGUMENT)}) waits for approval", Ink.YELLOW, pen)
         case MemoryEdit():
             yield from memory_diff(event, pen)
-        case Plan(steps):
+        case Plan(steps) if steps:
             yield "  plan"
             yield from (f"  {BOXES[step.status]} {line(step.text)}" for step in steps)
         case Failed(trouble, message):
@@ -172,6 +174,9 @@ def spent(usage: Usage) -> str:
 
 
 def _end(stop: StopReason, pen: Pen) -> Iterator[str]:
+    if stop is StopReason.ERROR and not pen.failed:
+        # A history does not keep why.
+        yield painted("✗ The turn failed.", Ink.RED, pen)
     if stop in STOPS:
         yield painted(STOPS[stop], Ink.YELLOW, pen)
     if pen.usage is not None:

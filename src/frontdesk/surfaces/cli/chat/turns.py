@@ -41,6 +41,18 @@ async def last_stop(host: AgentHost, agent_id: str, conversation_id: str | None 
     return last if isinstance(last, Done) else None
 
 
+async def left(host: AgentHost, agent_id: str, conversation_id: str) -> str | None:
+    """How a conversation was left, in a word or a few; None where its host does not know."""
+    said = await host.history(agent_id, conversation_id, limit=1)
+    match said[-1].event if said else None:
+        case ApprovalRequest() | Done(StopReason.REQUIRES_APPROVAL):
+            return "waits for approval"
+        case Done(stop):
+            return stop
+        case _:
+            return None
+
+
 async def standing(host: AgentHost, thread: Thread) -> tuple[bool, Sequence[ApprovalRequest]]:
     """How a conversation was left: (whether in the middle of a turn, what waits for approval)."""
     ended = await last_stop(host, thread.agent.id, thread.conversation_id)
