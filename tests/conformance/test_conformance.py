@@ -1,10 +1,13 @@
 """Frontdesk's MCP door before the protocol's own conformance suite, in both eras."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from tests.conformance.results import Results, run
+import pytest
+
+from tests.conformance.results import run
 from tests.requirements import shows
-from tests.support.desk import open_desk
+from tests.support.desk import Desk, open_desk
 
 # These want a server to send its client a request while a call is open. A server that keeps nothing between
 # requests cannot take the reply, and 2026-07-28 has dropped the practice; what is left is to refuse clearly.
@@ -20,15 +23,16 @@ NEED_A_SESSION = frozenset(
 CHECKS_NOTHING_WITHOUT_A_SESSION = frozenset({"server-sse-multiple-streams"})
 
 
-def examined(revision: str, folder: Path) -> Results:
-    """The suite's findings about a door that was just opened."""
-    with open_desk(folder / "data", command="tests.conformance") as desk:
-        return run(desk.mcp, revision, folder / "results")
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """One door for both eras, as clients of both come to it."""
+    with open_desk(tmp_path_factory.mktemp("conformance") / "data", command="tests.conformance") as opened:
+        yield opened
 
 
 @shows("MCP-CONFORMANCE")
-def test_every_scored_scenario_of_2026_07_28_passes(tmp_path: Path) -> None:
-    results = examined("2026-07-28", tmp_path)
+def test_every_scored_scenario_of_2026_07_28_passes(desk: Desk, tmp_path: Path) -> None:
+    results = run(desk.mcp, "2026-07-28", tmp_path)
     assert len(results.scored & results.ran) >= 37, results.told()
     assert results.scored - results.passed == set(), results.told()
     # Those that wait to be scored, such as the checks of headers, hold as well.
@@ -36,8 +40,8 @@ def test_every_scored_scenario_of_2026_07_28_passes(tmp_path: Path) -> None:
 
 
 @shows("MCP-CONFORMANCE")
-def test_every_check_of_2025_11_25_that_applies_passes(tmp_path: Path) -> None:
-    results = examined("2025-11-25", tmp_path)
+def test_every_check_of_2025_11_25_that_applies_passes(desk: Desk, tmp_path: Path) -> None:
+    results = run(desk.mcp, "2025-11-25", tmp_path)
     assert len(results.scored & results.ran) >= 30, results.told()
     assert results.failed == NEED_A_SESSION, results.told()
     assert results.scored - results.passed - results.failed == CHECKS_NOTHING_WITHOUT_A_SESSION, results.told()

@@ -1,15 +1,35 @@
-"""The frontdesk command, as one types it."""
+"""The frontdesk command, as one types it: each once as a program, the rest in process."""
 
 import json
 import socket
 import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
+import anyio
 import pytest
 
+from frontdesk.app import open_app, running
+from frontdesk.errors import ConfigurationError
+from frontdesk.surfaces.http import build
+from frontdesk.surfaces.serving import listen
+from tests.conftest import settings_with
 from tests.requirements import shows
-from tests.support.desk import frontdesk, open_desk
-from tests.support.wire import MODERN, call, curl
+from tests.support.desk import frontdesk, frontdesk_here, open_desk
+from tests.support.wire import MODERN, Answer, call, curl, send
+
+
+def served(data: Path, *callers: Mapping[str, str]) -> list[Answer]:
+    """What a server that opens on this folder, and closes again, answers each caller who asks who they are."""
+
+    async def ask() -> list[Answer]:
+        said, body = call(MODERN)
+        async with open_app(settings_with(FRONTDESK_DATA=data)) as app, running(app):
+            asgi = build(app)
+            return [await send(asgi, {**said, **caller}, body) for caller in callers]
+
+    return anyio.run(ask)
 
 
 def test_doctor_says_what_is_set_from_where_and_that_all_is_well(tmp_path: Path) -> None:
@@ -29,25 +49,25 @@ def test_doctor_says_what_is_set_from_where_and_that_all_is_well(tmp_path: Path)
         ({"FRONTDESK_PROT": "1"}, "did you mean FRONTDESK_PORT"),
         ({"SUPABASE_JWT_SECRET": "s"}, "has no effect"),
         ({"FRONTDESK_HOST": "0.0.0.0", "FRONTDESK_ISSUERS": '[{"issuer": "i"}]'}, "set FRONTDESK_PUBLIC_URL"),
-        ({"LETTA_BASE_URL": "http://127.0.0.1:1"}, "check LETTA_BASE_URL"),
-        ({"FRONTDESK_DATABASE_URL": "postgresql://127.0.0.1:1/d?password=hunter2"}, "FRONTDESK_DATABASE_URL"),
+        ({"LETTA_BASE_URL": "http://127.0.0.1:1"}, "check that it runs, and LETTA_BASE_URL"),
+        ({"FRONTDESK_DATABASE_URL": "postgresql://127.0.0.1:1/d?password=hunter2"}, "Check FRONTDESK_DATABASE_URL"),
     ],
 )
 def test_doctor_says_what_is_wrong_and_fails(tmp_path: Path, settings: dict[str, str], said: str) -> None:
-    done = frontdesk("doctor", data=tmp_path / "data", **settings)
+    done = frontdesk_here("doctor", data=tmp_path / "data", **settings)
     assert done.returncode == 1
     assert said in done.stdout
     assert "hunter2" not in done.stdout + done.stderr
 
 
 def test_doctor_points_out_what_has_no_use_here(tmp_path: Path) -> None:
-    done = frontdesk("doctor", data=tmp_path / "data", ZMEMORY_API_URL="https://memory.example")
+    done = frontdesk_here("doctor", data=tmp_path / "data", ZMEMORY_API_URL="https://memory.example")
     assert done.returncode == 0
     assert "note: ZMEMORY_API_URL" in done.stdout
 
 
 def test_a_wrong_setting_is_one_line_and_exit_code_two(tmp_path: Path) -> None:
-    done = frontdesk("up", data=tmp_path / "data", FRONTDESK_PORT="many")
+    done = frontdesk_here("up", data=tmp_path / "data", FRONTDESK_PORT="many")
     assert done.returncode == 2
     assert done.stderr.startswith("frontdesk: Settings are wrong. FRONTDESK_PORT")
     assert done.stderr.count("\n") == 1
@@ -59,7 +79,7 @@ def test_beyond_loopback_nobody_starts_without_a_key(tmp_path: Path) -> None:
     refused = frontdesk("up", data=data, FRONTDESK_HOST="0.0.0.0", FRONTDESK_PORT="0")
     assert refused.returncode == 2
     assert "keys create" in refused.stderr
-    key = frontdesk("keys", "create", "--agent", "agent-1", data=data).stdout.strip()
+    key = frontdesk_here("keys", "create", "--agent", "agent-1", data=data).stdout.strip()
     with open_desk(data, FRONTDESK_HOST="0.0.0.0") as desk:
         url = desk.mcp.replace("0.0.0.0", "127.0.0.1")
         said, body = call(MODERN)
@@ -70,9 +90,14 @@ def test_beyond_loopback_nobody_starts_without_a_key(tmp_path: Path) -> None:
 def test_a_taken_port_is_said_in_words(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = frontdesk("up", data=tmp_path / "data", FRONTDESK_PORT=str(port))
+        done = frontdesk("up", "--port", str(port), data=tmp_path / "data")
     assert done.returncode == 2
     assert f"127.0.0.1:{port}" in done.stderr
+
+
+def test_a_port_that_cannot_be_is_said_in_words() -> None:
+    with pytest.raises(ConfigurationError, match="Check FRONTDESK_HOST and FRONTDESK_PORT"):
+        listen(settings_with().replaced(port=70_000))
 
 
 @shows("KEY-LIFE")
@@ -81,27 +106,22 @@ def test_a_key_is_shown_once_rotated_with_overlap_and_revoked(tmp_path: Path) ->
     made = frontdesk("keys", "create", "--agent", "agent-1", "--scope", "identity:read", "--expires", "90d", data=data)
     text = made.stdout.strip()
     key_id = text.split("_")[1]
-    assert frontdesk("keys", "list", data=data).stdout.count(key_id) == 1
+    assert frontdesk_here("keys", "list", data=data).stdout.count(key_id) == 1
     assert text.split("_")[2].encode() not in data.joinpath("frontdesk.db").read_bytes()
-    rotated = frontdesk("keys", "rotate", key_id, "--overlap", "1h", data=data).stdout.strip()
+    rotated = frontdesk_here("keys", "rotate", key_id, "--overlap", "1h", data=data).stdout.strip()
     assert rotated != text
-    again = frontdesk("keys", "rotate", key_id, data=data)
+    again = frontdesk_here("keys", "rotate", key_id, data=data)
     assert again.returncode == 2
     assert "rotate that one" in again.stderr
-    said, body = call(MODERN)
-    with open_desk(data) as desk:
-        for shown in (text, rotated):
-            answer = curl(desk.mcp, said | {"x-api-key": shown}, body)
-            assert answer.structured["agent_id"] == "agent-1"
-            assert answer.structured["scopes"] == ["identity:read"]
-    assert frontdesk("keys", "revoke", key_id, data=data).returncode == 0
-    again = frontdesk("keys", "revoke", key_id, data=data)
+    for answer in served(data, {"x-api-key": text}, {"x-api-key": rotated}):
+        assert answer.structured["agent_id"] == "agent-1"
+        assert answer.structured["scopes"] == ["identity:read"]
+    assert frontdesk_here("keys", "revoke", key_id, data=data).returncode == 0
+    again = frontdesk_here("keys", "revoke", key_id, data=data)
     assert again.returncode == 1
     assert "no working key" in again.stderr
-    with open_desk(data) as desk:
-        assert curl(desk.mcp, said | {"x-api-key": text}, body).status == 401
-        assert curl(desk.mcp, said | {"x-api-key": rotated}, body).status == 200
-    assert "UTC" in frontdesk("keys", "list", data=data).stdout, "last use is noted"
+    assert [answer.status for answer in served(data, {"x-api-key": text}, {"x-api-key": rotated})] == [401, 200]
+    assert "UTC" in frontdesk_here("keys", "list", data=data).stdout, "last use is noted"
 
 
 @pytest.mark.parametrize(
@@ -112,41 +132,30 @@ def test_a_key_is_shown_once_rotated_with_overlap_and_revoked(tmp_path: Path) ->
         (("keys", "create", "--agent", "a", "--scope", "everything"), "There is no scope 'everything'"),
         (("keys", "create", "--agent", "a", "--expires", "soon"), "write 45s, 30m, 12h or 90d"),
         (("keys", "rotate", "nope"), "no working key"),
-        (("up", "--port", "70000"), "Check FRONTDESK_HOST and FRONTDESK_PORT"),
         (("journal", "--since", "999999d"), "write 45s, 30m, 12h or 90d"),
     ],
 )
 def test_a_mistake_says_what_to_do(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
-    done = frontdesk(*arguments, data=tmp_path / "data")
+    done = frontdesk_here(*arguments, data=tmp_path / "data")
     assert done.returncode in (1, 2)
     assert said in done.stderr
 
 
 def test_the_journal_is_read_by_agent_and_as_json(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    with open_desk(data) as desk:
-        said, body = call(MODERN)
-        for agent in ("agent-1", "agent-2", "bad id"):
-            curl(desk.mcp, said | {"x-agent-id": agent}, body)
+    served(data, *({"x-agent-id": agent} for agent in ("agent-1", "agent-2", "bad id")))
     lines = frontdesk("journal", "--as-json", data=data).stdout.splitlines()
     assert [json.loads(line)["outcome"] for line in lines] == ["ok", "ok", "refused"]
-    shown = frontdesk("journal", "--agent", "agent-2", data=data).stdout
+    shown = frontdesk_here("journal", "--agent", "agent-2", data=data).stdout
     assert shown.count("\n") == 1
     assert "whoami" in shown
     assert "agent-2 (header, asserted)" in shown
 
 
-def test_agents_are_added_and_listed(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    assert "agents add" in frontdesk("agents", "list", data=data).stdout
-    agent_id = frontdesk("agents", "add", "Support", data=data).stdout.strip()
-    assert agent_id in frontdesk("agents", "list", data=data).stdout
-
-
 def test_the_data_folder_is_private_and_the_database_waits_for_no_one(tmp_path: Path) -> None:
     data = tmp_path / "new" / "data"
     data.parent.mkdir()
-    with open_desk(data):
-        assert data.stat().st_mode & 0o077 == 0
-        with sqlite3.connect(data / "frontdesk.db") as connection:
-            assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert frontdesk_here("keys", "list", data=data).returncode == 0
+    assert data.stat().st_mode & 0o077 == 0
+    with closing(sqlite3.connect(data / "frontdesk.db")) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx2
 
-from tests.support.desk import Desk, frontdesk, open_desk
+from tests.support.desk import Desk, frontdesk_here, open_desk
 from tests.support.issuer import Issuer, open_issuer
 
 ANSWER_SECONDS = 15
@@ -32,7 +32,7 @@ class House:
 
     def keys(self, *arguments: str) -> str:
         """What `frontdesk keys` prints."""
-        done = frontdesk("keys", *arguments, data=self.desk.data)
+        done = frontdesk_here("keys", *arguments, data=self.desk.data)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 

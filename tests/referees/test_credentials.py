@@ -9,18 +9,24 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from datetime import UTC, datetime
 
 import httpx2
 import pytest
 from joserfc.jwk import RSAKey
 
+from frontdesk.errors import Unauthenticated
 from frontdesk.identity import keys
-from tests.referees.house import House, knock, open_house, who
+from frontdesk.identity.jwks import REFETCH_SECONDS
+from frontdesk.identity.tokens import Tokens
+from frontdesk.settings import Issuer as Trusted
+from tests.referees.house import House, knock, who
 from tests.requirements import shows
+from tests.support.issuer import open_issuer
 
 STRANGERS = 20
-# Longer than a server may go on taking a revoked key, or not know an issuer's new one.
+RESOURCE = "http://127.0.0.1:3020/mcp"
+# Longer than a server may go on taking a revoked key.
 NOTICE_SECONDS = 40
 POLL_SECONDS = 0.2
 
@@ -162,21 +168,33 @@ def test_a_revoked_key_stops_working_without_a_restart(house: House) -> None:
     refused(until(lambda: house.knock(key), status=401), house)
 
 
-def test_a_new_key_of_the_issuer_is_picked_up_and_strangers_cannot_have_keys_fetched_at_will(tmp_path: Path) -> None:
-    with open_house(tmp_path / "data") as house:
-        before = house.token()
-        assert house.knock(before).status_code == 200
-        assert house.issuer.jwks_fetches == 1
+@pytest.mark.anyio
+async def test_a_new_key_of_the_issuer_is_picked_up_and_strangers_cannot_have_keys_fetched_at_will() -> None:
+    with open_issuer() as issuer:
+        tokens = Tokens([Trusted(issuer=issuer.url, jwks_url=issuer.jwks_url)], frozenset({RESOURCE}), {})
+
+        async def user_of(token: str, second: float) -> str | None:
+            try:
+                return (await tokens.verify(token, datetime.now(UTC), second)).user_id
+            except Unauthenticated:
+                return None
+
+        before = issuer.token(sub="alice", aud=RESOURCE)
+        assert await user_of(before, 0) == "alice"
+        assert issuer.jwks_fetches == 1
 
         for _ in range(STRANGERS):
-            refused(house.knock(house.token(kid=secrets.token_hex(8))), house)
-        assert house.issuer.jwks_fetches <= 2
+            stranger = issuer.token(sub="alice", aud=RESOURCE, kid=secrets.token_hex(8))
+            assert await user_of(stranger, REFETCH_SECONDS + 1) is None
+        assert issuer.jwks_fetches == 2
 
-        house.issuer.rotate()
-        after = house.token()
-        assert who(until(lambda: house.knock(after), status=200))["user_id"] == "alice"
-        refused(house.knock(before), house)
-        assert house.issuer.jwks_fetches <= 3
+        issuer.rotate()
+        after = issuer.token(sub="alice", aud=RESOURCE)
+        assert await user_of(after, 2 * REFETCH_SECONDS) is None, "the strangers have used up this while's fetch"
+        assert await user_of(after, 2 * REFETCH_SECONDS + 1) == "alice"
+        assert await user_of(before, 2 * REFETCH_SECONDS + 1) is None
+        assert issuer.jwks_fetches == 3
+        await tokens.close()
 
 
 def refused(response: httpx2.Response, house: House, *, shown: bool = True) -> None:

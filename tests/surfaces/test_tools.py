@@ -1,16 +1,20 @@
 """What a tool of a capability gets from the door: its own address, its own way to tell errors, a stream."""
 
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import anyio
 import pytest
+from structlog.testing import capture_logs
 
-from frontdesk.app import App
+from frontdesk.app import App, open_app
 from frontdesk.errors import NotFound, Unavailable
 from frontdesk.identity.model import Caller
+from frontdesk.surfaces.gate import ASGIApp
 from frontdesk.surfaces.http import build
 from frontdesk.surfaces.mcp.core import CORE
 from frontdesk.surfaces.mcp.tool import Answer, Arguments, Door, ErrorShape, ToolSpec
+from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.wire import ERAS, MODERN, Era, call, send
 
@@ -50,30 +54,37 @@ SPEC = ToolSpec(
 )
 
 
-async def ask(app: App, era: Era, arguments: dict[str, Any], path: str = "/mcp/schedule", **headers: str) -> Any:
+@pytest.fixture(scope="module")
+async def asgi(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ASGIApp]:
+    """One house for all: no tool here leaves anything behind in it."""
+    async with open_app(settings_with(FRONTDESK_DATA=tmp_path_factory.mktemp("tools") / "data")) as app:
+        yield build(app, (*CORE, SPEC))
+
+
+async def ask(asgi: ASGIApp, era: Era, arguments: dict[str, Any], path: str = "/mcp/schedule", **headers: str) -> Any:
     said, body = call(era, "remind", arguments)
-    return await send(build(app, (*CORE, SPEC)), said | headers, body, path=path)
+    return await send(asgi, said | headers, body, path=path)
 
 
 @shows("ID-RESULT")
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_schedule_tool_tells_a_missing_agent_as_a_result(app: App, era: Era) -> None:
-    result = (await ask(app, era, {"prompt": "hi"})).json["result"]
+async def test_a_schedule_tool_tells_a_missing_agent_as_a_result(asgi: ASGIApp, era: Era) -> None:
+    result = (await ask(asgi, era, {"prompt": "hi"})).json["result"]
     assert result["structuredContent"] == {"error": "agent_id is required and could not be inferred"}
     assert result["isError"] is True
 
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/schedule"])
-async def test_a_capability_is_at_its_own_address_and_at_the_common_one(app: App, era: Era, path: str) -> None:
-    answer = await ask(app, era, {"prompt": "hi", "times": 2, "request_heartbeat": True, "agent_id": "a"}, path)
+async def test_a_capability_is_at_its_own_address_and_at_the_common_one(asgi: ASGIApp, era: Era, path: str) -> None:
+    answer = await ask(asgi, era, {"prompt": "hi", "times": 2, "request_heartbeat": True, "agent_id": "a"}, path)
     assert answer.structured == {"said": "a: hihi"}
-    assert (await ask(app, era, {}, "/mcp/memory")).status == 404
+    assert (await ask(asgi, era, {}, "/mcp/memory")).status == 404
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_slow_tool_answers_too(app: App, era: Era) -> None:
-    assert (await ask(app, era, {"prompt": "slow", "agent_id": "a"})).structured == {"said": "a: slow"}
+async def test_a_slow_tool_answers_too(asgi: ASGIApp, era: Era) -> None:
+    assert (await ask(asgi, era, {"prompt": "slow", "agent_id": "a"})).structured == {"said": "a: slow"}
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -87,28 +98,30 @@ async def test_a_slow_tool_answers_too(app: App, era: Era) -> None:
     ],
 )
 async def test_invalid_arguments_and_failures_are_results(
-    app: App, era: Era, arguments: dict[str, Any], said: str
+    asgi: ASGIApp, era: Era, arguments: dict[str, Any], said: str
 ) -> None:
-    result = (await ask(app, era, arguments | {"agent_id": "a"})).json["result"]
+    result = (await ask(asgi, era, arguments | {"agent_id": "a"})).json["result"]
     assert result["isError"] is True
     assert said in result["structuredContent"]["error"]
     assert said in result["content"][0]["text"]
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_part_that_is_down_is_said_as_such(app: App, era: Era) -> None:
-    answer = await ask(app, era, {"prompt": "down", "agent_id": "a"})
+async def test_a_part_that_is_down_is_said_as_such(asgi: ASGIApp, era: Era) -> None:
+    answer = await ask(asgi, era, {"prompt": "down", "agent_id": "a"})
     assert answer.error == (-32013, "The agent host does not answer")
     assert answer.status == (503 if era == MODERN else 200)
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_a_bug_is_told_without_its_insides(app: App, era: Era) -> None:
-    answer = await ask(app, era, {"prompt": "bug", "agent_id": "a"})
+async def test_a_bug_is_told_without_its_insides(asgi: ASGIApp, era: Era) -> None:
+    with capture_logs() as logged:
+        answer = await ask(asgi, era, {"prompt": "bug", "agent_id": "a"})
     assert answer.error == (-32603, "Internal server error")
+    assert "request_failed" in [line["event"] for line in logged]
 
 
 @pytest.mark.parametrize("era", ERAS)
-async def test_an_unknown_tool_is_a_protocol_error(app: App, era: Era) -> None:
+async def test_an_unknown_tool_is_a_protocol_error(asgi: ASGIApp, era: Era) -> None:
     said, body = call(era, "nope")
-    assert (await send(build(app), said, body)).error == (-32602, "Unknown tool: nope")
+    assert (await send(asgi, said, body)).error == (-32602, "Unknown tool: nope")

@@ -11,8 +11,8 @@ from frontdesk.errors import Invalid, NotFound
 from frontdesk.identity import outbound
 from frontdesk.identity.model import Caller
 from frontdesk.loop.mcp.model import McpServer, RemoteTool
-from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.names import api_name
+from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.tools import Tool, ToolOutcome
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic_ai.messages import (
     ModelMessage,
-    ModelResponse,
     ModelRequestPart,
+    ModelResponse,
     ModelResponsePart,
     TextPart,
     ThinkingPart,
