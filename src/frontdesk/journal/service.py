@@ -66,10 +66,14 @@ class Journal:
             while self._waiting:
                 self._count()
                 batch = list(islice(self._waiting, BATCH))
-                await self._append(batch)
-                for _ in batch:
-                    self._waiting.popleft()
-                self._counted -= len(batch)
+                # Cut off by a stop while it commits, the batch would be written once more on the way out.
+                with anyio.move_on_after(DRAIN_SECONDS, shield=True) as limit:
+                    await self._append(batch)
+                    for _ in batch:
+                        self._waiting.popleft()
+                    self._counted -= len(batch)
+                if limit.cancelled_caught:
+                    raise Unavailable("the database takes too long to write")
 
     async def read(self, query: Query) -> Sequence[tuple[int, Entry]]:
         return await self._store.read(query)
