@@ -3,8 +3,10 @@
 import os
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import structlog
 
 from frontdesk.app import App, open_app
 from frontdesk.db.engine import Database
@@ -24,6 +26,23 @@ def nothing_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith(OURS)]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def logs_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What one test sets up for the logs does not reach the next; and tracebacks cost no second each."""
+    real = structlog.configure
+
+    def configure(**options: Any) -> None:
+        # A logger that is kept would not be heard by `capture_logs`.
+        options["cache_logger_on_first_use"] = False
+        real(**options)
+
+    monkeypatch.setattr(structlog, "configure", configure)
+    plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    configure(processors=[structlog.processors.add_log_level, plain])
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")
