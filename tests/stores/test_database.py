@@ -79,6 +79,46 @@ async def test_a_cancelled_caller_leaves_a_transaction_whole_and_the_database_us
         assert (await connection.execute(text("SELECT count(*) FROM agents"))).scalar_one() == kept
 
 
+ADD = text("INSERT INTO agents VALUES (:id, 'A', '', '2026-01-01', NULL)")
+
+
+async def test_a_brief_transaction_waits_for_another_writer_and_holds_up_nobody(database: Database) -> None:
+    order: list[str] = []
+
+    async def add() -> None:
+        async with database.brief() as brief:
+            await brief.execute(ADD, {"id": "brief"})
+        order.append("brief")
+
+    async with anyio.create_task_group() as tasks, database.transaction() as connection:
+        await connection.execute(ADD, {"id": "long"})
+        tasks.start_soon(add)
+        for _ in range(20):
+            await database.ping()
+        order.append("long")
+    assert order == (["brief", "long"] if database.shared else ["long", "brief"])
+    async with database.reading() as connection:
+        assert (await connection.execute(text("SELECT count(*) FROM agents"))).scalar_one() == 2
+
+
+async def _add_and_fail(database: Database) -> None:
+    async with database.brief() as brief:
+        await brief.execute(ADD, {"id": "lost"})
+        raise RuntimeError
+
+
+async def test_a_brief_transaction_that_fails_leaves_nothing_and_the_next_one_works(database: Database) -> None:
+    with pytest.raises(RuntimeError):
+        await _add_and_fail(database)
+    with pytest.raises(Unavailable):
+        async with database.brief() as brief:
+            await brief.execute(text("SELECT * FROM nowhere"))
+    async with database.brief() as brief:
+        await brief.execute(ADD, {"id": "kept"})
+    async with database.reading() as connection:
+        assert (await connection.execute(text("SELECT id FROM agents"))).scalars().all() == ["kept"]
+
+
 @pytest.mark.parametrize(
     ("url", "said"),
     [("mysql://localhost/x", "postgresql://"), ("not a url", "not a database URL")],

@@ -10,14 +10,13 @@ from typing import Any
 import anyio
 import pytest
 from sqlalchemy import select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from frontdesk.agents.events import Done, Ending, Event, StopReason, TextChunk, ToolReturn, ToolStatus, Usage
 from frontdesk.agents.host import NewAgent, Prompt
 from frontdesk.agents.turns.model import LEASE, NewTurn, Owner
 from frontdesk.agents.turns.store import TurnStore
 from frontdesk.app import open_app
-from frontdesk.db.engine import Database
+from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import messages, turns
 from frontdesk.errors import Unavailable
 from frontdesk.loop.tools import Tool, ToolOutcome
@@ -30,7 +29,7 @@ ELSEWHERE = replace(Owner(), host="another-machine")
 HERE = Owner()
 
 
-async def nothing(_connection: AsyncConnection) -> bool:
+async def nothing(_connection: Transaction) -> bool:
     return True
 
 
@@ -100,7 +99,7 @@ async def test_what_lives_is_left_alone(database: Database) -> None:
 async def test_what_cannot_begin_leaves_no_turn_behind(database: Database) -> None:
     store = TurnStore(database)
 
-    async def refuse(_connection: AsyncConnection) -> bool:
+    async def refuse(_connection: Transaction) -> bool:
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError):

@@ -1,25 +1,22 @@
 """One async engine for the process, on SQLite or PostgreSQL, and the transaction every store uses."""
 
-from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Protocol, Self
 
 import anyio
-from sqlalchemy import make_url
+from sqlalchemy import CursorResult, Dialect, Executable, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from frontdesk.db.migrate import upgrade
-from frontdesk.db.sqlite import BRIEF, WRITES, open_engine
+from frontdesk.db.sqlite import WRITES, InPlace, open_engine
 from frontdesk.errors import ConfigurationError, Unavailable, Unstorable
 from frontdesk.settings import Settings
-
-# What a store is given to work on, for those who pass it along without writing SQL themselves.
-Transaction = AsyncConnection
 
 POOL_SECONDS = 10
 STATEMENT_SECONDS = 20
@@ -32,12 +29,24 @@ DRIVERS = {
 }
 
 
+class Transaction(Protocol):
+    """What a store works on in a brief transaction; others pass it along."""
+
+    @property
+    def dialect(self) -> Dialect: ...
+
+    async def execute(
+        self, statement: Executable, parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None, /
+    ) -> CursorResult[Any]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Database:
     """The engine and what a caller may want to say about it."""
 
     engine: AsyncEngine
     url: URL
+    in_place: InPlace | None = None
 
     @classmethod
     async def open(cls, settings: Settings) -> Self:
@@ -57,7 +66,7 @@ class Database:
                     "Check FRONTDESK_DATABASE_URL, or that FRONTDESK_DATA can be written to"
                 ) from error
             undo.pop_all()
-        return cls(engine, url)
+        return cls(engine, url, InPlace(url) if url.drivername.startswith("sqlite") else None)
 
     @property
     def shared(self) -> bool:
@@ -68,9 +77,16 @@ class Database:
         """A use case that writes; on SQLite it takes the writer's place at once, so it cannot lose it midway."""
         return self._begin(self.engine.execution_options(**{WRITES: True}))
 
-    def brief(self) -> AbstractAsyncContextManager[AsyncConnection]:
-        """A use case of a few small statements, the reader's own included; large ones would keep everybody waiting."""
-        return self._begin(self.engine.execution_options(**{WRITES: True, BRIEF: True}))
+    @asynccontextmanager
+    async def brief(self) -> AsyncGenerator[Transaction]:
+        """A use case of a few small statements, which waits for nothing in between; SQLite does them in place."""
+        if self.in_place is None:
+            async with self.transaction() as connection:
+                yield connection
+            return
+        with self._explained():
+            async with self.in_place.transaction() as here:
+                yield here
 
     def reading(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """A use case that only reads, and keeps nobody waiting."""
@@ -80,10 +96,15 @@ class Database:
     async def _begin(self, engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
         # Cut off midway, a transaction leaves SQLite's thread behind; it is short, so a cancelled caller waits.
         # PostgreSQL may be far away and silent: there a caller's time limit must hold.
+        with self._explained(), anyio.CancelScope(shield=not self.shared):
+            async with engine.begin() as connection:
+                yield connection
+
+    @contextmanager
+    def _explained(self) -> Generator[None]:
+        """What the driver raises, in our words."""
         try:
-            with anyio.CancelScope(shield=not self.shared):
-                async with engine.begin() as connection:
-                    yield connection
+            yield
         except DataError as error:
             raise Unstorable("The database does not take one of the values") from error
         except (DBAPIError, PoolTimeout) as error:
@@ -98,6 +119,8 @@ class Database:
             await connection.exec_driver_sql("SELECT 1")
 
     async def close(self) -> None:
+        if self.in_place is not None:
+            self.in_place.close()
         await self.engine.dispose()
 
 

@@ -1,73 +1,106 @@
-"""SQLite the way we use it: WAL, transactions begun by ourselves, and few trips to its thread."""
+"""SQLite the way we use it: WAL, transactions begun by ourselves, and brief ones done in place."""
 
 import sqlite3
 import time
-from collections.abc import Callable
-from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
-import aiosqlite
-from sqlalchemy import Connection, event
+import anyio
+from sqlalchemy import Connection, CursorResult, Dialect, Executable, create_engine, event
 from sqlalchemy.engine import URL
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
-from typing_extensions import override
+from sqlalchemy.pool import StaticPool
 
 BUSY_SECONDS = 10
 WRITES = "frontdesk_writes"
-BRIEF = "frontdesk_brief"
-ROWS_AT_ONCE = 64
-IN_PLACE = {sqlite3.Connection: {"cursor"}, sqlite3.Cursor: {"fetchall", "close"}}
-IN_PLACE_WHEN_BRIEF = {sqlite3.Connection: {"cursor"}, sqlite3.Cursor: {"execute", "executemany", "fetchall", "close"}}
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-class FewTrips(aiosqlite.Connection):
-    """Goes to the thread for what may take long, and does the rest where it is.
-
-    The driver makes four trips for a SELECT: cursor, statement, rows, close. Only the statement can wait for a lock;
-    what follows has its rows at hand. And in a brief transaction the lock is held already: only its begin and its
-    commit can wait. A trip costs more than most statements, and an agent's turn needs many.
-    """
-
-    brief = False
-
-    @override
-    async def _execute(self, fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        owner = getattr(fn, "__self__", None)
-        in_place = IN_PLACE_WHEN_BRIEF if self.brief else IN_PLACE
-        if isinstance(owner, sqlite3.Cursor | sqlite3.Connection) and fn.__name__ in in_place[type(owner)]:
-            return fn(*args, **kwargs)
-        return await super()._execute(fn, *args, **kwargs)  # pyright: ignore[reportUnknownMemberType] - untyped there
+BEGIN = "BEGIN IMMEDIATE"
+PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02)
+PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON")
 
 
 def open_engine(url: URL, pool_seconds: float) -> AsyncEngine:
     """An engine whose writers take their place at once; see `Database.transaction`."""
     engine = create_async_engine(
-        url, connect_args={"async_creator_fn": partial(_connect, url.database or ":memory:")}, pool_timeout=pool_seconds
+        url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None}, pool_timeout=pool_seconds
     )
     event.listen(engine.sync_engine, "connect", _pragmas)
     event.listen(engine.sync_engine, "begin", _begin)
     return engine
 
 
-def _connect(path: str, *_arguments: object, **_options: object) -> FewTrips:
-    def connector() -> sqlite3.Connection:
-        # The driver would begin transactions by itself, and late; and its check would keep us from the cursors.
-        return sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+class InPlace:
+    """One more connection, used on the event loop itself.
 
-    connection = FewTrips(connector, ROWS_AT_ONCE)
-    connection._thread.daemon = True  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - as SQLAlchemy itself does
-    return connection
+    The driver takes each statement to a thread of its own, four trips for a SELECT, and a trip costs many times what
+    a small statement does. Here nothing waits: a lock that somebody holds is asked for again a little later, and what
+    a checkpoint takes is left to the other connections.
+    """
+
+    def __init__(self, url: URL) -> None:
+        self._engine = create_engine(
+            url.set(drivername="sqlite+pysqlite"),
+            connect_args={"timeout": 0, "isolation_level": None, "check_same_thread": False},
+            poolclass=StaticPool,
+        )
+        event.listen(self._engine, "connect", _pragmas_in_place)
+        self._turn = anyio.Lock()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncGenerator["Here"]:
+        async with self._turn:
+            with self._engine.connect() as connection:
+                await _begin_patiently(connection)
+                yield Here(connection)
+                # Left by an exception, the connection rolls back as it is closed.
+                connection.commit()
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+
+class Here:
+    """A transaction in place, in the words of the one that is not."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @property
+    def dialect(self) -> Dialect:
+        return self._connection.dialect
+
+    async def execute(
+        self, statement: Executable, parameters: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None, /
+    ) -> CursorResult[Any]:
+        return self._connection.execute(statement, parameters)
+
+
+async def _begin_patiently(connection: Connection) -> None:
+    until, pauses = anyio.current_time() + BUSY_SECONDS, iter(PAUSES)
+    while True:
+        try:
+            connection.exec_driver_sql(BEGIN)
+        except OperationalError:
+            connection.rollback()
+            if anyio.current_time() > until:
+                raise
+            await anyio.sleep(next(pauses, PAUSES[-1]))
+        else:
+            return
 
 
 def _pragmas(connection: Any, _record: object) -> None:  # noqa: ANN401 - the DBAPI has no common type
     cursor = connection.cursor()
     # WAL lets readers go on while one writes; NORMAL survives kill -9 whole, a power cut up to the last checkpoint.
-    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON"):
+    for pragma in PRAGMAS:
         _patiently(cursor, f"PRAGMA {pragma}")
     cursor.close()
+
+
+def _pragmas_in_place(connection: Any, record: object) -> None:  # noqa: ANN401 - the DBAPI has no common type
+    _pragmas(connection, record)
+    connection.execute("PRAGMA wal_autocheckpoint=0")
 
 
 def _patiently(cursor: Any, statement: str) -> None:  # noqa: ANN401 - the DBAPI has no common type
@@ -84,10 +117,5 @@ def _patiently(cursor: Any, statement: str) -> None:  # noqa: ANN401 - the DBAPI
 
 def _begin(connection: Connection) -> None:
     # Python's driver would begin late, and leave DDL outside; we say it ourselves.
-    options = connection.get_execution_options()
-    driver = connection.connection.driver_connection
-    if not isinstance(driver, FewTrips):
-        raise TypeError("this engine opens its connections itself")
-    driver.brief = False
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(WRITES, False) else "BEGIN")
-    driver.brief = options.get(BRIEF, False)
+    writes = connection.get_execution_options().get(WRITES, False)
+    connection.exec_driver_sql(BEGIN if writes else "BEGIN")

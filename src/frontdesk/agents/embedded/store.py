@@ -5,11 +5,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from sqlalchemy import Row, String, bindparam, delete, insert, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from frontdesk.agents.embedded.model import AttachedTool, first_conversation
 from frontdesk.agents.host import Agent, Block
-from frontdesk.db.engine import Database
+from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import agent_tools, agents, blocks, conversations, messages, turns
 from frontdesk.errors import Invalid, NotFound
 
@@ -107,16 +106,16 @@ class AgentStore:
             return (await connection.execute(_the_tool(agent_id, name))).rowcount > 0
 
 
-async def read_agent(connection: AsyncConnection, agent_id: str) -> Agent | None:
+async def read_agent(connection: Transaction, agent_id: str) -> Agent | None:
     row = (await connection.execute(AGENT, {"agent_id": agent_id})).one_or_none()
     return _agent(row) if row else None
 
 
-async def read_blocks(connection: AsyncConnection, agent_id: str) -> Sequence[Block]:
+async def read_blocks(connection: Transaction, agent_id: str) -> Sequence[Block]:
     return [_block(row) for row in (await connection.execute(BLOCKS, {"agent_id": agent_id})).all()]
 
 
-async def read_tools(connection: AsyncConnection, agent_id: str) -> Sequence[AttachedTool]:
+async def read_tools(connection: Transaction, agent_id: str) -> Sequence[AttachedTool]:
     rows = (await connection.execute(TOOLS, {"agent_id": agent_id})).all()
     return [
         AttachedTool(

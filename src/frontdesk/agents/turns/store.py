@@ -5,12 +5,11 @@ from datetime import datetime
 from typing import TypeVar
 
 from pydantic import TypeAdapter
-from sqlalchemy import Row, bindparam, insert, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Row, bindparam, insert, select, text, update
 
 from frontdesk.agents.events import ApprovalRequest, Ending, StopReason
 from frontdesk.agents.turns.model import LEASE, NewTurn, Owner
-from frontdesk.db.engine import Database
+from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import turns
 from frontdesk.errors import TakenOver
 
@@ -18,6 +17,7 @@ T = TypeVar("T")
 PENDING = TypeAdapter(list[ApprovalRequest])
 # Made once: to build a statement takes longer than to run it, and every turn runs these.
 BEGIN = insert(turns)
+LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:lane, 3020))")
 RUNNING = select(turns).where(turns.c.lane == bindparam("lane"), turns.c.running)
 HOLD = (
     select(turns.c.id)
@@ -34,7 +34,7 @@ class TurnStore:
         self._database = database
 
     async def claim(
-        self, new: NewTurn, owner: Owner, now: datetime, within: Callable[[AsyncConnection], Awaitable[T]]
+        self, new: NewTurn, owner: Owner, now: datetime, within: Callable[[Transaction], Awaitable[T]]
     ) -> T | None:
         """Begin a turn and do `within`; None while another turn of the lane is under way."""
         async with self._database.brief() as connection:
@@ -57,10 +57,10 @@ class TurnStore:
             await connection.execute(BEGIN, row)
             return await within(connection)
 
-    async def _free(self, connection: AsyncConnection, lane: str, owner: Owner, now: datetime) -> bool:
+    async def _free(self, connection: Transaction, lane: str, owner: Owner, now: datetime) -> bool:
         """Whether the lane may be entered; what a dead owner left there is marked on the way."""
         if connection.dialect.name == "postgresql":
-            await connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtextextended(%s, 3020))", (lane,))
+            await connection.execute(LOCK, {"lane": lane})
         found = (await connection.execute(RUNNING, {"lane": lane})).one_or_none()
         if found is None:
             return True
@@ -76,7 +76,7 @@ class TurnStore:
         owner: Owner,
         ending: Ending,
         now: datetime,
-        within: Callable[[AsyncConnection], Awaitable[None]] | None = None,
+        within: Callable[[Transaction], Awaitable[None]] | None = None,
     ) -> bool:
         """Record the end; False when the turn was no longer ours, and then nothing is written."""
         pending = PENDING.dump_json(list(ending.pending)).decode() if ending.pending else None
@@ -114,7 +114,7 @@ class TurnStore:
         async with self._database.transaction() as connection:
             return (await connection.execute(change)).rowcount > 0
 
-    async def hold(self, connection: AsyncConnection, turn_id: str, owner: Owner) -> None:
+    async def hold(self, connection: Transaction, turn_id: str, owner: Owner) -> None:
         """Make sure, within a transaction, that a turn is still its owner's; what it writes then counts."""
         given = {"the_id": turn_id, "the_owner": str(owner)}
         if (await connection.execute(HOLD, given)).one_or_none() is None:
@@ -132,8 +132,8 @@ class TurnStore:
         return len(gone)
 
 
-def pending_of(text: str | None) -> Sequence[ApprovalRequest]:
-    return PENDING.validate_json(text) if text else ()
+def pending_of(stored: str | None) -> Sequence[ApprovalRequest]:
+    return PENDING.validate_json(stored) if stored else ()
 
 
 def _abandoned(row: Row[tuple[object, ...]], owner: Owner, now: datetime) -> bool:

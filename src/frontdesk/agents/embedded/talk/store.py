@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRequest, ToolCallPart
 from sqlalchemy import Row, Select, bindparam, insert, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from frontdesk.agents.embedded.model import lane_of
 from frontdesk.agents.embedded.store import read_agent, read_blocks, read_tools
@@ -14,7 +13,7 @@ from frontdesk.agents.embedded.talk.model import PastTurn, Scene, StoredMessage
 from frontdesk.agents.events import ApprovalRequest, StopReason, ToolStatus
 from frontdesk.agents.host import Conversation
 from frontdesk.agents.turns.store import pending_of
-from frontdesk.db.engine import Database
+from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import conversations, messages, turns
 from frontdesk.errors import NotFound
 from frontdesk.loop.messages import answered, text_of
@@ -68,7 +67,7 @@ class TalkStore:
         async with self._database.reading() as connection:
             await _read_conversation(connection, agent_id, conversation_id)
 
-    async def set_scene(self, connection: AsyncConnection, agent_id: str, conversation_id: str) -> Scene:
+    async def set_scene(self, connection: Transaction, agent_id: str, conversation_id: str) -> Scene:
         """Everything a turn starts from."""
         agent = await read_agent(connection, agent_id)
         if agent is None:
@@ -87,7 +86,7 @@ class TalkStore:
         )
 
     async def append(
-        self, connection: AsyncConnection, conversation_id: str, turn_id: str, said: Sequence[ModelMessage]
+        self, connection: Transaction, conversation_id: str, turn_id: str, said: Sequence[ModelMessage]
     ) -> None:
         now = datetime.now(UTC)
         rows = [
@@ -103,7 +102,7 @@ class TalkStore:
         if rows:
             await connection.execute(ADD, rows)
 
-    def writing(self) -> AbstractAsyncContextManager[AsyncConnection]:
+    def writing(self) -> AbstractAsyncContextManager[Transaction]:
         """A transaction for what a turn stores on its way."""
         return self._database.brief()
 
@@ -112,7 +111,7 @@ class TalkStore:
             found = await connection.execute(WAITING, {"lane": lane_of(conversation_id)})
             return pending_of(found.scalars().first())
 
-    async def settle(self, connection: AsyncConnection, conversation_id: str) -> None:
+    async def settle(self, connection: Transaction, conversation_id: str) -> None:
         """Nothing waits for approval any longer."""
         await connection.execute(_settled(conversation_id))
 
@@ -178,9 +177,7 @@ def folded(text: str) -> str:
     return storable(text).casefold()
 
 
-async def _read_conversation(
-    connection: AsyncConnection, agent_id: str, conversation_id: str
-) -> Row[tuple[object, ...]]:
+async def _read_conversation(connection: Transaction, agent_id: str, conversation_id: str) -> Row[tuple[object, ...]]:
     row = (await connection.execute(CONVERSATION, _thread(conversation_id, agent=agent_id))).one_or_none()
     if row is None:
         raise NotFound(f"Agent '{agent_id}' has no conversation '{conversation_id}'")
@@ -188,7 +185,7 @@ async def _read_conversation(
 
 
 async def _read_messages(
-    connection: AsyncConnection, wanted: Select[tuple[object, ...]], given: Mapping[str, object] | None = None
+    connection: Transaction, wanted: Select[tuple[object, ...]], given: Mapping[str, object] | None = None
 ) -> Sequence[StoredMessage]:
     rows = (await connection.execute(wanted, given)).all()
     # One array is read many times faster than as many single messages.
