@@ -5,10 +5,16 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
+import anyio
+import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from frontdesk.agents.events import Event
 from frontdesk.errors import FrontdeskError
+
+TOOL_SECONDS = 120
+
+log = structlog.get_logger("frontdesk.loop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,18 @@ class Tool:
     parameters: Mapping[str, Any]
     run: Callable[[Mapping[str, Any]], Awaitable[ToolOutcome]]
     needs_approval: bool = False
+
+
+async def attempt(tool: Tool, arguments: Mapping[str, Any]) -> ToolOutcome:
+    """What a tool answers; whatever goes wrong in it is told to the model, and stops nothing else."""
+    try:
+        with anyio.fail_after(TOOL_SECONDS):
+            return await tool.run(arguments)
+    except TimeoutError:
+        return ToolOutcome(f"No answer in {TOOL_SECONDS} s; the tool was stopped", ok=False)
+    except Exception as error:  # noqa: BLE001 - a tool is foreign code, and the model can often do something about it
+        log.debug("tool_failed", tool=tool.name, error=type(error).__name__)
+        return ToolOutcome(f"Error: {error}" if str(error) else f"Error: {type(error).__name__}", ok=False)
 
 
 class Given(BaseModel):

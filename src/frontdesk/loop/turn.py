@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
-import structlog
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
     InstructionPart,
@@ -36,11 +35,10 @@ from frontdesk.loop.messages import add_request, answered, clean, partial, trimm
 from frontdesk.loop.models import window_of
 from frontdesk.loop.speech import Speech
 from frontdesk.loop.text import json_object, storable
-from frontdesk.loop.tools import Tool, ToolOutcome
+from frontdesk.loop.tools import Tool, ToolOutcome, attempt
 from frontdesk.loop.troubles import MODEL_ERRORS, failed
 from frontdesk.loop.usage import Spent
 
-TOOL_SECONDS = 120
 SILENCE_SECONDS = 180
 AT_ONCE = 16
 TOOL_CHARACTERS = 60_000
@@ -48,8 +46,6 @@ ROOM = 0.9
 SAVE_SECONDS = 10
 BROKEN_OFF = Failed(Trouble.UNAVAILABLE, "The model broke its answer off; try again in a while")
 STOPS = {"length": StopReason.MAX_TOKENS, "content_filter": StopReason.REFUSAL}
-
-log = structlog.get_logger("frontdesk.loop")
 
 
 @dataclass(slots=True)
@@ -198,18 +194,10 @@ class Turn:
 
 
 async def _run(tool: Tool, call: ToolCallPart) -> ToolOutcome:
-    """What a tool answers; whatever goes wrong in it is told to the model, and stops nothing else."""
     arguments = json_object(call.args)
     if arguments is None:
         return ToolOutcome("The arguments are not a JSON object; send one that fits the tool's schema", ok=False)
-    try:
-        with anyio.fail_after(TOOL_SECONDS):
-            return await tool.run(arguments)
-    except TimeoutError:
-        return ToolOutcome(f"No answer in {TOOL_SECONDS} s; the tool was stopped", ok=False)
-    except Exception as error:  # noqa: BLE001 - a tool is foreign code, and the model can often do something about it
-        log.debug("tool_failed", tool=tool.name, error=type(error).__name__)
-        return ToolOutcome(f"Error: {error}" if str(error) else f"Error: {type(error).__name__}", ok=False)
+    return await attempt(tool, arguments)
 
 
 def _shown(call: ToolCallPart) -> Mapping[str, Any]:
