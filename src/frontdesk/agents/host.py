@@ -1,9 +1,9 @@
 """The port to whatever runs the agents."""
 
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from pydantic import SecretStr
 
@@ -58,13 +58,26 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class HeldTool:
-    """A tool attached to an agent; `server` and `remote_name` say whose it is."""
+    """A tool attached to an agent; `server` and `remote_name` say whose it is.
+
+    `parameters` is its schema where that is known; a host that needs it and has none asks the server.
+    """
 
     name: str
     description: str
     needs_approval: bool = False
     server: str | None = None
     remote_name: str | None = None
+    parameters: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChange:
+    """What became of a change to an agent's tools: names, and for those that failed why."""
+
+    attached: Sequence[str] = ()
+    detached: Sequence[str] = ()
+    failed: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +175,14 @@ class AgentHost(Protocol):
     async def attach(self, agent_id: str, tool: HeldTool) -> None: ...
 
     async def detach(self, agent_id: str, name: str) -> None: ...
+
+    async def change_tools(self, agent_id: str, attach: Sequence[HeldTool], detach: Sequence[str]) -> ToolChange:
+        """Attach and detach several at once; what fails is told, and keeps nothing else from being done."""
+        ...
+
+    async def offered(self) -> Sequence[HeldTool]:
+        """The host's own tools that any of its agents could be given, without those of MCP servers."""
+        ...
 
     async def close(self) -> None: ...
 

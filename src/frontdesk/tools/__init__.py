@@ -1,0 +1,1 @@
+"""Which tools exist, and which an agent should hold."""

@@ -1,0 +1,1 @@
+"""Every tool there is: where they come from, and what changed."""

@@ -1,0 +1,1 @@
+"""Calls tools where they live, in the name of whoever asks."""

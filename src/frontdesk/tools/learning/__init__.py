@@ -1,0 +1,1 @@
+"""What past use says about a tool."""

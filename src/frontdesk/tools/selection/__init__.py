@@ -1,0 +1,1 @@
+"""Which tools an agent should hold: decided first, then carried out."""
