@@ -8,6 +8,10 @@ AGENTS_READ = "agents:read"
 HEALTH_READ = "health:read"
 IDENTITY_READ = "identity:read"
 METRICS_READ = "metrics:read"
+TOOLS_ADMIN = "tools:admin"
+TOOLS_ATTACH = "tools:attach"
+TOOLS_CALL = "tools:call"
+TOOLS_READ = "tools:read"
 
 SCOPES = {
     AGENTS_CHAT: "talk with agents: open sessions, send messages, approve, cancel",
@@ -15,6 +19,10 @@ SCOPES = {
     HEALTH_READ: "read the health tool, which names the database and the agent server",
     IDENTITY_READ: "ask who one is (whoami)",
     METRICS_READ: "read /metrics",
+    TOOLS_ADMIN: "add and remove tool servers, review changed tools, say who may use which",
+    TOOLS_ATTACH: "find tools for an agent and change what it holds",
+    TOOLS_CALL: "call tools",
+    TOOLS_READ: "search and list tools",
 }
 
 

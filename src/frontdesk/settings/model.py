@@ -1,4 +1,4 @@
-"""Every setting, read once from the environment and frontdesk.toml, and handed down as values."""
+"""The settings class itself: what each is called, what it takes, and where it is read from."""
 
 import ipaddress
 import os
@@ -9,16 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import (
-    AliasChoices,
-    BaseModel,
-    ConfigDict,
-    Field,
-    SecretStr,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -30,6 +21,8 @@ from pydantic_settings import (
 from typing_extensions import override
 
 from frontdesk.errors import ConfigurationError
+from frontdesk.settings.tools import ToolSettings, comma_list
+from frontdesk.settings.values import Issuer, Rate, parse_rate
 
 AGENT_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 CONFIG_FILE_VARIABLE = "FRONTDESK_CONFIG"
@@ -53,69 +46,6 @@ NO_LONGER_NEEDED: Mapping[str, str] = {
 
 URLS = ("public_url", "letta_base_url", "supabase_url", "openai_base_url", "anthropic_base_url")
 
-Algorithm = Literal[
-    "RS256",
-    "RS384",
-    "RS512",
-    "PS256",
-    "PS384",
-    "PS512",
-    "ES256",
-    "ES384",
-    "ES512",
-    "EdDSA",
-    "Ed25519",
-    "HS256",
-]
-
-
-class Issuer(BaseModel):
-    """An authorization server whose JWTs are accepted."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    issuer: str
-    audience: tuple[str, ...] = ()
-    jwks_url: str | None = None
-    algorithms: tuple[Algorithm, ...] = ("RS256", "ES256")
-    hs256_secret: SecretStr | None = None
-    claims: Literal["standard", "entra"] = "standard"
-    prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,32}$")] = ""
-
-    @field_validator("audience", mode="before")
-    @classmethod
-    def _one_or_many(cls, value: object) -> object:
-        return (value,) if isinstance(value, str) else value
-
-    @model_validator(mode="after")
-    def _one_kind_of_key(self) -> Self:
-        # With both kinds allowed, a public key could be passed off as the shared secret.
-        if (self.hs256_secret is None) == ("HS256" in self.algorithms) or (
-            "HS256" in self.algorithms and len(self.algorithms) > 1
-        ):
-            raise ValueError('set hs256_secret together with algorithms = ["HS256"], or neither')
-        return self
-
-
-class ToolServer(BaseModel):
-    """An MCP server whose tools agents may hold."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,30}$")]
-    url: str
-    headers: Mapping[str, SecretStr] = Field(default_factory=dict[str, SecretStr])
-    user_token: bool = False
-
-
-class Rate(BaseModel):
-    """A token bucket: `limit` calls per `seconds`, all of which may come at once."""
-
-    model_config = ConfigDict(frozen=True)
-
-    limit: int = Field(gt=0)
-    seconds: float = Field(gt=0)
-
 
 def _env(*names: str) -> AliasChoices:
     return AliasChoices(*names)
@@ -126,7 +56,7 @@ def _default_data() -> Path:
     return Path(home).expanduser() / "frontdesk"
 
 
-class Settings(BaseSettings):
+class Settings(ToolSettings):
     """One field a setting; its aliases are the names of its environment variables."""
 
     model_config = SettingsConfigDict(
@@ -247,11 +177,6 @@ class Settings(BaseSettings):
     anthropic_base_url: str | None = Field(
         None, alias="ANTHROPIC_BASE_URL", description="Another endpoint that speaks Anthropic's messages API."
     )
-    mcp_servers: tuple[ToolServer, ...] = Field(
-        (),
-        alias="FRONTDESK_MCP_SERVERS",
-        description="MCP servers whose tools agents may hold, as a JSON list, or `[[mcp_servers]]` tables in the file.",
-    )
     promptyoself_db: str | None = Field(
         None, alias="PROMPTYOSELF_DB", description="A PromptYoSelf database file, shown by `health`."
     )
@@ -264,9 +189,7 @@ class Settings(BaseSettings):
     @field_validator("allowed_hosts", "allowed_origins", mode="before")
     @classmethod
     def _comma_list(cls, value: object) -> object:
-        if isinstance(value, str):
-            return tuple(part.strip() for part in value.split(",") if part.strip())
-        return value
+        return comma_list(value)
 
     @field_validator("rate_agent", "rate_user", mode="before")
     @classmethod
@@ -411,15 +334,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
-
-
-def parse_rate(text: str) -> Rate:
-    """`600/minute` → Rate(600, 60)."""
-    units = {"s": 1, "second": 1, "m": 60, "min": 60, "minute": 60, "h": 3600, "hour": 3600}
-    count, _, unit = text.partition("/")
-    if not count.strip().isdigit() or unit.strip() not in units:
-        raise ValueError("a rate looks like 600/minute (second, minute or hour)")
-    return Rate(limit=int(count), seconds=units[unit.strip()])
 
 
 def _host_name(host: str) -> str:

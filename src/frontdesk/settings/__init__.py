@@ -1,0 +1,29 @@
+"""Every setting, read once from the environment and frontdesk.toml, and handed down as values."""
+
+from frontdesk.settings.model import (
+    AGENT_ID,
+    CONFIG_FILE_VARIABLE,
+    NO_LONGER_NEEDED,
+    Settings,
+    file_keys,
+    is_loopback,
+    origin,
+    variables,
+)
+from frontdesk.settings.tools import ServerOAuth, ToolServer
+from frontdesk.settings.values import Issuer, Rate
+
+__all__ = [
+    "AGENT_ID",
+    "CONFIG_FILE_VARIABLE",
+    "NO_LONGER_NEEDED",
+    "Issuer",
+    "Rate",
+    "ServerOAuth",
+    "Settings",
+    "ToolServer",
+    "file_keys",
+    "is_loopback",
+    "origin",
+    "variables",
+]

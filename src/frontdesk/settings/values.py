@@ -1,0 +1,66 @@
+"""What single settings are made of: an issuer, a rate."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+
+Algorithm = Literal[
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "EdDSA",
+    "Ed25519",
+    "HS256",
+]
+
+
+class Issuer(BaseModel):
+    """An authorization server whose JWTs are accepted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    issuer: str
+    audience: tuple[str, ...] = ()
+    jwks_url: str | None = None
+    algorithms: tuple[Algorithm, ...] = ("RS256", "ES256")
+    hs256_secret: SecretStr | None = None
+    claims: Literal["standard", "entra"] = "standard"
+    prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,32}$")] = ""
+
+    @field_validator("audience", mode="before")
+    @classmethod
+    def _one_or_many(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _one_kind_of_key(self) -> Self:
+        # With both kinds allowed, a public key could be passed off as the shared secret.
+        if (self.hs256_secret is None) == ("HS256" in self.algorithms) or (
+            "HS256" in self.algorithms and len(self.algorithms) > 1
+        ):
+            raise ValueError('set hs256_secret together with algorithms = ["HS256"], or neither')
+        return self
+
+
+class Rate(BaseModel):
+    """A token bucket: `limit` calls per `seconds`, all of which may come at once."""
+
+    model_config = ConfigDict(frozen=True)
+
+    limit: int = Field(gt=0)
+    seconds: float = Field(gt=0)
+
+
+def parse_rate(text: str) -> Rate:
+    """`600/minute` → Rate(600, 60)."""
+    units = {"s": 1, "second": 1, "m": 60, "min": 60, "minute": 60, "h": 3600, "hour": 3600}
+    count, _, unit = text.partition("/")
+    if not count.strip().isdigit() or unit.strip() not in units:
+        raise ValueError("a rate looks like 600/minute (second, minute or hour)")
+    return Rate(limit=int(count), seconds=units[unit.strip()])
