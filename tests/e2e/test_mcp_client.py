@@ -22,10 +22,13 @@ from frontdesk.agents.embedded.toolbox import Toolbox
 from frontdesk.agents.host import HeldTool
 from frontdesk.app import open_app
 from frontdesk.errors import Invalid, NotFound, Unavailable
+from frontdesk.identity import outbound
 from frontdesk.identity.model import Caller
 from frontdesk.loop.mcp.client import McpClient
+from frontdesk.loop.mcp.library import Library
 from frontdesk.loop.mcp.model import McpServer, RemoteTool
 from frontdesk.loop.mcp.pool import McpClients
+from frontdesk.loop.mcp.servers import Servers
 from frontdesk.loop.tools import ToolOutcome
 from frontdesk.surfaces.gate import ASGIApp, Receive, Send
 from frontdesk.surfaces.http import build
@@ -321,8 +324,14 @@ async def test_a_session_that_the_sdk_ended_is_opened_again(sdk: McpServer, clie
     assert (first.get("mcp-session-id") != again.get("mcp-session-id")) == (sdk.name in ("sse", "json"))
 
 
-async def test_tools_for_a_turn_call_the_server_for_its_agent(sdk: McpServer) -> None:
-    toolbox = Toolbox([sdk])
+async def test_tools_for_a_turn_call_the_server_for_its_agent(sdk: McpServer, clients: McpClients) -> None:
+    async def call(
+        caller: Caller, server: str, name: str, arguments: Mapping[str, Any], token: SecretStr | None
+    ) -> ToolOutcome:
+        assert (server, token) == (sdk.name, SecretStr(ADA))
+        return await clients.client(sdk, caller.user_id, ADA).call(name, arguments, outbound.headers(caller))
+
+    toolbox = Toolbox(call, Servers([sdk]), clients)
     found = [await toolbox.look_up(HeldTool("", "", server=sdk.name, remote_name=name)) for name in LISTED]
     tools = toolbox.bound(found, Caller("req-1", agent_id="agent-1", user_id="ada"), SecretStr(ADA))
     assert [tool.name for tool in tools] == [f"{sdk.name}__{name}" for name in LISTED]
@@ -332,7 +341,6 @@ async def test_tools_for_a_turn_call_the_server_for_its_agent(sdk: McpServer) ->
         await toolbox.look_up(HeldTool("", "", server=sdk.name, remote_name="nothing"))
     with pytest.raises(Invalid, match="FRONTDESK_MCP_SERVERS"):
         await toolbox.look_up(HeldTool("", "", server="nowhere", remote_name="nothing"))
-    await toolbox.close()
 
 
 KEYS: dict[str, str] = {}
@@ -351,7 +359,7 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ASGI
 async def in_process(app: ASGIApp, token: str) -> AsyncGenerator[McpClient]:
     server = McpServer("desk", "http://127.0.0.1:3020/mcp", user_token=True)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as http:
-        yield McpClient(server, "ada", token, http)
+        yield McpClient(server, "ada", token, Library(http))
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,12 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from frontdesk.errors import ConfigurationError, Unavailable
-from frontdesk.loop.mcp import results
-from frontdesk.loop.mcp.client import MAX_PAGES
+from frontdesk.loop.mcp import ready, results
 from frontdesk.loop.mcp.endpoint import MAX_ANSWER
 from frontdesk.loop.mcp.model import McpServer, bare_token
 from frontdesk.loop.mcp.names import TAKEN_BY_APIS, api_name
 from frontdesk.loop.mcp.pool import McpClients
+from frontdesk.loop.mcp.ready import MAX_PAGES
 from frontdesk.loop.mcp.wire import Events
 from frontdesk.loop.tools import ToolOutcome
 from tests.support.token_server import serve
@@ -280,6 +280,8 @@ async def test_a_broken_server_is_told_of_and_gives_no_secret_away(
         assert f"MCP server '{how}' at {address}/{how}" in str(raised.value)
         texts += [outcome.text, repr(raised.value), repr(server), str(server), repr(client), repr(vars(pool))]
     await client.close()
+    if pool is not clients:
+        await pool.close()
 
 
 async def test_what_a_server_asks_in_between_is_answered(broken: str, clients: McpClients) -> None:
@@ -350,3 +352,10 @@ async def test_an_error_that_merely_sounds_like_authentication_is_not_repeated(
 
 async def test_a_listing_without_end_is_cut(broken: str, clients: McpClients) -> None:
     assert len(await clients.client(McpServer("pages", f"{broken}/pages"), "ada", None).tools()) == MAX_PAGES
+
+
+async def test_a_listing_that_is_too_large_is_cut_long_before_its_last_page(
+    broken: str, clients: McpClients, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ready, "MAX_LISTING", 200)
+    assert len(await clients.client(McpServer("pages", f"{broken}/pages"), "ada", None).tools()) < 5

@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 
 import anyio
 import structlog
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
 from frontdesk.agents.events import Event
 from frontdesk.errors import FrontdeskError
+from frontdesk.identity.model import Caller
 
 TOOL_SECONDS = 120
 
@@ -35,6 +36,10 @@ class Tool:
     parameters: Mapping[str, Any]
     run: Callable[[Mapping[str, Any]], Awaitable[ToolOutcome]]
     needs_approval: bool = False
+
+
+# The tools that somebody has for a caller, and for the person behind it whose token comes along.
+OwnTools = Callable[[Caller, SecretStr | None], Sequence[Tool]]
 
 
 async def attempt(tool: Tool, arguments: Mapping[str, Any]) -> ToolOutcome:

@@ -50,10 +50,13 @@ STOPS = {"length": StopReason.MAX_TOKENS, "content_filter": StopReason.REFUSAL}
 
 @dataclass(slots=True)
 class Turn:
-    """A turn under way. `keep` stores messages as they come to be; what is left in `unsaved` belongs to the end."""
+    """A turn under way. `keep` stores messages as they come to be; what is left in `unsaved` belongs to the end.
+
+    `tools` is asked before each request: what one tool brings, the model can use in the same turn.
+    """
 
     model: Model
-    tools: Mapping[str, Tool]
+    tools: Callable[[], Awaitable[Mapping[str, Tool]]]
     instructions: Callable[[], str]
     messages: list[ModelMessage]
     keep: Callable[[Sequence[ModelMessage]], Awaitable[None]]
@@ -61,6 +64,7 @@ class Turn:
     max_steps: int
     unsaved: list[ModelMessage] = field(default_factory=list[ModelMessage])
     spent: Spent = field(default_factory=Spent)
+    _offered: Mapping[str, Tool] = field(default_factory=dict[str, Tool], init=False)
 
     async def run(self) -> Ending:
         """Go on until the model is done, something waits for approval, or the steps are used up."""
@@ -82,6 +86,7 @@ class Turn:
 
     async def resume(self, calls: Sequence[ToolCallPart], rejected: Mapping[str, str]) -> Ending:
         """Go on from calls that waited: those in `rejected` are answered with the reason, the others run."""
+        self._offered = await self.tools()
         denied = [
             await self._deny(call, rejected[call.tool_call_id]) for call in calls if call.tool_call_id in rejected
         ]
@@ -91,8 +96,9 @@ class Turn:
     async def _ask(self) -> ModelResponse:
         """One request to the model, streamed; the answer joins the messages."""
         speech = Speech(self.emit)
+        self._offered = await self.tools()
         parameters = ModelRequestParameters(
-            function_tools=[_definition(tool) for tool in self.tools.values()],
+            function_tools=[_definition(tool) for tool in self._offered.values()],
             instruction_parts=[InstructionPart(content=self.instructions())],
         )
         messages = trimmed(self.messages, int(window_of(self.model) * ROOM))
@@ -143,9 +149,9 @@ class Turn:
         add_request(self.messages, [*denied, *(answers[call.tool_call_id] for call in calls)])
 
     async def _call(self, call: ToolCallPart) -> ToolReturnPart:
-        tool = self.tools.get(call.tool_name)
+        tool = self._offered.get(call.tool_name)
         if tool is None:
-            known = ", ".join(sorted(self.tools)) or "none"
+            known = ", ".join(sorted(self._offered)) or "none"
             outcome, status = ToolOutcome(f"Tool '{call.tool_name}' not found; there are: {known}"), ToolStatus.UNKNOWN
         else:
             outcome = await _run(tool, call)
@@ -162,7 +168,7 @@ class Turn:
         return answered(call, text, ToolStatus.DENIED)
 
     def _waits(self, call: ToolCallPart) -> bool:
-        tool = self.tools.get(call.tool_name)
+        tool = self._offered.get(call.tool_name)
         return tool is not None and tool.needs_approval
 
     async def _wait_for(self, calls: Sequence[ToolCallPart]) -> Ending:

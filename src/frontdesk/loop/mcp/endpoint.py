@@ -1,15 +1,14 @@
-"""One MCP server over HTTP: post a frame, get the frames of the answer, within limits of time and size."""
+"""One MCP server over HTTP: post a frame, get the answer, within limits of time and size."""
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
-
-import httpx2
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
 
 from frontdesk import __version__
 from frontdesk.loop.mcp import wire
-from frontdesk.loop.mcp.model import HEADER_VALUE, Broken, McpServer
+from frontdesk.loop.mcp.http import Answer, Failure, Http
+from frontdesk.loop.mcp.model import HEADER_VALUE, Broken, McpServer, Unfit
 
-CONNECT_SECONDS = 5.0
 MAX_ANSWER = 8 * 1024 * 1024
 # A token is for those it was given to: what a caller says of itself cannot bring one along.
 CREDENTIAL_HEADERS = frozenset({"authorization", "x-user-auth-token", "cookie", "proxy-authorization"})
@@ -23,70 +22,103 @@ ALWAYS = {
 
 
 class Endpoint:
-    """A server's address together with the one credential that is shown there."""
+    """A server's address together with the one credential that is shown there; `bearer` is one that is renewed."""
 
-    def __init__(self, server: McpServer, token: str | None, http: httpx2.AsyncClient) -> None:
+    def __init__(self, server: McpServer, token: str | None, http: Http) -> None:
         self.server = server
+        self.bearer: str | None = None
         self._http = http
-        self._fixed = {name.lower(): value for name, value in server.headers.items()}
-        self._credential = {} if token is None else {"x-user-auth-token": token, "authorization": f"Bearer {token}"}
+        fixed = {name.lower(): value for name, value in server.headers.items()}
+        credential = {} if token is None else {"x-user-auth-token": token, "authorization": f"Bearer {token}"}
+        self._fixed = {**fixed, **credential}
 
-    @asynccontextmanager
-    async def send(
-        self, method: str, body: bytes | None, protocol: Mapping[str, str], said: Mapping[str, str]
-    ) -> AsyncGenerator[httpx2.Response]:
+    def send(
+        self,
+        method: str,
+        body: bytes | None,
+        protocol: Mapping[str, str],
+        said: Mapping[str, str],
+        url: str | None = None,
+    ) -> "Sending":
         """One exchange; `protocol` are headers of MCP, `said` what this call says of itself."""
         headers = self._headers(protocol, said)
-        if self._http.is_closed:
+        if self._http.closed:
             raise Broken(f"{self.server} cannot be asked any more: Frontdesk is shutting down")
-        timeout = httpx2.Timeout(None, connect=CONNECT_SECONDS)
-        try:
-            async with self._http.stream(
-                method, self.server.url, content=body, headers=headers, timeout=timeout, follow_redirects=False
-            ) as response:
-                yield response
-        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            # Not chained: the original carries the request, with every header.
-            raise Broken(
-                f"{self.server} does not answer ({type(error).__name__}); check that it runs and that its address is "
-                "right"
-            ) from None
+        return Sending(self.server, self._http, (method, url or self.server.url, headers, body))
 
-    async def frames(self, response: httpx2.Response) -> AsyncGenerator[wire.Frame]:
-        """The frames of an answer, as they come in."""
-        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind == "text/event-stream":
-            events = wire.Events()
-            async for chunk in self._chunks(response):
-                for data in events.feed(chunk):
-                    yield self._frame(data)
-        else:
-            yield self._frame(await self.body(response))
-
-    async def body(self, response: httpx2.Response) -> bytes:
-        return b"".join([chunk async for chunk in self._chunks(response)])
-
-    async def _chunks(self, response: httpx2.Response) -> AsyncGenerator[bytes]:
-        if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise Broken(f"{self.server} sends a compressed answer though asked not to; turn that off there")
-        size = 0
-        async for chunk in response.aiter_raw():
+    async def body(self, answer: Answer) -> bytes:
+        size, chunks = 0, list[bytes]()
+        async for chunk in self.chunks(answer):
             size += len(chunk)
-            if size > MAX_ANSWER:
-                raise Broken(f"{self.server} sends more than {MAX_ANSWER // 1024**2} MiB; ask it for less at a time")
-            yield chunk
+            self.check_size(size)
+            chunks.append(chunk)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
-    def _frame(self, data: bytes) -> wire.Frame:
+    def chunks(self, answer: Answer) -> AsyncIterator[bytes]:
+        """The body as it comes; how much of it is too much is for the caller to say."""
+        if answer.headers.get("content-encoding", "identity").lower() != "identity":
+            raise Broken(f"{self.server} sends a compressed answer though asked not to; turn that off there")
+        return answer.chunks()
+
+    def check_size(self, size: int) -> None:
+        if size > MAX_ANSWER:
+            raise Unfit(f"{self.server} sends more than {MAX_ANSWER // 1024**2} MiB; ask it for less at a time")
+
+    def frame(self, data: bytes) -> wire.Frame:
         found = wire.parse(data)
         if found is None:
             raise Broken(f"{self.server} sends something that is not JSON-RPC; check that its address is right")
         return found
 
     def _headers(self, protocol: Mapping[str, str], said: Mapping[str, str]) -> dict[str, str]:
-        about = {name.lower(): value for name, value in said.items() if name.lower() not in CREDENTIAL_HEADERS}
-        headers = {**about, **self._fixed, **self._credential, **ALWAYS, **protocol}
-        # The library would refuse it too, with an error that quotes the value.
-        for name, value in headers.items():
-            if not HEADER_VALUE.fullmatch(value):
-                raise Broken(f"Header '{name}' for {self.server} holds what no header can; check where it comes from")
+        headers = {name.lower(): value for name, value in said.items() if name.lower() not in CREDENTIAL_HEADERS}
+        headers.update(self._fixed)
+        if self.bearer is not None:
+            headers["authorization"] = f"Bearer {self.bearer}"
+        headers.update(ALWAYS)
+        headers.update(protocol)
+        # Whoever sends it would refuse it too, and could quote the value. One look at all of them is much quicker.
+        if not HEADER_VALUE.fullmatch("".join(headers.values())):
+            wrong = next(name for name, value in headers.items() if not HEADER_VALUE.fullmatch(value))
+            raise Unfit(f"Header '{wrong}' for {self.server} holds what no header can; check where it comes from")
         return headers
+
+
+class Sending:
+    """A request and its answer, with what goes wrong told of the server."""
+
+    __slots__ = ("_http", "_inner", "_request", "_server")
+
+    def __init__(
+        self, server: McpServer, http: Http, request: tuple[str, str, Mapping[str, str], bytes | None]
+    ) -> None:
+        self._server = server
+        self._http = http
+        self._request = request
+        self._inner: AbstractAsyncContextManager[Answer] | None = None
+
+    async def __aenter__(self) -> Answer:
+        try:
+            self._inner = self._http.send(*self._request)
+            return await self._inner.__aenter__()
+        except Failure as failure:
+            raise self._told(failure) from None
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._inner is not None:
+                await self._inner.__aexit__(kind, error, trace)
+        except Failure as failure:
+            raise self._told(failure) from None
+        if isinstance(error, Failure):
+            raise self._told(error) from None
+
+    def _told(self, failure: Failure) -> Broken:
+        return Broken(f"{self._server} does not answer ({failure}); check that it runs and that its address is right")
+
+
+def is_stream(answer: Answer) -> bool:
+    """Whether an answer comes as server-sent events."""
+    return answer.headers.get("content-type", "").partition(";")[0].strip().lower() == "text/event-stream"

@@ -1,41 +1,67 @@
 """What the MCP client speaks of: a server, a tool of it, and the ways in which a request to it fails."""
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import PurePath
+from typing import Any, Literal
 from urllib.parse import urlsplit
+
+from pydantic import SecretStr
 
 from frontdesk.errors import ConfigurationError, Unavailable
 
 HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
 BEARER = re.compile(r"\s*bearer\s+", re.IGNORECASE)
+CALL_SECONDS = 60.0
+
+Transport = Literal["http", "sse", "stdio"]
+Grant = Literal["client_credentials", "token_exchange"]
+
+
+@dataclass(frozen=True, slots=True)
+class OAuth:
+    """Where and as whom a token for a server is fetched: for Frontdesk itself, or in exchange for the user's."""
+
+    token_url: str
+    client_id: str
+    client_secret: SecretStr | None = None
+    grant: Grant = "client_credentials"
+    audience: str | None = None
+    resource: str | None = None
+    scope: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """Where a server is, the headers it always gets, and whether it may have the user's token.
+    """How a server is reached, what it always gets, and whether it may have the user's token.
 
-    Address and headers may hold secrets, so neither is part of what the dataclass shows of itself.
+    Address, headers, command and environment may hold secrets, so none is part of what the dataclass shows of itself.
     """
 
     name: str
-    url: str = field(repr=False)
+    url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     user_token: bool = False
+    transport: Transport = "http"
+    command: tuple[str, ...] = field(default=(), repr=False)
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    timeout: float = CALL_SECONDS
+    oauth: OAuth | None = field(default=None, repr=False)
+    digest: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not _is_plain_address(self.url):
-            raise ConfigurationError(
-                f"The address of MCP server '{self.name}' must be http(s)://host/path without a user name; "
-                "put credentials into its headers"
-            )
-        for name, value in self.headers.items():
-            if not HEADER_NAME.fullmatch(name) or not HEADER_VALUE.fullmatch(value):
-                raise ConfigurationError(f"MCP server '{self.name}': header '{name}' must be visible ASCII")
+        wrong = _wrong_with(self)
+        if wrong:
+            raise ConfigurationError(f"MCP server '{self.name}': {wrong}")
+        object.__setattr__(self, "digest", _digest(self))
 
     def __str__(self) -> str:
+        if self.transport == "stdio":
+            return f"MCP server '{self.name}' run as {PurePath(self.command[0]).name}"
         parts = urlsplit(self.url)
         return f"MCP server '{self.name}' at {parts.scheme}://{parts.netloc}{parts.path}"
 
@@ -51,11 +77,15 @@ class RemoteTool:
 
 
 class Broken(Unavailable):
-    """No answer that could be used: the server is away, too slow, too talkative, or makes no sense."""
+    """No answer that could be used: the server is away, too slow, or makes no sense."""
 
-    def __init__(self, message: str, status: int | None = None) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, status: int | None = None, *, public: str | None = None) -> None:
+        super().__init__(message, public=public)
         self.status = status
+
+
+class Unfit(Unavailable):
+    """What was to be sent cannot be, or what was asked for is too much; the server itself may be well."""
 
 
 class Unauthorized(Unavailable):
@@ -79,10 +109,51 @@ def bare_token(token: str | None) -> str | None:
     return BEARER.sub("", token or "", count=1).strip() or None
 
 
-def _is_plain_address(url: str) -> bool:
+def _wrong_with(server: McpServer) -> str | None:
+    wrong = _wrong_with_program(server) if server.transport == "stdio" else _wrong_with_address(server)
+    return wrong or (None if server.timeout > 0 else "its timeout must be more than 0 seconds")
+
+
+def _wrong_with_program(server: McpServer) -> str | None:
+    if not server.command or not all(part and "\0" not in part for part in server.command):
+        return "a server on stdio needs the command that runs it"
+    if server.oauth is not None:
+        return "a server on stdio takes no OAuth token; give it what it needs in its environment"
+    for name, value in server.env.items():
+        if not name or "=" in name or "\0" in name + value:
+            return f"'{name}' is no name of an environment variable, or its value cannot be one"
+    return None
+
+
+def _wrong_with_address(server: McpServer) -> str | None:
+    if not is_plain_address(server.url):
+        return "its address must be http(s)://host/path without a user name; put credentials into its headers"
+    for name, value in server.headers.items():
+        if not HEADER_NAME.fullmatch(name) or not HEADER_VALUE.fullmatch(value):
+            return f"header '{name}' must be visible ASCII"
+    if server.oauth is not None and server.user_token:
+        return "it gets either the user's token or one by OAuth; set user_token or oauth, not both"
+    if server.oauth is not None and not is_plain_address(server.oauth.token_url):
+        return "oauth.token_url must be http(s)://host/path without a user name"
+    return None
+
+
+def is_plain_address(url: str) -> bool:
+    """Whether this is http(s) without a login; one would turn into an Authorization header of its own."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return False
-    # A name in the address would turn into an Authorization header, in the place of the user's own.
     return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
+
+
+def _digest(server: McpServer) -> bytes:
+    """Tells two definitions of a server apart, without laying its secrets about."""
+    oauth = server.oauth
+    secret = oauth.client_secret.get_secret_value() if oauth and oauth.client_secret else None
+    said = [
+        [server.name, server.transport, server.url, server.command, server.user_token, server.timeout],
+        [sorted(server.headers.items()), sorted(server.env.items())],
+        oauth and [oauth.token_url, oauth.client_id, secret, oauth.grant, oauth.audience, oauth.resource, oauth.scope],
+    ]
+    return hashlib.sha256(json.dumps(said).encode()).digest()

@@ -25,6 +25,15 @@ ENVELOPE: Frame = {
     "io.modelcontextprotocol/clientInfo": CLIENT,
 }
 
+# The names of W3C trace context are reserved as they are.
+SAID_AS: Mapping[str, str] = {
+    "x-agent-id": "dev.frontdesk/agentId",
+    "x-ms-agentid": "dev.frontdesk/platformAgentId",
+    "x-request-id": "dev.frontdesk/requestId",
+    "traceparent": "traceparent",
+    "tracestate": "tracestate",
+}
+
 LINE_END = re.compile(rb"\r\n|\n|\r")
 PLAIN = re.compile(r"[\x20-\x7e]*")
 WRAPPED = re.compile(r"=\?base64\?.*\?=")
@@ -34,8 +43,13 @@ def request(number: int, method: str, params: Frame) -> bytes:
     return _encode({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
 
 
-def notification(method: str) -> bytes:
-    return _encode({"jsonrpc": "2.0", "method": method})
+def notification(method: str, params: Frame | None = None) -> bytes:
+    return _encode({"jsonrpc": "2.0", "method": method, **({} if params is None else {"params": params})})
+
+
+def cancelled(number: int) -> bytes:
+    """Says that nobody waits for the answer to a request any more."""
+    return notification("notifications/cancelled", {"requestId": number, "reason": "the caller gave up"})
 
 
 def reply(asked: Frame) -> bytes:
@@ -46,9 +60,19 @@ def reply(asked: Frame) -> bytes:
     return _encode({"jsonrpc": "2.0", "id": asked["id"], "error": error})
 
 
+def with_meta(params: Frame, meta: Frame) -> Frame:
+    """Parameters that say this beside what they say already."""
+    return {**params, "_meta": {**params.get("_meta", {}), **meta}} if meta else params
+
+
 def in_envelope(params: Frame) -> Frame:
     """Parameters as revision 2026-07-28 wants them: each request says what a handshake would have said."""
-    return {**params, "_meta": ENVELOPE}
+    return with_meta(params, ENVELOPE)
+
+
+def said_in_meta(said: Mapping[str, str]) -> Frame:
+    """What headers say of a call, for where there are no headers."""
+    return {SAID_AS[name]: value for name, value in said.items() if name in SAID_AS}
 
 
 def routing_headers(method: str, params: Frame) -> dict[str, str]:
@@ -88,10 +112,23 @@ def answers(frame: Frame, number: int) -> bool:
     return frame.get("id") == number or ("error" in frame and frame.get("id") is None)
 
 
+def progress_of(frame: Frame, number: int) -> tuple[float, float | None, str | None] | None:
+    """How far request `number` is, where a frame says so: (done, of how much, in words)."""
+    params: object = frame.get("params")
+    if frame.get("method") != "notifications/progress" or not isinstance(params, dict):
+        return None
+    told = cast("Frame", params)
+    if told.get("progressToken") != number or not _is_number(told.get("progress")):
+        return None
+    total, message = told.get("total"), told.get("message")
+    return told["progress"], total if _is_number(total) else None, message if isinstance(message, str) else None
+
+
 class Events:
-    """Takes server-sent events apart as they come in."""
+    """Takes server-sent events apart as they come in; `waiting` is the size of what is not complete yet."""
 
     def __init__(self) -> None:
+        self.waiting = 0
         self._partial: list[bytes] = []
         self._data: list[bytes] = []
         self._kind = b""
@@ -99,20 +136,25 @@ class Events:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The data of each message that this chunk completes."""
+        return [data for kind, data in self.feed_all(chunk) if kind in (b"", b"message")]
+
+    def feed_all(self, chunk: bytes) -> list[tuple[bytes, bytes]]:
+        """(kind, data) of each event that this chunk completes."""
         if not chunk:
             return []
+        self.waiting += len(chunk)
         if self._after_return:
             chunk = chunk.removeprefix(b"\n")
         self._after_return = chunk.endswith(b"\r")
         first, *others = LINE_END.split(chunk)
         self._partial.append(first)
-        found: list[bytes] = []
+        found: list[tuple[bytes, bytes]] = []
         for piece in others:
             found += self._line(b"".join(self._partial))
             self._partial = [piece]
         return found
 
-    def _line(self, line: bytes) -> list[bytes]:
+    def _line(self, line: bytes) -> list[tuple[bytes, bytes]]:
         if not line:
             return self._dispatch()
         name, _, value = line.partition(b":")
@@ -122,10 +164,10 @@ class Events:
             self._kind = value.removeprefix(b" ")
         return []
 
-    def _dispatch(self) -> list[bytes]:
+    def _dispatch(self) -> list[tuple[bytes, bytes]]:
         data, kind = b"\n".join(self._data), self._kind
-        self._data, self._kind = [], b""
-        return [data] if data and kind in (b"", b"message") else []
+        self._data, self._kind, self.waiting = [], b"", 0
+        return [(kind, data)] if data else []
 
 
 def _header_text(value: str) -> str:
@@ -135,5 +177,12 @@ def _header_text(value: str) -> str:
     return f"=?base64?{base64.b64encode(value.encode(errors='replace')).decode()}?="
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_encoder = json.JSONEncoder(separators=(",", ":"))
+
+
 def _encode(frame: Frame) -> bytes:
-    return json.dumps(frame, separators=(",", ":")).encode()
+    return _encoder.encode(frame).encode()

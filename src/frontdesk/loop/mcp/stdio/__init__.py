@@ -1,0 +1,1 @@
+"""Servers that are programs: each a child process of ours, spoken with in lines of JSON."""

@@ -1,0 +1,164 @@
+"""Tokens by OAuth for servers that want one: for Frontdesk itself, or in exchange for the user's (RFC 8693)."""
+
+import asyncio
+import hashlib
+import json
+import re
+import time
+from base64 import b64encode
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import cast
+from urllib.parse import quote_plus, urlencode
+
+import structlog
+
+from frontdesk.loop.mcp.http import Failure
+from frontdesk.loop.mcp.library import Either
+from frontdesk.loop.mcp.model import HEADER_VALUE, Broken, McpServer, OAuth, Unauthorized
+
+EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
+ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - the name of a kind, no token
+SECONDS = 10.0
+MAX_ANSWER = 64 * 1024
+KEPT = 1000
+# A token is renewed this long before it ends; one that does not say when is kept for a while.
+EARLY_SECONDS = 30.0
+UNSAID_SECONDS = 300.0
+LONGEST_SECONDS = 86_400.0
+ERROR_CODE = re.compile(r"[a-zA-Z0-9_.\-]{1,60}")
+
+Key = tuple[bytes, str | None, bytes | None]
+
+log = structlog.get_logger("frontdesk.tools.gateway")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """An access token and when to fetch the next."""
+
+    value: str = field(repr=False)
+    until: float
+
+
+@dataclass(slots=True)
+class Slot:
+    """The token of one user at one server, and the request for the next, which all who wait share."""
+
+    token: Token | None = None
+    fetching: asyncio.Task[Token] | None = None
+
+
+class Exchange:
+    """Fetches tokens and keeps them until shortly before they end, each for one server, user and user's token."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._now = clock
+        self._slots: OrderedDict[Key, Slot] = OrderedDict()
+        self._http = Either()
+
+    async def bearer(self, server: McpServer, user_id: str | None, subject: str | None, refused: str | None) -> str:
+        """The token to show at a server; a new one where `refused` is the one we have."""
+        if server.oauth is None:
+            raise Unauthorized(f"{server} has no OAuth set up")
+        slot = self._slot(server, user_id, subject)
+        if (found := _valid(slot.token, refused, self._now())) is not None:
+            return found
+        if slot.fetching is None:
+            slot.fetching = asyncio.get_running_loop().create_task(self._renew(slot, server, server.oauth, subject))
+            # Whoever waited may be gone when it fails.
+            slot.fetching.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return (await asyncio.shield(slot.fetching)).value
+
+    async def close(self) -> None:
+        fetching = [slot.fetching for slot in self._slots.values() if slot.fetching is not None]
+        for task in fetching:
+            task.cancel()
+        if fetching:
+            await asyncio.wait(fetching)
+        await self._http.close()
+
+    async def _renew(self, slot: Slot, server: McpServer, oauth: OAuth, subject: str | None) -> Token:
+        try:
+            slot.token = await self._fetch(server, oauth, subject)
+            return slot.token
+        finally:
+            slot.fetching = None
+
+    def _slot(self, server: McpServer, user_id: str | None, subject: str | None) -> Slot:
+        digest = hashlib.sha256(subject.encode()).digest() if subject else None
+        key = (server.digest, user_id, digest)
+        slot = self._slots.setdefault(key, Slot())
+        self._slots.move_to_end(key)
+        if len(self._slots) > KEPT:
+            self._slots.popitem(last=False)
+        return slot
+
+    async def _fetch(self, server: McpServer, oauth: OAuth, subject: str | None) -> Token:
+        form, headers = _request(oauth, subject)
+        try:
+            async with (
+                asyncio.timeout(SECONDS),
+                self._http.send("POST", oauth.token_url, headers, form) as answer,
+            ):
+                body = b""
+                async for chunk in answer.chunks():
+                    body += chunk
+                    if len(body) > MAX_ANSWER:
+                        raise Broken(f"The token endpoint of {server} sends too much; check oauth.token_url")
+                return _token(server, answer.status, body, self._now())
+        except (Failure, TimeoutError) as error:
+            reason = str(error) or "it takes too long"
+            raise Broken(f"The token endpoint of {server} does not answer ({reason}); check oauth.token_url") from None
+
+
+def _request(oauth: OAuth, subject: str | None) -> tuple[bytes, dict[str, str]]:
+    """The form and the headers of a token request; without a user's token it is for Frontdesk itself."""
+    exchange = oauth.grant == "token_exchange" and subject is not None
+    form = {
+        "grant_type": EXCHANGE_GRANT if exchange else "client_credentials",
+        "subject_token": subject if exchange else None,
+        "subject_token_type": ACCESS_TOKEN if exchange else None,
+        "requested_token_type": ACCESS_TOKEN if exchange else None,
+        "audience": oauth.audience,
+        "resource": oauth.resource,
+        "scope": oauth.scope,
+    }
+    headers = {
+        "content-type": "application/x-www-form-urlencoded",
+        "accept": "application/json",
+        "accept-encoding": "identity",
+    }
+    if oauth.client_secret is None:
+        form["client_id"] = oauth.client_id
+    else:
+        pair = f"{quote_plus(oauth.client_id)}:{quote_plus(oauth.client_secret.get_secret_value())}"
+        headers["authorization"] = f"Basic {b64encode(pair.encode()).decode()}"
+    return urlencode({name: value for name, value in form.items() if value is not None}).encode(), headers
+
+
+def _token(server: McpServer, status: int, body: bytes, now: float) -> Token:
+    try:
+        found: object = json.loads(body)
+    except (ValueError, RecursionError):
+        found = None
+    told = cast("dict[str, object]", found) if isinstance(found, dict) else {}
+    value, expires, error = told.get("access_token"), told.get("expires_in"), told.get("error")
+    if status != 200 or not isinstance(value, str) or not value or not HEADER_VALUE.fullmatch(value):
+        # What else it says could quote what it was sent.
+        code = error if isinstance(error, str) and ERROR_CODE.fullmatch(error) else "no token in its answer"
+        log.warning("upstream_token_refused", server=server.name, status=status, error=code)
+        if status >= 500:
+            raise Broken(f"The token endpoint of {server} answers HTTP {status} ({code}); try again later", status)
+        raise Unauthorized(f"The token endpoint of {server} gives no token (HTTP {status}, {code}); sign in again")
+    lasts = expires if isinstance(expires, int | float) and expires > 0 else UNSAID_SECONDS
+    seconds = float(min(lasts, LONGEST_SECONDS))
+    early = min(EARLY_SECONDS, seconds / 10)
+    return Token(value, now + seconds - early)
+
+
+def _valid(token: Token | None, refused: str | None, now: float) -> str | None:
+    if token is None or token.value == refused or now >= token.until:
+        return None
+    return token.value

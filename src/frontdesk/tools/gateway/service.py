@@ -1,0 +1,130 @@
+"""Calls a tool where it lives, in the name of whoever asks: checked, bounded, and never with somebody else's token."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+
+from frontdesk.errors import Invalid, Unavailable
+from frontdesk.identity import outbound
+from frontdesk.identity.model import Caller
+from frontdesk.loop.mcp.client import McpClient
+from frontdesk.loop.mcp.model import McpServer, Unfit
+from frontdesk.loop.mcp.pool import McpClients
+from frontdesk.loop.mcp.servers import Servers
+from frontdesk.loop.mcp.session import Progress
+from frontdesk.tools.gateway.arguments import ArgumentCheck
+from frontdesk.tools.gateway.lane import Lane, LaneState, Manners
+from frontdesk.tools.gateway.result import CallResult, failure, read
+from frontdesk.tools.model import CatalogueTool, Kind, Standing
+
+USUAL = Manners()
+
+
+class Gateway:
+    """One for the process: it knows how each server does, and hands its clients what is theirs alone."""
+
+    def __init__(
+        self,
+        servers: Servers,
+        clients: McpClients,
+        application_name: str | None = None,
+        manners: Manners = USUAL,
+    ) -> None:
+        self._servers = servers
+        self._clients = clients
+        # What outbound headers fall back to, looked up once and not on every call.
+        self._application_name = application_name or outbound.project_name(Path.cwd())
+        self._manners = manners
+        self._arguments = ArgumentCheck()
+        self._lanes: dict[str, Lane] = {}
+        servers.watch(self._forget)
+
+    async def call(
+        self,
+        caller: Caller,
+        tool: CatalogueTool,
+        arguments: Mapping[str, Any],
+        *,
+        user_token: SecretStr | None = None,
+        subject_token: SecretStr | None = None,
+        progress: Progress | None = None,
+    ) -> CallResult:
+        """Call a tool of an MCP server. A caller's mistake is `Invalid`; trouble with the server is a result.
+
+        `user_token` goes to servers that were set up to have it. `subject_token`, else `user_token`, is what a token
+        for a server with token exchange is fetched for; it is never sent to the server itself.
+        """
+        _check_callable(tool)
+        server = self._servers.get(tool.server)
+        if server is None:
+            return failure(f"The MCP server '{tool.server}' is not set up any more; use another tool")
+        arguments = dict(arguments)
+        await self._arguments.check(tool.id, tool.parameters, arguments)
+        secret = _secret(server, user_token, subject_token)
+        if secret is None and server.oauth is not None and server.oauth.grant == "token_exchange":
+            return failure(f"{server} acts for a person; call it with that person's token")
+        said = outbound.headers(
+            caller, token=secret if server.user_token else None, application_name=self._application_name
+        )
+
+        async def work() -> CallResult:
+            client = self._client(server, caller.user_id, secret)
+            result = await client.raw(tool.name, arguments, said, progress)
+            found = read(tool.name, result.value, result.size, self._manners.max_result)
+            return found if found.ok else _redacted(found, client)
+
+        try:
+            return await self._lane(server.name).run(work)
+        except Unavailable as error:
+            return failure(f"Error calling {tool.name}: {error.public}")
+
+    def states(self) -> Sequence[LaneState]:
+        """How each server does that was called so far."""
+        return [lane.state() for lane in self._lanes.values()]
+
+    def _client(self, server: McpServer, user_id: str | None, secret: str | None) -> McpClient:
+        """The client for a call whose turn it is: while it waited, the server may have gone, or moved."""
+        current = self._servers.get(server.name)
+        if current is None or current.digest != server.digest:
+            raise Unfit(f"{server} was removed or defined anew meanwhile; try again")
+        return self._clients.client(server, user_id, secret)
+
+    def _lane(self, server: str) -> Lane:
+        lane = self._lanes.get(server)
+        if lane is None:
+            lane = self._lanes[server] = Lane(server, self._manners)
+        return lane
+
+    def _forget(self, server: McpServer) -> None:
+        self._lanes.pop(server.name, None)
+        self._clients.retire(server)
+
+
+def _check_callable(tool: CatalogueTool) -> None:
+    if tool.kind is not Kind.MCP:
+        raise Invalid(f"'{tool.name}' is a tool of the agent host itself: attach it to the agent, which then calls it")
+    if tool.standing is Standing.HELD:
+        raise Invalid(f"'{tool.id}' has changed and waits for somebody to look at the change; use another tool")
+
+
+def _secret(server: McpServer, user_token: SecretStr | None, subject_token: SecretStr | None) -> str | None:
+    """The token that the client of this server is made with: none where the server has no use for one."""
+    if server.user_token:
+        found = user_token
+    elif server.oauth is not None and server.oauth.grant == "token_exchange":
+        found = subject_token or user_token
+    else:
+        found = None
+    return found.get_secret_value() if found is not None else None
+
+
+def _redacted(result: CallResult, client: McpClient) -> CallResult:
+    """A failure without the token that the server may have quoted."""
+    content = [
+        {**block, "text": client.redacted(block["text"])} if isinstance(block.get("text"), str) else block
+        for block in result.content
+    ]
+    return replace(result, content=content, error=client.redacted(result.error or ""))

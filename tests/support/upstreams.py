@@ -1,0 +1,212 @@
+"""An MCP server as the gateway meets them: over streamable HTTP and over SSE, with a token endpoint beside it."""
+
+import asyncio
+import base64
+import json
+import secrets
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+import anyio
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from tests.support.token_server import serve
+
+WAIT_SECONDS = 10
+SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+TOOLS = ("echo", "who", "big", "picture", "figures", "fails", "steps", "hold", "headers")
+
+Frame = dict[str, Any]
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for something that another thread or process does; not for long."""
+    with anyio.fail_after(WAIT_SECONDS):
+        while True:
+            if holds():
+                return
+            await anyio.sleep(0.005)
+
+
+@dataclass(slots=True)
+class Upstream:
+    """`down`: every call is HTTP 503. `guarded`: only tokens of its own endpoint are taken. `elsewhere`: what its
+    stream names as the place for requests, instead of its own.
+    """
+
+    url: str = ""
+    down: bool = False
+    guarded: bool = False
+    elsewhere: str | None = None
+    calls: list[Frame] = field(default_factory=list[Frame])
+    notes: list[Frame] = field(default_factory=list[Frame])
+    held: int = 0
+    left: int = 0
+    forms: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    logins: list[str] = field(default_factory=list[str])
+    issued: dict[str, str] = field(default_factory=dict[str, str])
+    expires_in: int | None = 3600
+    refusal: tuple[int, dict[str, str]] | None = None
+    streams: "dict[str, asyncio.Queue[Frame | None]]" = field(default_factory=dict)
+    waiting: set[asyncio.Task[None]] = field(default_factory=set)
+
+    async def token(self, request: Request) -> Response:
+        """Tokens that say for whom they are: the subject's name, or the client's own."""
+        form = dict(parse_qsl((await request.body()).decode()))
+        self.forms.append(form)
+        self.logins.append(base64.b64decode(request.headers.get("authorization", "").removeprefix("Basic ")).decode())
+        await asyncio.sleep(0.01)
+        if self.refusal is not None:
+            return JSONResponse(self.refusal[1], self.refusal[0])
+        made = f"issued-{secrets.token_hex(8)}"
+        self.issued[made] = form.get("subject_token", "desk").removeprefix("token-of-")
+        lifetime = {} if self.expires_in is None else {"expires_in": self.expires_in}
+        return JSONResponse({"access_token": made, "token_type": "Bearer", **lifetime})
+
+    async def post(self, request: Request) -> Response:
+        frame = await request.json()
+        if self._refused(request):
+            return Response(status_code=401)
+        if "id" not in frame or "method" not in frame:
+            self.notes.append(frame)
+            return Response(status_code=202)
+        if frame["method"] == "tools/call":
+            if self.down:
+                return Response("down", 503)
+            if frame["params"]["name"] in ("steps", "hold"):
+                return StreamingResponse(self._told(frame), media_type="text/event-stream")
+        return JSONResponse(self._answer(frame, request))
+
+    async def listen(self, request: Request) -> Response:
+        if self._refused(request):
+            return Response(status_code=401)
+        session = secrets.token_hex(8)
+        self.streams[session] = asyncio.Queue()
+        return StreamingResponse(self._stream(session), media_type="text/event-stream")
+
+    async def message(self, request: Request) -> Response:
+        frame, queue = await request.json(), self.streams.get(request.query_params.get("session", ""))
+        if queue is None:
+            return Response("no such session", 404)
+        if self._refused(request):
+            return Response(status_code=401)
+        if "id" not in frame or "method" not in frame:
+            self.notes.append(frame)
+        elif frame["method"] == "tools/call" and frame["params"]["name"] in ("steps", "hold"):
+            task = asyncio.get_running_loop().create_task(self._tell(frame, queue))
+            self.waiting.add(task)
+            task.add_done_callback(self.waiting.discard)
+        else:
+            queue.put_nowait(self._answer(frame, request))
+        return Response(status_code=202)
+
+    def end_streams(self) -> None:
+        """What a restart does to those who listen; call it from the server's own thread, by a request to /end."""
+        for queue in self.streams.values():
+            queue.put_nowait(None)
+        self.streams.clear()
+
+    async def end(self, _request: Request) -> Response:
+        self.end_streams()
+        return Response()
+
+    async def _stream(self, session: str) -> AsyncGenerator[bytes]:
+        queue = self.streams[session]
+        yield f"event: endpoint\ndata: {self.elsewhere or f'/messages?session={session}'}\n\n".encode()
+        yield b": comment\n\nevent: message\ndata: no frame\n\n"
+        while (frame := await queue.get()) is not None:
+            yield f"event: message\ndata: {json.dumps(frame)}\n\n".encode()
+
+    async def _tell(self, frame: Frame, queue: "asyncio.Queue[Frame | None]") -> None:
+        async for told in self._frames(frame):
+            queue.put_nowait(told)
+
+    async def _told(self, frame: Frame) -> AsyncGenerator[bytes]:
+        async for told in self._frames(frame):
+            yield f"event: message\ndata: {json.dumps(told)}\n\n".encode()
+
+    async def _frames(self, frame: Frame) -> AsyncGenerator[Frame]:
+        self.calls.append(frame)
+        if frame["params"]["name"] == "steps":
+            token = frame["params"].get("_meta", {}).get("progressToken")
+            for done in range(1, frame["params"]["arguments"].get("steps", 3) + 1):
+                await asyncio.sleep(frame["params"]["arguments"].get("pace", 0))
+                told = {"progressToken": token, "progress": done, "message": f"step {done}"}
+                yield {"jsonrpc": "2.0", "method": "notifications/progress", "params": told}
+            yield _result(frame, _text("done"))
+            return
+        self.held += 1
+        try:
+            await until(lambda: any(note.get("params", {}).get("requestId") == frame["id"] for note in self.notes))
+        finally:
+            self.left += 1
+
+    def _answer(self, frame: Frame, request: Request) -> Frame:
+        match frame["method"]:
+            case "initialize":
+                about: Frame = {"capabilities": {"tools": {}}, "serverInfo": {"name": "upstream", "version": "1"}}
+                return _result(frame, {"protocolVersion": frame["params"]["protocolVersion"], **about})
+            case "tools/list":
+                return _result(frame, {"tools": [{"name": name, "inputSchema": SCHEMA} for name in TOOLS]})
+            case _:
+                self.calls.append(frame)
+                return self._called(frame, request)
+
+    def _called(self, frame: Frame, request: Request) -> Frame:
+        size = frame["params"].get("arguments", {}).get("size", 0)
+        image = {"type": "image", "mimeType": "image/png", "data": "A" * size}
+        results: dict[str, Frame] = {
+            "echo": _text(json.dumps(frame["params"].get("arguments", {}))),
+            "who": _text(self.issued.get(_bearer(request), "nobody")),
+            "headers": _text(json.dumps(dict(request.headers))),
+            "big": _text("ü" * size),
+            "picture": {"content": [image, {"type": "text", "text": "a picture"}]},
+            "figures": {**_text("many"), "structuredContent": {"figures": [1] * size}},
+            "fails": {**_text(f"no such city; {request.headers.get('authorization')}"), "isError": True},
+        }
+        name = frame["params"]["name"]
+        if name in results:
+            return _result(frame, results[name])
+        return {"jsonrpc": "2.0", "id": frame["id"], "error": {"code": -32602, "message": f"No tool {name}"}}
+
+    def _refused(self, request: Request) -> bool:
+        return self.guarded and _bearer(request) not in self.issued
+
+
+@contextmanager
+def open_upstream() -> Generator[Upstream]:
+    """Run the server, until the end of the block; its MCP endpoints are /mcp and /sse, its tokens are at /token."""
+    upstream = Upstream()
+    routes = [
+        Route("/mcp", upstream.post, methods=["POST"]),
+        Route("/sse", upstream.listen, methods=["GET"]),
+        Route("/messages", upstream.message, methods=["POST"]),
+        Route("/token", upstream.token, methods=["POST"]),
+        Route("/end", upstream.end, methods=["POST"]),
+    ]
+    with serve(Starlette(routes=routes)) as address:
+        upstream.url = address
+        yield upstream
+
+
+def _bearer(request: Request) -> str:
+    return request.headers.get("authorization", "").removeprefix("Bearer ")
+
+
+def _text(text: str) -> Frame:
+    return {"content": [{"type": "text", "text": text}]}
+
+
+def _result(frame: Frame, result: Frame) -> Frame:
+    return {"jsonrpc": "2.0", "id": frame["id"], "result": result}

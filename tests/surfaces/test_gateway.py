@@ -1,0 +1,389 @@
+"""Calls through the gateway, to a real server: who is named there, what is cut, and what a failing server leads to."""
+
+import json
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+import structlog
+from pydantic import SecretStr
+
+from frontdesk.errors import ConfigurationError, Invalid
+from frontdesk.identity.model import Caller
+from frontdesk.loop.mcp.model import McpServer, OAuth
+from frontdesk.loop.mcp.pool import McpClients
+from frontdesk.loop.mcp.servers import Servers
+from frontdesk.tools.gateway.breaker import FAILURES_TO_OPEN, FIRST_PAUSE, State
+from frontdesk.tools.gateway.exchange import Exchange
+from frontdesk.tools.gateway.lane import Manners
+from frontdesk.tools.gateway.result import CallResult, shortened
+from frontdesk.tools.gateway.service import Gateway
+from frontdesk.tools.model import CatalogueTool, Kind, Standing
+from tests.support.upstreams import SCHEMA, Upstream, open_upstream, until
+
+ADA = Caller("req-1", agent_id="agent-1", user_id="ada")
+ANYTHING: Mapping[str, Any] = {"type": "object"}
+LIMIT = 4000
+CLIENT_SECRET = "client secret: ü"
+
+
+class Clock:
+    """Stands still until it is set."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class House:
+    """A gateway with one server, `up`."""
+
+    def __init__(self, upstream: Upstream) -> None:
+        self.upstream = upstream
+        self.clock = Clock()
+        self.exchange = Exchange(self.clock)
+        self.clients = McpClients(authorize=self.exchange.bearer)
+        self.servers = Servers()
+        manners = Manners(at_once=4, queue_seconds=0.05, max_result=LIMIT, clock=self.clock)
+        self.gateway = Gateway(self.servers, self.clients, "desk", manners)
+        self.has()
+
+    def has(self, **options: Any) -> McpServer:
+        """Define the server anew."""
+        usual: dict[str, Any] = {"timeout": 10}
+        server = McpServer("up", f"{self.upstream.url}/mcp", **{**usual, **options})
+        self.servers.put(server)
+        return server
+
+    async def call(self, name: str, arguments: Mapping[str, Any] | None = None, **options: Any) -> CallResult:
+        caller = options.pop("caller", ADA)
+        return await self.gateway.call(caller, tool(name), arguments or {}, **options)
+
+
+def tool(name: str, schema: Mapping[str, Any] = ANYTHING) -> CatalogueTool:
+    return CatalogueTool(f"up::{name}", "up", name, "", schema)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Upstream]:
+    with open_upstream() as server:
+        yield server
+
+
+@pytest.fixture
+async def house(running: Upstream) -> AsyncGenerator[House]:
+    for seen in (running.calls, running.notes, running.forms, running.logins, running.issued):
+        seen.clear()
+    running.down, running.guarded, running.refusal, running.expires_in = False, False, None, 3600
+    house = House(running)
+    yield house
+    await house.clients.close()
+    await house.exchange.close()
+
+
+async def test_a_result_is_handed_on_as_it_came(house: House) -> None:
+    result = await house.call("figures", {"size": 2})
+    assert result == CallResult(
+        ok=True, content=[{"type": "text", "text": "many"}], structured={"figures": [1, 1]}, error=None
+    )
+    assert (await house.call("echo", {"a": "ü"})).text == '{"a": "\\u00fc"}'
+
+
+async def test_the_server_is_told_who_calls_and_gets_no_token_that_is_not_for_it(house: House) -> None:
+    seen = json.loads((await house.call("headers", user_token=SecretStr("token-of-ada"))).text)
+    assert (seen["x-agent-id"], seen["x-request-id"], seen["x-ms-agentid"]) == ("agent-1", "req-1", "desk")
+    assert "token-of-ada" not in str(seen)
+    house.has(user_token=True)
+    seen = json.loads((await house.call("headers", user_token=SecretStr("token-of-ada"))).text)
+    assert (seen["authorization"], seen["x-user-auth-token"]) == ("Bearer token-of-ada", "token-of-ada")
+    seen = json.loads((await house.call("headers", subject_token=SecretStr("token-of-ada"))).text)
+    assert "token-of-ada" not in str(seen)
+
+
+async def test_arguments_that_do_not_fit_are_not_sent(house: House) -> None:
+    with pytest.raises(Invalid, match="did you mean 'city'"):
+        await house.gateway.call(ADA, tool("echo", SCHEMA), {"citty": "Rome"})
+    assert house.upstream.calls == []
+    assert (await house.gateway.call(ADA, tool("echo", SCHEMA), {"city": "Rome"})).ok
+
+
+async def test_what_cannot_be_called_here_is_refused_in_words(house: House) -> None:
+    for wrong in (replace(tool("echo"), kind=Kind.HOST), replace(tool("echo"), standing=Standing.HELD)):
+        with pytest.raises(Invalid):
+            await house.gateway.call(ADA, wrong, {})
+    gone = await house.gateway.call(ADA, replace(tool("echo"), server="gone"), {})
+    assert (gone.ok, "not set up any more" in gone.text) == (False, True)
+
+
+async def test_what_a_tool_says_of_its_failure_is_told_without_the_token(house: House) -> None:
+    house.has(user_token=True)
+    result = await house.call("fails", user_token=SecretStr("token-of-ada"))
+    assert (result.ok, result.error) == (False, "no such city; Bearer [token]")
+    assert "token-of-ada" not in str(result)
+    unknown = await house.call("nothing")
+    assert (unknown.ok, unknown.text) == (False, "Error calling nothing: No tool nothing")
+
+
+async def test_a_long_text_is_cut_and_says_so(house: House) -> None:
+    result = await house.call("big", {"size": 10_000})
+    (block,) = result.content
+    kept, _, note = block["text"].partition("\n")
+    assert kept == "ü" * len(kept)
+    assert note == f"[{10_000 - len(kept)} of 10000 characters left out: a result has at most {LIMIT} bytes]"
+    assert LIMIT // 2 < len(json.dumps(block, ensure_ascii=False).encode()) <= LIMIT
+
+
+async def test_a_large_picture_and_large_figures_give_way_to_a_note(house: House) -> None:
+    picture = await house.call("picture", {"size": 10_000})
+    assert [block["text"] for block in picture.content] == [
+        "[image/png of 10054 bytes left out: a result has at most 4000 bytes]",
+        "a picture",
+    ]
+    figures = await house.call("figures", {"size": 3_000})
+    assert (figures.structured, [block["text"] for block in figures.content]) == (
+        None,
+        ["many", "[structured content of 9013 bytes left out: a result has at most 4000 bytes]"],
+    )
+
+
+@pytest.mark.parametrize("text", ["x", "ü", "\n", "\x00", "😀", '"'])
+def test_however_it_is_written_a_result_fits_in_the_end(text: str) -> None:
+    blocks = [{"type": "text", "text": text * 3000}] * 20
+    result = shortened(CallResult(ok=True, content=blocks, structured={"a": text}), LIMIT)
+    assert len(json.dumps([*result.content, result.structured], ensure_ascii=False).encode()) <= LIMIT + 200
+    assert "more blocks left out" in result.text
+
+
+async def test_progress_is_handed_on_and_gives_a_call_more_time(house: House) -> None:
+    house.has(timeout=0.6)
+    steps: list[tuple[float, str | None]] = []
+
+    async def progress(done: float, _total: float | None, message: str | None) -> None:
+        steps.append((done, message))
+
+    result = await house.call("steps", {"steps": 6, "pace": 0.15}, progress=progress)
+    assert (result.text, steps[-1], len(steps)) == ("done", (6, "step 6"), 6)
+    slow = await house.call("steps", {"steps": 6, "pace": 0.15})
+    assert "takes longer than 0.6 s" in slow.text
+    house.has(timeout=0.05)
+    endless = await house.call("steps", {"steps": 1000, "pace": 0.02}, progress=progress)
+    assert "takes longer" in endless.text
+
+
+async def test_a_call_that_is_given_up_is_cancelled_at_the_server(house: House) -> None:
+    house.has(timeout=0.5)
+    assert (await house.call("echo")).ok
+    left = house.upstream.left
+    assert "takes longer than 0.5 s" in (await house.call("hold")).text
+    await until(lambda: house.upstream.left > left)
+    house.has()
+    house.upstream.notes.clear()
+    held, left = house.upstream.held, house.upstream.left
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(house.call, "hold")
+        await until(lambda: house.upstream.held > held)
+        assert house.gateway.states()[0].in_flight == 1
+        tasks.cancel_scope.cancel()
+    await until(lambda: house.upstream.left > left)
+    await until(lambda: len(house.upstream.notes) >= 2)
+    assert house.gateway.states()[0].in_flight == 0
+
+
+async def test_a_failing_server_is_left_alone_and_tried_again_later(house: House) -> None:
+    house.upstream.down = True
+    texts = [(await house.call("echo")).text for _ in range(FAILURES_TO_OPEN)]
+    assert all("HTTP 503" in text for text in texts)
+    house.upstream.down = False
+    held = await house.call("echo")
+    assert (held.ok, "try again in 10 s" in held.text) == (False, True)
+    (state,) = house.gateway.states()
+    assert (state.server, state.breaker, state.failures) == ("up", State.OPEN, FAILURES_TO_OPEN)
+    assert (state.retry_in, "HTTP 503" in (state.last_error or "")) == (FIRST_PAUSE, True)
+    house.clock.now += FIRST_PAUSE
+    assert house.gateway.states()[0].breaker is State.HALF_OPEN
+    assert (await house.call("echo")).ok
+    assert house.gateway.states()[0].breaker is State.CLOSED
+
+
+async def test_only_one_call_tries_a_server_that_failed(house: House) -> None:
+    house.upstream.down = True
+    for _ in range(FAILURES_TO_OPEN):
+        await house.call("echo")
+    house.upstream.down = False
+    house.clock.now += FIRST_PAUSE
+    results: list[bool] = []
+
+    async def one() -> None:
+        results.append((await house.call("echo")).ok)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(4):
+            tasks.start_soon(one)
+    assert sorted(results) == [False, False, False, True]
+
+
+async def test_a_server_that_says_no_is_not_a_failing_one(house: House) -> None:
+    for _ in range(FAILURES_TO_OPEN):
+        assert not (await house.call("fails")).ok
+        assert not (await house.call("nothing")).ok
+    house.upstream.guarded = True
+    for _ in range(FAILURES_TO_OPEN):
+        assert "HTTP 401" in (await house.call("echo")).text
+    assert house.gateway.states()[0].breaker is State.CLOSED
+
+
+async def test_more_calls_than_there_is_room_for_wait_and_then_are_told(house: House) -> None:
+    results: list[CallResult] = []
+
+    async def one() -> None:
+        results.append(await house.call("hold"))
+
+    held = house.upstream.held
+    async with anyio.create_task_group() as tasks:
+        for _ in range(4):
+            tasks.start_soon(one)
+        await until(lambda: house.upstream.held == held + 4)
+        assert "has 4 calls under way already" in (await house.call("echo")).text
+        tasks.cancel_scope.cancel()
+    assert (await house.call("echo")).ok
+
+
+async def test_a_server_defined_anew_begins_anew(house: House) -> None:
+    house.upstream.down = True
+    for _ in range(FAILURES_TO_OPEN):
+        await house.call("echo")
+    house.upstream.down = False
+    house.has(headers={"x-key": "new"})
+    assert (await house.call("echo")).ok
+    house.servers.remove("up")
+    assert len(house.clients) == 0
+
+
+def oauth(house: House, **options: Any) -> McpServer:
+    house.upstream.guarded = True
+    settings: dict[str, Any] = {"client_id": "desk id", "client_secret": SecretStr(CLIENT_SECRET), **options}
+    return house.has(oauth=OAuth(f"{house.upstream.url}/token", **settings))
+
+
+async def test_a_token_of_our_own_is_fetched_once_and_shown(house: House) -> None:
+    oauth(house, audience="up", resource="https://up", scope="a b")
+
+    async def one() -> None:
+        assert (await house.call("who", caller=replace(ADA, user_id=None))).text == "desk"
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(4):
+            tasks.start_soon(one)
+    assert house.upstream.forms == [
+        {"grant_type": "client_credentials", "audience": "up", "resource": "https://up", "scope": "a b"}
+    ]
+    assert house.upstream.logins == ["desk+id:client+secret%3A+%C3%BC"]
+
+
+async def test_the_users_token_is_exchanged_never_sent_and_never_mixed_up(house: House) -> None:
+    oauth(house, grant="token_exchange")
+    wrong: list[str] = []
+
+    async def one(user: str) -> None:
+        token = SecretStr(f"token-of-{user}")
+        result = await house.call("who", caller=Caller("req", user_id=user), subject_token=token)
+        wrong.extend([] if result.text == user else [result.text])
+
+    for _ in range(10):
+        async with anyio.create_task_group() as tasks:
+            for user in ("ada", "ben"):
+                tasks.start_soon(one, user)
+    assert wrong == []
+    assert sorted(form["subject_token"] for form in house.upstream.forms) == ["token-of-ada", "token-of-ben"]
+    assert {form["grant_type"] for form in house.upstream.forms} == {"urn:ietf:params:oauth:grant-type:token-exchange"}
+    seen = (await house.call("headers", user_token=SecretStr("token-of-ada"))).text
+    assert "token-of-ada" not in seen
+
+
+async def test_without_a_users_token_nothing_is_done_in_anybodys_name(house: House) -> None:
+    server = oauth(house, grant="token_exchange")
+    result = await house.call("who")
+    assert (result.ok, "acts for a person" in result.text, house.upstream.calls) == (False, True, [])
+    assert await house.clients.client(server, None, None).tools()
+    assert house.upstream.forms[0]["grant_type"] == "client_credentials"
+
+
+async def test_a_token_that_the_server_refuses_is_renewed_once(house: House) -> None:
+    oauth(house)
+    assert (await house.call("who")).ok
+    house.upstream.issued.clear()
+    assert (await house.call("who")).text == "desk"
+    assert len(house.upstream.forms) == 2
+    house.upstream.guarded = False
+    house.upstream.issued.clear()
+    assert (await house.call("who")).text == "nobody"
+    assert len(house.upstream.forms) == 2
+
+
+@pytest.mark.parametrize(("expires_in", "kept"), [(3600, 3570), (100, 90), (None, 270)])
+async def test_a_token_is_renewed_shortly_before_it_ends(house: House, expires_in: int | None, kept: float) -> None:
+    oauth(house)
+    house.upstream.expires_in = expires_in
+    for seconds, fetched in ((0, 1), (kept - 1, 1), (2, 2)):
+        house.clock.now += seconds
+        assert (await house.call("who")).ok
+        assert len(house.upstream.forms) == fetched
+
+
+@pytest.mark.parametrize(
+    ("status", "told", "reason"),
+    [
+        (400, {"error": "invalid_grant", "error_description": "token-of-ada"}, "(HTTP 400, invalid_grant)"),
+        (400, {"error": "token-of-ada is bad"}, "(HTTP 400, no token in its answer)"),
+        (200, {"access_token": "a\r\nb"}, "no token in its answer"),
+        (503, {}, "HTTP 503"),
+    ],
+)
+async def test_a_token_endpoint_that_refuses_is_told_of_without_a_secret(
+    house: House, status: int, told: dict[str, str], reason: str
+) -> None:
+    oauth(house, grant="token_exchange")
+    house.upstream.refusal = (status, told)
+    with structlog.testing.capture_logs() as logged:
+        result = await house.call("who", user_token=SecretStr("token-of-ada"))
+    assert reason in result.text
+    assert not any(secret in f"{result}{logged}{house.servers.all()}" for secret in ("token-of-ada", CLIENT_SECRET))
+
+
+async def test_a_token_endpoint_that_is_away_is_told_of(house: House) -> None:
+    oauth(house)
+    house.has(oauth=OAuth("http://127.0.0.1:1/token", "desk"))
+    assert "The token endpoint of MCP server 'up'" in (await house.call("who")).text
+
+
+def test_a_server_has_the_users_token_or_one_by_oauth_not_both() -> None:
+    with pytest.raises(ConfigurationError, match="not both"):
+        McpServer("up", "https://up/mcp", user_token=True, oauth=OAuth("https://issuer/token", "desk"))
+    with pytest.raises(ConfigurationError, match="token_url"):
+        McpServer("up", "https://up/mcp", oauth=OAuth("ftp://issuer/token", "desk"))
+
+
+async def test_a_call_that_waited_while_its_server_moved_is_not_made_at_the_old_place(house: House) -> None:
+    house.gateway = Gateway(house.servers, house.clients, "desk", Manners(at_once=1, clock=house.clock))
+    held, letting_go, results = house.upstream.held, anyio.CancelScope(), list[CallResult]()
+
+    async def hold() -> None:
+        with letting_go:
+            await house.call("hold")
+
+    async def wait() -> None:
+        results.append(await house.call("echo"))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(hold)
+        await until(lambda: house.upstream.held == held + 1)
+        tasks.start_soon(wait)
+        await until(lambda: house.gateway.states()[0].waiting == 1)
+        house.has(headers={"x-key": "new"})
+        letting_go.cancel()
+    assert "defined anew meanwhile" in results[0].text
+    assert len(house.clients) == 0

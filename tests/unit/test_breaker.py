@@ -1,0 +1,66 @@
+"""When a server that fails is left alone, and when it is tried again."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frontdesk.tools.gateway.breaker import (
+    CLOSED,
+    FAILURES_TO_OPEN,
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    Breaker,
+    State,
+)
+
+
+def failing(times: int, now: float = 0.0) -> Breaker:
+    breaker = CLOSED
+    for _ in range(times):
+        breaker = breaker.admitted().failed(now, was_try=False)
+    return breaker
+
+
+def test_it_opens_after_failures_in_a_row_and_not_before() -> None:
+    assert failing(FAILURES_TO_OPEN - 1).state(0) is State.CLOSED
+    opened = failing(FAILURES_TO_OPEN)
+    assert (opened.state(0), opened.wait(0), opened.wait(4)) == (State.OPEN, FIRST_PAUSE, FIRST_PAUSE - 4)
+
+
+def test_one_answer_between_failures_begins_the_count_anew() -> None:
+    breaker = failing(FAILURES_TO_OPEN - 1).succeeded()
+    assert breaker is CLOSED
+    assert breaker.failed(0, was_try=False).state(0) is State.CLOSED
+
+
+def test_after_the_pause_one_call_tries_and_the_others_wait() -> None:
+    opened = failing(FAILURES_TO_OPEN)
+    assert (opened.state(FIRST_PAUSE), opened.wait(FIRST_PAUSE)) == (State.HALF_OPEN, 0)
+    trying = opened.admitted()
+    assert (trying.state(FIRST_PAUSE), trying.wait(FIRST_PAUSE) > 0) == (State.HALF_OPEN, True)
+    assert trying.succeeded() is CLOSED
+    again = trying.failed(FIRST_PAUSE, was_try=True)
+    assert (again.state(FIRST_PAUSE), again.wait(FIRST_PAUSE)) == (State.OPEN, 2 * FIRST_PAUSE)
+
+
+def test_a_try_that_its_caller_gave_up_leaves_the_next_one_to_others() -> None:
+    trying = failing(FAILURES_TO_OPEN).admitted()
+    assert trying.given_up(was_try=False).wait(FIRST_PAUSE) > 0
+    assert trying.given_up(was_try=True).wait(FIRST_PAUSE) == 0
+
+
+def test_calls_from_before_it_opened_do_not_lengthen_the_pause() -> None:
+    opened = failing(FAILURES_TO_OPEN)
+    late = opened.failed(5, was_try=False)
+    assert late == replace(opened, failures=FAILURES_TO_OPEN + 1)
+
+
+@given(st.integers(1, 30))
+def test_the_pause_doubles_up_to_a_limit(tries: int) -> None:
+    breaker, now = failing(FAILURES_TO_OPEN), 0.0
+    for _ in range(tries):
+        now += breaker.wait(now)
+        assert breaker.wait(now) == 0
+        breaker = breaker.admitted().failed(now, was_try=True)
+    assert breaker.wait(now) == min(LONGEST_PAUSE, FIRST_PAUSE * 2**tries)
