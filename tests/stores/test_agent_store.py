@@ -1,19 +1,22 @@
 """The built-in host's agents, on both databases: kept, edited by many at once, limited, and forgotten whole."""
 
+from datetime import UTC, datetime
+
 import anyio
 import pytest
 from sqlalchemy import text
 
 from frontdesk.agents.events import ToolReturn
-from frontdesk.agents.host import Block, NewAgent, only_agent
+from frontdesk.agents.host import Block, HeldTool, NewAgent, only_agent
 from frontdesk.app import open_app
 from frontdesk.db.engine import Database
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.settings import Settings
+from frontdesk.tools.selection.store import HoldingStore
 from tests.hosts.lab import of_kind, opened, said, script, take
 
 pytestmark = pytest.mark.anyio
-OWN = ("blocks", "conversations", "turns", "messages", "agent_tools", "agents")
+OWN = ("blocks", "conversations", "turns", "messages", "agent_tools", "held_tools", "agents")
 
 
 async def test_an_agent_is_found_by_its_id(settings: Settings) -> None:
@@ -58,6 +61,8 @@ async def test_what_an_agent_leaves_is_forgotten_with_it(settings: Settings) -> 
         kept, gone = [await app.host.create(NewAgent(name)) for name in ("Kept", "Gone")]
         for agent in (kept, gone):
             await take(app.host, agent.id, script({"text": "hello"}))
+            await app.host.change_tools(agent.id, [shop("a")], ())
+            await HoldingStore(app.database).record(agent.id, ["shop::a"], (), datetime.now(UTC))
         before = await _counts(app.database)
         await app.host.delete(gone.id)
         after = await _counts(app.database)
@@ -123,6 +128,61 @@ async def test_an_agent_searches_its_talks_with_one_person_and_no_others(setting
         literal = {"tool": "conversation_search", "args": {"query": "0% 8_8"}}
         events = await take(host, agent.id, script(literal, {"text": "ok"}), conversation_id=again.id)
         assert "50%" in of_kind(events, ToolReturn)[0].text
+
+
+def shop(name: str, description: str = "", *, needs_approval: bool = False) -> HeldTool:
+    return HeldTool(f"shop__{name}", description, needs_approval, "shop", name, {"type": "object"})
+
+
+async def test_tools_are_given_and_taken_in_one_change_and_the_newest_come_last(settings: Settings) -> None:
+    async with opened(settings) as host:
+        agent = (await host.create(NewAgent("Ada"))).id
+        change = await host.change_tools(agent, [shop("b"), shop("z")], ())
+        assert (list(change.attached), list(change.detached), change.failed) == (["shop__b", "shop__z"], [], {})
+        again = shop("b", "Anew.\0", needs_approval=True)
+        change = await host.change_tools(agent, [shop("a"), again], ["shop__z", "shop__nothing"])
+        assert list(change.attached) == ["shop__a", "shop__b"]
+        assert list(change.detached) == ["shop__z"]
+        assert change.failed == {"shop__nothing": "the agent does not hold it"}
+        assert await host.tools(agent) == [shop("b", "Anew.", needs_approval=True), shop("a")]
+        await host.detach(agent, "shop__a")
+        with pytest.raises(NotFound, match="shop__a"):
+            await host.detach(agent, "shop__a")
+        assert await host.offered() == ()
+
+
+async def test_a_tool_that_cannot_be_held_keeps_no_other_from_being_given(settings: Settings) -> None:
+    async with opened(settings) as host:
+        agent = (await host.create(NewAgent("Ada"))).id
+        wrong = [
+            HeldTool("x" * 65, "", server="shop", remote_name="x", parameters={}),
+            HeldTool("no server", "", parameters={}),
+            HeldTool("shop__long", "", server="shop", remote_name="x" * 201, parameters={}),
+            HeldTool("shop__torn", "", server="shop", remote_name="\ud800", parameters={}),
+            HeldTool("gone__x", "", server="gone", remote_name="x"),
+        ]
+        change = await host.change_tools(agent, [*wrong, shop("fine")], ())
+        assert list(change.attached) == ["shop__fine"]
+        assert change.failed.keys() == {tool.name for tool in wrong}
+        assert "at most 64" in change.failed["x" * 65]
+        assert "not a tool of an MCP server" in change.failed["no server"]
+        assert "There is no MCP server 'gone'" in change.failed["gone__x"]
+        with pytest.raises(NotFound, match="agent-nobody"):
+            await host.change_tools("agent-nobody", [shop("fine")], ())
+        with pytest.raises(NotFound, match="agent-nobody"):
+            await host.tools("agent-nobody")
+
+
+async def test_the_same_tool_given_by_many_at_once_is_held_once(settings: Settings) -> None:
+    async with opened(settings) as host:
+        agent = (await host.create(NewAgent("Ada"))).id
+        async with anyio.create_task_group() as tasks:
+            for number in range(10):
+                tasks.start_soon(host.change_tools, agent, [shop("a"), shop(f"b{number}")], ())
+        assert sorted(tool.name for tool in await host.tools(agent)) == [
+            "shop__a",
+            *(f"shop__b{number}" for number in range(10)),
+        ]
 
 
 async def _counts(database: Database) -> dict[str, int]:

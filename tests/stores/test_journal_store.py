@@ -1,5 +1,6 @@
 """The journal's rows, on both databases."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from frontdesk.db.engine import Database
 from frontdesk.identity.model import Source
 from frontdesk.journal.model import Entry, Kind, Outcome
-from frontdesk.journal.store import PRUNE_BATCH, JournalStore, Query
+from frontdesk.journal.store import PRUNE_BATCH, JournalStore, Query, ToolUse, UseQuery
 
 pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -59,3 +60,21 @@ async def test_what_is_old_is_forgotten_and_the_rest_is_kept(database: Database)
     await store.append([an_entry(600)])
     assert await store.prune(NOW + timedelta(minutes=300)) == PRUNE_BATCH + 10
     assert await store.count() == 1
+
+
+async def test_the_use_of_tools_is_summed_up_by_agent_and_tool(database: Database) -> None:
+    store = JournalStore(database)
+    calls = [
+        replace(an_entry(0), kind=Kind.TOOL, action="files::read", duration_us=10),
+        replace(an_entry(3, outcome=Outcome.FAILED), kind=Kind.TOOL, action="files::read", duration_us=30),
+        replace(an_entry(1, "agent-2"), kind=Kind.TOOL, action="files::read", user_id="ann"),
+        replace(an_entry(2, "agent-2"), kind=Kind.TOOL, action="mail::send"),
+    ]
+    await store.append([*calls, an_entry(5)])
+    used = await store.tool_use(UseQuery())
+    assert used[0] == ToolUse("agent-1", "files::read", 2, 1, 20, NOW + timedelta(minutes=3))
+    assert [(use.agent_id, use.tool) for use in used[1:]] == [("agent-2", "files::read"), ("agent-2", "mail::send")]
+    assert [use.tool for use in await store.tool_use(UseQuery(agent_id="agent-2", tool="mail::send"))] == ["mail::send"]
+    assert [use.agent_id for use in await store.tool_use(UseQuery(user_id="ann"))] == ["agent-2"]
+    assert len(await store.tool_use(UseQuery(since=NOW + timedelta(minutes=2)))) == 2
+    assert len(await store.tool_use(UseQuery(limit=1))) == 1

@@ -1,0 +1,1 @@
+"""Which servers the catalogue asks, and how they are."""

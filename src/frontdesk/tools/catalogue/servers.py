@@ -1,0 +1,173 @@
+"""What a tool server is to the catalogue: where it stands, who named it, and secrets that stay where they belong."""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, cast, get_args
+
+from pydantic import SecretStr
+
+from frontdesk.errors import ConfigurationError, Invalid
+from frontdesk.loop.mcp.model import CALL_SECONDS, Grant, McpServer, OAuth, RemoteTool, is_plain_address
+from frontdesk.settings import ToolServer
+from frontdesk.tools.model import HOST_SERVER
+
+NAME = re.compile(r"[A-Za-z0-9-]{1,30}")
+# `${VAR}`, `${VAR:-default}`, and VS Code's `${env:VAR}`.
+REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+OAUTH = frozenset({"token_url", "client_id", "client_secret", "grant", "audience", "resource", "scope"})
+GRANTS: tuple[str, ...] = get_args(Grant)
+
+
+class Transport(StrEnum):
+    """How a server is spoken to; the host's own tools need no server."""
+
+    HTTP = "http"
+    SSE = "sse"
+    STDIO = "stdio"
+    HOST = "host"
+
+
+class Origin(StrEnum):
+    """Who named a server. What settings and manifest name goes when they no longer do; what was added stays."""
+
+    SETTINGS = "settings"
+    MANIFEST = "manifest"
+    ADDED = "added"
+    HOST = "host"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """A server as it was named. Values may be `${VAR}`, which is looked up when the server is spoken to.
+
+    `hold_changes` None does as the setting for all servers says. `tools` are those a manifest lists; such a server is
+    not asked for its own.
+    """
+
+    name: str
+    transport: Transport = Transport.HTTP
+    url: str = field(default="", repr=False)
+    command: str = ""
+    args: tuple[str, ...] = field(default=(), repr=False)
+    env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    user_token: bool = False
+    oauth: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    description: str = ""
+    origin: Origin = Origin.ADDED
+    hold_changes: bool | None = None
+    timeout: float = CALL_SECONDS
+    tools: tuple[RemoteTool, ...] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.name) or (self.name == HOST_SERVER) != (self.transport is Transport.HOST):
+            raise Invalid(
+                f"'{self.name[:60]}' cannot be a tool server's name: "
+                f"take letters, digits and -, at most 30, and not '{HOST_SERVER}'"
+            )
+        if self.transport is Transport.STDIO and not self.command.strip():
+            raise Invalid(f"Tool server '{self.name}' needs a command to run")
+        if self.transport in (Transport.HTTP, Transport.SSE):
+            self._check_address()
+
+    def _check_address(self) -> None:
+        # Where the whole address is a reference, it is looked at when it is known.
+        if not REFERENCE.match(self.url) and not is_plain_address(REFERENCE.sub("x", self.url)):
+            raise Invalid(
+                f"The address of tool server '{self.name}' must be http(s)://host/path without a user name; "
+                "put credentials into its headers"
+            )
+
+    @property
+    def place(self) -> str:
+        """Where it stands, in words that are safe to show: the rest of an address or a command may be a secret."""
+        if self.transport is Transport.STDIO:
+            return self.command
+        return re.split(r"[?#]", self.url)[0]
+
+    def __str__(self) -> str:
+        return f"tool server '{self.name}'" + (f" at {self.place}" if self.place else "")
+
+
+HOST_SPEC = ServerSpec(HOST_SERVER, Transport.HOST, origin=Origin.HOST, description="The agent host's own tools.")
+
+
+def connectable(spec: ServerSpec, environ: Mapping[str, str] = os.environ) -> McpServer:
+    """The server as the client takes it, with every reference looked up."""
+
+    def known(text: str) -> str:
+        return resolve(text, environ, spec.name)
+
+    stdio = spec.transport is Transport.STDIO
+    return McpServer(
+        spec.name,
+        known(spec.url),
+        {name: known(value) for name, value in spec.headers.items()},
+        spec.user_token,
+        "stdio" if stdio else "sse" if spec.transport is Transport.SSE else "http",
+        tuple(known(part) for part in (spec.command, *spec.args)) if stdio else (),
+        {name: known(value) for name, value in spec.env.items()},
+        spec.timeout,
+        _oauth(spec, known),
+    )
+
+
+def _oauth(spec: ServerSpec, known: Callable[[str], str]) -> OAuth | None:
+    if not spec.oauth:
+        return None
+    said = {name: known(str(value)) for name, value in spec.oauth.items() if value is not None}
+    if not {"token_url", "client_id"} <= said.keys() <= OAUTH:
+        raise ConfigurationError(
+            f"Tool server '{spec.name}': oauth needs token_url and client_id, and takes {', '.join(sorted(OAUTH))}"
+        )
+    secret = said.pop("client_secret", None)
+    grant = said.pop("grant", "client_credentials")
+    if grant not in GRANTS:
+        raise ConfigurationError(f"Tool server '{spec.name}': oauth.grant is one of {', '.join(GRANTS)}")
+    return OAuth(**said, client_secret=SecretStr(secret) if secret else None, grant=cast("Grant", grant))
+
+
+def resolve(text: str, environ: Mapping[str, str], server: str) -> str:
+    """The text with each `${VAR}` replaced by what the environment says."""
+
+    def value(found: re.Match[str]) -> str:
+        name, default = found[1], found[2]
+        said = environ.get(name) or default
+        if said is None:
+            raise ConfigurationError(f"Tool server '{server}' wants the environment variable {name}, which is not set")
+        return said
+
+    return REFERENCE.sub(value, text)
+
+
+def of_settings(server: ToolServer) -> ServerSpec:
+    """A server of FRONTDESK_MCP_SERVERS."""
+    try:
+        return _of_settings(server)
+    except Invalid as error:
+        raise ConfigurationError(f"FRONTDESK_MCP_SERVERS: {error}") from None
+
+
+def _of_settings(server: ToolServer) -> ServerSpec:
+    return ServerSpec(
+        server.name,
+        Transport(server.transport or ("stdio" if server.command else "http")),
+        server.url or "",
+        server.command or "",
+        server.args,
+        _shown(server.env),
+        _shown(server.headers),
+        server.user_token,
+        _shown(dict(server.oauth) if server.oauth else {}),
+        server.description,
+        Origin.SETTINGS,
+        server.hold_changes,
+        server.timeout,
+    )
+
+
+def _shown(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value.get_secret_value() if isinstance(value, SecretStr) else value for name, value in values.items()}

@@ -1,0 +1,1 @@
+"""What tools mean, kept so that no text is embedded twice."""

@@ -1,0 +1,192 @@
+"""Servers that misbehave while they are asked for their tools: the others, and everybody who searches, go on."""
+
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+import anyio
+import pytest
+
+from frontdesk.db.engine import Database
+from frontdesk.loop.mcp.pool import McpClients
+from frontdesk.loop.mcp.servers import Servers
+from frontdesk.tools.catalogue.asking import Manners
+from frontdesk.tools.catalogue.crawl import Stage, Step
+from frontdesk.tools.catalogue.roster.model import ServerState, Status
+from frontdesk.tools.catalogue.roster.service import Named
+from frontdesk.tools.catalogue.servers import Origin, ServerSpec
+from frontdesk.tools.catalogue.service import Catalogue
+from frontdesk.tools.catalogue.store import Filter
+from frontdesk.tools.search.model import Query
+from tests.requirements import shows
+from tests.support.tool_servers import ToolServer, open_dying_server, open_tool_server, tool, tools
+
+pytestmark = pytest.mark.anyio
+COUNT = 25
+# How long a server may take; the one that hangs takes it all.
+PATIENCE = 1.0
+SECONDS = 30
+HANGS, DIES, LIES, RENAMES, SOUND = "hangs", "dies", "lies", "renames", "sound"
+
+
+@dataclass(slots=True)
+class Street:
+    """Five servers, each with the same number of tools, and where each is."""
+
+    servers: dict[str, ToolServer]
+    urls: dict[str, str]
+
+    def misbehave(self) -> None:
+        """Each in its own way; the one that dies needs no telling."""
+        self.servers[HANGS].hangs = True
+        self.servers[LIES].tools = [
+            tool("lies_0", schema={"type": "array", "items": "everything"}),
+            tool("lies_1", schema=_taking(text={"type": "sting"}, n={"type": "integer"})),
+            tool("lies_2", schema=_taking(x={"$ref": "http://127.0.0.1:1/secrets"})),
+            *tools(f"lies_{number}" for number in range(3, COUNT)),
+        ]
+        self.servers[RENAMES].tools = tools(f"renamed_{number}" for number in range(COUNT))
+
+
+@contextmanager
+def open_street() -> Generator[Street]:
+    with (
+        open_tool_server(HANGS, _named(HANGS)) as hangs,
+        open_tool_server(LIES, _named(LIES)) as lies,
+        open_tool_server(RENAMES, _named(RENAMES)) as renames,
+        open_tool_server(SOUND, _named(SOUND)) as sound,
+        open_dying_server(DIES, COUNT) as dying,
+    ):
+        servers = {server.name: server for server in (hangs, lies, renames, sound)}
+        yield Street(servers, {DIES: dying, **{name: server.url for name, server in servers.items()}})
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """The catalogue, and the clients that its tools are called with."""
+
+    catalogue: Catalogue
+    servers: Servers
+    clients: McpClients
+
+    def found(self, text: str) -> list[str]:
+        return [hit.id for hit in self.catalogue.index.search(Query(text, limit=3))]
+
+    def states(self) -> dict[str, ServerState]:
+        return {state.name: state for state in self.catalogue.servers()}
+
+    async def call(self, tool_id: str) -> str:
+        """What comes back from where a tool's id leads."""
+        found = await self.catalogue.get(tool_id)
+        assert found is not None
+        server = self.servers.get(found.server)
+        assert server is not None
+        return (await self.clients.client(server, None, None).call(found.name, {"text": "x"})).text
+
+
+@asynccontextmanager
+async def open_house(database: Database, street: Street) -> AsyncGenerator[House]:
+    servers, clients = Servers(), McpClients()
+    specs = [ServerSpec(name, url=url, origin=Origin.SETTINGS) for name, url in street.urls.items()]
+    catalogue = Catalogue(database, servers, clients, named=Named(specs), manners=Manners(seconds=PATIENCE))
+    try:
+        await catalogue.declare()
+        yield House(catalogue, servers, clients)
+    finally:
+        await clients.close()
+
+
+@shows("TOOLS-CRAWL")
+async def test_of_five_servers_four_misbehave_and_search_goes_on_and_each_is_reported(database: Database) -> None:
+    with open_street() as street, anyio.fail_after(SECONDS):
+        async with open_house(database, street) as house:
+            steps = await house.catalogue.refresh()
+            assert {step.stage for step in steps} == {Stage.LISTED}, steps
+            assert len(house.catalogue.index) == 5 * COUNT
+            street.misbehave()
+            ends = await _refresh_while_searching(house, street)
+            assert {end.server for end in ends if end.stage is Stage.FAILED} == {HANGS, DIES}
+            assert ends[-1].server == HANGS, "nobody waited for it"
+            _check_reports(house.states())
+            await _check_tools(house)
+            await _check_routes(house, street)
+
+
+async def _refresh_while_searching(house: House, street: Street) -> list[Step]:
+    """Ask everybody again; all the while tools are found, also those of the server that gives no answer."""
+    ends: list[Step] = []
+
+    def told(step: Step) -> None:
+        if step.stage is not Stage.STARTED:
+            ends.append(step)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(house.catalogue.refresh, None, told)
+        await anyio.to_thread.run_sync(street.servers[HANGS].asked.wait, SECONDS)
+        for name in (HANGS, DIES, LIES, SOUND):
+            [first, *_] = house.found(f"{name}_7")
+            assert first == f"{name}::{name}_7"
+            assert (await house.catalogue.many([first]))[first].server == name
+        assert HANGS in house.catalogue.progress().asking
+        assert HANGS not in {end.server for end in ends}, "it hangs still, and kept nobody from searching"
+    return ends
+
+
+def _check_reports(states: dict[str, ServerState]) -> None:
+    assert {name: state.status for name, state in states.items()} == {
+        HANGS: Status.FAILED,
+        DIES: Status.FAILED,
+        LIES: Status.OK,
+        RENAMES: Status.OK,
+        SOUND: Status.OK,
+    }
+    assert "within 1 s" in states[HANGS].error
+    assert states[DIES].error
+    problems = "\n".join(states[LIES].problems)
+    assert all(name in problems for name in ("lies_0", "lies_1", "lies_2")), problems
+    assert f"{COUNT} new (renamed_0" in states[RENAMES].changes[0].what
+    assert f"{COUNT} gone (renames_0" in states[RENAMES].changes[0].what
+    assert (states[SOUND].problems, states[SOUND].changes, states[SOUND].error) == ((), (), "")
+
+
+async def _check_tools(house: House) -> None:
+    """What was known of the silent ones stays, stale; nothing is half there; a lie costs only what was lied about."""
+    for name in (HANGS, DIES, LIES, RENAMES, SOUND):
+        listed = await house.catalogue.page(Filter(server=name, limit=100))
+        assert len(listed) == COUNT
+        assert {one.stale for one in listed} == {name in (HANGS, DIES)}
+        assert {one.server for one in listed} == {name}
+    lying = await house.catalogue.many([f"{LIES}::lies_{number}" for number in range(3)])
+    assert [one.parameters for one in lying.values()] == [
+        {"type": "object"},
+        {"type": "object", "properties": {"text": {}, "n": {"type": "integer"}}},
+        {"type": "object", "properties": {"x": {}}},
+    ]
+    assert all(one.change for one in lying.values()), "a changed schema is flagged"
+    assert [found for found in house.found("renames_7") if found.startswith(f"{RENAMES}::renames")] == []
+    assert house.found("renamed_7")[0] == f"{RENAMES}::renamed_7"
+
+
+async def _check_routes(house: House, street: Street) -> None:
+    """A tool's id leads to its own server and to no other; one that went leads nowhere."""
+    for name in (LIES, SOUND):
+        assert await house.call(f"{name}::{name}_3") == f"{name}: {name}_3"
+    assert await house.call(f"{RENAMES}::renamed_3") == f"{RENAMES}: renamed_3"
+    assert await house.call(f"{HANGS}::hangs_3") == f"{HANGS}: hangs_3", "it only hangs when it lists"
+    assert "Error" in await house.call(f"{DIES}::dies_3")
+    for gone in ("renames::renames_3", "renames__renames_3", "renames_3"):
+        assert await house.catalogue.resolve(gone) == []
+    assert {name: server.called for name, server in street.servers.items()} == {
+        HANGS: ["hangs_3"],
+        LIES: ["lies_3"],
+        RENAMES: ["renamed_3"],
+        SOUND: ["sound_3"],
+    }
+
+
+def _taking(**properties: object) -> dict[str, object]:
+    return {"type": "object", "properties": properties}
+
+
+def _named(name: str) -> list[dict[str, object]]:
+    return tools(f"{name}_{number}" for number in range(COUNT))

@@ -1,0 +1,110 @@
+"""Who may use which tools, and what agents were given."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frontdesk.db.engine import Database
+from frontdesk.errors import Invalid, NotFound
+from frontdesk.identity.model import Caller
+from frontdesk.tools.rights import service
+from frontdesk.tools.rights.model import Effect, Permitted, Rule, subjects, written
+from frontdesk.tools.rights.service import Rights
+from frontdesk.tools.selection.store import Holding, HoldingStore
+
+pytestmark = pytest.mark.anyio
+NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
+ADA = Caller("1", "agent-1", "ada")
+ALLOW, DENY = Effect.ALLOW, Effect.DENY
+
+
+def permitted(*rules: tuple[Effect, str]) -> Permitted:
+    return Permitted([Rule(str(number), "*", effect, pattern) for number, (effect, pattern) in enumerate(rules)])
+
+
+@pytest.mark.parametrize(
+    ("rules", "allowed", "denied"),
+    [
+        ([], ["a::b"], []),
+        ([(DENY, "mail::*")], ["shop::buy"], ["mail::send", "mail::"]),
+        ([(ALLOW, "mail::*")], ["mail::send"], ["shop::buy", "email::send"]),
+        ([(ALLOW, "mail::*"), (DENY, "*::send")], ["mail::read"], ["mail::send", "shop::buy"]),
+        ([(ALLOW, "*::get_?")], ["a::get_x"], ["a::get_", "a::get_xy"]),
+        ([(ALLOW, "a::[x].+")], ["a::[x].+"], ["a::x.+", "a::[x]++"]),
+        ([(DENY, "*")], [], ["a::b", "a::b\nc"]),
+    ],
+)
+def test_a_deny_wins_and_where_something_is_allowed_all_else_is_not(
+    rules: list[tuple[Effect, str]], allowed: list[str], denied: list[str]
+) -> None:
+    found = permitted(*rules)
+    assert [tool for tool in allowed if not found.allows(tool)] == []
+    assert [tool for tool in denied if found.allows(tool)] == []
+    assert found.everything == (not rules)
+
+
+PATTERNS = st.lists(st.tuples(st.sampled_from(Effect), st.text(alphabet="ab:*?.", min_size=1, max_size=6)), max_size=5)
+
+
+@given(PATTERNS, st.text(alphabet="ab:.", max_size=6))
+def test_one_more_deny_never_allows_more(rules: list[tuple[Effect, str]], tool: str) -> None:
+    usable = [(effect, pattern) for effect, pattern in rules if pattern.strip()]
+    before = permitted(*usable).allows(tool)
+    assert before or not permitted(*usable, (DENY, "a*")).allows(tool)
+
+
+def test_rules_concern_the_agent_the_person_and_everybody() -> None:
+    assert subjects(ADA) == {"*", "agent:agent-1", "user:ada"}
+    assert subjects(Caller("1")) == {"*"}
+    assert written("github") == "github::*"
+
+
+@pytest.mark.parametrize(("subject", "pattern"), [("ada", "*"), ("agent:", "*"), ("user:ada", ""), ("*", "x" * 400)])
+async def test_a_rule_that_makes_no_sense_is_refused(subject: str, pattern: str) -> None:
+    with pytest.raises(Invalid):
+        Rule("1", subject, ALLOW, pattern)
+
+
+async def test_rules_are_kept_and_another_replica_sees_them(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "LOOK_SECONDS", 0.0)
+    here, there = Rights(database), Rights(database)
+    assert (await there.of(ADA)).everything
+    rule = await here.add("user:ada", DENY, "mail")
+    assert (await here.add("user:ada", DENY, "mail")) == rule, "once is enough"
+    await here.add("agent:another", ALLOW, "shop")
+    for rights in (here, there):
+        found = await rights.of(ADA)
+        assert (found.allows("mail::send"), found.allows("shop::buy")) == (False, True)
+    await there.remove(rule.id)
+    assert (await here.of(ADA)).everything
+    with pytest.raises(NotFound):
+        await here.remove(rule.id)
+
+
+async def test_a_look_at_rules_that_stay_costs_no_query(database: Database) -> None:
+    rights = Rights(database)
+    first = await rights.of(ADA)
+    await database.engine.dispose()
+    assert await rights.of(ADA) is first
+    await rights.add("user:ada", DENY, "mail")
+    assert not (await rights.of(ADA)).allows("mail::send"), "what was changed here holds at once"
+
+
+async def test_what_an_agent_was_given_is_known_with_its_last_use(database: Database) -> None:
+    holdings, later = HoldingStore(database), NOW + timedelta(hours=1)
+    await holdings.record("agent-1", ["s::a", "s::b"], [], NOW)
+    await holdings.record("agent-2", ["s::a"], [], NOW, "attach")
+    await holdings.touch("agent-1", "s::a", later)
+    await holdings.touch("agent-1", "s::not-given", later)
+    await holdings.record("agent-1", ["s::a", "s::c"], ["s::b"], later)
+    assert await holdings.of("agent-1") == {
+        "s::a": Holding(later, later, "find_tools"),
+        "s::c": Holding(later, None, "find_tools"),
+    }
+    await holdings.forget("agent-1")
+    assert await holdings.of("agent-1") == {}
+    assert list(await holdings.of("agent-2")) == ["s::a"]

@@ -1,0 +1,76 @@
+"""One at a time changes an agent's tools, on both databases, and nobody is kept out for ever."""
+
+from datetime import UTC, datetime, timedelta
+
+import anyio
+import pytest
+
+from frontdesk.db.engine import Database
+from frontdesk.errors import Busy
+from frontdesk.tools.selection.turnstile.service import Turnstile
+from frontdesk.tools.selection.turnstile.store import TurnstileStore
+
+pytestmark = pytest.mark.anyio
+NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
+LATER = NOW + timedelta(seconds=30)
+
+
+async def test_a_lease_is_one_owners_until_it_is_left_or_lapses(database: Database) -> None:
+    store = TurnstileStore(database)
+    assert await store.take("agent-1", "ann", NOW, LATER)
+    assert not await store.take("agent-1", "bob", NOW, LATER)
+    assert await store.take("agent-2", "bob", NOW, LATER), "another agent is another matter"
+    await store.leave("agent-1", "bob")
+    assert not await store.take("agent-1", "bob", NOW, LATER), "nobody leaves for another"
+    await store.leave("agent-1", "ann")
+    assert await store.take("agent-1", "bob", NOW, LATER)
+    after = LATER + timedelta(seconds=1)
+    assert await store.take("agent-1", "ann", after, after + timedelta(seconds=30)), "the dead keep nobody out"
+
+
+async def test_nobody_is_inside_together_whichever_process_they_come_from(database: Database) -> None:
+    gates = [Turnstile(TurnstileStore(database)) for _ in range(2)]
+    inside = most = entered = 0
+
+    async def enter(gate: Turnstile) -> None:
+        nonlocal inside, most, entered
+        async with gate("agent-1"):
+            inside, entered = inside + 1, entered + 1
+            most = max(most, inside)
+            await anyio.lowlevel.checkpoint()
+            inside -= 1
+
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            for number in range(20):
+                tasks.start_soon(enter, gates[number % 2])
+    assert (most, entered) == (1, 20)
+
+
+async def test_who_waits_too_long_is_told_so(database: Database) -> None:
+    store = TurnstileStore(database)
+    hasty = Turnstile(store, wait=0.05)
+
+    async def enter(agent: str) -> None:
+        with pytest.raises(Busy, match=agent):
+            await hasty(agent).__aenter__()
+
+    async with Turnstile(store)("agent-1"), hasty("agent-2"), anyio.create_task_group() as tasks:
+        tasks.start_soon(enter, "agent-1")
+        tasks.start_soon(enter, "agent-2")
+    async with hasty("agent-1"), hasty("agent-2"):
+        assert len(hasty._locks) == 2
+    assert len(hasty._locks) == 0, "nothing is left of an agent that nobody waits for"
+
+
+async def test_who_fails_inside_lets_the_next_in(database: Database) -> None:
+    gate = Turnstile(TurnstileStore(database), wait=10)
+
+    async def fail() -> None:
+        async with gate("agent-1"):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail()
+    async with gate("agent-1"):
+        pass
