@@ -1,0 +1,43 @@
+"""Frontdesk's search as a program: made-up tools from disk, then a question a line; says what each cost."""
+
+import importlib
+import json
+import sys
+import time
+from pathlib import Path
+
+from bench.retrieval.made_up import Files, chunks
+from frontdesk.tools.embedding.builtin import MODEL
+from frontdesk.tools.embedding.minilm import MiniLm
+from frontdesk.tools.search.clauses import clauses
+from frontdesk.tools.search.index import Index
+from frontdesk.tools.search.model import Query
+
+
+def main(tools: str, vectors: str) -> None:
+    # With all of Frontdesk loaded, its memory is that of a process that serves.
+    importlib.import_module("frontdesk.surfaces.http")
+    index, model = Index(), MiniLm(MODEL)
+    for docs, rows in chunks(Files(Path(tools), Path(vectors))):
+        index.put(docs)
+        index.set_vectors([doc.id for doc in docs], rows)
+    print(len(index), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(_asked(index, model, json.loads(line))), flush=True)
+
+
+def _asked(index: Index, model: MiniLm, question: str) -> dict[str, float]:
+    """CPU milliseconds of one embedding of the question, of all that search asks for, and of the search itself."""
+    clock = [time.process_time_ns()]
+    model.vectors([question])
+    clock.append(time.process_time_ns())
+    asked = model.vectors(clauses(question))
+    clock.append(time.process_time_ns())
+    index.search(Query(question, asked))
+    clock.append(time.process_time_ns())
+    names = ("one_embedding", "embedding", "search")
+    return {name: (clock[at + 1] - clock[at]) / 1e6 for at, name in enumerate(names)}
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

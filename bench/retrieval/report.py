@@ -1,0 +1,89 @@
+"""What the runs found about finding tools, as tables for people and as JSON for machines."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from statistics import mean, median
+from typing import Any
+
+from bench.retrieval.data import SETS, UNSEEN
+from bench.retrieval.quality import QualityMeasured
+from bench.retrieval.speed import SizeMeasured
+from frontdesk.tools.quality import Quality
+
+
+def quality_table(measured: QualityMeasured) -> str:
+    """NDCG@10 by set and in the mean; the other measures in the mean of the sets that a way was tried on."""
+    head = ("NDCG@10", *SETS, "mean", "unseen", "Recall@1", "Recall@5", "Recall@10", "MRR")
+    apart = [f"{measured.told_apart[name]:.3f}" for name in SETS]
+    last = [
+        ["told apart (AUROC)", *apart, f"{mean(measured.told_apart.values()):.3f}"],
+        ["questions", *(f"{measured.questions[name]:,}" for name in SETS)],
+    ]
+    rows = [head, *(_quality_row(way, found) for way, found in measured.found.items())]
+    return _aligned([*rows, *(row + [""] * (len(head) - len(row)) for row in last)])
+
+
+def _quality_row(way: str, found: Mapping[str, Quality]) -> tuple[str, ...]:
+    whole = len(found) == len(SETS)
+    cells = (f"{100 * found[name].ndcg:.1f}" if name in found else "" for name in SETS)
+    means = (_percent([found[name].ndcg for name in names]) if whole else "" for names in (SETS, UNSEEN))
+    others = (
+        [one.recall_1 for one in found.values()],
+        [one.recall_5 for one in found.values()],
+        [one.recall_10 for one in found.values()],
+        [one.mrr for one in found.values()],
+    )
+    return (way, *cells, *means, *(_percent(values) for values in others))
+
+
+def speed_table(measured: Mapping[int, SizeMeasured]) -> str:
+    """CPU by question, in the middle; `1 in 10` is what one question in ten costs more than."""
+    head = (
+        "tools",
+        "CPU/search",
+        "1 in 10",
+        "embedding",
+        "the rest",
+        "x one embedding",
+        "FastMCP",
+        "x FastMCP",
+        "memory",
+    )
+    return _aligned([head, *(_speed_row(count, one) for count, one in measured.items())])
+
+
+def _speed_row(count: int, one: SizeMeasured) -> tuple[str, ...]:
+    return (
+        f"{count:,}",
+        f"{one.whole_ms:.1f} ms",
+        f"{one.tenth_ms:.1f} ms",
+        f"{median(one.embedding):.1f} ms",
+        f"{median(one.search):.1f} ms",
+        f"{one.to_embedding:.2f}",
+        f"{median(one.fastmcp):.1f} ms",
+        f"{one.to_fastmcp:.2f}",
+        f"{one.resident_mb:.0f} MB",
+    )
+
+
+def document(quality: QualityMeasured, speed: Mapping[int, SizeMeasured]) -> dict[str, Any]:
+    return {
+        "quality": {way: {name: asdict(one) for name, one in found.items()} for way, found in quality.found.items()},
+        "told_apart": dict(quality.told_apart),
+        "questions": dict(quality.questions),
+        "speed": {str(count): asdict(one) for count, one in speed.items()},
+    }
+
+
+def _percent(values: Sequence[float]) -> str:
+    return f"{100 * mean(values):.1f}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return "\n".join(_line(row, widths) for row in rows)
+
+
+def _line(row: Sequence[str], widths: Sequence[int]) -> str:
+    cells = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
+    return "  ".join([row[0].ljust(widths[0]), *cells]).rstrip()
