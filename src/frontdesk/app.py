@@ -16,6 +16,7 @@ from frontdesk.agents.chat.store import SessionStore
 from frontdesk.agents.embedded.host import EmbeddedHost
 from frontdesk.agents.embedded.toolbox import Toolbox
 from frontdesk.agents.host import AgentHost, only_agent
+from frontdesk.agents.letta.handed.store import HandedStore
 from frontdesk.agents.turns.service import Turns
 from frontdesk.agents.turns.store import TurnStore
 from frontdesk.db.engine import Database, describe
@@ -31,8 +32,9 @@ from frontdesk.journal.metrics import Metrics
 from frontdesk.journal.service import Journal
 from frontdesk.journal.store import JournalStore
 from frontdesk.loop.access import ModelAccess
-from frontdesk.loop.mcp.model import McpServer
 from frontdesk.settings import Settings
+from frontdesk.tools.build import Reach, open_reach, open_tools
+from frontdesk.tools.service import Tools
 
 CHECK_SECONDS = 2
 HOUSEKEEPING_SECONDS = 5
@@ -52,6 +54,8 @@ class App:
     host: AgentHost
     turns: Turns
     chat: Chat
+    tools: Tools
+    handed: HandedStore
 
     async def parts(self) -> dict[str, str]:
         """The state of each part: `ok`, or what is wrong with it."""
@@ -102,14 +106,18 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         stack.push_async_callback(database.close)
         said = outbound.headers(application_name=settings.application_name)
         tasks = await stack.enter_async_context(_background())
+        journal = Journal(JournalStore(database), Metrics(), timedelta(days=settings.journal_days))
+        stack.push_async_callback(_write_down, journal)
+        keys = KeyStore(database)
+        reach = await stack.enter_async_context(open_reach(settings, database, journal))
         turns = Turns(TurnStore(database), tasks)
-        host = _host(settings, database, turns, said)
+        host = _host(settings, database, turns, said, reach, keys)
         stack.push_async_callback(host.close)
+        tools = open_tools(settings, database, host, reach, tasks)
         tasks.start_soon(turns.run)
         stack.push_async_callback(turns.close)
         tokens = Tokens(settings.trusted_issuers, resources(settings), said)
         stack.push_async_callback(tokens.close)
-        keys = KeyStore(database)
         limiter = RateLimiter(
             settings.rate_agent, settings.rate_user, BucketStore(database) if database.shared else None
         )
@@ -126,11 +134,10 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
             lambda: only_agent(host),
             log_sources=settings.debug_agent_id_source,
         )
-        journal = Journal(JournalStore(database), Metrics(), timedelta(days=settings.journal_days))
         mirror = MirrorStore(database) if database.shared else None
         chat = Chat(SessionStore(database), host, Replies(host, journal, tasks, turns.close, mirror))
         stack.push_async_callback(chat.close)
-        yield App(settings, database, keys, identity, journal, host, turns, chat)
+        yield App(settings, database, keys, identity, journal, host, turns, chat, tools, HandedStore(database))
 
 
 @asynccontextmanager
@@ -140,6 +147,9 @@ async def running(app: App) -> AsyncGenerator[None]:
         tasks.start_soon(app.journal.run)
         tasks.start_soon(_housekeeping, app)
         tasks.start_soon(app.chat.run)
+        tasks.start_soon(app.tools.catalogue.run)
+        tasks.start_soon(app.tools.usage.run)
+        tasks.start_soon(app.tools.learning.run)
         if isinstance(app.host, EmbeddedHost):
             tasks.start_soon(app.host.warm_up)
         try:
@@ -155,7 +165,7 @@ async def running(app: App) -> AsyncGenerator[None]:
 def resources(settings: Settings) -> frozenset[str]:
     """The audiences a token may be made for: the server and each of its MCP doors."""
     base = base_url(settings)
-    return frozenset({base, *(f"{base}/mcp{door}" for door in ("", "/tools", "/schedule", "/memory"))})
+    return frozenset({base, *(f"{base}/mcp{door}" for door in ("", "/tools", "/held", "/schedule", "/memory"))})
 
 
 def base_url(settings: Settings) -> str:
@@ -164,15 +174,21 @@ def base_url(settings: Settings) -> str:
     return settings.public_url or f"http://{host}:{settings.port}"
 
 
-def _host(settings: Settings, database: Database, turns: Turns, headers: dict[str, str]) -> AgentHost:
+def _host(
+    settings: Settings, database: Database, turns: Turns, headers: dict[str, str], reach: Reach, keys: KeyStore
+) -> AgentHost:
     if settings.letta_base_url is None:
-        return EmbeddedHost(database, turns, _access(settings), Toolbox(_servers(settings), settings.application_name))
+        # Its agents reach tools through the same door as everybody else's.
+        toolbox = Toolbox(reach.calling.attached, reach.servers, reach.clients)
+        return EmbeddedHost(database, turns, _access(settings), toolbox, reach.own.of)
     # Letta's client is slow to import, and only these setups need it.
+    from frontdesk.agents.letta.handed.registrar import Registrar  # noqa: PLC0415
     from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
 
     token = settings.letta_token
     secret = token.get_secret_value() if token else None
-    return LettaHost(settings.letta_base_url, secret, headers, turns, settings.model)
+    registrar = Registrar(HandedStore(database), keys, base_url(settings))
+    return LettaHost(settings.letta_base_url, secret, headers, turns, settings.model, registrar)
 
 
 def _access(settings: Settings) -> ModelAccess:
@@ -183,18 +199,6 @@ def _access(settings: Settings) -> ModelAccess:
         settings.anthropic_api_key,
         settings.anthropic_base_url,
     )
-
-
-def _servers(settings: Settings) -> list[McpServer]:
-    return [
-        McpServer(
-            server.name,
-            server.url,
-            {name: value.get_secret_value() for name, value in server.headers.items()},
-            server.user_token,
-        )
-        for server in settings.mcp_servers
-    ]
 
 
 @asynccontextmanager
@@ -210,6 +214,15 @@ async def _background() -> AsyncGenerator[TaskGroup]:
             tasks.cancel_scope.cancel()
     if failure is not None:
         raise failure
+
+
+async def _write_down(journal: Journal) -> None:
+    """What a command did is in the journal too, though nothing ran behind it."""
+    with anyio.move_on_after(HOUSEKEEPING_SECONDS, shield=True):
+        try:
+            await journal.flush()
+        except Unavailable as error:
+            log.warning("journal_not_written", error=str(error))
 
 
 async def _housekeeping(app: App) -> None:

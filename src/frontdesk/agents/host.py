@@ -60,7 +60,8 @@ class Conversation:
 class HeldTool:
     """A tool attached to an agent; `server` and `remote_name` say whose it is.
 
-    `parameters` is its schema where that is known; a host that needs it and has none asks the server.
+    `parameters` is its schema where that is known; a host that needs it and has none asks the server. `tags` are the
+    host's words for what kind of tool it is.
     """
 
     name: str
@@ -69,6 +70,7 @@ class HeldTool:
     server: str | None = None
     remote_name: str | None = None
     parameters: Mapping[str, Any] | None = None
+    tags: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,8 @@ class Prompt:
 
     `conversation_id` None is the agent's own first conversation. `tools` are the caller's, for this turn only.
     `user_token` goes to tool servers that were set up to act for the user, and is forgotten with the turn.
+    A `follow_up` comes after what the agent is doing now, also if that was begun without us, and in that conversation
+    where the host knows it.
     """
 
     agent_id: str
@@ -105,6 +109,7 @@ class Prompt:
     tools: Sequence[Tool] = ()
     max_steps: int = MAX_STEPS
     user_token: SecretStr | None = None
+    follow_up: bool = False
 
     def __post_init__(self) -> None:
         if (self.text is None) == (not self.approvals) or (self.text is not None and not self.text.strip()):

@@ -62,4 +62,6 @@ def project_name(folder: Path) -> str | None:
 
 def _header_value(value: str) -> str:
     # A header holds visible ASCII; an application's name may not.
+    if value.isascii() and value.isprintable():
+        return value.strip()
     return "".join(char if " " <= char <= "~" else " " for char in value).strip()

@@ -13,7 +13,7 @@ from prometheus_client import (
 )
 
 from frontdesk import __version__
-from frontdesk.journal.model import Entry, Outcome
+from frontdesk.journal.model import Entry, Kind, Outcome
 
 # A second series per counter, that says when it was first counted, is noise to most who read these.
 disable_created_metrics()
@@ -60,9 +60,10 @@ class Metrics:
         calls: Tally[tuple[str, str, str]] = Tally()
         sources: Tally[tuple[str, str]] = Tally()
         for entry in entries:
-            calls[entry.surface, entry.action, entry.outcome] += 1
+            action = _label(entry)
+            calls[entry.surface, action, entry.outcome] += 1
             sources[entry.source, str(entry.verified).lower()] += 1
-            self._seconds.labels(entry.surface, entry.action).observe(entry.duration_us / 1_000_000)
+            self._seconds.labels(entry.surface, action).observe(entry.duration_us / 1_000_000)
             if entry.reason and entry.outcome is not Outcome.FAILED:
                 self._refusals.labels(entry.reason).inc()
         for labels, number in calls.items():
@@ -75,3 +76,8 @@ class Metrics:
 
     def render(self) -> bytes:
         return generate_latest(self._registry)
+
+
+def _label(entry: Entry) -> str:
+    """Tools are counted by their server: there may be a hundred thousand of them, and each would be a series."""
+    return entry.action.partition("::")[0] if entry.kind is Kind.TOOL else entry.action

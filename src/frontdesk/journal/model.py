@@ -6,6 +6,8 @@ from enum import StrEnum
 
 from frontdesk.identity.model import Caller, Source
 
+ACTION_LENGTH = 200
+
 
 class Outcome(StrEnum):
     """How a call ended."""
@@ -23,6 +25,7 @@ class Kind(StrEnum):
     CALL = "call"
     DENIAL = "denial"
     TURN = "turn"
+    TOOL = "tool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +63,7 @@ def entry(
         at=at,
         kind=Kind.DENIAL if denied else kind,
         surface=surface,
-        action=action,
+        action=action[:ACTION_LENGTH],
         outcome=outcome,
         duration_us=duration_us,
         reason=reason,

@@ -11,7 +11,7 @@ import structlog
 from frontdesk.errors import Unavailable, Unstorable
 from frontdesk.journal.metrics import Metrics
 from frontdesk.journal.model import Entry
-from frontdesk.journal.store import JournalStore, Query
+from frontdesk.journal.store import JournalStore, Query, ToolUse, UseQuery
 
 FLUSH_SECONDS = 0.25
 BATCH = 500
@@ -77,6 +77,10 @@ class Journal:
 
     async def read(self, query: Query) -> Sequence[tuple[int, Entry]]:
         return await self._store.read(query)
+
+    async def tool_use(self, query: UseQuery) -> Sequence[ToolUse]:
+        """Which agents use which tools, how often and how well."""
+        return await self._store.tool_use(query)
 
     async def prune(self) -> None:
         """Forget what is older than we keep."""

@@ -1,10 +1,10 @@
-"""The journal in the database: append, read, forget what is old."""
+"""The journal in the database: append, read, sum up, forget what is old."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import case, delete, func, insert, select
 
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import journal
@@ -25,6 +25,29 @@ class Query:
     since: datetime | None = None
     after_id: int = 0
     limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class UseQuery:
+    """Whose calls of which tools to sum up; the most used come first."""
+
+    agent_id: str | None = None
+    user_id: str | None = None
+    tool: str | None = None
+    since: datetime | None = None
+    limit: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """What an agent made of a tool: how often, how often in vain, how long it took on average, and when last."""
+
+    agent_id: str | None
+    tool: str
+    calls: int
+    failed: int
+    mean_us: int
+    last_at: datetime
 
 
 class JournalStore:
@@ -51,6 +74,35 @@ class JournalStore:
         async with self._database.reading() as connection:
             rows = (await connection.execute(wanted)).mappings().all()
         return [_entry(dict(row)) for row in (reversed(rows) if newest_first else rows)]
+
+    async def tool_use(self, query: UseQuery) -> Sequence[ToolUse]:
+        """One row for each agent and tool."""
+        calls = func.count().label("calls")
+        failed = func.sum(case((journal.c.outcome == Outcome.OK, 0), else_=1))
+        wanted = (
+            select(
+                journal.c.agent_id,
+                journal.c.action,
+                calls,
+                failed.label("failed"),
+                func.avg(journal.c.duration_us).label("mean_us"),
+                func.max(journal.c.at).label("last_at"),
+            )
+            .where(journal.c.kind == Kind.TOOL)
+            .group_by(journal.c.agent_id, journal.c.action)
+            .order_by(calls.desc(), journal.c.action, journal.c.agent_id)
+            .limit(query.limit)
+        )
+        for column, value in (("agent_id", query.agent_id), ("user_id", query.user_id), ("action", query.tool)):
+            if value is not None:
+                wanted = wanted.where(journal.c[column] == value)
+        if query.since is not None:
+            wanted = wanted.where(journal.c.at >= query.since)
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(wanted)).all()
+        return [
+            ToolUse(row.agent_id, row.action, row.calls, int(row.failed), int(row.mean_us), row.last_at) for row in rows
+        ]
 
     async def prune(self, before: datetime) -> int:
         """Forget rows older than `before`, a batch at a time so that nobody waits long; how many went."""

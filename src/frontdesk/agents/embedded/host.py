@@ -11,16 +11,18 @@ from uuid import uuid4
 import anyio
 
 from frontdesk.agents.embedded.model import AttachedTool, first_conversation, lane_of, starting_blocks
-from frontdesk.agents.embedded.store import AgentStore
+from frontdesk.agents.embedded.store import AgentStore, no_agent
 from frontdesk.agents.embedded.toolbox import Toolbox
 from frontdesk.agents.events import ApprovalRequest, Event
-from frontdesk.agents.host import Agent, Block, Conversation, HeldTool, NewAgent, Prompt, Said
+from frontdesk.agents.host import Agent, Block, Conversation, HeldTool, NewAgent, Prompt, Said, ToolChange
 from frontdesk.agents.turns.model import NewTurn
 from frontdesk.agents.turns.service import Turns
 from frontdesk.db.engine import Database
-from frontdesk.errors import Invalid, NotFound, Unavailable
+from frontdesk.errors import FrontdeskError, Invalid, NotFound, Unavailable
 from frontdesk.loop.access import ModelAccess
+from frontdesk.loop.mcp.names import TAKEN_BY_APIS
 from frontdesk.loop.text import storable
+from frontdesk.loop.tools import OwnTools
 
 if TYPE_CHECKING:
     from frontdesk.agents.embedded.stage import Stage
@@ -31,21 +33,29 @@ BLOCKS = 50
 
 
 class EmbeddedHost:
-    """An `AgentHost` with nothing else to start."""
+    """An `AgentHost` with nothing else to start. `own_tools` says what every agent has, whatever it holds."""
 
-    def __init__(self, database: Database, turns: Turns, access: ModelAccess, toolbox: Toolbox) -> None:
+    def __init__(
+        self,
+        database: Database,
+        turns: Turns,
+        access: ModelAccess,
+        toolbox: Toolbox,
+        own_tools: OwnTools = lambda _caller, _token: (),
+    ) -> None:
         self._database = database
         self._agents = AgentStore(database)
         self._turns = turns
         self._access = access
         self._toolbox = toolbox
+        self._own_tools = own_tools
 
     @cached_property
     def stage(self) -> "Stage":
         """Where turns are taken. It takes a second or more to import, which only those who talk with agents pay."""
         from frontdesk.agents.embedded.stage import Stage  # noqa: PLC0415
 
-        return Stage(self._database, self._agents, self._access, self._toolbox)
+        return Stage(self._database, self._agents, self._access, self._toolbox, self._own_tools)
 
     async def warm_up(self) -> None:
         """Load what turns need, aside, so that the first one need not wait; where there are no agents, nothing."""
@@ -73,7 +83,7 @@ class EmbeddedHost:
     async def delete(self, agent_id: str) -> None:
         await self._turns.cancel_all(agent_id)
         if not await self._agents.delete(agent_id):
-            raise _unknown(agent_id)
+            raise no_agent(agent_id)
 
     async def converse(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:
         await self._require(agent_id)
@@ -117,27 +127,55 @@ class EmbeddedHost:
         return after
 
     async def tools(self, agent_id: str) -> Sequence[HeldTool]:
-        await self._require(agent_id)
         return [_held(tool) for tool in await self._agents.tools(agent_id)]
 
     async def attach(self, agent_id: str, tool: HeldTool) -> None:
         await self._require(agent_id)
-        found = await self._toolbox.look_up(tool)
-        await self._agents.attach(agent_id, found, datetime.now(UTC))
+        found = await self._described(tool)
+        await self._agents.change_tools(agent_id, [found], (), datetime.now(UTC))
 
     async def detach(self, agent_id: str, name: str) -> None:
-        await self._require(agent_id)
-        if not await self._agents.detach(agent_id, name):
+        if not await self._agents.change_tools(agent_id, (), [name], datetime.now(UTC)):
             raise NotFound(f"Agent '{agent_id}' holds no tool '{name}'")
 
+    async def change_tools(self, agent_id: str, attach: Sequence[HeldTool], detach: Sequence[str]) -> ToolChange:
+        found: dict[int, AttachedTool] = {}
+        failed: dict[str, str] = {}
+
+        async def describe(number: int, tool: HeldTool) -> None:
+            try:
+                found[number] = await self._described(tool)
+            except FrontdeskError as error:
+                failed[tool.name] = error.public if isinstance(error, Unavailable) else str(error)
+
+        async with anyio.create_task_group() as tasks:
+            for number, tool in enumerate(attach):
+                tasks.start_soon(describe, number, tool)
+        new = {found[number].name: found[number] for number in sorted(found)}
+        gone = await self._agents.change_tools(agent_id, list(new.values()), detach, datetime.now(UTC))
+        had_not = {name: "the agent does not hold it" for name in detach if name not in gone and name not in new}
+        return ToolChange(list(new), gone, had_not | failed)
+
+    async def offered(self) -> Sequence[HeldTool]:
+        """None: what a built-in agent has of itself, every one of them has."""
+        return ()
+
     async def close(self) -> None:
-        await self._toolbox.close()
         if "stage" in self.__dict__:
             await self.stage.models.close()
 
+    async def _described(self, tool: HeldTool) -> AttachedTool:
+        """A tool with all that a model is told of it; what is not known is asked of its server."""
+        if tool.parameters is None:
+            return await self._toolbox.look_up(tool)
+        server, remote = tool.server or "", tool.remote_name or ""
+        _check_tool(tool.name, server, remote)
+        text = storable(tool.description)
+        return AttachedTool(tool.name, text, tool.parameters, server, remote, tool.needs_approval)
+
     async def _require(self, agent_id: str) -> None:
         if await self._agents.get(agent_id) is None:
-            raise _unknown(agent_id)
+            raise no_agent(agent_id)
 
     async def _thread(self, agent_id: str, conversation_id: str | None) -> str:
         conversation = conversation_id or first_conversation(agent_id)
@@ -146,11 +184,18 @@ class EmbeddedHost:
 
 
 def _held(tool: AttachedTool) -> HeldTool:
-    return HeldTool(tool.name, tool.description, tool.needs_approval, tool.server, tool.remote_name)
+    return HeldTool(
+        tool.name, tool.description, tool.needs_approval, tool.server, tool.remote_name, dict(tool.parameters)
+    )
 
 
-def _unknown(agent_id: str) -> NotFound:
-    return NotFound(f"There is no agent '{agent_id}'; `frontdesk agents list` shows them")
+def _check_tool(name: str, server: str, remote: str) -> None:
+    if not server or not remote:
+        raise Invalid(f"'{name}' is not a tool of an MCP server, and a built-in agent can hold no others")
+    if not TAKEN_BY_APIS.fullmatch(name):
+        raise Invalid(f"No model takes a tool named '{name}': letters, digits, - and _, at most 64")
+    if len(remote) > NAME_LENGTH or storable(remote) != remote:
+        raise Invalid(f"The tool's own name cannot be kept: at most {NAME_LENGTH} characters, and none that are broken")
 
 
 def _check_names(new: NewAgent) -> None:

@@ -1,13 +1,15 @@
 """One turn of a built-in agent: the scene is set, the loop runs, and all that was said is stored."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from pydantic_ai.messages import ModelMessage
 
 from frontdesk.agents.embedded.compaction import compact
+from frontdesk.agents.embedded.kit import Kit, named
 from frontdesk.agents.embedded.memory import Memory
+from frontdesk.agents.embedded.model import AttachedTool
 from frontdesk.agents.embedded.own_tools import conversation_search, update_plan
 from frontdesk.agents.embedded.store import AgentStore
 from frontdesk.agents.embedded.talk.model import Scene
@@ -21,7 +23,7 @@ from frontdesk.db.engine import Transaction
 from frontdesk.errors import Invalid, PendingApproval
 from frontdesk.loop.messages import add_request, repaired, unanswered, user_message
 from frontdesk.loop.models import Models
-from frontdesk.loop.tools import Tool
+from frontdesk.loop.tools import OwnTools, Tool
 from frontdesk.loop.turn import Turn
 from frontdesk.loop.usage import Spent
 
@@ -43,12 +45,15 @@ class Performance:
     talk: TalkStore
     models: Models
     toolbox: Toolbox
+    own_tools: OwnTools
     hold: Hold
     _turn: Turn | None = field(default=None, init=False)
+    _changes: int = field(default=0, init=False)
 
     async def begin(self, connection: Transaction) -> Scene:
         """In the transaction that claims the turn: read the scene, refuse what cannot be, store the words."""
         prompt = self.prompt
+        self._changes = self.agents.changes
         scene = await self.talk.set_scene(connection, prompt.agent_id, self.new.conversation_id)
         if prompt.text is not None:
             if scene.pending:
@@ -77,7 +82,7 @@ class Performance:
         memory = Memory(self.agents, scene.agent.id, {block.label: block for block in scene.blocks})
         self._turn = turn = Turn(
             model=model,
-            tools=await self._tools(scene, memory),
+            tools=self._kit(scene, memory).tools,
             instructions=lambda: instructions(scene, memory, summary),
             messages=messages,
             keep=self._keep,
@@ -104,20 +109,20 @@ class Performance:
             await self.hold(transaction, self.new.id)
             await self.talk.append(transaction, self.new.conversation_id, self.new.id, said)
 
-    async def _tools(self, scene: Scene, memory: Memory) -> Mapping[str, Tool]:
-        """The agent's own, those it holds, and the caller's; a name that is taken is not taken over."""
+    def _kit(self, scene: Scene, memory: Memory) -> Kit:
+        """The agent's own tools, the caller's, and those it holds; a name that is taken is not taken over."""
         caller = replace(self.prompt.caller, agent_id=scene.agent.id)
-        tools = [
-            *memory.tools(),
-            conversation_search(self.talk, scene.agent.id, scene.user_id),
-            update_plan(),
-            *self.toolbox.bound(scene.tools, caller, self.prompt.user_token),
-        ]
-        named = {tool.name: tool for tool in tools}
-        taken = [tool.name for tool in self.prompt.tools if tool.name in named]
+        search = conversation_search(self.talk, scene.agent.id, scene.user_id)
+        own = named([*memory.tools(), search, update_plan(), *self.own_tools(caller, self.prompt.user_token)])
+
+        def bind(tools: Sequence[AttachedTool]) -> Sequence[Tool]:
+            return self.toolbox.bound(tools, caller, self.prompt.user_token)
+
+        held = named(bind(scene.tools))
+        taken = [tool.name for tool in self.prompt.tools if tool.name in own or tool.name in held]
         if taken:
             raise Invalid(f"The agent has tools named {', '.join(taken)} already; give the turn's tools other names")
-        return named | {tool.name: tool for tool in self.prompt.tools}
+        return Kit(self.agents, scene.agent.id, own | named(self.prompt.tools), bind, self._changes, held)
 
 
 def instructions(scene: Scene, memory: Memory, summary: str | None) -> str:

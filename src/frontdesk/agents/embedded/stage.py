@@ -14,19 +14,30 @@ from frontdesk.agents.turns.service import Work
 from frontdesk.db.engine import Database
 from frontdesk.loop.access import ModelAccess
 from frontdesk.loop.models import Models
+from frontdesk.loop.tools import OwnTools
 
 
 class Stage:
     """Everything of the built-in host that needs the model library."""
 
-    def __init__(self, database: Database, agents: AgentStore, access: ModelAccess, toolbox: Toolbox) -> None:
+    def __init__(
+        self,
+        database: Database,
+        agents: AgentStore,
+        access: ModelAccess,
+        toolbox: Toolbox,
+        own_tools: OwnTools,
+    ) -> None:
         self.talk = TalkStore(database)
         self.models = Models(access)
         self._agents = agents
         self._toolbox = toolbox
+        self._own_tools = own_tools
 
     def work(self, prompt: Prompt, new: NewTurn, hold: Hold) -> Work[Scene]:
-        performance = Performance(prompt, new, self._agents, self.talk, self.models, self._toolbox, hold)
+        performance = Performance(
+            prompt, new, self._agents, self.talk, self.models, self._toolbox, self._own_tools, hold
+        )
         return Work(performance.begin, performance.run, performance.end, performance.spent)
 
     async def recall(self, conversation_id: str, limit: int) -> Sequence[Said]:

@@ -9,21 +9,33 @@ from sqlalchemy import Row, String, bindparam, delete, insert, select, update
 from frontdesk.agents.embedded.model import AttachedTool, first_conversation
 from frontdesk.agents.host import Agent, Block
 from frontdesk.db.engine import Database, Transaction
-from frontdesk.db.schema import agent_tools, agents, blocks, conversations, messages, turns
+from frontdesk.db.schema import agent_tools, agents, blocks, conversations, held_tools, messages, turns
 from frontdesk.errors import Invalid, NotFound
 
 # Made once: every turn runs these, and to build a statement takes longer than to run it.
 THE_AGENT = bindparam("agent_id", type_=String())
 AGENT = select(agents).where(agents.c.id == THE_AGENT)
 BLOCKS = select(blocks).where(blocks.c.agent_id == THE_AGENT).order_by(blocks.c.position, blocks.c.label)
-TOOLS = select(agent_tools).where(agent_tools.c.agent_id == THE_AGENT).order_by(agent_tools.c.name)
+# The newest last: what stands before them in a model's prompt need not be read anew.
+TOOLS = (
+    select(agent_tools)
+    .where(agent_tools.c.agent_id == THE_AGENT)
+    .order_by(agent_tools.c.attached_at, agent_tools.c.name)
+)
+LOCK = select(agents.c.id).where(agents.c.id == THE_AGENT).with_for_update()
+HELD = select(agent_tools.c.name, agent_tools.c.attached_at).where(agent_tools.c.agent_id == THE_AGENT)
+TAKE = delete(agent_tools).where(
+    agent_tools.c.agent_id == THE_AGENT, agent_tools.c.name.in_(bindparam("names", expanding=True))
+)
+GIVE = insert(agent_tools)
 
 
 class AgentStore:
-    """Agents, their memory blocks and their tools."""
+    """Agents, their memory blocks and their tools. `changes` counts those of tools that came through here."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.changes = 0
 
     async def add(self, agent: Agent, memory: Sequence[Block], now: datetime) -> None:
         row = {
@@ -56,7 +68,7 @@ class AgentStore:
         theirs = select(conversations.c.id).where(conversations.c.agent_id == agent_id).scalar_subquery()
         async with self._database.transaction() as connection:
             await connection.execute(delete(messages).where(messages.c.conversation_id.in_(theirs)))
-            for table in (conversations, turns, blocks, agent_tools):
+            for table in (conversations, turns, blocks, agent_tools, held_tools):
                 await connection.execute(delete(table).where(table.c.agent_id == agent_id))
             return (await connection.execute(delete(agents).where(agents.c.id == agent_id))).rowcount > 0
 
@@ -83,27 +95,32 @@ class AgentStore:
 
     async def tools(self, agent_id: str) -> Sequence[AttachedTool]:
         async with self._database.reading() as connection:
-            return await read_tools(connection, agent_id)
+            found = await read_tools(connection, agent_id)
+            if not found and await read_agent(connection, agent_id) is None:
+                raise no_agent(agent_id)
+        return found
 
-    async def attach(self, agent_id: str, tool: AttachedTool, now: datetime) -> None:
-        """Give a tool to an agent, in place of one of the same name."""
-        row = {
-            "agent_id": agent_id,
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": json.dumps(tool.parameters),
-            "server": tool.server,
-            "remote_name": tool.remote_name,
-            "needs_approval": tool.needs_approval,
-            "attached_at": now,
-        }
-        async with self._database.transaction() as connection:
-            await connection.execute(_the_tool(agent_id, tool.name))
-            await connection.execute(insert(agent_tools).values(row))
+    async def change_tools(
+        self, agent_id: str, attach: Sequence[AttachedTool], detach: Sequence[str], now: datetime
+    ) -> Sequence[str]:
+        """Take tools from an agent and give it others, in place of those of the same names; the names it had to lose.
 
-    async def detach(self, agent_id: str, name: str) -> bool:
-        async with self._database.transaction() as connection:
-            return (await connection.execute(_the_tool(agent_id, name))).rowcount > 0
+        All at once, so that whoever reads them sees the agent's tools as they were or as they are to be.
+        """
+        new = {tool.name: tool for tool in attach}
+        async with self._database.brief() as connection:
+            # Held until the end: two changes of one agent's tools do not trip over each other.
+            if (await connection.execute(LOCK, {"agent_id": agent_id})).one_or_none() is None:
+                raise no_agent(agent_id)
+            rows = (await connection.execute(HELD, {"agent_id": agent_id})).all()
+            since = {row.name: row.attached_at for row in rows}
+            gone = [name for name in since if name in new or name in detach]
+            await connection.execute(TAKE, {"agent_id": agent_id, "names": gone})
+            if new:
+                rows = [_tool_row(agent_id, tool, since.get(tool.name, now)) for tool in new.values()]
+                await connection.execute(GIVE, rows)
+        self.changes += 1
+        return [name for name in gone if name not in new]
 
 
 async def read_agent(connection: Transaction, agent_id: str) -> Agent | None:
@@ -146,5 +163,18 @@ def _block_row(agent_id: str, block: Block, position: int, now: datetime) -> dic
     }
 
 
-def _the_tool(agent_id: str, name: str):  # noqa: ANN202 - SQLAlchemy's own type says no more
-    return delete(agent_tools).where(agent_tools.c.agent_id == agent_id, agent_tools.c.name == name)
+def _tool_row(agent_id: str, tool: AttachedTool, since: datetime) -> dict[str, object]:
+    return {
+        "agent_id": agent_id,
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": json.dumps(tool.parameters),
+        "server": tool.server,
+        "remote_name": tool.remote_name,
+        "needs_approval": tool.needs_approval,
+        "attached_at": since,
+    }
+
+
+def no_agent(agent_id: str) -> NotFound:
+    return NotFound(f"There is no agent '{agent_id}'; `frontdesk agents list` shows them")

@@ -1,32 +1,27 @@
 """Makes Frontdesk known to a Letta server as an MCP server, with a key of its own for each agent."""
 
-import re
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import anyio
 from letta_client.types import AgentState, StreamableHTTPMcpServer
 
-from frontdesk.agents.letta.host import LettaHost, server_of
-from frontdesk.errors import ConfigurationError, Conflict, FrontdeskError, Invalid, NotFound
-from frontdesk.identity import keys, rights
+from frontdesk.agents.letta.host import LettaHost
+from frontdesk.agents.letta.proof import REGISTRAR, SECRET, headers_with, key_in, working
+from frontdesk.agents.letta.reach import explained
+from frontdesk.agents.letta.words import server_of
+from frontdesk.errors import ConfigurationError, Conflict, FrontdeskError, NotFound
+from frontdesk.identity import rights
 from frontdesk.identity.keys import ApiKey
 from frontdesk.identity.service import Identity
 from frontdesk.identity.store import KeyStore
 
-SECRET = "FRONTDESK_KEY"  # noqa: S105 - the name of a secret, not one
 KEY_NAME = "letta connect"
-# Letta lists our tools on nobody's behalf; what it says then may list them and do no more.
-REGISTRAR = "letta-registration"
-AUTHORIZATION = "Authorization"
-TEMPLATE = re.compile(r"Bearer \{\{ FRONTDESK_KEY \| (?P<key>\S+) \}\}")
 # Reading several hundred tools takes Letta half a minute.
 SYNC_SECONDS = 120
 UNDO_SECONDS = 10
-# How Letta 0.16.7 and later refuse a server that is not on the public Internet.
-GUARD = ("Non-public IP", "non-public IP", "Blocked internal hostname")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,26 +112,26 @@ class Connector:
         if known is None:
             async with self._new_key(REGISTRAR, None, scopes) as text, self._created(wanted, text) as server_id:
                 return await self._tools(wanted, server_id)
-        found = TEMPLATE.fullmatch((known.custom_headers or {}).get(AUTHORIZATION, ""))
-        old = await self._working(found["key"] if found else None, REGISTRAR)
+        found = key_in(known.custom_headers)
+        old = await self._working(found, REGISTRAR)
         if found is None or old is None or wanted.rotate:
             async with self._new_key(REGISTRAR, old, scopes) as text:
                 await self._update(known, wanted.url, text)
         elif known.server_url != wanted.url:
-            await self._update(known, wanted.url, found["key"])
+            await self._update(known, wanted.url, found)
         return await self._tools(wanted, known.id or "")
 
     @asynccontextmanager
     async def _created(self, wanted: Wanted, key: str) -> AsyncGenerator[str]:
         """The id of a new registration, which stays if Letta can read the tools."""
         about = f"MCP server '{wanted.name}'"
-        with _explained(wanted.url), self._server.asking(about):
+        with explained(wanted.url), self._server.asking(about):
             made = await self._client.mcp_servers.create(
                 server_name=wanted.name,
                 config={
                     "mcp_server_type": "streamable_http",
                     "server_url": wanted.url,
-                    "custom_headers": _headers(key),
+                    "custom_headers": headers_with(key),
                 },
             )
         try:
@@ -147,15 +142,15 @@ class Connector:
             raise
 
     async def _update(self, known: StreamableHTTPMcpServer, url: str, key: str) -> None:
-        with _explained(url), self._server.asking(f"MCP server '{known.server_name}'"):
+        with explained(url), self._server.asking(f"MCP server '{known.server_name}'"):
             await self._client.mcp_servers.update(
                 known.id or "",
-                config={"mcp_server_type": "streamable_http", "server_url": url, "custom_headers": _headers(key)},
+                config={"mcp_server_type": "streamable_http", "server_url": url, "custom_headers": headers_with(key)},
             )
 
     async def _tools(self, wanted: Wanted, server_id: str) -> Mapping[str, str]:
         """Our tools as Letta has them now, name to id. Only a refresh says whether Letta reaches us."""
-        with _explained(wanted.url), self._server.asking(f"way to {wanted.url}"):
+        with explained(wanted.url), self._server.asking(f"way to {wanted.url}"):
             await self._client.mcp_servers.refresh(server_id)
             tools = await self._client.mcp_servers.tools.list(server_id)
         return {tool.name: tool.id for tool in tools if tool.name}
@@ -195,34 +190,4 @@ class Connector:
             await self._identity.revoke_key(old.id)
 
     async def _working(self, text: str | None, agent_id: str) -> ApiKey | None:
-        """The key behind a text, if it is one of ours for this agent and works."""
-        parsed = keys.parse(text or "")
-        key = await self._store.get(parsed[0]) if parsed else None
-        if parsed is None or key is None or key.agent_id != agent_id or not key.matches(parsed[1]):
-            return None
-        return key if key.works_at(datetime.now(UTC)) else None
-
-
-def _headers(key: str) -> dict[str, str]:
-    """Letta puts the agent's own secret into the header; the key stands in where it asks for no agent."""
-    return {AUTHORIZATION: f"Bearer {{{{ {SECRET} | {key} }}}}"}
-
-
-@contextmanager
-def _explained(url: str) -> Generator[None]:
-    """Why Letta does not come to us, and what to do about it."""
-    try:
-        yield
-    except (Invalid, NotFound) as error:
-        if any(word in f"{error} {error.__cause__ or ''}" for word in GUARD):
-            raise ConfigurationError(
-                f"This Letta server (0.16.7 or later) refuses MCP servers that are not on the public Internet, and "
-                f"{url} is not. Give Frontdesk a public address (FRONTDESK_PUBLIC_URL, e.g. through a tunnel) and "
-                "connect again, or see docs/guide/letta.md for the other ways"
-            ) from error
-        if isinstance(error, Invalid):
-            raise
-        raise ConfigurationError(
-            f"The Letta server could not read the tools at {url}. Frontdesk must run there, on the same data as this "
-            "command, and the machine that Letta runs on must reach it (--url gives another address)"
-        ) from error
+        return await working(self._store, text, agent_id, datetime.now(UTC))

@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
-from typing import cast
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -11,18 +10,20 @@ import anyio
 from letta_client import NotFoundError
 from letta_client.types import AgentState, CreateBlockParam
 from letta_client.types import Conversation as LettaConversation
-from letta_client.types import Tool as LettaTool
 
 from frontdesk.agents.events import ApprovalRequest, Ending, Event
-from frontdesk.agents.host import Agent, Block, Conversation, HeldTool, NewAgent, Prompt, Said
+from frontdesk.agents.host import Agent, Block, Conversation, HeldTool, NewAgent, Prompt, Said, ToolChange
 from frontdesk.agents.letta import memory
+from frontdesk.agents.letta.handed.registrar import Registrar
 from frontdesk.agents.letta.history import recalled
+from frontdesk.agents.letta.quiet import until_quiet
 from frontdesk.agents.letta.server import Server
 from frontdesk.agents.letta.thread import DEFAULT, Thread
+from frontdesk.agents.letta.tools import AgentTools
 from frontdesk.agents.letta.turn import Turn, refusal
 from frontdesk.agents.turns.model import NewTurn
 from frontdesk.agents.turns.service import Emit, Turns, Work
-from frontdesk.errors import Conflict, Invalid, NotFound, Unavailable
+from frontdesk.errors import Invalid, NotFound, Unavailable
 from frontdesk.identity import outbound
 
 HISTORY = 1000
@@ -34,9 +35,16 @@ class LettaHost:
     """An `AgentHost` in front of a Letta server; turns of one agent follow each other, as Letta does not see to it."""
 
     def __init__(
-        self, base_url: str, token: str | None, headers: dict[str, str], turns: Turns, model: str | None = None
+        self,
+        base_url: str,
+        token: str | None,
+        headers: dict[str, str],
+        turns: Turns,
+        model: str | None,
+        registrar: Registrar,
     ) -> None:
         self.server = Server(base_url, token, headers)
+        self._tools = AgentTools(self.server, registrar)
         self._client = self.server.client
         self._turns = turns
         self._model = model
@@ -94,7 +102,7 @@ class LettaHost:
 
     async def send(self, prompt: Prompt) -> AsyncGenerator[Event]:
         said = outbound.headers(prompt.caller) | self.server.headers
-        thread = self._thread(prompt.agent_id, prompt.conversation_id, said)
+        thread = self._thread(prompt.agent_id, await self._where(prompt), said)
         new = NewTurn(f"turn-{uuid4()}", _lane(thread), thread.agent_id, thread.name, prompt.caller.user_id)
         door = self._doors.setdefault(new.lane, anyio.Lock())
         async with door:
@@ -137,25 +145,19 @@ class LettaHost:
             return memory.block_of(await self._client.agents.blocks.update(label, agent_id=agent_id, value=value))
 
     async def tools(self, agent_id: str) -> Sequence[HeldTool]:
-        state = await self._state(agent_id, tools=True)
-        asked = {rule.tool_name for rule in state.tool_rules or () if rule.type == "requires_approval"}
-        return [_held(tool, tool.name in asked) for tool in state.tools or ()]
+        return await self._tools.held(agent_id)
 
     async def attach(self, agent_id: str, tool: HeldTool) -> None:
-        found = await self._find_tool(tool)
-        with self.server.asking(_about(agent_id)):
-            await self._client.agents.tools.attach(found.id, agent_id=agent_id)
-            await self._client.agents.tools.update_approval(
-                found.name or tool.name, agent_id=agent_id, body_requires_approval=tool.needs_approval
-            )
+        await self._tools.attach(agent_id, tool)
 
     async def detach(self, agent_id: str, name: str) -> None:
-        state = await self._state(agent_id, tools=True)
-        held = next((tool for tool in state.tools or () if tool.name == name), None)
-        if held is None:
-            raise NotFound(f"Agent '{agent_id}' holds no tool '{name}'")
-        with self.server.asking(_about(agent_id)):
-            await self._client.agents.tools.detach(held.id, agent_id=agent_id)
+        await self._tools.detach(agent_id, name)
+
+    async def change_tools(self, agent_id: str, attach: Sequence[HeldTool], detach: Sequence[str]) -> ToolChange:
+        return await self._tools.change(agent_id, attach, detach)
+
+    async def offered(self) -> Sequence[HeldTool]:
+        return await self._tools.offered()
 
     async def close(self) -> None:
         await self.server.close()
@@ -163,6 +165,10 @@ class LettaHost:
     def _thread(self, agent_id: str, conversation_id: str | None, headers: dict[str, str] | None = None) -> Thread:
         own = None if conversation_id == DEFAULT else conversation_id
         return Thread(self.server, agent_id, own, headers or self.server.headers)
+
+    async def _where(self, prompt: Prompt) -> str | None:
+        """The conversation of a turn. Turns wait for each other, but not for runs that were begun without us."""
+        return await until_quiet(self.server, prompt.agent_id) if prompt.follow_up else prompt.conversation_id
 
     async def _admit(self, prompt: Prompt, thread: Thread, new: NewTurn) -> Unavailable | None:
         """Raise the caller's mistakes; what is not theirs is returned, for the turn to tell."""
@@ -180,10 +186,9 @@ class LettaHost:
             return error
         return None
 
-    async def _state(self, agent_id: str, *, tools: bool = False) -> AgentState:
-        """The agent, with its tools where they are wanted: a listing of them repeats rows from page to page."""
+    async def _state(self, agent_id: str) -> AgentState:
         with self.server.asking(_about(agent_id)):
-            return await self._client.agents.retrieve(agent_id, include=["agent.tools"] if tools else [])
+            return await self._client.agents.retrieve(agent_id, include=[])
 
     async def _drop_block(self, block_id: str) -> None:
         """Letta keeps the blocks of an agent that was deleted; those that another one holds stay."""
@@ -198,17 +203,6 @@ class LettaHost:
         if not handles:
             raise Invalid("The Letta server has no model; set up a provider there, or name a model")
         return next((handle for handle in handles if handle != FREE), handles[0])
-
-    async def _find_tool(self, wanted: HeldTool) -> LettaTool:
-        """Tool names are unique on a Letta server."""
-        with self.server.asking(f"tool '{wanted.name}'"):
-            page = await self._client.tools.list(name=wanted.name, limit=1)
-        if not page.items:
-            raise NotFound(f"The Letta server has no tool '{wanted.name}'; register its MCP server there first")
-        found = page.items[0]
-        if wanted.server is not None and server_of(found) != wanted.server:
-            raise Conflict(f"The Letta server's tool '{wanted.name}' is not of the MCP server '{wanted.server}'")
-        return found
 
 
 class Unclaimed(Exception):
@@ -227,13 +221,6 @@ async def _nothing(_begun: None, _emit: Emit) -> Ending:
     raise Unclaimed
 
 
-def server_of(tool: LettaTool) -> str | None:
-    """The name of the MCP server that a tool of Letta's is of."""
-    source = (tool.metadata or {}).get("mcp")
-    name = cast("dict[str, object]", source).get("server_name") if isinstance(source, dict) else None
-    return name if isinstance(name, str) else None
-
-
 def _lane(thread: Thread) -> str:
     return f"letta:{thread.agent_id}"
 
@@ -248,11 +235,6 @@ def _agent(state: AgentState) -> Agent:
 
 def _conversation(given: LettaConversation) -> Conversation:
     return Conversation(given.id, given.agent_id, given.created_at or datetime.now(UTC), given.summary or "")
-
-
-def _held(tool: LettaTool, needs_approval: bool) -> HeldTool:
-    server = server_of(tool)
-    return HeldTool(tool.name or "", tool.description or "", needs_approval, server, tool.name if server else None)
 
 
 def _starting_blocks(new: NewAgent) -> Sequence[Block]:

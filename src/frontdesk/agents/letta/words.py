@@ -1,8 +1,9 @@
 """Letta's words in ours: the small conversions that a stream and a history share."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
+from letta_client.types import Tool as LettaTool
 from letta_client.types import ToolReturnMessage
 from letta_client.types.agents import (
     ApprovalRequestMessage,
@@ -72,3 +73,10 @@ def status_of(given: ToolReturn) -> ToolStatus:
     if given.status == "success":
         return ToolStatus.OK
     return ToolStatus.UNKNOWN if text_of(given.tool_return).startswith(NO_SUCH_TOOL) else ToolStatus.ERROR
+
+
+def server_of(tool: LettaTool) -> str | None:
+    """The name of the MCP server that a tool of Letta's is of."""
+    source = (tool.metadata or {}).get("mcp")
+    name = cast("dict[str, object]", source).get("server_name") if isinstance(source, dict) else None
+    return name if isinstance(name, str) else None

@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRe
 from sqlalchemy import Row, Select, bindparam, insert, select, update
 
 from frontdesk.agents.embedded.model import lane_of
-from frontdesk.agents.embedded.store import read_agent, read_blocks, read_tools
+from frontdesk.agents.embedded.store import no_agent, read_agent, read_blocks, read_tools
 from frontdesk.agents.embedded.talk.model import PastTurn, Scene, StoredMessage
 from frontdesk.agents.events import ApprovalRequest, StopReason, ToolStatus
 from frontdesk.agents.host import Conversation
@@ -71,7 +71,7 @@ class TalkStore:
         """Everything a turn starts from."""
         agent = await read_agent(connection, agent_id)
         if agent is None:
-            raise NotFound(f"There is no agent '{agent_id}'; `frontdesk agents list` shows them")
+            raise no_agent(agent_id)
         thread = await _read_conversation(connection, agent_id, conversation_id)
         waiting = (await connection.execute(WAITING, {"lane": lane_of(conversation_id)})).scalars().first()
         return Scene(

@@ -1,0 +1,154 @@
+"""Calls a tool by the name that a caller has for it, and remembers that it was used."""
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import SecretStr
+
+from frontdesk.errors import Denied, FrontdeskError, Invalid, NotFound
+from frontdesk.identity import rights
+from frontdesk.identity.model import Caller
+from frontdesk.journal.model import Kind, Outcome, entry
+from frontdesk.journal.service import Journal
+from frontdesk.loop.mcp.session import Progress
+from frontdesk.loop.tools import ToolOutcome
+from frontdesk.tools.catalogue.service import Catalogue
+from frontdesk.tools.gateway.result import CallResult
+from frontdesk.tools.gateway.service import Gateway
+from frontdesk.tools.model import CatalogueTool, Standing, tool_id
+from frontdesk.tools.rights.service import Rights
+from frontdesk.tools.usage import CALLED, Usage
+
+SHOWN = 8
+REMEMBERED = 5000
+NAME_LENGTH = 300
+ANYTHING: Mapping[str, Any] = {"type": "object"}
+
+
+class Calling:
+    """The one way to a tool, whichever door the call came through."""
+
+    def __init__(self, catalogue: Catalogue, gateway: Gateway, allowed: Rights, usage: Usage, journal: Journal) -> None:
+        self._catalogue = catalogue
+        self.gateway = gateway
+        self._allowed = allowed
+        self._usage = usage
+        self._journal = journal
+        self._known: dict[str, Sequence[CatalogueTool]] = {}
+        self._known_at = -1
+
+    async def call(
+        self,
+        caller: Caller,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        user_token: SecretStr | None = None,
+        subject_token: SecretStr | None = None,
+        progress: Progress | None = None,
+    ) -> CallResult:
+        """Run a tool where it lives, in the caller's name."""
+        rights.require(caller, rights.TOOLS_CALL)
+        tool = await self.resolve(caller, name)
+        return await self._run(
+            caller, tool, arguments, user_token=user_token, subject_token=subject_token, progress=progress
+        )
+
+    async def _run(
+        self,
+        caller: Caller,
+        tool: CatalogueTool,
+        arguments: Mapping[str, Any],
+        *,
+        user_token: SecretStr | None = None,
+        subject_token: SecretStr | None = None,
+        progress: Progress | None = None,
+    ) -> CallResult:
+        started = time.perf_counter_ns()
+        outcome, reason = Outcome.FAILED, None
+        try:
+            result = await self.gateway.call(
+                caller,
+                tool,
+                arguments,
+                user_token=user_token,
+                subject_token=subject_token,
+                progress=progress,
+            )
+            outcome = Outcome.OK if result.ok else Outcome.FAILED
+        except FrontdeskError as error:
+            outcome, reason = Outcome.REFUSED, type(error).__name__
+            raise
+        finally:
+            self._record(caller, tool, outcome, reason, started)
+        if result.ok:
+            self._usage.note(caller, tool.id, CALLED)
+        return result
+
+    async def attached(
+        self, caller: Caller, server: str, name: str, arguments: Mapping[str, Any], user_token: SecretStr | None
+    ) -> ToolOutcome:
+        """A call of a tool that an agent holds, answered in words for its model.
+
+        It may hold a tool that no crawl has seen yet, or that its server lists no more.
+        """
+        found = tool_id(server, name)
+        try:
+            tool = await self._held(caller, found) or CatalogueTool(found, server, name, "", ANYTHING)
+            result = await self._run(caller, tool, arguments, user_token=user_token)
+        except FrontdeskError as error:
+            return ToolOutcome(str(error), ok=False)
+        return ToolOutcome(result.text, ok=result.ok)
+
+    async def _held(self, caller: Caller, found: str) -> CatalogueTool | None:
+        tools = await self._named(found)
+        if not (await self._allowed.of(caller)).allows(found):
+            raise Denied(f"You may not use the tool '{found}'; ask whoever runs Frontdesk")
+        if not tools and await self._catalogue.withheld(found):
+            # A server could otherwise change a tool, and then take it off its list to have it called all the same.
+            raise _waits(found)
+        return tools[0] if tools else None
+
+    async def resolve(self, caller: Caller, name: str) -> CatalogueTool:
+        """The tool that a name means to this caller: an id, the name that models see, or its own if no other has it."""
+        permitted = await self._allowed.of(caller)
+        known = await self._named(name)
+        usable = [tool for tool in known if permitted.allows(tool.id)]
+        if known and not usable:
+            raise Denied(f"You may not use the tool '{name}'; ask whoever runs Frontdesk")
+        if not usable:
+            raise NotFound(f"There is no tool '{name[:200]}'; find_tools says which there are")
+        if len(usable) > 1:
+            ids = ", ".join(tool.id for tool in usable[:SHOWN])
+            raise Invalid(f"Several tools are called '{name[:200]}'; say which: {ids}")
+        if usable[0].standing is Standing.HELD:
+            raise _waits(usable[0].id)
+        return usable[0]
+
+    async def _named(self, name: str) -> Sequence[CatalogueTool]:
+        if self._known_at != self._catalogue.revision or len(self._known) > REMEMBERED:
+            self._known, self._known_at = {}, self._catalogue.revision
+        known = self._known
+        if name not in known:
+            # Should the catalogue change meanwhile, what was read goes with the old one.
+            known[name] = await self._catalogue.resolve(name) if len(name) <= NAME_LENGTH else ()
+        return known[name]
+
+    def _record(self, caller: Caller, tool: CatalogueTool, outcome: Outcome, reason: str | None, started: int) -> None:
+        row = entry(
+            caller,
+            at=datetime.now(UTC),
+            surface="tools",
+            action=tool.id,
+            outcome=outcome,
+            duration_us=(time.perf_counter_ns() - started) // 1000,
+            reason=reason,
+            kind=Kind.TOOL,
+        )
+        self._journal.record(row)
+
+
+def _waits(tool_id: str) -> Denied:
+    return Denied(f"The tool '{tool_id}' changed and is held back until somebody has looked at the change")

@@ -1,0 +1,171 @@
+"""Finds tools for a caller: by words and meaning and past use, among those it may use."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import anyio
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from frontdesk.errors import Invalid, Unavailable
+from frontdesk.identity.model import Caller
+from frontdesk.tools.catalogue.service import Catalogue
+from frontdesk.tools.embedding.port import Embedder
+from frontdesk.tools.learning.service import Learning
+from frontdesk.tools.model import CatalogueTool, Kind, Standing
+from frontdesk.tools.rights.model import Permitted
+from frontdesk.tools.rights.service import Rights
+from frontdesk.tools.search.clauses import clauses
+from frontdesk.tools.search.model import Hit, Query
+from frontdesk.tools.selection.model import Role
+from frontdesk.tools.selection.roles import role_of
+
+QUERY_CHARACTERS = 2000
+EMBED_SECONDS = 5
+# Past this many tools a search takes long enough to be worth a thread.
+IN_PLACE = 2000
+# While more than this share of the tools is still to be read, those that were would come before better ones.
+UNREAD = 0.05
+COUNTED = 100
+
+log = structlog.get_logger("frontdesk.tools")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What to look for, and where."""
+
+    query: str
+    limit: int = 10
+    min_score: float = 0.0
+    servers: frozenset[str] = frozenset()
+    kinds: frozenset[Kind] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A tool that was found: how well it fits, from 0 to 100, and why."""
+
+    tool: CatalogueTool
+    score: float
+    words: Sequence[str] = ()
+    meaning: float = 0.0
+    past_use: float = 0.0
+    exact: bool = False
+
+    @property
+    def reason(self) -> str:
+        if self.exact:
+            return "asked for by name"
+        said = [
+            f"words: {', '.join(self.words)}" if self.words else "",
+            f"meaning {self.meaning:.0f} of 100" if self.meaning >= 1 else "",
+            "was of use for requests like this" if self.past_use >= 1 else "",
+        ]
+        return "; ".join(part for part in said if part) or "little speaks for it"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a search came to: the tools that reach the score, the best first; `best` also counts those below it."""
+
+    findings: Sequence[Finding]
+    searched: int
+    best: float | None = None
+    by_meaning: bool = True
+
+    @property
+    def nothing_relevant(self) -> bool:
+        return not self.findings
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """Which of the agent host's own tools nobody is offered."""
+
+    core: bool = True
+    official: bool = True
+
+    def has(self, tool: str) -> bool:
+        role = role_of(tool, None)
+        return (role is Role.CORE and self.core) or (role is Role.OFFICIAL and self.official)
+
+
+class Finder:
+    """Search for the caller at hand; nothing is kept of it but what may be learned from."""
+
+    def __init__(
+        self, catalogue: Catalogue, embedder: Embedder | None, learning: Learning, rights: Rights, excluded: Excluded
+    ) -> None:
+        self._catalogue = catalogue
+        self._embedder = embedder
+        self._learning = learning
+        self._rights = rights
+        self._excluded = excluded
+        self._counts: dict[tuple[int, Permitted], int] = {}
+
+    async def look(self, caller: Caller, search: Search, *, remember: bool = True) -> Found:
+        """What the caller may use and what fits; `remember` lets a later use be put down to it."""
+        text = search.query.strip()
+        if not text:
+            raise Invalid("Say what the tool should do: `query` is empty")
+        text = text[:QUERY_CHARACTERS]
+        vectors = await self._vectors(text)
+        hits = await self._hits(caller, replace(search, query=text), vectors)
+        known = await self._catalogue.many([hit.id for hit in hits])
+        usable = [hit for hit in hits if hit.id in known and known[hit.id].standing is Standing.READY]
+        findings = [_finding(known[hit.id], hit) for hit in usable if hit.score >= search.min_score]
+        if remember and vectors is not None and findings:
+            await self._learning.searched(caller, vectors[0], [finding.tool.id for finding in findings])
+        best = max((hit.score for hit in usable), default=None)
+        return Found(findings, await self._searched(caller), best, vectors is not None)
+
+    async def _hits(self, caller: Caller, search: Search, vectors: NDArray[np.float32] | None) -> Sequence[Hit]:
+        permitted = await self._rights.of(caller)
+        past = None if vectors is None else await self._learning.recall(caller, vectors[0])
+        query = Query(
+            text=search.query,
+            vectors=vectors,
+            limit=search.limit,
+            min_score=0.0,
+            allowed=lambda tool_id: permitted.allows(tool_id) and not self._left_out(tool_id),
+            servers=search.servers or None,
+            kinds=search.kinds or None,
+            past=past,
+        )
+        index = self._catalogue.index
+        if len(index) <= IN_PLACE:
+            return index.search(query)
+        return await anyio.to_thread.run_sync(index.search, query)
+
+    async def _searched(self, caller: Caller) -> int:
+        """Among how many tools the caller's search went: those it may use, which it takes a while to count."""
+        permitted, index = await self._rights.of(caller), self._catalogue.index
+        if permitted.everything:
+            return len(index)
+        key = (self._catalogue.revision, permitted)
+        if key not in self._counts:
+            if len(self._counts) >= COUNTED:
+                self._counts.clear()
+            self._counts[key] = await anyio.to_thread.run_sync(lambda: sum(map(permitted.allows, index.ids())))
+        return self._counts[key]
+
+    def _left_out(self, tool_id: str) -> bool:
+        return tool_id.startswith("host::") and self._excluded.has(tool_id.removeprefix("host::"))
+
+    async def _vectors(self, text: str) -> NDArray[np.float32] | None:
+        """The text and its clauses as vectors; without them search goes by words."""
+        index = self._catalogue.index
+        if self._embedder is None or index.unread > UNREAD * len(index):
+            return None
+        try:
+            with anyio.fail_after(EMBED_SECONDS):
+                return await self._embedder.embed(clauses(text))
+        except (Unavailable, TimeoutError) as error:
+            log.warning("search_without_meaning", error=str(error) or f"no answer in {EMBED_SECONDS} s")
+            return None
+
+
+def _finding(tool: CatalogueTool, hit: Hit) -> Finding:
+    return Finding(tool, hit.score, hit.words, hit.meaning, hit.past_use, hit.exact)

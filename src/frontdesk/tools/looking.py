@@ -1,0 +1,106 @@
+"""Looks into the catalogue for a caller: which tools there are, and why a search finds one or does not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from frontdesk.errors import Denied, Invalid, NotFound
+from frontdesk.identity import rights
+from frontdesk.identity.model import Caller
+from frontdesk.tools.catalogue.store import Filter
+from frontdesk.tools.finding import Finding, Search
+from frontdesk.tools.model import SEPARATOR, CatalogueTool, Standing, tool_id
+from frontdesk.tools.rights.model import Effect, Permitted
+from frontdesk.tools.service import Tools
+
+# Far below this a tool is not found in practice, and its place among all others costs more to find out than it tells.
+RANKED = 1000
+NAMED = 8
+# Of rows that may all be others' alone, so many at once.
+READ = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some of the tools, in the order of their ids; `next` is where to go on, None at the end."""
+
+    tools: Sequence[CatalogueTool]
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a tool is found, or is not: its finding where it has one, its place, and what would have to be different."""
+
+    tool: CatalogueTool
+    finding: Finding | None
+    place: int | None
+    searched: int
+    by_meaning: bool
+    verdict: str
+
+
+async def listed(tools: Tools, caller: Caller, wanted: Filter) -> Page:
+    """A page of what the caller may use; as long as there is more, it is full."""
+    rights.require(caller, rights.TOOLS_READ)
+    permitted = await tools.allowed.of(caller)
+    found: list[CatalogueTool] = []
+    after, at_once = wanted.after, max(wanted.limit + 1, READ)
+    while rows := await tools.catalogue.page(replace(wanted, after=after, limit=at_once)):
+        after = rows[-1].id
+        found += [tool for tool in rows if permitted.allows(tool.id)]
+        if len(found) > wanted.limit:
+            return Page(found[: wanted.limit], found[wanted.limit - 1].id)
+        if len(rows) < at_once:
+            break
+    return Page(found)
+
+
+async def servers_for(tools: Tools, caller: Caller, *, with_empty: bool = False) -> list[str]:
+    """Where the caller's tools come from, the servers with the most first."""
+    permitted = await tools.allowed.of(caller)
+    states = sorted(tools.catalogue.servers(), key=lambda state: (-state.tools, state.name))
+    return [state.name for state in states if (state.tools or with_empty) and _sees(permitted, state.name)]
+
+
+async def shown(tools: Tools, caller: Caller, name: str) -> CatalogueTool:
+    """One tool that the caller may use, by id or name, also one that is held back."""
+    rights.require(caller, rights.TOOLS_READ)
+    permitted = await tools.allowed.of(caller)
+    known = await tools.catalogue.resolve(name)
+    usable = [tool for tool in known if permitted.allows(tool.id)]
+    if known and not usable:
+        raise Denied(f"You may not use the tool '{name[:200]}', so no search of yours finds it")
+    if not usable:
+        raise NotFound(f"There is no tool '{name[:200]}'")
+    if len(usable) > 1:
+        raise Invalid(f"Several tools are called '{name[:200]}': {', '.join(tool.id for tool in usable[:NAMED])}")
+    return usable[0]
+
+
+async def explain(tools: Tools, caller: Caller, query: str, name: str, *, limit: int, min_score: float) -> Explanation:
+    """Why a search for `query` with this limit and score finds the tool, or does not."""
+    tool = await shown(tools, caller, name)
+    found = await tools.finder.look(caller, Search(query, limit=RANKED), remember=False)
+    place = next((at for at, one in enumerate(found.findings, 1) if one.tool.id == tool.id), None)
+    finding = found.findings[place - 1] if place is not None else None
+    verdict = _verdict(tool, finding, place, limit, min_score)
+    return Explanation(tool, finding, place, found.searched, found.by_meaning, verdict)
+
+
+def _verdict(tool: CatalogueTool, finding: Finding | None, place: int | None, limit: int, min_score: float) -> str:
+    if tool.standing is Standing.HELD:
+        return "not found: it changed, and is held back until somebody has looked at the change"
+    if finding is None or place is None:
+        return "not found: it shares no word with the query, and is far from it in meaning"
+    if finding.score < min_score:
+        return f"not found: its score of {finding.score:.0f} is below the {min_score:.0f} that is asked for"
+    if place > limit:
+        return f"not found: {place - 1} others fit better, and {limit} are asked for"
+    return "found"
+
+
+def _sees(permitted: Permitted, server: str) -> bool:
+    """Whether the rules leave the caller anything of a server, as far as that can be told without its tools."""
+    named = (rule.pattern.partition(SEPARATOR)[0] for rule in permitted.rules if rule.effect is Effect.ALLOW)
+    return permitted.allows(tool_id(server, "")) or any(fnmatchcase(server, pattern) for pattern in named)

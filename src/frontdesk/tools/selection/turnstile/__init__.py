@@ -1,0 +1,1 @@
+"""Lets one at a time change an agent's tools, whichever process it is in."""

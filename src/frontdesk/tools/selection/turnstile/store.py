@@ -1,0 +1,38 @@
+"""Who is changing an agent's tools, in the database: one row an agent, held under a lease."""
+
+from datetime import datetime
+
+from sqlalchemy import bindparam, delete
+from sqlalchemy.dialects import postgresql, sqlite
+
+from frontdesk.db.engine import Database
+from frontdesk.db.schema import tool_turns
+
+LEAVE = delete(tool_turns).where(
+    tool_turns.c.agent_id == bindparam("the_agent"), tool_turns.c.owner == bindparam("the_owner")
+)
+
+
+class TurnstileStore:
+    """A lease that is not given back lapses, so a process that dies keeps nobody out for long."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        first = (postgresql.insert if database.shared else sqlite.insert)(tool_turns)
+        # Made once: to build the statement takes longer than to run it.
+        self._take = first.on_conflict_do_update(
+            index_elements=[tool_turns.c.agent_id],
+            set_={"owner": first.excluded.owner, "leased_until": first.excluded.leased_until},
+            where=tool_turns.c.leased_until < bindparam("now", type_=tool_turns.c.leased_until.type),
+        ).returning(tool_turns.c.owner)
+
+    async def take(self, agent_id: str, owner: str, now: datetime, until: datetime) -> bool:
+        """Become the one who changes the agent's tools; False while another is."""
+        given = {"agent_id": agent_id, "owner": owner, "leased_until": until, "now": now}
+        async with self._database.brief() as connection:
+            return (await connection.execute(self._take, given)).one_or_none() is not None
+
+    async def leave(self, agent_id: str, owner: str) -> None:
+        """Let the next one in, unless the lease has lapsed and somebody else is in already."""
+        async with self._database.brief() as connection:
+            await connection.execute(LEAVE, {"the_agent": agent_id, "the_owner": owner})

@@ -1,0 +1,80 @@
+"""What follows from a tool's use: it counts for the next search and keeps its place with the agent."""
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import anyio
+import structlog
+
+from frontdesk.errors import FrontdeskError
+from frontdesk.identity.model import Caller
+from frontdesk.tools.learning.service import Learning
+from frontdesk.tools.selection.store import HoldingStore
+
+FLUSH_SECONDS = 0.5
+DRAIN_SECONDS = 3
+KEPT = 10_000
+# How much each kind of use says about what a query was after.
+CALLED, PICKED, KEPT_BY_NAME = 1.0, 0.8, 0.5
+
+log = structlog.get_logger("frontdesk.tools")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Who used which tool, how, and when."""
+
+    caller: Caller
+    tool_id: str
+    weight: float
+    at: datetime
+
+
+class Usage:
+    """A call is not kept waiting for this: `note` costs an append, the rest happens in `run`."""
+
+    def __init__(self, learning: Learning, holdings: HoldingStore) -> None:
+        self._learning = learning
+        self._holdings = holdings
+        self._waiting: deque[Use] = deque(maxlen=KEPT)
+
+    def note(self, caller: Caller, tool_id: str, weight: float) -> None:
+        self._waiting.append(Use(caller, tool_id, weight, datetime.now(UTC)))
+
+    async def run(self) -> None:
+        """Write until cancelled, then what is left."""
+        try:
+            while True:
+                await anyio.sleep(FLUSH_SECONDS)
+                await self.flush()
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Write what is left, as far as that goes."""
+        with anyio.move_on_after(DRAIN_SECONDS, shield=True):
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write what waits; what cannot be written is let go, since nothing but convenience depends on it."""
+        uses, self._waiting = self._waiting, deque(maxlen=KEPT)
+        # Of a tool that is called over and over, once in a while is enough.
+        once = {(use.caller.agent_id, use.caller.user_id, use.tool_id, use.weight): use for use in uses}
+        for use in once.values():
+            await _attempt(lambda use=use: self._remember(use))
+
+    async def _remember(self, use: Use) -> None:
+        if use.caller.agent_id is not None:
+            await self._holdings.touch(use.caller.agent_id, use.tool_id, use.at)
+        await self._learning.used(use.caller, use.tool_id, use.weight, use.at)
+
+
+async def _attempt(write: Callable[[], Awaitable[object]]) -> None:
+    try:
+        await write()
+    except FrontdeskError as error:
+        log.warning("use_not_remembered", error=str(error))
+    except Exception:
+        log.exception("use_not_remembered")

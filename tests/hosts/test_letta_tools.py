@@ -1,0 +1,329 @@
+"""Tools of the catalogue in the hands of a Letta agent: found, called at once, held from the next turn on."""
+
+import socket
+import threading
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import uvicorn
+from letta_client import AsyncLetta
+from letta_client.types import StreamableHTTPMcpServer
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from structlog.testing import capture_logs
+
+from frontdesk.agents.events import Done, StopReason, TextChunk, ToolReturn, ToolStatus
+from frontdesk.agents.followup import wake
+from frontdesk.agents.host import HeldTool, NewAgent
+from frontdesk.agents.letta.connect import Connector, Wanted
+from frontdesk.agents.letta.handed.entry import Entry, wanted_entry
+from frontdesk.agents.letta.handed.model import PATH, Handed
+from frontdesk.agents.letta.handed.schema import readable
+from frontdesk.agents.letta.handed.store import HandedStore
+from frontdesk.agents.letta.host import LettaHost
+from frontdesk.agents.letta.proof import headers_with, key_in
+from frontdesk.app import App, open_app, running
+from frontdesk.db.engine import Database
+from frontdesk.identity.model import Caller
+from frontdesk.surfaces.http import build
+from frontdesk.surfaces.mcp.server import SPECS
+from frontdesk.surfaces.serving import Server
+from tests.conftest import settings_with
+from tests.hosts.conftest import NOBODY_THERE, PASSWORD
+from tests.hosts.lab import of_kind, script, take
+from tests.requirements import shows
+from tests.support.letta import LettaServer
+from tests.support.models import ModelServer
+from tests.support.token_server import serve
+from tests.support.wire import MODERN, call, send
+
+pytestmark = pytest.mark.anyio
+MODEL = "openai-proxy/fake-1"
+SECONDS = 60
+TIDES = {"tides": "Says when the tide is high at a port."}
+BERTHS = {f"berth_{number}": f"Reserves berth number {number}." for number in range(499)}
+SCHEMA = {"type": "object", "properties": {"port": {"type": "string"}}, "required": ["port"]}
+UNREADABLE = {"type": "object", "properties": {"port": {"type": "string"}, "day": True}, "required": ["port"]}
+NOW = datetime(2026, 11, 16, tzinfo=UTC)
+OURS = headers_with("fd_registrar")
+BASE = "http://127.0.0.1:3020"
+
+
+@dataclass(slots=True)
+class Harbour:
+    """An MCP server whose tools wait until they may answer; the answer names the server."""
+
+    name: str
+    tools: Mapping[str, str]
+    schema: Mapping[str, Any] = field(default_factory=lambda: SCHEMA)
+    called: threading.Event = field(default_factory=threading.Event)
+    may_answer: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.may_answer.set()
+
+    def application(self) -> Starlette:
+        return Starlette(routes=[Route("/mcp", self.answer, methods=["POST"])])
+
+    async def answer(self, request: Request) -> Response:
+        frame = await request.json()
+        if "id" not in frame:
+            return Response(status_code=202)
+        return JSONResponse({"jsonrpc": "2.0", "id": frame["id"], "result": await self._result(frame)})
+
+    async def _result(self, frame: Mapping[str, Any]) -> Mapping[str, Any]:
+        match frame["method"]:
+            case "initialize":
+                server = {"name": self.name, "version": "1"}
+                return {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": server}
+            case "tools/list":
+                return {"tools": self._listed()}
+            case _:
+                self.called.set()
+                assert await anyio.to_thread.run_sync(self.may_answer.wait, SECONDS)
+                text = f"{self.name}: {frame['params']['arguments']['port']} at noon"
+                return {"content": [{"type": "text", "text": text}]}
+
+    def _listed(self) -> Sequence[Mapping[str, Any]]:
+        return [{"name": name, "description": text, "inputSchema": self.schema} for name, text in self.tools.items()]
+
+
+def registered(name: str, url: str, headers: Mapping[str, str] = OURS) -> StreamableHTTPMcpServer:
+    return StreamableHTTPMcpServer(server_name=name, server_url=url, custom_headers=dict(headers))
+
+
+def handed(name: str = "sea__tides", description: str = "When it is high.", **parameters: Any) -> Handed:
+    server, _, remote_name = name.partition("__")
+    return Handed(name, server, remote_name, description, parameters)
+
+
+def test_the_header_that_letta_fills_gives_back_the_key_that_stands_in() -> None:
+    assert key_in(OURS) == "fd_registrar"
+    assert key_in(None) is None
+    assert key_in({"Authorization": "Bearer sk-somebody-elses"}) is None
+
+
+def test_handed_tools_are_registered_beside_what_was_connected_with_its_address_and_headers() -> None:
+    connected = registered("desk", "https://desk.example/door/mcp")
+    assert wanted_entry([connected], {"desk"}, BASE) == Entry("desk-held", "https://desk.example/door/mcp/held", OURS)
+
+
+def test_without_a_connection_handed_tools_are_registered_at_our_own_address() -> None:
+    assert wanted_entry([], {"others"}, f"{BASE}/") == Entry("frontdesk-held", f"{BASE}/mcp/held")
+
+
+def test_of_several_connections_the_one_stays_that_handed_tools_are_known_under() -> None:
+    connected = [registered(name, f"https://{name}.example/mcp") for name in ("a", "b")]
+    assert wanted_entry(connected, {"a", "b"}, BASE).name == "a-held"
+    assert wanted_entry(connected, {"a", "b", "b-held"}, BASE).name == "b-held"
+
+
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("frontdesk-held", "https://desk.example/mcp/held"),
+        ("with:colon", "https://desk.example/mcp"),
+        ("frontdesk", "https://desk.example/another-name"),
+    ],
+)
+def test_an_entry_that_cannot_stand_for_the_doors_of_the_house_is_passed_over(name: str, url: str) -> None:
+    assert wanted_entry([registered(name, url)], {name}, BASE).url == f"{BASE}/mcp/held"
+
+
+def test_an_entry_of_letta_is_left_alone_only_if_address_and_headers_are_right() -> None:
+    entry = Entry("frontdesk-held", f"{BASE}/mcp/held", OURS)
+    assert entry.is_like(registered("frontdesk-held", f"{BASE}/mcp/held"))
+    assert not entry.is_like(registered("frontdesk-held", f"{BASE}/mcp/held", {}))
+    assert not entry.is_like(registered("frontdesk-held", "http://127.0.0.1:3021/mcp/held"))
+
+
+def test_a_schema_that_letta_could_not_read_is_told_in_other_words() -> None:
+    odd = {"type": "object", "properties": {"a": True, "b": {"anyOf": [False, {"items": {"properties": {"c": True}}}]}}}
+    assert readable({**odd, "additionalProperties": False}) == {
+        "type": "object",
+        "properties": {"a": {}, "b": {"anyOf": [{}, {"items": {"properties": {"c": {}}}}]}},
+        "additionalProperties": False,
+    }
+
+
+async def test_what_was_handed_out_is_listed_by_every_replica_until_it_changes(database: Database) -> None:
+    here, there = HandedStore(database), HandedStore(database)
+    assert list(await there.listed()) == []
+    await here.put([handed("sea__tides"), handed("air__wind")], NOW)
+    listed = await there.listed()
+    assert [tool.name for tool in listed] == ["air__wind", "sea__tides"]
+    await here.put([handed("sea__tides")], NOW)
+    assert await there.listed() is listed
+    await here.put([handed("sea__tides", "When it is low.", type="object")], NOW)
+    assert [tool.description for tool in await there.listed()] == ["When it is high.", "When it is low."]
+    assert (await HandedStore(database).named(["sea__tides"]))["sea__tides"].parameters == {"type": "object"}
+
+
+async def test_letta_is_told_of_a_tool_again_only_when_it_changed(database: Database) -> None:
+    store = HandedStore(database)
+    await store.put([handed()], NOW)
+    await store.mark_registered("sea__tides", "frontdesk-held")
+    assert (await store.put([handed()], NOW))["sea__tides"].registered_as == "frontdesk-held"
+    assert (await store.put([handed(description="Else.")], NOW))["sea__tides"].registered_as is None
+    assert (await store.named(["sea__tides"]))["sea__tides"].registered_as is None
+
+
+async def test_the_door_lists_what_was_handed_out_and_says_so_when_the_catalogue_has_it_no_more(tmp_path: Path) -> None:
+    settings = settings_with(FRONTDESK_DATA=tmp_path / "data", LETTA_BASE_URL=NOBODY_THERE)
+    async with open_app(settings) as app:
+        door = build(app)
+        headers, body = call(MODERN, "sea__tides", {"port": "Rye"})
+        headers |= {"x-agent-id": "agent-1"}
+        unknown = await send(door, headers, body, path=PATH)
+        assert unknown.error[1] == "Unknown tool: sea__tides"
+        await app.handed.put([handed("sea__tides", type="object")], NOW)
+        lost = await send(door, headers, body, path=PATH)
+        assert lost.json["result"]["isError"] is True
+        assert "There is no tool 'sea::tides'" in lost.json["result"]["content"][0]["text"]
+
+
+async def test_a_follow_up_that_cannot_be_sent_disturbs_nobody(tmp_path: Path) -> None:
+    settings = settings_with(FRONTDESK_DATA=tmp_path / "data", LETTA_BASE_URL=NOBODY_THERE)
+    with capture_logs() as logs:
+        async with open_app(settings) as app:
+            await wake(app.host, Caller("req-1", agent_id="agent-1"), "Go on.")
+            await wake(app.host, Caller("req-1"), "Go on.")
+    assert [(line["event"], line["reason"]) for line in logs] == [("follow_up_not_sent", "LettaTrouble")]
+
+
+@shows("TOOLS-LETTA")
+async def test_a_letta_agent_finds_a_tool_among_500_calls_it_at_once_and_holds_it_in_the_next_turn(
+    tmp_path: Path, letta: LettaServer, letta_models: ModelServer
+) -> None:
+    sea, rival = (
+        Harbour("sea", TIDES | BERTHS, UNREADABLE),
+        Harbour("rival", TIDES | {"sea__berth_1": "Not what you think."}),
+    )
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(AsyncLetta(base_url=letta.url, api_key=PASSWORD))
+        stack.push_async_callback(forget_servers, client)
+        sea_url, rival_url = [stack.enter_context(serve(one.application())) for one in (sea, rival)]
+        app, url = await stack.enter_async_context(house(tmp_path / "data", letta, f"{sea_url}/mcp"))
+        host = app.host
+        assert isinstance(host, LettaHost)
+        ann, ben = [await host.create(NewAgent(name, model=MODEL)) for name in ("Ann", "Ben")]
+        names = [spec.name for spec in SPECS]
+        await Connector(host, app.identity, app.keys).connect(Wanted(f"{url}/mcp", "frontdesk", names, [ann.id]))
+        await rival_holds(client, f"{rival_url}/mcp", ben.id)
+
+        found = script(
+            {"tool": "find_tools", "args": {"query": "when is the tide high at a port", "limit": 3}},
+            {"tool": "call_tool", "args": {"name": "sea::tides", "arguments": {"port": "Rye"}}},
+            {"text": "high at noon"},
+        )
+        events = await take(host, ann.id, found)
+        assert events[-1] == Done(StopReason.END_TURN), events
+        finding, calling = of_kind(events, ToolReturn)
+        assert (finding.status, calling.status) == (ToolStatus.OK, ToolStatus.OK), events
+        assert "sea__tides" in finding.text
+        assert calling.text == "sea: Rye at noon"
+        assert "sea__tides" not in offered_last(letta_models)
+
+        held = {tool.name: tool for tool in await host.tools(ann.id)}
+        assert (held["sea__tides"].server, held["sea__tides"].remote_name) == ("sea", "tides")
+        events = await take(host, ann.id, script({"tool": "sea__tides", "args": {"port": "Deal"}}, {"text": "done"}))
+        assert [(one.status, one.text) for one in of_kind(events, ToolReturn)] == [
+            (ToolStatus.OK, "sea: Deal at noon")
+        ], events
+        assert {"find_tools", "call_tool", "sea__tides"} <= offered_last(letta_models)
+
+        events = await take(host, ben.id, script({"tool": "tides", "args": {"port": "Hove"}}, {"text": "done"}))
+        assert [one.text for one in of_kind(events, ToolReturn)] == ["rival: Hove at noon"], events
+        await keeps_its_name(host, ann.id)
+        await stays_through_a_refresh(client, host, ann.id)
+        await comes_after_what_was_begun_elsewhere(client, host, rival, ben.id)
+
+
+async def rival_holds(client: AsyncLetta, url: str, agent_id: str) -> None:
+    """Somebody's own MCP server on the same Letta server, with a tool of the same name."""
+    server = await client.mcp_servers.create(
+        server_name="rival", config={"mcp_server_type": "streamable_http", "server_url": url}
+    )
+    tools = {tool.name: tool.id for tool in await client.mcp_servers.tools.list(server.id or "")}
+    await client.agents.tools.attach(tools["tides"], agent_id=agent_id)
+
+
+async def forget_servers(client: AsyncLetta) -> None:
+    for server in await client.mcp_servers.list():
+        await client.mcp_servers.delete(server.id or "")
+
+
+def offered_last(models: ModelServer) -> set[str]:
+    """The names of the tools that the model was offered in the newest request."""
+    return {tool["function"]["name"] for tool in models.seen[-1].body.get("tools", ())}
+
+
+async def keeps_its_name(host: LettaHost, agent_id: str) -> None:
+    """A tool of somebody else's that is called like one of ours stays theirs, and the others are attached."""
+    wanted = [
+        HeldTool(f"sea__{name}", "", server="sea", remote_name=name, parameters=SCHEMA)
+        for name in ("berth_1", "berth_2")
+    ]
+    change = await host.change_tools(agent_id, [*wanted, HeldTool("web_search", "")], ["nothing"])
+    assert set(change.attached) == {"sea__berth_2", "web_search"}
+    assert "of the MCP server 'rival'" in change.failed["sea__berth_1"]
+    assert change.failed.keys() == {"sea__berth_1", "nothing"}
+
+
+async def stays_through_a_refresh(client: AsyncLetta, host: LettaHost, agent_id: str) -> None:
+    """Letta drops what a server lists no longer; the address and the key are those of the connection."""
+    servers = {one.server_name: one for one in await client.mcp_servers.list()}
+    entry, connected = servers["frontdesk-held"], servers["frontdesk"]
+    assert isinstance(entry, StreamableHTTPMcpServer)
+    assert isinstance(connected, StreamableHTTPMcpServer)
+    assert (entry.server_url, entry.custom_headers) == (f"{connected.server_url}/held", connected.custom_headers)
+    await client.mcp_servers.refresh(entry.id or "")
+    assert "sea__tides" in {tool.name for tool in await host.tools(agent_id)}
+
+
+async def comes_after_what_was_begun_elsewhere(
+    client: AsyncLetta, host: LettaHost, rival: Harbour, agent_id: str
+) -> None:
+    """A follow-up waits for a run that Frontdesk did not begin."""
+    rival.called.clear()
+    rival.may_answer.clear()
+    words = script({"tool": "tides", "args": {"port": "Ryde"}}, {"text": "the first is done"})
+    with anyio.fail_after(SECONDS):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(client.agents.messages.create, agent_id, input=words))
+            assert await anyio.to_thread.run_sync(rival.called.wait, SECONDS)
+            tasks.start_soon(wake, host, Caller("req-1", agent_id=agent_id), "Go on.")
+            rival.may_answer.set()
+    texts = [one.event.text for one in await host.history(agent_id) if isinstance(one.event, TextChunk)]
+    assert texts[-2:] == ["the first is done", "echo: Go on."]
+
+
+@asynccontextmanager
+async def house(data: Path, letta: LettaServer, tools_url: str) -> AsyncGenerator[tuple[App, str]]:
+    """A Frontdesk that Letta reaches, with the tools of one server in its catalogue."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    settings = settings_with(
+        FRONTDESK_DATA=data,
+        FRONTDESK_PORT=port,
+        FRONTDESK_EMBEDDINGS="off",
+        FRONTDESK_MCP_SERVERS=[{"name": "sea", "url": tools_url}],
+        LETTA_BASE_URL=letta.url,
+        LETTA_SERVER_PASSWORD=PASSWORD,
+    )
+    async with open_app(settings) as app, running(app):
+        server = Server(uvicorn.Config(build(app), lifespan="off", log_config=None, access_log=False))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(server.serve, [listener])
+            await app.tools.catalogue.refresh()
+            yield app, f"http://127.0.0.1:{port}"
+            server.should_exit = True

@@ -1,0 +1,85 @@
+"""What `find_tools` says in words, and the figures of `tools bench`."""
+
+from dataclasses import astuple
+from typing import Any
+
+import pytest
+
+from frontdesk.tools.finding import Finding, Found
+from frontdesk.tools.model import CatalogueTool, Kind
+from frontdesk.tools.quality import ndcg, quality
+from frontdesk.tools.selection.model import Choice, Selection
+from frontdesk.tools.service import Outcomes
+from frontdesk.tools.telling import parameters_of, told
+
+
+def a_tool(name: str = "send", description: str = "Sends.", **more: Any) -> CatalogueTool:
+    parameters = more.pop("parameters", {"type": "object"})
+    return CatalogueTool(f"shop::{name}", "shop", name, description, parameters, **more)
+
+
+def words(*findings: Finding, selection: Selection | None = None, searched: int = 5, **more: Any) -> str:
+    found = Found(findings, searched, best=more.pop("best", None), by_meaning=more.pop("by_meaning", True))
+    return told(Outcomes(found, selection or Selection()), **more)
+
+
+def test_an_empty_catalogue_says_how_to_fill_it() -> None:
+    assert "frontdesk tools add NAME URL" in words(searched=0, by_meaning=False)
+    assert "Only words" not in words(searched=0, by_meaning=False)
+
+
+def test_a_search_by_words_alone_says_so() -> None:
+    assert "Only words were compared" in words(by_meaning=False)
+
+
+def test_many_servers_are_cut_short() -> None:
+    text = words(servers=[f"s{number}" for number in range(50)])
+    assert "s29 and 20 more." in text
+    assert "s30" not in text
+
+
+def test_a_long_description_and_many_arguments_are_cut_short() -> None:
+    many: dict[str, Any] = {"properties": {f"p{number}": {} for number in range(40)}, "required": ["p3"]}
+    text = words(Finding(a_tool(description="word " * 200, parameters=many), 80))
+    assert "…" in text
+    assert "Arguments: p3 (required), p0, p1" in text
+    assert "p24 and 15 more" in text
+    assert "p25" not in text
+
+
+def test_a_tool_of_a_server_that_is_away_is_marked_and_one_of_the_host_is_not_to_be_called() -> None:
+    text = words(Finding(a_tool(stale=True), 80))
+    assert "did not answer lately" in text
+    host = CatalogueTool("host::archive", "host", "archive", "", {}, Kind.HOST)
+    assert "call_tool" not in words(Finding(host, 80))
+
+
+def test_what_gave_way_what_was_left_and_what_failed_are_told_with_reasons() -> None:
+    many = [Choice(f"tool{number}", None, "made room") for number in range(20)]
+    done = Selection(
+        attached=[Choice("a", "shop::a", "scored 80")],
+        kept=[Choice("b", None, "wanted, and held already", 60), Choice("c", None, "there is room")],
+        detached=many,
+        skipped=[Choice("d", None, "no room")],
+        failed=[Choice("e", None, "the host refused")],
+    )
+    text = words(Finding(a_tool(), 80), selection=done)
+    assert "Attached: a (scored 80).\nHeld already: b.\nDetached: tool0 (made room)" in text
+    assert "tool11 (made room) and 8 more." in text
+    assert "Not attached: d (no room).\nFailed: e (the host refused)." in text
+    assert "by your next turn" in text
+
+
+@pytest.mark.parametrize("schema", [{}, {"properties": 5}, {"properties": {"a": {}}, "required": "a"}])
+def test_a_strange_schema_has_no_needed_arguments(schema: dict[str, Any]) -> None:
+    assert parameters_of(schema)[0] == []
+
+
+def test_the_figures_are_the_usual_ones() -> None:
+    assert ndcg(["a", "b"], {"a", "b"}) == 1
+    assert ndcg(["x", "a"], {"a"}) == pytest.approx(0.6309, abs=1e-4)
+    assert ndcg([*"abcdefghij", "z"], {"z"}) == 0
+    found = quality([(["a", "x"], {"a"}), (["x", "y", "b"], {"b", "c"}), ([], {"d"})])
+    assert astuple(found) == pytest.approx(
+        ((1 + 0.5 / (1 + 0.6309)) / 3, 1 / 3, 1 / 2, 1 / 2, (1 + 1 / 3) / 3), abs=1e-4
+    )
