@@ -151,7 +151,7 @@ def test_what_an_agent_is_called_cannot_draw_on_the_terminal(typed: Typed) -> No
         (("create", "Novice", "--block", "notes"), 2, "write LABEL=TEXT"),
         (("create", "Novice", "--model", "clever"), 1, "'clever' is not a model"),
         (("create", ""), 1, "1 to 200 characters"),
-        (("attach", "ONE", "nowhere", "x"), 1, "FRONTDESK_MCP_SERVERS names: desk"),
+        (("attach", "ONE", "nowhere", "x"), 1, "There is no MCP server 'nowhere'; there are: desk"),
         (("attach", "ONE", "desk", "nope"), 1, "has no tool 'nope'; it has: "),
         (("detach", "ONE", "nope"), 1, "holds no tool 'nope'"),
     ],

@@ -94,6 +94,8 @@ KNOWN_ACTIONS = frozenset(
         *("/mcp", "/mcp/tools", "/mcp/schedule", "/mcp/memory", "/sse", "/messages", "/metrics"),
         *("/api/agents/sessions", "/api/agents/sessions/restore", "/api/agents/messages", "/api/agents/stream"),
         *("/api/agents/approvals", "/api/agents/cancel"),
+        "/api/v1/tools",
+        *(f"/api/v1/tools/{route}" for route in ("search", "attach", "prune", "call", "refresh", "servers", "rights")),
     }
 )
 

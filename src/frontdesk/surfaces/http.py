@@ -6,11 +6,13 @@ from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute, Route
 
+from frontdesk.agents.letta.handed.model import PATH as HELD_PATH
 from frontdesk.app import App
 from frontdesk.identity.rights import SCOPES
 from frontdesk.settings import Settings
 from frontdesk.surfaces.gate import ASGIApp, Gate
 from frontdesk.surfaces.mcp import cards
+from frontdesk.surfaces.mcp.held import held_server
 from frontdesk.surfaces.mcp.http import McpEndpoint
 from frontdesk.surfaces.mcp.server import build_server, challenge_for, doors, offers
 from frontdesk.surfaces.mcp.sse import sse_routes
@@ -24,6 +26,9 @@ def build(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGIApp:
     found = doors() if specs is None else doors(specs)
     servers = {path: build_server(offers(app, of_door, path)) for path, of_door in found.items()}
     routes: list[BaseRoute] = [Route(path, McpEndpoint(server)) for path, server in servers.items()]
+    if app.settings.letta_base_url is not None:
+        # For that server alone, so it is in none of the documents that tell the world of our doors.
+        routes.append(Route(HELD_PATH, McpEndpoint(held_server(app))))
     return assemble(app, [*routes, *sse_routes(servers["/mcp"])], list(found))
 
 

@@ -129,7 +129,7 @@ async def test_the_rate_of_a_person_holds_here_too(tmp_path: Path) -> None:
 
 async def test_the_api_describes_itself_with_examples(local: Person) -> None:
     described = (await local.client.get("/../openapi.json")).json()
-    assert set(described["paths"]) == {
+    assert {path for path in described["paths"] if path.startswith("/agents")} == {
         f"/agents/{name}" for name in ("sessions", "sessions/restore", "messages", "approvals", "cancel", "stream")
     }
     schemas = described["components"]["schemas"]

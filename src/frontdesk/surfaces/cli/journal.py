@@ -35,7 +35,7 @@ def read(
     user
         Only calls for this user.
     kind
-        Only calls, only denials, or only turns of agents.
+        Only calls of ours, only denials, only turns of agents, or only calls of tools elsewhere.
     outcome
         Only calls that ended so.
     since

@@ -1,4 +1,4 @@
-"""The frontdesk command: start it, look into it, hand out keys, talk with agents."""
+"""The frontdesk command: start it, look into it, hand out keys and tools, talk with agents."""
 
 import os
 import sys
@@ -14,6 +14,7 @@ from frontdesk.surfaces import logs
 from frontdesk.surfaces.cli import agents, doctor, journal, keys, letta
 from frontdesk.surfaces.cli.chat.command import talk
 from frontdesk.surfaces.cli.running import with_app
+from frontdesk.surfaces.cli.tools.command import command as tools
 
 # What a shell sees: 2 for a setting to mend, 1 for anything else that did not work.
 EXIT_CODES: tuple[tuple[type[FrontdeskError], int], ...] = ((ConfigurationError, 2), (FrontdeskError, 1))
@@ -21,6 +22,7 @@ EXIT_CODES: tuple[tuple[type[FrontdeskError], int], ...] = ((ConfigurationError,
 command = Command(name="frontdesk", help="The front desk for stateful AI agents.", version=__version__)
 command.command(keys.command)
 command.command(agents.command)
+command.command(tools)
 command.command(talk, name="chat")
 command.command(letta.command)
 command.command(journal.read, name="journal")
@@ -56,7 +58,7 @@ def mcp() -> None:
         async with running(app):
             await stdio.serve(app)
 
-    with_app(serve, settings)
+    with_app(serve, settings, fast=True)
 
 
 def main() -> NoReturn:

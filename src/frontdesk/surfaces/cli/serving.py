@@ -21,4 +21,4 @@ def open_doors(settings: Settings, build: Callable[[App], ASGIApp] = http.build)
         print(f"Frontdesk {__version__} is open: {base_url(settings)}/mcp  (Ctrl-C closes it)", flush=True)
         await serving.serve(app, listener, build(app))
 
-    with_app(serve, settings)
+    with_app(serve, settings, fast=True)

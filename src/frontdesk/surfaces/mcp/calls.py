@@ -14,10 +14,14 @@ from frontdesk.app import App
 from frontdesk.errors import FrontdeskError
 from frontdesk.identity.model import Caller
 from frontdesk.journal.model import Outcome
+from frontdesk.surfaces.mcp.line import Line, line_of
 from frontdesk.surfaces.mcp.refusals import refusal, refuse
 from frontdesk.surfaces.mcp.signals import Context, gather, visit_for
-from frontdesk.surfaces.mcp.tool import IGNORED, Answer, ToolSpec
+from frontdesk.surfaces.mcp.tool import Answer, ErrorShape, Result, ToolSpec
 from frontdesk.surfaces.record import Record
+
+# The caller, the line to it, and what it said.
+Work = Callable[[Caller, Line, Mapping[str, Any]], Awaitable[Answer | Result]]
 
 log = structlog.get_logger("frontdesk.mcp")
 
@@ -26,49 +30,70 @@ def caller_of(
     spec: ToolSpec, app: App, challenge: str
 ) -> Callable[[Context, Mapping[str, Any]], Awaitable[HandlerResult]]:
     """What answers calls of one tool."""
+    passed_over = spec.passed_over
+
+    async def work(caller: Caller, line: Line, arguments: Mapping[str, Any]) -> Answer | Result:
+        given = spec.arguments.model_validate({key: arguments[key] for key in arguments if key not in passed_over})
+        return await (spec.run(app, caller, given, line) if spec.on_line else spec.run(app, caller, given))
+
+    return walk(app, spec.name, challenge, work, spec.error_shape, plain=spec.plain)
+
+
+def walk(
+    app: App, name: str, challenge: str, work: Work, shape: ErrorShape = ErrorShape.RPC, *, plain: bool = False
+) -> Callable[[Context, Mapping[str, Any]], Awaitable[HandlerResult]]:
+    """The walk around a piece of work: it is done for whoever the request says it is, and the journal has it.
+
+    What goes wrong is told as JSON, or as `plain` words.
+    """
 
     async def call(ctx: Context, arguments: Mapping[str, Any]) -> HandlerResult:
         visit = visit_for(ctx)
-        record = Record(app, "mcp", spec.name, Caller(visit.request_id))
+        record = Record(app, "mcp", name, Caller(visit.request_id))
         try:
             caller = record.caller = await app.identity.identify(gather(ctx, visit, arguments))
             _mark_span(caller)
-            given = spec.arguments.model_validate({key: arguments[key] for key in arguments if key not in IGNORED})
-            answer = await spec.run(app, caller, given)
-            record.outcome = Outcome.OK
-            return _success(answer)
+            result = _result(await work(caller, line_of(ctx, visit), arguments))
+            record.outcome = Outcome.OK if result.ok else Outcome.FAILED
+            return _on_the_wire(result)
         except ValidationError as error:
             record.outcome, record.reason = Outcome.REFUSED, "InvalidArguments"
-            return _failure(_explain(spec.name, error))
+            return _failure(_explain(name, error), plain=plain)
         except FrontdeskError as error:
-            how = refusal(error, spec.error_shape)
+            how = refusal(error, shape)
             record.outcome, record.reason = how.outcome, type(error).__name__
             if how.code is None:
-                return _failure(how.message or str(error))
+                return _failure(how.message or str(error), plain=plain)
             modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
             raise refuse(error, how, visit, challenge, modern=modern) from error
         finally:
             record.write()
-            log.debug("tool_called", tool=spec.name, outcome=record.outcome, request_id=visit.request_id)
+            log.debug("tool_called", tool=name, outcome=record.outcome, request_id=visit.request_id)
 
     return call
 
 
-def _success(answer: Answer) -> dict[str, Any]:
+def _result(answer: Answer | Result) -> Result:
+    """An answer also stands there as text, for clients that read nothing else."""
+    if isinstance(answer, Result):
+        return answer
     structured = answer.model_dump(mode="json")
-    text = to_json(structured).decode()
-    return {
-        "resultType": "complete",
-        "content": [{"type": "text", "text": text}],
-        "structuredContent": structured,
-    }
+    return Result([{"type": "text", "text": to_json(structured).decode()}], structured)
 
 
-def _failure(message: str) -> dict[str, Any]:
+def _on_the_wire(result: Result) -> dict[str, Any]:
+    told: dict[str, Any] = {"resultType": "complete", "content": list(result.content)}
+    if result.structured is not None:
+        told["structuredContent"] = result.structured
+    if not result.ok:
+        told["isError"] = True
+    return told
+
+
+def _failure(message: str, *, plain: bool) -> dict[str, Any]:
     structured = {"error": message}
-    text = to_json(structured).decode()
-    content = [{"type": "text", "text": text}]
-    return {"resultType": "complete", "content": content, "structuredContent": structured, "isError": True}
+    text = message if plain else to_json(structured).decode()
+    return _on_the_wire(Result([{"type": "text", "text": text}], structured, ok=False))
 
 
 def _explain(tool: str, error: ValidationError) -> str:

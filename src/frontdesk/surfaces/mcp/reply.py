@@ -20,7 +20,7 @@ from frontdesk.surfaces.mcp import frames
 
 # Most tools are done long before this; only the others are worth a second task that watches the connection.
 QUICK_SECONDS = 0.05
-QUICK_TURNS = 5
+QUICK_TURNS = 2
 # A proxy that sees nothing for a minute hangs up; a comment line keeps it waiting.
 PING_SECONDS = 15.0
 JSON_HEADERS = [(b"content-type", b"application/json")]

@@ -1,6 +1,7 @@
 """Builds the MCP server of a door from the tools it offers."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import mcp_types as types
@@ -15,6 +16,7 @@ from frontdesk.surfaces.mcp.calls import caller_of
 from frontdesk.surfaces.mcp.core import CORE
 from frontdesk.surfaces.mcp.signals import Context
 from frontdesk.surfaces.mcp.tool import Door, Offer, ToolSpec
+from frontdesk.surfaces.mcp.tools import TOOLS
 
 TITLE = "Frontdesk"
 DESCRIPTION = "Knows who is calling, hands out tools, wakes agents on time, keeps each person's memory."
@@ -22,7 +24,7 @@ INSTRUCTIONS = (
     "Name yourself with the x-agent-id header, the agent_id argument or a key of your own; "
     "call whoami to see who you are taken for."
 )
-SPECS: tuple[ToolSpec, ...] = CORE
+SPECS: tuple[ToolSpec, ...] = (*CORE, *TOOLS)
 # A client may keep the list this long; it is the same for everybody.
 LIST_TTL_MS = 60_000
 
@@ -40,16 +42,40 @@ def doors(specs: Iterable[ToolSpec] = SPECS) -> Mapping[str, tuple[ToolSpec, ...
 def offers(app: App, specs: Iterable[ToolSpec], path: str) -> dict[str, Offer]:
     """The tools of a door, ready to be called, in a fixed order."""
     challenge = challenge_for(app, path)
-    return {spec.name: Offer(spec.definition(), caller_of(spec, app, challenge)) for spec in specs}
+    return {spec.name: _offer(app, spec, challenge) for spec in specs}
+
+
+def _offer(app: App, spec: ToolSpec, challenge: str) -> Offer:
+    describe = None if isinstance(spec.description, str) else partial(spec.description, app)
+    return Offer(spec.definition(app), caller_of(spec, app, challenge), describe)
+
+
+class Listing:
+    """The tools of a door as clients list them, made anew only when one describes itself differently."""
+
+    def __init__(self, offered: Iterable[Offer]) -> None:
+        self._offered = list(offered)
+        self._told: list[str | None] = []
+        self._listed = types.ListToolsResult(tools=[])
+
+    def now(self) -> types.ListToolsResult:
+        told = [offer.describe() if offer.describe else None for offer in self._offered]
+        if told != self._told:
+            tools = [
+                offer.definition if said is None else offer.definition.model_copy(update={"description": said})
+                for offer, said in zip(self._offered, told, strict=True)
+            ]
+            self._told, self._listed = told, types.ListToolsResult(tools=tools)
+        return self._listed
 
 
 def build_server(offered: Mapping[str, Offer]) -> Server[Any]:
     """A low-level MCP server; what it costs to call a tool does not grow with their number."""
-    listing = types.ListToolsResult(tools=[offer.definition for offer in offered.values()])
+    listing = Listing(offered.values())
     schemas = {name: offer.definition.input_schema for name, offer in offered.items()}
 
     async def list_tools(_ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return listing
+        return listing.now()
 
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> HandlerResult:
         offer = offered.get(params.name)

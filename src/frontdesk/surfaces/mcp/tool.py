@@ -1,6 +1,6 @@
 """A tool as Frontdesk declares it, and as the MCP door offers it."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -10,7 +10,6 @@ from mcp.server.context import HandlerResult
 from pydantic import BaseModel, ConfigDict
 
 from frontdesk.app import App
-from frontdesk.identity.model import Caller
 from frontdesk.surfaces.mcp.signals import Context
 
 # Clients send these along with any call; they say nothing to a tool.
@@ -50,29 +49,58 @@ class Answer(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class Result:
+    """What a tool came to, in blocks of its own; an `Answer` is told as JSON."""
+
+    content: Sequence[Mapping[str, Any]]
+    structured: Mapping[str, Any] | None = None
+    ok: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool: what it is called, what it takes and gives, and the service call behind it."""
+    """One tool: what it is called, what it takes and gives, and the service call behind it.
+
+    `run` is given the app, the caller and the arguments, and where the tool is `on_line` also the `Line` to the caller.
+    A description that depends on what is there is a function of the app. Without `answer`, no output is promised; a
+    `plain` tool says in words what goes wrong, others as JSON.
+    """
 
     name: str
     title: str
-    description: str
+    description: str | Callable[[App], str]
     arguments: type[Arguments]
-    answer: type[Answer]
-    run: Callable[[App, Caller, Any], Awaitable[Answer]]
+    answer: type[BaseModel] | None
+    run: Callable[..., Awaitable[Answer | Result]]
     door: Door = Door.CORE
     for_agent: bool = True
     error_shape: ErrorShape = ErrorShape.RPC
     read_only: bool = True
+    destructive: bool | None = None
+    open_world: bool = False
+    on_line: bool = False
+    plain: bool = False
 
-    def definition(self) -> types.Tool:
+    def definition(self, app: App) -> types.Tool:
+        answer = self.answer
         return types.Tool(
             name=self.name,
             title=self.title,
-            description=self.description,
+            description=self.describe(app),
             input_schema=self.input_schema(),
-            output_schema=_bare(self.answer.model_json_schema(mode="serialization")),
-            annotations=types.ToolAnnotations(read_only_hint=self.read_only, open_world_hint=False),
+            output_schema=_bare(answer.model_json_schema(mode="serialization")) if answer else None,
+            annotations=types.ToolAnnotations(
+                read_only_hint=self.read_only, destructive_hint=self.destructive, open_world_hint=self.open_world
+            ),
         )
+
+    def describe(self, app: App) -> str:
+        return self.description if isinstance(self.description, str) else self.description(app)
+
+    @property
+    def passed_over(self) -> frozenset[str]:
+        """The arguments that are not for this tool, though clients send them."""
+        return IGNORED - self.arguments.model_fields.keys()
 
     def input_schema(self) -> dict[str, Any]:
         schema = _bare(self.arguments.model_json_schema())
@@ -88,7 +116,8 @@ def _bare(schema: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A tool on the wire: its definition, and what answers a call of it."""
+    """A tool on the wire: its definition, what answers a call of it, and how it describes itself by now."""
 
     definition: types.Tool
     call: Callable[[Context, Mapping[str, Any]], Awaitable[HandlerResult]]
+    describe: Callable[[], str] | None = None

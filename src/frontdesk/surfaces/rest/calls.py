@@ -1,6 +1,6 @@
 """The walk of one call of the HTTP API: who calls, at what rate; the answer or a refusal; one row of the journal."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -21,7 +21,7 @@ from frontdesk.journal.model import Outcome
 from frontdesk.surfaces.gate import presented
 from frontdesk.surfaces.record import Record
 from frontdesk.surfaces.rest.refusals import invalid, problem, refusal, refuse
-from frontdesk.surfaces.visit import Visit, visit_of
+from frontdesk.surfaces.visit import visit_of
 
 CALLER = "frontdesk.caller"
 LOCAL_USER = "local"
@@ -29,8 +29,11 @@ LOCAL_USER = "local"
 log = structlog.get_logger("frontdesk.rest")
 
 
-def recorded(app: App, prefix: str) -> type[APIRoute]:
+def recorded(
+    app: App, prefix: str, identify: Callable[[App, Request], Awaitable[Caller]] | None = None
+) -> type[APIRoute]:
     """The kind of route whose calls are walked so; `prefix` is where the routes are mounted."""
+    who = identify or person
 
     class Recorded(APIRoute):
         @override
@@ -42,7 +45,7 @@ def recorded(app: App, prefix: str) -> type[APIRoute]:
                 visit = visit_of(request.scope)
                 record = Record(app, "rest", f"{request.method} {path}", Caller(visit.request_id))
                 try:
-                    record.caller = request.scope[CALLER] = await identify(app, visit)
+                    record.caller = request.scope[CALLER] = await who(app, request)
                     answer = await inner(request)
                     record.outcome = Outcome.OK
                 except FrontdeskError as error:
@@ -67,8 +70,9 @@ def recorded(app: App, prefix: str) -> type[APIRoute]:
     return Recorded
 
 
-async def identify(app: App, visit: Visit) -> Caller:
+async def person(app: App, request: Request) -> Caller:
     """The person who calls, within their rate; the gate lets nobody in without a credential who is not local."""
+    visit = visit_of(request.scope)
     credential = visit.credential or Credential(LOCAL_USER, user_id=LOCAL_USER)
     # People talk with agents here, they do not speak for one: as for a stranger, no default agent stands in.
     signals = Signals(visit.request_id, credential=replace(credential, agent_id=None), forwarded=True)

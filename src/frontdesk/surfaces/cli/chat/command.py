@@ -51,6 +51,8 @@ def talk(
     text = _message(message, as_json=as_json)
 
     async def enter(app: App) -> Thread:
+        # A built-in agent finds tools in what the database knows of them.
+        await app.tools.catalogue.load()
         thread = Thread(await named(app.host, agent), conversation, user)
         return await begin(app.host, thread) if new else thread
 
