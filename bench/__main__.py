@@ -5,16 +5,20 @@ import json
 import signal
 import sys
 import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import anyio
 
+from bench import report
 from bench.calls import FULL, QUICK, measure
-from bench.claims import turn_verdicts, verdicts
+from bench.claims import Verdict, proxy_verdicts, turn_verdicts, verdicts
 from bench.processes import ROOT
-from bench.report import document, table, verdict_lines
+from bench.proxies import report as proxies_report
+from bench.proxies.measure import measure_proxies
 from bench.turns import measure_turns
 
 RESULTS = ROOT / ".build" / "bench" / "results.json"
@@ -22,26 +26,66 @@ RESULTS = ROOT / ".build" / "bench" / "results.json"
 FULL_TURNS, QUICK_TURNS = (400, 10_000), (100, 1_000)
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a part of the bench found: the verdicts, the rest of it for people, and for machines."""
+
+    verdicts: list[Verdict]
+    table: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    def document(self) -> dict[str, Any]:
+        return {**self.details, "verdicts": [asdict(verdict) | {"holds": verdict.holds} for verdict in self.verdicts]}
+
+
+def calls(folder: Path, *, quick: bool) -> Found:
+    effort = QUICK if quick else FULL
+    print(f"{effort.rounds} rounds of {effort.calls} calls to each server in each era, one call at a time", flush=True)
+    measured = measure(effort, folder)
+    found = verdicts(measured)
+    return Found(found, report.table(measured), report.document(measured, found, effort))
+
+
+def turns(folder: Path, *, quick: bool) -> Found:
+    pairs, many = QUICK_TURNS if quick else FULL_TURNS
+    print(f"{pairs} turns and as many direct calls, then {many:,} turns", flush=True)
+    return Found(turn_verdicts(anyio.run(measure_turns, folder, pairs, many)))
+
+
+def proxies(folder: Path, *, quick: bool) -> Found:
+    effort = QUICK if quick else FULL
+    print(f"{effort.rounds} rounds of {effort.calls} calls directly and through each proxy", flush=True)
+    measured = measure_proxies(effort, folder)
+    return Found(proxy_verdicts(measured), proxies_report.table(measured), proxies_report.document(measured))
+
+
+PARTS: Mapping[str, Callable[..., Found]] = {"calls": calls, "turns": turns, "proxies": proxies}
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./dev bench", description="Measure what a call costs, against its peers.")
     parser.add_argument("--quick", action="store_true", help="fewer calls and rounds: a first look, not a verdict")
-    quick = parser.parse_args().quick
-    effort, turns = (QUICK, QUICK_TURNS) if quick else (FULL, FULL_TURNS)
+    parser.add_argument("--only", choices=PARTS, help="one part of it")
+    given = parser.parse_args()
     # Told to stop, unwind: the servers must not outlive the bench.
     signal.signal(signal.SIGTERM, _leave)
-    print(f"{effort.rounds} rounds of {effort.calls} calls to each server in each era, one call at a time", flush=True)
     try:
         with tempfile.TemporaryDirectory(prefix="frontdesk-bench-") as folder:
-            measured = measure(effort, Path(folder))
-            print(f"{turns[0]} turns and as many direct calls, then {turns[1]:,} turns", flush=True)
-            found = [*verdicts(measured), *turn_verdicts(anyio.run(measure_turns, Path(folder), *turns))]
+            names = [given.only] if given.only else list(PARTS)
+            found = {name: PARTS[name](Path(folder), quick=given.quick) for name in names}
     except (RuntimeError, OSError) as error:
         print(f"bench: nothing was measured: {error}", file=sys.stderr)
         return 2
+    return _tell(found)
+
+
+def _tell(found: Mapping[str, Found]) -> int:
+    every = [verdict for part in found.values() for verdict in part.verdicts]
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
-    RESULTS.write_text(json.dumps(document(measured, found, effort), indent=2) + "\n")
-    print(f"\n{table(measured)}\n\n{verdict_lines(found)}\n\nresults: {RESULTS.relative_to(ROOT)}")
-    failed = [verdict for verdict in found if not verdict.holds]
+    RESULTS.write_text(json.dumps({name: part.document() for name, part in found.items()}, indent=2) + "\n")
+    tables = "".join(f"\n{part.table}\n" for part in found.values() if part.table)
+    print(f"{tables}\n{report.verdict_lines(every)}\n\nresults: {RESULTS.relative_to(ROOT)}")
+    failed = [verdict for verdict in every if not verdict.holds]
     for verdict in failed:
         print(f"bench: does not hold: {verdict.claim}; it is {verdict.found:.2f}", file=sys.stderr)
     return 1 if failed else 0

@@ -1,10 +1,13 @@
 """The claims about the cost of a call, each decided by a ratio of one run."""
 
-from collections.abc import Iterator
+import statistics
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bench.calls import SIZES, Case, Measured
 from bench.processes import Kind
+from bench.proxies.measure import ProxiesMeasured
+from bench.proxies.ways import TOOLS, Way
 from bench.turns import TurnsMeasured
 from bench.wire import Era
 
@@ -16,6 +19,7 @@ MOST_TURN_MS = 15.0
 MOST_FIRST_MS = 5.0
 # What malloc keeps in hand moves by a few percent; a kilobyte lost in each of 10,000 turns would be some 7 %.
 MOST_MEMORY = 1.03
+MOST_ADDED_MS = 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,25 @@ def turn_verdicts(measured: TurnsMeasured) -> list[Verdict]:
         Verdict(first, measured.overhead_ms("first"), MOST_FIRST_MS, ()),
         Verdict(memory, measured.growth, MOST_MEMORY, ()),
     ]
+
+
+def proxy_verdicts(measured: ProxiesMeasured) -> list[Verdict]:
+    """The claims about a call that is passed on, against the direct call and against what others take to pass it on."""
+    ours = measured.added_us(Way.DESK)
+    claim = f"call_tool costs at most {MOST_ADDED_MS:g} ms of CPU over the direct call ({_tools(TOOLS)})"
+    added_ms = tuple(added / 1e3 for added in ours)
+    half = measured.first_proxy_us(Way.MCP_PROXY)
+    return [
+        Verdict(claim, statistics.median(added_ms), MOST_ADDED_MS, added_ms),
+        _less_added("mcp-proxy", ours, measured.added_us(Way.MCP_PROXY)),
+        _less_added("the half of mcp-proxy alone that takes the call", ours, half),
+        _less_added("ContextForge", ours, measured.added_us(Way.CONTEXTFORGE)),
+    ]
+
+
+def _less_added(other: str, ours: Sequence[float], theirs: Sequence[float]) -> Verdict:
+    ratios = tuple(our / their for our, their in zip(ours, theirs, strict=True))
+    return Verdict(f"call_tool adds less CPU to a call than {other}", statistics.median(ratios), 1.0, ratios)
 
 
 def _against_floor(measured: Measured) -> Iterator[Verdict]:

@@ -23,7 +23,7 @@ def serve(asgi: Any, *, lifespan: bool) -> None:  # noqa: ANN401 - uvicorn's own
     config = uvicorn.Config(
         asgi,
         http="httptools",
-        loop="asyncio",
+        loop="uvloop",
         lifespan="on" if lifespan else "off",
         access_log=False,
         log_config=None,
