@@ -142,6 +142,15 @@ def test_the_best_clause_of_a_long_query_counts(index: Index) -> None:
     assert index.search(Query("?", np.array([whole, clause])))[0].id == "sky::getForecast"
 
 
+def test_the_one_tool_that_is_allowed_is_found_far_down_among_many() -> None:
+    index = Index()
+    index.put(Doc(f"s::issue_{number}", "s", f"issue_{number}", "issue " * (number % 7)) for number in range(1000))
+    everything = [hit.id for hit in search(index, "issue", limit=1000)]
+    assert len(everything) == 1000
+    for wanted in (everything[300:301], everything[255:258], everything[-2:]):
+        assert [hit.id for hit in search(index, "issue", limit=5, allowed=set(wanted).__contains__)] == wanted
+
+
 shares = st.lists(st.tuples(st.integers(0, 4), st.floats(0, 0.4)), max_size=3)
 texts = st.lists(st.sampled_from(["issue", "create", "send", "weather", "list", "the", "nonsense"]), max_size=8)
 

@@ -1,8 +1,8 @@
 """Puts the tools of an index in order for a query, and says why."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise, takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from frontdesk.tools.search.segment import Segment
 # Each clause of a query costs a pass over all tools: of more than MANY only the likeliest are held against them.
 MANY, LIKELIEST = 20_000, 3_000
 FIRST = 64
+TRIED = 256
 SHOWN_WORDS = 8
 
 
@@ -74,16 +75,23 @@ def ranked(segments: Sequence[Segment], query: Query) -> list[Hit]:
     """The best tools that the query may have."""
     if not segments or query.limit < 1:
         return []
-    found: list[Hit] = []
     standing = weighed(Rows.of(segments), query)
-    for row in standing.downwards():
-        if standing.score(row) < query.min_score:
-            break
-        if query.allowed is None or query.allowed(standing.rows.id(row)):
-            found.append(standing.hit(row))
-            if len(found) == query.limit:
-                break
-    return found
+    rows = standing.downwards() if query.allowed is None else _allowed(standing, query.allowed)
+    reaching = takewhile(lambda row: standing.score(row) >= query.min_score, rows)
+    return [standing.hit(row) for row in islice(reaching, query.limit)]
+
+
+def _allowed(standing: Standing, allowed: Callable[[str], bool]) -> Iterator[int]:
+    """The rows that are allowed from the best on: mostly the first are, and where they are not, all are asked about."""
+    first = list(islice(standing.downwards(), TRIED))
+    yield from (row for row in first if allowed(standing.rows.id(row)))
+    if len(first) == TRIED:
+        left = standing.running.copy()
+        left[first] = False
+        for segment, at in standing.rows:
+            rows: list[int] = np.flatnonzero(left[at]).tolist()
+            left[at][rows] = [allowed(segment.ids[row]) for row in rows]
+        yield from replace(standing, running=left).downwards()
 
 
 def weighed(rows: Rows, query: Query) -> Standing:
