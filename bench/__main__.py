@@ -19,6 +19,9 @@ from bench.claims import Verdict, proxy_verdicts, turn_verdicts, verdicts
 from bench.processes import ROOT
 from bench.proxies import report as proxies_report
 from bench.proxies.measure import measure_proxies
+from bench.retrieval import measure as retrieving
+from bench.retrieval import report as retrieval_report
+from bench.retrieval.claims import retrieval_verdicts
 from bench.turns import measure_turns
 
 RESULTS = ROOT / ".build" / "bench" / "results.json"
@@ -59,7 +62,18 @@ def proxies(folder: Path, *, quick: bool) -> Found:
     return Found(proxy_verdicts(measured), proxies_report.table(measured), proxies_report.document(measured))
 
 
-PARTS: Mapping[str, Callable[..., Found]] = {"calls": calls, "turns": turns, "proxies": proxies}
+def retrieval(folder: Path, *, quick: bool) -> Found:
+    print("the search of tools: how well, how quickly, in how much memory", flush=True)
+    measured = retrieving.measure_retrieval(retrieving.QUICK if quick else retrieving.FULL, folder)
+    return Found(retrieval_verdicts(measured), retrieval_report.table(measured), retrieval_report.document(measured))
+
+
+PARTS: Mapping[str, Callable[..., Found]] = {
+    "calls": calls,
+    "turns": turns,
+    "proxies": proxies,
+    "retrieval": retrieval,
+}
 
 
 def main() -> int:

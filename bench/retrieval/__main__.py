@@ -5,15 +5,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench.claims import Verdict
 from bench.report import verdict_lines
-from bench.retrieval.claims import quality_verdicts, speed_verdicts
-from bench.retrieval.quality import measure_quality
-from bench.retrieval.report import quality_table, speed_table
-from bench.retrieval.speed import measure_speed
-
-# Questions of each set: for quality (None: all of them) and for speed.
-FULL, QUICK = (None, 12), (100, 4)
+from bench.retrieval.claims import retrieval_verdicts
+from bench.retrieval.measure import FULL, QUICK, measure_retrieval
+from bench.retrieval.report import table
 
 
 def main() -> int:
@@ -21,23 +16,15 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="fewer questions: a first look, not a verdict")
     parser.add_argument("--only", choices=("quality", "speed"), help="one half of it")
     given = parser.parse_args()
-    judged, timed = QUICK if given.quick else FULL
-    verdicts: list[Verdict] = []
     try:
-        if given.only != "speed":
-            quality = measure_quality(judged)
-            verdicts += quality_verdicts(quality)
-            print(quality_table(quality), flush=True)
-        if given.only != "quality":
-            with tempfile.TemporaryDirectory(prefix="frontdesk-bench-") as folder:
-                speed = measure_speed(Path(folder), timed)
-            verdicts += speed_verdicts(speed)
-            print(f"\n{speed_table(speed)}", flush=True)
+        with tempfile.TemporaryDirectory(prefix="frontdesk-bench-") as folder:
+            measured = measure_retrieval(QUICK if given.quick else FULL, Path(folder), given.only)
     except (RuntimeError, OSError) as error:
         print(f"bench: nothing was measured: {error}", file=sys.stderr)
         return 2
-    print(f"\n{verdict_lines(verdicts)}")
-    return 0 if all(verdict.holds for verdict in verdicts) else 1
+    found = retrieval_verdicts(measured)
+    print(f"{table(measured)}\n\n{verdict_lines(found)}")
+    return 0 if all(verdict.holds for verdict in found) else 1
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from bench.claims import Verdict
+from bench.retrieval.measure import RetrievalMeasured
 from bench.retrieval.quality import FASTMCP, HYBRID, OURS, WORDS, QualityMeasured, after
 from bench.retrieval.speed import SizeMeasured
 
@@ -15,7 +16,12 @@ MOST_MS = {10_000: 20.0, 100_000: 40.0}
 MOST_MB = 400.0
 
 
-def quality_verdicts(measured: QualityMeasured) -> list[Verdict]:
+def retrieval_verdicts(measured: RetrievalMeasured) -> list[Verdict]:
+    quality = _quality(measured.quality) if measured.quality else []
+    return [*quality, *(_speed(measured.speed) if measured.speed else [])]
+
+
+def _quality(measured: QualityMeasured) -> list[Verdict]:
     ours = measured.ndcg(OURS)
     learnt = {name: 100 * measured.found[after(USES)][name].ndcg for name in AFTER_USES}
     apart = sum(measured.told_apart.values()) / len(measured.told_apart)
@@ -31,7 +37,7 @@ def quality_verdicts(measured: QualityMeasured) -> list[Verdict]:
     ]
 
 
-def speed_verdicts(measured: Mapping[int, SizeMeasured]) -> list[Verdict]:
+def _speed(measured: Mapping[int, SizeMeasured]) -> list[Verdict]:
     found: list[Verdict] = []
     for count, most in MOST_MS.items():
         search, one = f"a search among {count:,} tools", measured[count]

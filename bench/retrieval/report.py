@@ -6,12 +6,18 @@ from statistics import mean, median
 from typing import Any
 
 from bench.retrieval.data import SETS, UNSEEN
+from bench.retrieval.measure import RetrievalMeasured
 from bench.retrieval.quality import QualityMeasured
 from bench.retrieval.speed import SizeMeasured
 from frontdesk.tools.quality import Quality
 
 
-def quality_table(measured: QualityMeasured) -> str:
+def table(measured: RetrievalMeasured) -> str:
+    quality = [_quality_table(measured.quality)] if measured.quality else []
+    return "\n\n".join([*quality, *([_speed_table(measured.speed)] if measured.speed else [])])
+
+
+def _quality_table(measured: QualityMeasured) -> str:
     """NDCG@10 by set and in the mean; the other measures in the mean of the sets that a way was tried on."""
     head = ("NDCG@10", *SETS, "mean", "unseen", "Recall@1", "Recall@5", "Recall@10", "MRR")
     apart = [f"{measured.told_apart[name]:.3f}" for name in SETS]
@@ -36,7 +42,7 @@ def _quality_row(way: str, found: Mapping[str, Quality]) -> tuple[str, ...]:
     return (way, *cells, *means, *(_percent(values) for values in others))
 
 
-def speed_table(measured: Mapping[int, SizeMeasured]) -> str:
+def _speed_table(measured: Mapping[int, SizeMeasured]) -> str:
     """CPU by question, in the middle; `1 in 10` is what one question in ten costs more than."""
     head = (
         "tools",
@@ -66,13 +72,9 @@ def _speed_row(count: int, one: SizeMeasured) -> tuple[str, ...]:
     )
 
 
-def document(quality: QualityMeasured, speed: Mapping[int, SizeMeasured]) -> dict[str, Any]:
-    return {
-        "quality": {way: {name: asdict(one) for name, one in found.items()} for way, found in quality.found.items()},
-        "told_apart": dict(quality.told_apart),
-        "questions": dict(quality.questions),
-        "speed": {str(count): asdict(one) for count, one in speed.items()},
-    }
+def document(measured: RetrievalMeasured) -> dict[str, Any]:
+    quality = asdict(measured.quality) if measured.quality else {}
+    return quality | {"speed": {str(count): asdict(one) for count, one in measured.speed.items()}}
 
 
 def _percent(values: Sequence[float]) -> str:

@@ -43,7 +43,9 @@ def platform_agent_id(
 
 def agent_id_from_token(token: str | None) -> str:
     """The best agent id in a token's claims, unproven; empty when there is none."""
-    claims = unverified_claims(token or "")
+    if not token:
+        return ""
+    claims = unverified_claims(token)
     found = (claims.get(name) for name in TOKEN_CLAIMS)
     return next((value for value in found if isinstance(value, str) and value), "")
 

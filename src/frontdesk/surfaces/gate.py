@@ -35,6 +35,8 @@ class Gate:
         self._doorstep = Doorstep.of(app.settings)
         self._open_paths = open_paths
         self._challenge = challenge
+        # Settings do not change, and to look at every address anew costs a call more than its credential does.
+        self._proof_required = app.settings.auth_required
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -63,7 +65,7 @@ class Gate:
         try:
             if text is not None:
                 visit.credential = await self._app.identity.authenticate(text)
-            elif needs_credential(self._app, visit):
+            elif self._proof_required or visit.forwarded:
                 raise Unauthenticated("Send an API key or a token in the Authorization header: Bearer …")
         except Unauthenticated as error:
             self._record(path, visit, type(error).__name__)
