@@ -48,7 +48,7 @@ from tests.support.wire import MODERN, call, send
 
 pytestmark = pytest.mark.anyio
 MODEL = "openai-proxy/fake-1"
-SECONDS = 60
+SECONDS = 90
 TIDES = {"tides": "Says when the tide is high at a port."}
 BERTHS = {f"berth_{number}": f"Reserves berth number {number}." for number in range(499)}
 SCHEMA = {"type": "object", "properties": {"port": {"type": "string"}}, "required": ["port"]}
