@@ -4,7 +4,6 @@ from typing import Any
 
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from starlette.routing import Route
 
 from frontdesk.app import App
 from frontdesk.settings import Settings
@@ -35,7 +34,7 @@ def fixture_server(app: App) -> Server[Any]:
 
 def build(app: App) -> ASGIApp:
     """The house behind its gate, with this one door."""
-    return http.assemble(app, [Route(DOOR, McpEndpoint(fixture_server(app)))], [DOOR])
+    return http.assemble(app, {DOOR: McpEndpoint(fixture_server(app))}, [DOOR])
 
 
 if __name__ == "__main__":

@@ -82,13 +82,15 @@ async def test_stopping_writes_what_is_left(tmp_path: Path) -> None:
         assert len(await app.journal.read(Query())) == 5
 
 
+@pytest.mark.parametrize("beside", [{}, {"progressToken": 1}], ids=["straight", "by the SDK"])
 async def test_a_span_says_who_called_and_belongs_to_the_callers_trace(
-    app: App, monkeypatch: pytest.MonkeyPatch
+    app: App, monkeypatch: pytest.MonkeyPatch, beside: dict[str, object]
 ) -> None:
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr("mcp.shared._otel._tracer", provider.get_tracer("test"))
-    said, body = call(MODERN)
+    monkeypatch.setattr("frontdesk.surfaces.mcp.straight.tracer", provider.get_tracer("test"))
+    said, body = call(MODERN, meta=beside)
     trace_id = "0af7651916cd43dd8448eb211c80319c"
     parent = {"traceparent": f"00-{trace_id}-b7ad6b7169203331-01"}
     await send(build(app), said | parent | {"x-agent-id": "agent-1", "x-request-id": "r-7"}, body)

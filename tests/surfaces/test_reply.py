@@ -10,7 +10,7 @@ import pytest
 from mcp.shared.transport_context import TransportContext
 
 from frontdesk.surfaces.mcp import reply as module
-from frontdesk.surfaces.mcp.reply import Outbox, answer, reply
+from frontdesk.surfaces.mcp.reply import Channel, Outbox, answer, reply
 
 pytestmark = pytest.mark.anyio
 Message = MutableMapping[str, Any]
@@ -43,8 +43,9 @@ class Client:
         return [json.loads(line[6:]) for line in body.split(b"\r\n") if line.startswith(b"data: ")]
 
 
-def outbox(**values: Any) -> Outbox:
-    return Outbox(TransportContext(kind="test", can_send_request=False), 1, None, "r-1", **values)
+def outbox(**values: Any) -> Channel:
+    transport = TransportContext(kind="test", can_send_request=False)
+    return Channel(1, "r-1", transport=transport, message_metadata=None, **values)
 
 
 async def exchange(work: Coroutine[Any, Any, dict[str, Any]], box: Outbox, client: Client) -> None:

@@ -14,7 +14,8 @@ from frontdesk.journal.model import Entry
 from frontdesk.journal.store import JournalStore, Query, ToolUse, UseQuery
 
 FLUSH_SECONDS = 0.25
-BATCH = 500
+# So many go in within a few milliseconds, for which everybody else waits.
+BATCH = 100
 # Some 20 MB at worst: a database that is away for a minute under load costs no entry.
 KEPT = 50_000
 PRUNE_SECONDS = 3600.0

@@ -1,50 +1,64 @@
 """The HTTP surface: every door behind one gate."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
 from frontdesk.agents.letta.handed.model import PATH as HELD_PATH
 from frontdesk.app import App
 from frontdesk.identity.rights import SCOPES
 from frontdesk.settings import Settings
-from frontdesk.surfaces.gate import ASGIApp, Gate
+from frontdesk.surfaces.gate import ASGIApp, Gate, Receive, Send
 from frontdesk.surfaces.mcp import cards
 from frontdesk.surfaces.mcp.held import held_server
 from frontdesk.surfaces.mcp.http import McpEndpoint
-from frontdesk.surfaces.mcp.server import build_server, challenge_for, doors, offers
+from frontdesk.surfaces.mcp.server import build_server, challenge_for, doors, offers, straight_ways
 from frontdesk.surfaces.mcp.sse import sse_routes
 from frontdesk.surfaces.mcp.tool import ToolSpec
 from frontdesk.surfaces.rest import routes as rest
 from frontdesk.surfaces.rest.api import api_mount
+from frontdesk.surfaces.visit import Scope
 
 
 def build(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGIApp:
     """The whole HTTP application of a house."""
     found = doors() if specs is None else doors(specs)
-    servers = {path: build_server(offers(app, of_door, path)) for path, of_door in found.items()}
-    routes: list[BaseRoute] = [Route(path, McpEndpoint(server)) for path, server in servers.items()]
+    offered = {path: offers(app, of_door, path) for path, of_door in found.items()}
+    servers = {path: build_server(of_door) for path, of_door in offered.items()}
+    endpoints = {path: McpEndpoint(server, straight_ways(offered[path])) for path, server in servers.items()}
     if app.settings.letta_base_url is not None:
         # For that server alone, so it is in none of the documents that tell the world of our doors.
-        routes.append(Route(HELD_PATH, McpEndpoint(held_server(app))))
-    return assemble(app, [*routes, *sse_routes(servers["/mcp"])], list(found))
+        endpoints[HELD_PATH] = McpEndpoint(held_server(app))
+    return assemble(app, endpoints, list(found), sse_routes(servers["/mcp"]))
 
 
-def assemble(app: App, doors_routes: Iterable[BaseRoute], paths: list[str]) -> ASGIApp:
+def assemble(app: App, endpoints: Mapping[str, ASGIApp], paths: list[str], more: Iterable[BaseRoute] = ()) -> ASGIApp:
     """Put the gate before the given doors and the routes that every house has."""
     documents = [*cards.card_routes(app, paths), *cards.metadata_routes(app, paths)]
-    starlette = Starlette(routes=[*doors_routes, *rest.routes(app), api_mount(app), *documents])
+    starlette = Starlette(routes=[*more, *rest.routes(app), api_mount(app), *documents])
     starlette.router.redirect_slashes = False
     open_paths = frozenset({rest.HEALTH, *(route.path for route in documents)})
     gate = Gate(
-        starlette,
+        Hall(endpoints, starlette),
         app,
         open_paths,
         lambda path, shown: _challenge(app, path if path in paths else paths[0], shown=shown),
     )
     return _with_cors(gate, app.settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Hall:
+    """From the gate to the doors: those with one address are known by it, and others are looked for by pattern."""
+
+    doors: Mapping[str, ASGIApp]
+    others: ASGIApp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.doors.get(scope.get("path", ""), self.others)(scope, receive, send)
 
 
 def _challenge(app: App, path: str, *, shown: bool) -> str:

@@ -16,6 +16,8 @@ from frontdesk.tools.selection.store import HoldingStore
 FLUSH_SECONDS = 0.5
 DRAIN_SECONDS = 3
 KEPT = 10_000
+# A tool that is called over and over has its last use noted once in so many seconds.
+TOUCH_SECONDS = 10.0
 # How much each kind of use says about what a query was after.
 CALLED, PICKED, KEPT_BY_NAME = 1.0, 0.8, 0.5
 
@@ -39,6 +41,7 @@ class Usage:
         self._learning = learning
         self._holdings = holdings
         self._waiting: deque[Use] = deque(maxlen=KEPT)
+        self._touched: dict[tuple[str, str], float] = {}
 
     def note(self, caller: Caller, tool_id: str, weight: float) -> None:
         self._waiting.append(Use(caller, tool_id, weight, datetime.now(UTC)))
@@ -67,8 +70,17 @@ class Usage:
 
     async def _remember(self, use: Use) -> None:
         if use.caller.agent_id is not None:
-            await self._holdings.touch(use.caller.agent_id, use.tool_id, use.at)
+            await self._touch(use.caller.agent_id, use)
         await self._learning.used(use.caller, use.tool_id, use.weight, use.at)
+
+    async def _touch(self, agent_id: str, use: Use) -> None:
+        now, this = anyio.current_time(), (agent_id, use.tool_id)
+        if now - self._touched.get(this, -TOUCH_SECONDS) < TOUCH_SECONDS:
+            return
+        await self._holdings.touch(agent_id, use.tool_id, use.at)
+        if len(self._touched) >= KEPT:
+            self._touched.clear()
+        self._touched[this] = now
 
 
 async def _attempt(write: Callable[[], Awaitable[object]]) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import structlog
-from mcp.server.context import HandlerResult
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from opentelemetry import trace
 from pydantic import ValidationError
@@ -16,19 +15,19 @@ from frontdesk.identity.model import Caller
 from frontdesk.journal.model import Outcome
 from frontdesk.surfaces.mcp.line import Line, line_of
 from frontdesk.surfaces.mcp.refusals import refusal, refuse
-from frontdesk.surfaces.mcp.signals import Context, gather, visit_for
+from frontdesk.surfaces.mcp.signals import Exchange, gather
 from frontdesk.surfaces.mcp.tool import Answer, ErrorShape, Result, ToolSpec
 from frontdesk.surfaces.record import Record
 
+# What answers a call of one tool, with what goes on the wire.
+Walk = Callable[[Exchange, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 # The caller, the line to it, and what it said.
 Work = Callable[[Caller, Line, Mapping[str, Any]], Awaitable[Answer | Result]]
 
 log = structlog.get_logger("frontdesk.mcp")
 
 
-def caller_of(
-    spec: ToolSpec, app: App, challenge: str
-) -> Callable[[Context, Mapping[str, Any]], Awaitable[HandlerResult]]:
+def caller_of(spec: ToolSpec, app: App, challenge: str) -> Walk:
     """What answers calls of one tool."""
     passed_over = spec.passed_over
 
@@ -41,19 +40,19 @@ def caller_of(
 
 def walk(
     app: App, name: str, challenge: str, work: Work, shape: ErrorShape = ErrorShape.RPC, *, plain: bool = False
-) -> Callable[[Context, Mapping[str, Any]], Awaitable[HandlerResult]]:
+) -> Walk:
     """The walk around a piece of work: it is done for whoever the request says it is, and the journal has it.
 
     What goes wrong is told as JSON, or as `plain` words.
     """
 
-    async def call(ctx: Context, arguments: Mapping[str, Any]) -> HandlerResult:
-        visit = visit_for(ctx)
+    async def call(exchange: Exchange, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        visit = exchange.visit
         record = Record(app, "mcp", name, Caller(visit.request_id))
         try:
-            caller = record.caller = await app.identity.identify(gather(ctx, visit, arguments))
+            caller = record.caller = await app.identity.identify(gather(exchange, arguments))
             _mark_span(caller)
-            result = _result(await work(caller, line_of(ctx, visit), arguments))
+            result = _result(await work(caller, line_of(exchange), arguments))
             record.outcome = Outcome.OK if result.ok else Outcome.FAILED
             return _on_the_wire(result)
         except ValidationError as error:
@@ -64,7 +63,7 @@ def walk(
             record.outcome, record.reason = how.outcome, type(error).__name__
             if how.code is None:
                 return _failure(how.message or str(error), plain=plain)
-            modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+            modern = exchange.version in MODERN_PROTOCOL_VERSIONS
             raise refuse(error, how, visit, challenge, modern=modern) from error
         finally:
             record.write()

@@ -16,7 +16,7 @@ from frontdesk.surfaces.mcp.calls import walk
 from frontdesk.surfaces.mcp.line import Line
 from frontdesk.surfaces.mcp.relay import relayed
 from frontdesk.surfaces.mcp.server import challenge_for
-from frontdesk.surfaces.mcp.signals import Context
+from frontdesk.surfaces.mcp.signals import Context, exchange_of
 from frontdesk.surfaces.mcp.tool import IGNORED, Result
 from frontdesk.tools.model import tool_id
 
@@ -45,7 +45,7 @@ def held_server(app: App) -> Server[Any]:
             return relayed(result, line.version)
 
         # The arguments are the tool's own: an agent_id among them says nothing about who is calling.
-        return await walk(app, "held_tool", challenge, work)(ctx, {})
+        return await walk(app, "held_tool", challenge, work)(exchange_of(ctx), {})
 
     server = Server[Any]("frontdesk-held", version=__version__, on_list_tools=list_tools)
     server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)

@@ -3,7 +3,7 @@
 import asyncio
 import contextvars
 import json
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, cast
 
 from mcp.server.connection import Connection
@@ -29,17 +29,20 @@ from starlette.responses import Response
 
 from frontdesk.surfaces.gate import Receive, Send
 from frontdesk.surfaces.mcp import frames
-from frontdesk.surfaces.mcp.reply import Outbox, answer, reply
+from frontdesk.surfaces.mcp.reply import Channel, Outbox, answer, reply
+from frontdesk.surfaces.mcp.straight import Straight, Way
 from frontdesk.surfaces.visit import Scope, visit_of
 
 READ_SECONDS = 30
+NO_WAYS: Mapping[str, Way] = {}
 
 
 class McpEndpoint:
     """The ASGI application of one door."""
 
-    def __init__(self, server: Server[Any]) -> None:
+    def __init__(self, server: Server[Any], straight: Mapping[str, Way] = NO_WAYS) -> None:
         self._server = server
+        self._straight = Straight(straight, server.server_info_stamp)
         self._declares: dict[str, bool] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,17 +95,27 @@ class McpEndpoint:
         self, call: frames.Call, route: InboundModernRoute, request: Request, send: Send, *, modern: bool
     ) -> None:
         visit = visit_of(request.scope)
-        outbox = Outbox(
+        plain = self._straight.look(call, route.protocol_version, visit)
+        if plain is not None:
+            outbox, work = Outbox(call.id, visit.request_id), self._straight.answer(plain)
+        else:
+            outbox, work = self._by_sdk(call, route, request)
+        task = asyncio.create_task(answer(work, outbox, modern=modern), context=_trace(visit.said))
+        await reply(task, outbox, request.receive, send)
+
+    def _by_sdk(
+        self, call: frames.Call, route: InboundModernRoute, request: Request
+    ) -> tuple[Outbox, Coroutine[Any, Any, dict[str, Any]]]:
+        outbox = Channel(
             transport=TransportContext(kind="streamable-http", can_send_request=False, headers=request.headers),
             request_id=call.id,
             message_metadata=ServerMessageMetadata(request_context=request),
-            visit_id=visit.request_id,
+            visit_id=visit_of(request.scope).request_id,
             progress_token=_progress_token(call.params),
         )
         connection = Connection.from_envelope(route.protocol_version, route.client_info, route.client_capabilities)
         work = serve_one(self._server, outbox, call.method, call.params, connection=connection, lifespan_state=None)
-        task = asyncio.create_task(answer(work, outbox, modern=modern), context=_trace(visit.said))
-        await reply(task, outbox, request.receive, send)
+        return outbox, work
 
 
 def _trace(headers: Mapping[str, str]) -> contextvars.Context:

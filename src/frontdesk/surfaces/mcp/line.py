@@ -1,13 +1,12 @@
 """The line to a caller while its call runs: progress goes back along it, and the caller's own token came by it."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from pydantic import SecretStr
 
 from frontdesk.identity.keys import PREFIX
 from frontdesk.surfaces.gate import presented
-from frontdesk.surfaces.mcp.signals import Context
+from frontdesk.surfaces.mcp.signals import Exchange, Progress
 from frontdesk.surfaces.visit import Visit
 
 
@@ -19,14 +18,13 @@ class Line:
     """
 
     version: str
-    progress: Callable[[float, float | None, str | None], Awaitable[None]] | None = None
+    progress: Progress | None = None
     token: SecretStr | None = None
 
 
-def line_of(ctx: Context, visit: Visit) -> Line:
+def line_of(exchange: Exchange) -> Line:
     """The line of one `tools/call`."""
-    wanted = ctx.meta is not None and ctx.meta.get("progress_token") is not None
-    return Line(ctx.protocol_version, ctx.session.report_progress if wanted else None, _token(visit))
+    return Line(exchange.version, exchange.progress, _token(exchange.visit))
 
 
 def _token(visit: Visit) -> SecretStr | None:

@@ -35,17 +35,23 @@ log = structlog.get_logger("frontdesk.mcp")
 
 @dataclass
 class Outbox:
+    """What goes back in one HTTP exchange: an answer to the request, and frames that go out before it."""
+
+    request_id: RequestId
+    visit_id: str
+    frames: deque[bytes] = field(default_factory=deque[bytes])
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(kw_only=True)
+class Channel(Outbox):
     """The SDK's view of one HTTP exchange: notifications go out with the answer, requests to the client cannot."""
 
     transport: TransportContext
-    request_id: RequestId
     message_metadata: MessageMetadata
-    visit_id: str
     progress_token: ProgressToken | None = None
     can_send_request: bool = False
     cancel_requested: anyio.Event = field(default_factory=anyio.Event)
-    frames: deque[bytes] = field(default_factory=deque[bytes])
-    woken: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def send_raw_request(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None

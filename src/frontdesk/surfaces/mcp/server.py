@@ -14,7 +14,8 @@ from frontdesk import __version__
 from frontdesk.app import App, base_url
 from frontdesk.surfaces.mcp.calls import caller_of
 from frontdesk.surfaces.mcp.core import CORE
-from frontdesk.surfaces.mcp.signals import Context
+from frontdesk.surfaces.mcp.signals import Context, exchange_of
+from frontdesk.surfaces.mcp.straight import Way
 from frontdesk.surfaces.mcp.tool import Door, Offer, ToolSpec
 from frontdesk.surfaces.mcp.tools import TOOLS
 
@@ -47,7 +48,17 @@ def offers(app: App, specs: Iterable[ToolSpec], path: str) -> dict[str, Offer]:
 
 def _offer(app: App, spec: ToolSpec, challenge: str) -> Offer:
     describe = None if isinstance(spec.description, str) else partial(spec.description, app)
-    return Offer(spec.definition(app), caller_of(spec, app, challenge), describe)
+    walk = caller_of(spec, app, challenge)
+
+    async def call(ctx: Context, arguments: Mapping[str, Any]) -> HandlerResult:
+        return await walk(exchange_of(ctx), arguments)
+
+    return Offer(spec.definition(app), call, describe, walk)
+
+
+def straight_ways(offered: Mapping[str, Offer]) -> Mapping[str, Way]:
+    """The tools of a door that can be called without the SDK."""
+    return {name: offer.straight for name, offer in offered.items() if offer.straight is not None}
 
 
 class Listing:

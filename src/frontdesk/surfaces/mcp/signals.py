@@ -1,7 +1,8 @@
 """Gathers what an MCP request says about who sends it."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from mcp.server.context import ServerRequestContext
@@ -14,21 +15,36 @@ Context = ServerRequestContext[Any, Request]
 
 MAX_NAME = 200
 MAX_CAPABILITIES = 50
+# (done, of how much, in words)
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
-def visit_for(ctx: Context) -> Visit:
-    """The visit that the gate made; over stdio there is no gate, and a new one."""
-    return visit_of(ctx.request.scope) if ctx.request is not None else Visit(request_id(None))
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One `tools/call` as its tool sees it, whichever way it came; `progress` is None where nobody asked for it."""
+
+    visit: Visit
+    version: str
+    params: Mapping[str, Any]
+    progress: Progress | None = None
 
 
-def gather(ctx: Context, visit: Visit, arguments: Mapping[str, object]) -> Signals:
+def exchange_of(ctx: Context) -> Exchange:
+    """A call that came by the SDK; over stdio there is no gate that made a visit, so it gets a new one."""
+    visit = visit_of(ctx.request.scope) if ctx.request is not None else Visit(request_id(None))
+    wanted = ctx.meta is not None and ctx.meta.get("progress_token") is not None
+    return Exchange(visit, ctx.protocol_version, ctx.params or {}, ctx.session.report_progress if wanted else None)
+
+
+def gather(exchange: Exchange, arguments: Mapping[str, object]) -> Signals:
     """Every signal of one `tools/call`."""
+    visit = exchange.visit
     headers = visit.said
     return Signals(
         request_id=visit.request_id,
         header=headers.get("x-agent-id"),
         parameter=arguments.get("agent_id"),
-        metadata=_metadata(ctx.params or {}),
+        metadata=_metadata(exchange.params),
         credential=visit.credential,
         forwarded=visit.forwarded,
         name=_printable(headers.get("x-agent-name")),

@@ -10,7 +10,7 @@ from mcp.server.context import HandlerResult
 from pydantic import BaseModel, ConfigDict
 
 from frontdesk.app import App
-from frontdesk.surfaces.mcp.signals import Context
+from frontdesk.surfaces.mcp.signals import Context, Exchange
 
 # Clients send these along with any call; they say nothing to a tool.
 IGNORED = frozenset({"agent_id", "mcp_server_id", "mcp_server_name", "request_heartbeat", "heartbeat"})
@@ -116,8 +116,12 @@ def _bare(schema: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A tool on the wire: its definition, what answers a call of it, and how it describes itself by now."""
+    """A tool on the wire: its definition, what answers a call of it, and how it describes itself by now.
+
+    One that says nothing but its answer also has a way that does without the SDK.
+    """
 
     definition: types.Tool
     call: Callable[[Context, Mapping[str, Any]], Awaitable[HandlerResult]]
     describe: Callable[[], str] | None = None
+    straight: Callable[[Exchange, Mapping[str, Any]], Awaitable[dict[str, Any]]] | None = None

@@ -29,6 +29,8 @@ WAITING = 5_000
 RECENT = 20
 CALLERS = 2_000
 SEARCH_KEPT = timedelta(hours=1)
+# Where no search is behind a use, the database is not asked again for so long.
+NO_SEARCH_SECONDS = 10.0
 USE_KEPT = timedelta(days=365)
 
 log = structlog.get_logger("frontdesk.tools.learning")
@@ -43,6 +45,7 @@ class Learning:
         self._memory = Memory(self._store, anyio.current_time)
         self._recent: OrderedDict[str, deque[PastSearch]] = OrderedDict()
         self._waiting: deque[PastSearch] = deque(maxlen=WAITING)
+        self._unsearched: dict[tuple[str, str], float] = {}
 
     async def searched(self, caller: Caller, vector: NDArray[np.float32], offered: Sequence[str]) -> None:
         """Keep a search in mind for an hour; a database that is slow or away holds nobody up."""
@@ -65,12 +68,24 @@ class Learning:
         now = at or datetime.now(UTC)
         since, key = now - SEARCH_KEPT, key_of(caller)
         here = (one for one in reversed(self._recent.get(key, ())) if tool_id in one.offered and one.at >= since)
-        found = next(here, None) or await self._store.search_for(key, tool_id, since)
+        found = next(here, None) or await self._search_elsewhere(key, tool_id, since)
         if found is None:
             return False
         await self._store.record(found.tenant, Use(tool_id, found.query_digest, found.vector, weight, now))
         self._memory.look_again(found.tenant)
         return True
+
+    async def _search_elsewhere(self, key: str, tool_id: str, since: datetime) -> PastSearch | None:
+        """A search that came to another replica, or before this process began; most uses have none behind them."""
+        now, this = anyio.current_time(), (key, tool_id)
+        if now - self._unsearched.get(this, -NO_SEARCH_SECONDS) < NO_SEARCH_SECONDS:
+            return None
+        found = await self._store.search_for(key, tool_id, since)
+        if found is None:
+            if len(self._unsearched) >= CALLERS:
+                self._unsearched.clear()
+            self._unsearched[this] = now
+        return found
 
     async def recall(self, caller: Caller, vector: NDArray[np.float32]) -> Mapping[str, float]:
         """Which tools were of use for queries like this one, and how surely."""
