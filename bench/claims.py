@@ -55,11 +55,14 @@ def turn_verdicts(measured: TurnsMeasured) -> list[Verdict]:
 def proxy_verdicts(measured: ProxiesMeasured) -> list[Verdict]:
     """The claims about a call that is passed on, against the direct call and against what others take to pass it on."""
     ours = measured.added_us(Way.DESK)
-    claim = f"call_tool costs at most {MOST_ADDED_MS:g} ms of CPU over the direct call ({_tools(TOOLS)})"
+    claim = (
+        f"call_tool costs at most {MOST_ADDED_MS:g} ms of CPU more than a direct call, first quartile ({_tools(TOOLS)})"
+    )
     added_ms = tuple(added / 1e3 for added in ours)
     half = measured.first_proxy_us(Way.MCP_PROXY)
     return [
-        Verdict(claim, statistics.median(added_ms), MOST_ADDED_MS, added_ms),
+        # A time is no ratio: what else the machine does can only add to it, so the quieter rounds are nearer the truth.
+        Verdict(claim, statistics.quantiles(added_ms, n=4)[0], MOST_ADDED_MS, added_ms),
         _less_added("mcp-proxy", ours, measured.added_us(Way.MCP_PROXY)),
         _less_added("the half of mcp-proxy alone that takes the call", ours, half),
         _less_added("ContextForge", ours, measured.added_us(Way.CONTEXTFORGE)),

@@ -57,13 +57,17 @@ class Metrics:
         )
 
     def count(self, entries: Iterable[Entry]) -> None:
+        took: dict[tuple[str, str], Histogram] = {}
         calls: Tally[tuple[str, str, str]] = Tally()
         sources: Tally[tuple[str, str]] = Tally()
         for entry in entries:
             action = _label(entry)
             calls[entry.surface, action, entry.outcome] += 1
             sources[entry.source, str(entry.verified).lower()] += 1
-            self._seconds.labels(entry.surface, action).observe(entry.duration_us / 1_000_000)
+            this = entry.surface, action
+            if this not in took:
+                took[this] = self._seconds.labels(*this)
+            took[this].observe(entry.duration_us / 1_000_000)
             if entry.reason and entry.outcome is not Outcome.FAILED:
                 self._refusals.labels(entry.reason).inc()
         for labels, number in calls.items():

@@ -31,6 +31,8 @@ async def serve(app: App, listener: socket.socket, asgi: ASGIApp) -> None:
         access_log=False,
         log_config=None,
         server_header=False,
+        # What a proxy says of its clients is for the gate to judge.
+        proxy_headers=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
     server = Server(config)

@@ -15,6 +15,7 @@ KEY = "frontdesk.visit"
 REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 FORWARDED = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})
 # Ids need to differ, not to be secret: a random start and a count cost a tenth of a UUID.
+_IS_FORWARDED = re.compile(r"x-forwarded-").match
 START = secrets.token_hex(8)
 NUMBERS = itertools.count()
 
@@ -28,16 +29,16 @@ class Visit:
     credential: Credential | None = None
     status: int | None = None
     answer_headers: list[tuple[bytes, bytes]] = field(default_factory=list[tuple[bytes, bytes]])
+    # Whether a proxy passed this on: then loopback says nothing about where it came from.
+    forwarded: bool = False
+
+    def __post_init__(self) -> None:
+        self.forwarded = not FORWARDED.isdisjoint(self.said) or any(map(_IS_FORWARDED, self.said))
 
     def refuse(self, status: int | None, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send the answer that is being written under this status, with these headers besides."""
         self.status = status
         self.answer_headers.extend((name.encode(), value.encode()) for name, value in headers)
-
-    @property
-    def forwarded(self) -> bool:
-        """Whether a proxy passed this on: then loopback says nothing about where it came from."""
-        return not FORWARDED.isdisjoint(self.said) or any(name.startswith("x-forwarded-") for name in self.said)
 
 
 def visit_of(scope: Scope) -> Visit:

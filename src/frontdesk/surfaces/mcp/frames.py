@@ -38,6 +38,8 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
+# Made once: the module's own function makes one for every call that does not want the usual form.
+_written = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def parse(body: bytes) -> Call | Notice | Malformed:
@@ -90,4 +92,4 @@ def error_status(code: int, *, modern: bool) -> int:
 
 
 def _encode(value: object) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode()
+    return _written(value).encode()

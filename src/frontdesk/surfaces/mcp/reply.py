@@ -106,7 +106,21 @@ async def _give_way(task: asyncio.Task[tuple[int, bytes]]) -> None:
         if task.done():
             return
         await asyncio.sleep(0)
-    await asyncio.wait((task,), timeout=QUICK_SECONDS)
+    # What asyncio.wait does, for one task and at half its price.
+    loop = asyncio.get_running_loop()
+    waiter: asyncio.Future[None] = loop.create_future()
+
+    def wake(_: object = None) -> None:
+        if not waiter.done():
+            waiter.set_result(None)
+
+    limit = loop.call_later(QUICK_SECONDS, wake)
+    task.add_done_callback(wake)
+    try:
+        await waiter
+    finally:
+        limit.cancel()
+        task.remove_done_callback(wake)
 
 
 async def _watched(task: asyncio.Task[tuple[int, bytes]], outbox: Outbox, receive: Receive, send: Send) -> None:
