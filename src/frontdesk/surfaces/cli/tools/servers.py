@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from frontdesk.app import App
-from frontdesk.errors import ConfigurationError, Conflict, FrontdeskError
+from frontdesk.errors import ConfigurationError, FrontdeskError
 from frontdesk.surfaces.cli.chat.plain import line
 from frontdesk.surfaces.cli.tools.opening import NONE, Flag, Many, with_tools
 from frontdesk.surfaces.cli.tools.progress import Servers, Told, outcome
@@ -136,23 +136,12 @@ async def _add(app: App, specs: Sequence[ServerSpec], *, force: bool) -> Sequenc
         for spec in specs:
             told.now(f"asking {spec.name} for its tools")
             try:
-                if not force:
-                    _check_free(app, spec)
                 ends.append(await enrol(app.tools.catalogue, spec, force=force))
             except FrontdeskError as error:
                 if len(specs) == 1:
                     raise
                 ends.append(error)
     return ends
-
-
-def _check_free(app: App, spec: ServerSpec) -> None:
-    """The name must not stand for another server; new headers and the like for the same one are fine."""
-    known = next((state.spec for state in app.tools.catalogue.servers() if state.name == spec.name), None)
-    if known is None or known.origin is not Origin.ADDED:
-        return
-    if (known.url, known.command, known.args) != (spec.url, spec.command, spec.args):
-        raise Conflict(f"The tool server '{spec.name}' is already at {line(known.place)}; --force replaces it")
 
 
 def _is_command(where: str, rest: Sequence[str]) -> bool:

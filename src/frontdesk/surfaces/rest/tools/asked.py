@@ -133,7 +133,7 @@ class ServerAsked(BaseModel):
     user_token: bool = Field(False, description="Send it the token of the person that a call is for.")
     description: Annotated[str, Field(max_length=2000)] = ""
     hold_changes: bool | None = Field(None, description="Hold back a tool that changes; else as the settings say.")
-    force: bool = Field(False, description="Keep it although it does not answer now.")
+    force: bool = Field(False, description="Keep it although it does not answer, and in place of one of its name.")
     command: Any = Field(None, description="Never taken here: it would run on the server's machine.")
 
     @property
