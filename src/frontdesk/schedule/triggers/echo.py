@@ -1,0 +1,40 @@
+"""A rule said back exactly: the rule itself, its zone, and when it fires next, there and in UTC."""
+
+from zoneinfo import ZoneInfo
+
+from frontdesk.schedule.model import Trigger, TriggerKind, moment
+
+
+def told(trigger: Trigger, fire_us: int | None) -> dict[str, str | None]:
+    """The facts, for a program; the times are None when nothing follows."""
+    return {
+        "rule": rule(trigger),
+        "zone": trigger.zone,
+        "next_local": None if fire_us is None else local(trigger, fire_us),
+        "next_utc": None if fire_us is None else moment(fire_us).isoformat(),
+    }
+
+
+def sentence(trigger: Trigger, fire_us: int | None) -> str:
+    """The same, for a person."""
+    if fire_us is None:
+        return f"{rule(trigger)}, {trigger.zone}; it does not fire again"
+    utc = moment(fire_us).isoformat()
+    at = utc if trigger.zone == "UTC" else f"{local(trigger, fire_us)} ({utc})"
+    if trigger.kind is TriggerKind.ONCE:
+        return f"once, {trigger.zone}, at {at}"
+    return f"{rule(trigger)}, {trigger.zone}; next at {at}"
+
+
+def rule(trigger: Trigger) -> str:
+    match trigger.kind:
+        case TriggerKind.ONCE:
+            return f"once {trigger.value}"
+        case TriggerKind.INTERVAL:
+            return f"every {trigger.value}"
+        case TriggerKind.CRON:
+            return f"cron {trigger.value}"
+
+
+def local(trigger: Trigger, fire_us: int) -> str:
+    return moment(fire_us).astimezone(ZoneInfo(trigger.zone)).isoformat()

@@ -1,0 +1,69 @@
+"""Time zones by their IANA names, and what their changes of the clock do to a time on the wall."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from functools import cache, lru_cache
+from zoneinfo import ZoneInfo, available_timezones
+
+from frontdesk.errors import Invalid
+
+SECOND = timedelta(seconds=1)
+DAY = timedelta(days=1)
+# Files of the machine's own, and one that stands for no place at all.
+NOT_PLACES = frozenset({"localtime", "posixrules", "Factory"})
+
+
+@cache
+def names() -> dict[str, str]:
+    """Every zone's name, by that name in small letters."""
+    return {name.casefold(): name for name in available_timezones() - NOT_PLACES}
+
+
+def zone_name(text: str) -> str:
+    """The zone's name as IANA spells it."""
+    name = names().get(text.strip().casefold())
+    if name is None:
+        raise unknown(text.strip())
+    return name
+
+
+def unknown(name: str) -> Invalid:
+    return Invalid(f"Unknown time zone: {name[:100]}. Use an IANA name like Europe/Berlin or UTC")
+
+
+def offset(wall: datetime, zone: ZoneInfo, fold: int = 0) -> timedelta:
+    """How far clocks in the zone are ahead of UTC when they show `wall`, for the first time or (fold 1) the second.
+
+    Where clocks skip over `wall`, that is the offset before the change, and with fold 1 the one after it.
+    """
+    ahead = zone.utcoffset(wall.replace(tzinfo=zone, fold=fold))
+    return ahead if ahead is not None else timedelta()
+
+
+@lru_cache(maxsize=16_384)
+def steady_offset(day: date, zone: ZoneInfo) -> timedelta | None:
+    """How far clocks in the zone are ahead of UTC that day; None where they are changed in its course."""
+    midnights = (datetime.combine(day, time()), datetime.combine(day + DAY, time()))
+    offsets = {offset(wall, zone, fold) for wall in midnights for fold in (0, 1)}
+    return offsets.pop() if len(offsets) == 1 else None
+
+
+def moments(wall: datetime, zone: ZoneInfo) -> list[datetime]:
+    """When clocks in the zone show `wall`, in UTC: once, twice where they are set back, never where set forward."""
+    steady = steady_offset(wall.date(), zone)
+    early, late = (steady, steady) if steady is not None else (offset(wall, zone), offset(wall, zone, fold=1))
+    if early < late:
+        return []
+    return [(wall - ahead).replace(tzinfo=UTC) for ahead in ((early,) if early == late else (early, late))]
+
+
+def after_gap(wall: datetime, zone: ZoneInfo) -> datetime:
+    """The moment, in UTC, at which clocks are set forward over `wall`, which they never show."""
+    new = offset(wall, zone, fold=1)
+    before, after = (wall - new).replace(tzinfo=UTC), (wall - offset(wall, zone)).replace(tzinfo=UTC)
+    while after - before > SECOND:
+        middle = before + (after - before) // 2
+        if middle.astimezone(zone).utcoffset() == new:
+            after = middle
+        else:
+            before = middle
+    return after.replace(microsecond=0)

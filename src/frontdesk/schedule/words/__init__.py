@@ -1,0 +1,1 @@
+"""Times as people say them: strict ISO, and a small grammar of plain words that refuses what could mean two things."""

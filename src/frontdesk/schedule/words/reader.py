@@ -1,0 +1,47 @@
+"""A phrase as words, taken from the front one by one."""
+
+import re
+from dataclasses import dataclass, field
+
+WORD = re.compile(r"\d{4}-\d{2}-\d{2}|\d+(?:[./]\d+){2,}|\d+/\d+|\d*:\d+(?::\d+)?|\d+(?:\.\d+)?|[^\W\d_]+|\S")
+
+
+@dataclass(slots=True)
+class Words:
+    """What is left of a phrase; `left` has the next word at its end."""
+
+    left: list[str] = field(default_factory=list[str])
+
+    @classmethod
+    def of(cls, text: str) -> "Words":
+        plain = text.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("o'clock", "oclock")
+        plain = re.sub(r"\b([ap])\.m\b\.?", r"\1m", plain).rstrip(" .!")
+        return cls(WORD.findall(plain)[::-1])
+
+    @property
+    def done(self) -> bool:
+        return not self.left
+
+    def rest(self) -> str:
+        return " ".join(reversed(self.left))
+
+    def peek(self, ahead: int = 0) -> str:
+        return self.left[-1 - ahead] if ahead < len(self.left) else ""
+
+    def take(self, *options: str) -> str | None:
+        """The next word, if it is one of these."""
+        return self.left.pop() if self.peek() in options and self.left else None
+
+    def phrase(self, text: str) -> bool:
+        """Take all of these words, or none."""
+        wanted = text.split()
+        if [self.peek(ahead) for ahead in range(len(wanted))] != wanted:
+            return False
+        del self.left[-len(wanted) :]
+        return True
+
+    def mark(self) -> list[str]:
+        return list(self.left)
+
+    def back(self, mark: list[str]) -> None:
+        self.left = list(mark)

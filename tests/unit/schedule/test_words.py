@@ -1,0 +1,425 @@
+"""Plain words for when: the one rule that each means, and the refusal of what could mean two things."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from frontdesk.errors import Invalid
+from frontdesk.schedule.model import SECOND, TriggerKind, moment, us
+from frontdesk.schedule.triggers.next import first, next_after
+from frontdesk.schedule.words import clock, lengths, names, repeats
+from frontdesk.schedule.words.words import read
+from tests.requirements import shows
+
+BERLIN = "Europe/Berlin"
+# A Wednesday, 10:15:30 in Berlin.
+NOW = us(datetime(2025, 6, 11, 8, 15, 30, tzinfo=UTC))
+
+ONCE = {
+    "in two minutes": "2025-06-11T08:17:30",
+    "in 2 minutes": "2025-06-11T08:17:30",
+    "In Two Minutes.": "2025-06-11T08:17:30",
+    "in a minute": "2025-06-11T08:16:30",
+    "in 90s": "2025-06-11T08:17:00",
+    "in an hour": "2025-06-11T09:15:30",
+    "in half an hour": "2025-06-11T08:45:30",
+    "in a quarter of an hour": "2025-06-11T08:30:30",
+    "in 1.5 hours": "2025-06-11T09:45:30",
+    "in an hour and a half": "2025-06-11T09:45:30",
+    "in two and a half hours": "2025-06-11T10:45:30",
+    "in 2 hours and 30 minutes": "2025-06-11T10:45:30",
+    "in 1 week, 2 days and 1 minute": "2025-06-20T08:16:30",
+    "in half an hour and 5 minutes": "2025-06-11T08:50:30",
+    "in 2h30m": "2025-06-11T10:45:30",
+    "in twenty-five minutes": "2025-06-11T08:40:30",
+    "in forty minutes": "2025-06-11T08:55:30",
+    "in nineteen hours": "2025-06-12T03:15:30",
+    "in 3 days": "2025-06-14T08:15:30",
+    "in 3 days at 9": "2025-06-14T07:00:00",
+    "in 2 weeks at 09:00": "2025-06-25T07:00:00",
+    "two hours from now": "2025-06-11T10:15:30",
+    "5 minutes from now": "2025-06-11T08:20:30",
+    "in 5 minutes Tokyo time": "2025-06-11T08:20:30",
+    "today at 17:00": "2025-06-11T15:00:00",
+    "today at 5pm": "2025-06-11T15:00:00",
+    "today at 5:30 p.m.": "2025-06-11T15:30:00",
+    "today at noon": "2025-06-11T10:00:00",
+    "tonight at 8": "2025-06-11T18:00:00",
+    "this evening at 8": "2025-06-11T18:00:00",
+    "this afternoon at 3": "2025-06-11T13:00:00",
+    "tomorrow at 9": "2025-06-12T07:00:00",
+    "tomorrow at 9 o'clock": "2025-06-12T07:00:00",
+    "tomorrow at 9:30pm": "2025-06-12T19:30:00",
+    "tomorrow at 05:00": "2025-06-12T03:00:00",
+    "tomorrow at 00:00": "2025-06-11T22:00:00",
+    "tomorrow morning at 6": "2025-06-12T04:00:00",
+    "tomorrow evening at 7": "2025-06-12T17:00:00",
+    "tomorrow at 8 in the evening": "2025-06-12T18:00:00",
+    "at 9 tomorrow": "2025-06-12T07:00:00",
+    "the day after tomorrow at 10": "2025-06-13T08:00:00",
+    "at 9": "2025-06-12T07:00:00",
+    "at 11": "2025-06-11T09:00:00",
+    "at 17:30": "2025-06-11T15:30:00",
+    "at 12": "2025-06-11T10:00:00",
+    "at 12am": "2025-06-11T22:00:00",
+    "at midnight": "2025-06-11T22:00:00",
+    "9am": "2025-06-12T07:00:00",
+    "noon": "2025-06-11T10:00:00",
+    "monday at 9": "2025-06-16T07:00:00",
+    "on monday at 9": "2025-06-16T07:00:00",
+    "friday 9am": "2025-06-13T07:00:00",
+    "at 5pm on friday": "2025-06-13T15:00:00",
+    "wednesday at 9": "2025-06-18T07:00:00",
+    "next wednesday at 11": "2025-06-18T09:00:00",
+    "next monday at 9": "2025-06-16T07:00:00",
+    "this friday at 9": "2025-06-13T07:00:00",
+    "on december 25 at 10:00": "2025-12-25T09:00:00",
+    "25 december at 10": "2025-12-25T09:00:00",
+    "25th of december 2026 at 10am": "2026-12-25T09:00:00",
+    "Dec 25, 2026 at 10am": "2026-12-25T09:00:00",
+    "january 5 at 9": "2026-01-05T08:00:00",
+    "on the 25th at 9": "2025-06-25T07:00:00",
+    "on the 5th at 9": "2025-07-05T07:00:00",
+    "2025-12-25 at 10:00": "2025-12-25T09:00:00",
+    "2025-12-25 10:00 Berlin time": "2025-12-25T09:00:00",
+    "tomorrow at 9 UTC": "2025-06-12T09:00:00",
+    "tomorrow at 9 (UTC)": "2025-06-12T09:00:00",
+    "tomorrow at 9 New York time": "2025-06-12T13:00:00",
+    "tomorrow at 9 in Tokyo": "2025-06-12T00:00:00",
+    "tomorrow at 9 in Japan": "2025-06-12T00:00:00",
+    "tomorrow at 9, Australia/Lord_Howe": "2025-06-11T22:30:00",
+    "tomorrow at 9 america/port-au-prince time": "2025-06-12T13:00:00",
+    "tomorrow at 9 in Buenos Aires": "2025-06-12T12:00:00",
+    "tomorrow at 9 local time": "2025-06-12T07:00:00",
+}
+
+CRON = {
+    "every weekday at 9 Berlin time": "0 9 * * MON-FRI",
+    "every day at 9": "0 9 * * *",
+    "each day at 9": "0 9 * * *",
+    "daily at 9": "0 9 * * *",
+    "once a day at 9": "0 9 * * *",
+    "9am every day": "0 9 * * *",
+    "at 9 every weekday": "0 9 * * MON-FRI",
+    "weekdays at 9": "0 9 * * MON-FRI",
+    "every weekend at 10": "0 10 * * SAT,SUN",
+    "on weekends at 10": "0 10 * * SAT,SUN",
+    "every monday at 9": "0 9 * * MON",
+    "mondays at 9": "0 9 * * MON",
+    "on mondays and thursdays at 9": "0 9 * * MON,THU",
+    "every monday and friday at 8:30": "30 8 * * MON,FRI",
+    "every mon, wed and fri at 8:30": "30 8 * * MON,WED,FRI",
+    "every mon-fri at 9": "0 9 * * MON-FRI",
+    "every monday to friday at 9": "0 9 * * MON-FRI",
+    "every tuesday through thursday at 9": "0 9 * * TUE-THU",
+    "every sat to mon at 9": "0 9 * * MON,SAT,SUN",
+    "every monday to sunday at 9": "0 9 * * *",
+    "every day at 9 and 17": "0 9,17 * * *",
+    "every day at 9, 12 and 17": "0 9,12,17 * * *",
+    "every monday at 9am and 5pm": "0 9,17 * * MON",
+    "every day at 9:00 and 9:30": "0,30 9 * * *",
+    "every morning at 7": "0 7 * * *",
+    "every morning at 5": "0 5 * * *",
+    "every evening at 8": "0 20 * * *",
+    "every night at 11": "0 23 * * *",
+    "every day at 5 in the afternoon": "0 17 * * *",
+    "every day at midnight": "0 0 * * *",
+    "every day at noon": "0 12 * * *",
+    "every hour on the hour": "0 * * * *",
+    "every hour at :15": "15 * * * *",
+    "weekly on monday at 9": "0 9 * * MON",
+    "every week on friday at 17:00": "0 17 * * FRI",
+    "monthly on the 1st at 9": "0 9 1 * *",
+    "every month on the 1st and 15th at 9": "0 9 1,15 * *",
+    "every month on the last day at 18:00": "0 18 L * *",
+    "every month on the last weekday at 18:00": "0 18 LW * *",
+    "every month on the first day at 9": "0 9 1 * *",
+    "monthly on the first monday at 9": "0 9 * * MON#1",
+    "on the first monday of every month at 9": "0 9 * * MON#1",
+    "every first monday of the month at 9": "0 9 * * MON#1",
+    "every second monday of the month at 9": "0 9 * * MON#2",
+    "the last friday of every month at 17:00": "0 17 * * 5L",
+    "the last sunday of each month at 17:00": "0 17 * * 0L",
+    "on the 1st of every month at 9": "0 9 1 * *",
+    "every year on december 25 at 9": "0 9 25 12 *",
+    "every december 25 at 9": "0 9 25 12 *",
+    "yearly on 1 may at 10": "0 10 1 5 *",
+}
+
+EVERY = {
+    "every 5 minutes": "5m",
+    "every five minutes": "5m",
+    "every minute": "1m",
+    "every second": "1s",
+    "every hour": "1h",
+    "hourly": "1h",
+    "every half hour": "30m",
+    "every 90 seconds": "90s",
+    "every 1.5 hours": "90m",
+    "every 2 hours and 15 minutes": "135m",
+    "every two days": "2d",
+    "every 2 weeks": "14d",
+    "once every 10 minutes": "10m",
+}
+
+REFUSED = {
+    "today at 9": "Scheduled time must be in the future",
+    "june 11 at 9": "Scheduled time must be in the future",
+    "on the 11th at 9": "Scheduled time must be in the future",
+    "2025-06-10 at 9": "Scheduled time must be in the future",
+    "june 10 at 9": '"june 10 2026"',
+    "at 5": "05:00 or 17:00",
+    "tomorrow at 6:30": "06:30 or 18:30",
+    "every friday at 5": "05:00 or 17:00",
+    "tomorrow": "names no time of day",
+    "tonight": "names no time of day",
+    "every day": "names no time of day",
+    "every morning": "names no time of day",
+    "daily": "names no time of day",
+    "next friday at 9": "2025-06-13 or 2025-06-20",
+    "wednesday at 11": '"today at 11:00" or "next wednesday at 11:00"',
+    "this monday at 9": '"next monday"',
+    "next week": "names no day",
+    "tomorrow at midnight": '"at 00:00"',
+    "tomorrow at 9 and 17": "several times",
+    "17:30": '"at 17:30"',
+    "at 28": "no time of day",
+    "at 25:00": "no time of day",
+    "at 9:75": "no time of day",
+    "at 13pm": "no time of day",
+    "at 0am": "no time of day",
+    "at 9.30": "Write it as 9:30",
+    "at 0930": "Write it as 9:30",
+    "tomorrow at": 'After "at" comes a time',
+    "tomorrow at lunch": 'After "at" comes a time',
+    "tomorrow 9": 'Could not read "9"',
+    "every night at 2": 'does not go with "night"',
+    "tomorrow morning at 9pm": 'does not go with "morning"',
+    "tonight at midnight": "does not go with",
+    "every morning at 7 in the evening": "two parts of the day",
+    "in 2 hours at 9": "both a length and a time of day",
+    "every 2 days at 9": "both a length and a time of day",
+    "in a few minutes": "does not say how many",
+    "in a couple of hours": "does not say how many",
+    "in 2 months": "not all the same length",
+    "every 3 months": "not all the same length",
+    "in 0.3 seconds": "whole seconds",
+    "in 100000 weeks": "Invalid interval format",
+    "in 100000 weeks at 9": "Invalid interval format",
+    "february 30 at 9": "February has no day 30",
+    "feb 29 at 9": "February 2025 has no day 29",
+    "on the 31st at 9": "June 2025 has no day 31",
+    "on the 45th at 9": "No month has a day 45",
+    "2025-02-30 at 9": "February 2025 has no day 30",
+    "2025-13-01 at 9": "no month 13",
+    "9999-01-01 at 9": "too far away",
+    "12/25 at 9": "Write 2030-12-25",
+    "25.12.2025 at 9": "Write 2030-12-25",
+    "every other day": '"every 2 days"',
+    "every second day at 9": '"every 2 days"',
+    "every second monday at 9": '"of the month"',
+    "every first monday at 9": '"of the month"',
+    "every fifth monday of the month at 9": "Not every month has a fifth monday",
+    "monday and friday at 9": '"every monday',
+    "every day at 9:00 and 17:30": "a schedule for each time",
+    "every week at 9": "names no day",
+    "every month": "names no day",
+    "every year at 9": "names no day",
+    "every month on the 31st at 9": "Not every month has a day 31",
+    "every february 29 at 9": "Not every year has a February 29",
+    "every weekday at 9 EST": 'Write the city, as in "Berlin time"',
+    "tomorrow at 9 cet": 'Write the city, as in "Berlin time"',
+    "every weekday at 9 Eastern time": "Canada/Eastern or US/Eastern",
+    "every weekday at 9 Munich time": 'No time zone is named after "Munich"',
+    "every weekday at 9 in munich": 'No time zone is named after "munich"',
+    "tomorrow at 9 Mars/Olympus": "Unknown time zone: Mars/Olympus",
+    "every weekday at 9 San Francisco time": 'No time zone is named after "Francisco"',
+    "tomorrow at 9 UTC+2": "Could not read",
+    "tomorrow at 9 if it rains": 'Could not read "if it rains"',
+    "every day at 9 until friday": 'Could not read "until friday"',
+    "every 5 minutes on weekdays": 'Could not read "on weekdays"',
+    "every 15 minutes between 9 and 17": 'Could not read "between 9 and 17"',
+    "in 5 minutes 3 minutes": 'Could not read "3 minutes"',
+    "in 5 minutes and 2 hours": 'Could not read "and 2 hours"',
+    "in 5 minutes tomorrow": 'Could not read "tomorrow"',
+    "monday tuesday at 9": 'Could not read "tuesday at 9"',
+}
+
+NO_WORDS = (
+    "",
+    "   ",
+    "28",
+    "9",
+    "hello",
+    "ping me in two minutes",
+    "now",
+    "soon",
+    "in",
+    "on",
+    "every",
+    "every banana",
+    "every 45",
+    "every -5 minutes",
+    "every 0 minutes",
+    "in 0 minutes",
+    "in -5 minutes",
+    "5 minutes",
+    "yesterday at 9",
+    "next november 28 at 9",
+    "last monday at 9",
+    "twice a day",
+    "@daily",
+    "0 9 * * MON-FRI",
+    "1 1 1 1 1",
+    "not a time",
+    "not-a-time",
+    "invalid time",
+    "time",
+    "Berlin time",
+    "in Japan",
+    "it is the est",
+    "hello foo/bar",
+    "2025-12-25T10:00:00Z",
+    "2025-12-25 10:00:00",
+    "x" * 10_000,
+)
+
+
+@shows("SCHEDULE-AMBIGUOUS")
+@pytest.mark.parametrize(("text", "expected"), ONCE.items())
+def test_words_for_one_time_mean_that_time(text: str, expected: str) -> None:
+    trigger = read(text, NOW, BERLIN)
+    assert trigger is not None
+    assert (trigger.kind, trigger.value) == (TriggerKind.ONCE, f"{expected}+00:00")
+
+
+@pytest.mark.parametrize(("text", "expected"), CRON.items())
+def test_words_for_days_and_times_mean_that_cron_rule(text: str, expected: str) -> None:
+    trigger = read(text, NOW, BERLIN)
+    assert trigger is not None
+    assert (trigger.kind, trigger.value, trigger.zone) == (TriggerKind.CRON, expected, BERLIN)
+    assert next_after(trigger, NOW) is not None
+
+
+@pytest.mark.parametrize(("text", "expected"), EVERY.items())
+def test_words_for_an_interval_mean_that_interval_from_now(text: str, expected: str) -> None:
+    trigger = read(text, NOW, BERLIN)
+    assert trigger is not None
+    assert (trigger.kind, trigger.value) == (TriggerKind.INTERVAL, expected)
+    start = first(trigger, NOW)
+    assert start is not None
+    assert next_after(trigger, start) == 2 * start - NOW
+
+
+@shows("SCHEDULE-AMBIGUOUS")
+@pytest.mark.parametrize(("text", "said"), REFUSED.items())
+def test_words_that_cannot_be_read_in_one_way_are_refused_with_what_to_write(text: str, said: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        read(text, NOW, BERLIN)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("text", NO_WORDS)
+def test_what_speaks_of_no_time_is_left_to_others(text: str) -> None:
+    assert read(text, NOW, BERLIN) is None
+
+
+def test_the_zone_that_is_named_beats_the_one_that_is_given() -> None:
+    trigger = read("every weekday at 9 New York time", NOW, BERLIN)
+    assert trigger is not None
+    assert trigger.zone == "America/New_York"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("on march 30 2025 at 2:30am", "The first time after that is 2025-03-30T03:00:00+02:00"),
+        ("on october 26 2025 at 2:30am", "Write 2025-10-26T02:30:00+02:00 or 2025-10-26T02:30:00+01:00"),
+    ],
+)
+def test_a_time_that_comes_never_or_twice_is_refused_with_those_that_there_are(text: str, said: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        read(text, us(datetime(2025, 1, 1, tzinfo=UTC)), BERLIN)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("day", range(1, 8))
+def test_next_weekday_is_taken_only_where_everybody_means_the_same_day(day: int) -> None:
+    """Of the first of that name, and that of the next week from Monday or from Sunday on, none may differ."""
+    today = datetime(2025, 6, 8 + day, 12, tzinfo=UTC)
+    for number, name in enumerate(names.DAYS, 1):
+        coming = (number - day - 1) % 7 + 1
+        meant = {coming, 7 - day + number, 7 - day % 7 + number % 7}
+        try:
+            trigger = read(f"next {name} at 9", us(today), "UTC")
+        except Invalid:
+            assert len(meant) > 1
+        else:
+            assert trigger is not None
+            assert {(datetime.fromisoformat(trigger.value).date() - today.date()).days} == meant
+
+
+MORE_WORDS = """
+a an and at in on of the every each once other last next this today tonight tomorrow day month from now half quarter
+am pm noon midnight oclock weekday weekdays weekend hour to through - , : . / # @ * time UTC Berlin Europe/Berlin
+0 1 5 9 12 13 24 28 31 99 1.5 09:00 9:30 17:00 24:00 1st 2nd 15th 31st 2026-01-01 12/25
+"""
+VOCABULARY = sorted(
+    {
+        *lengths.UNITS,
+        *lengths.SMALL,
+        *lengths.TENS,
+        *lengths.VAGUE,
+        *clock.PARTS,
+        *names.DAYS,
+        *names.MONTHS,
+        *names.ORDINALS,
+        *repeats.ALONE,
+        *MORE_WORDS.split(),
+    }
+)
+
+
+@given(words=st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=8))
+@settings(max_examples=400, deadline=None)
+def test_no_words_break_the_reader_and_what_it_takes_lies_ahead(words: list[str]) -> None:
+    try:
+        trigger = read(" ".join(words), NOW, BERLIN)
+    except Invalid:
+        return
+    if trigger is not None:
+        following = first(trigger, NOW)
+        assert following is not None
+        assert NOW < following < NOW + 110 * 366 * 86400 * SECOND
+
+
+@given(text=st.text(max_size=60), now=st.integers(0, 2**52))
+@settings(max_examples=100, deadline=None)
+def test_no_text_breaks_the_reader(text: str, now: int) -> None:
+    with suppress(Invalid):
+        read(text, now, BERLIN)
+
+
+@given(
+    now_us=st.integers(NOW, NOW + 5 * 366 * 86400 * SECOND),
+    text=st.sampled_from(["tomorrow at 09:00", "friday at 13:00", "at 17:30", "on the 15th at 12:00", "may 5 at 8am"]),
+)
+@settings(max_examples=100, deadline=None)
+def test_the_clock_on_the_wall_shows_what_was_said(now_us: int, text: str) -> None:
+    try:
+        trigger = read(text, now_us, "America/New_York")
+    except Invalid:
+        return
+    assert trigger is not None
+    due = first(trigger, now_us)
+    assert due is not None
+    assert due > now_us
+    wall = moment(due).astimezone(ZoneInfo("America/New_York"))
+    assert wall.strftime("%H:%M") == {"t": "09:00", "f": "13:00", "a": "17:30", "o": "12:00", "m": "08:00"}[text[0]]
+    assert text[0] != "f" or wall.isoweekday() == 5
+    assert text[0] != "o" or wall.day == 15
+    assert text[0] != "m" or (wall.month, wall.day) == (5, 5)
