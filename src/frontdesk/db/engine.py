@@ -1,23 +1,24 @@
 """One async engine for the process, on SQLite or PostgreSQL, and the transaction every store uses."""
 
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import anyio
-from sqlalchemy import CursorResult, Dialect, Executable, make_url
+from sqlalchemy import Connection, CursorResult, Dialect, Executable, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from frontdesk.db.migrate import upgrade
-from frontdesk.db.sqlite import WRITES, InPlace, open_engine
+from frontdesk.db.sqlite import WRITES, Aside, InPlace, open_engine
 from frontdesk.errors import ConfigurationError, Unavailable, Unstorable
 from frontdesk.settings import Settings
 
+T = TypeVar("T")
 POOL_SECONDS = 10
 STATEMENT_SECONDS = 20
 DRIVERS = {
@@ -47,6 +48,7 @@ class Database:
     engine: AsyncEngine
     url: URL
     in_place: InPlace | None = None
+    aside: Aside | None = None
 
     @classmethod
     async def open(cls, settings: Settings) -> Self:
@@ -66,7 +68,9 @@ class Database:
                     "Check FRONTDESK_DATABASE_URL, or that FRONTDESK_DATA can be written to"
                 ) from error
             undo.pop_all()
-        return cls(engine, url, InPlace(url) if url.drivername.startswith("sqlite") else None)
+        if not url.drivername.startswith("sqlite"):
+            return cls(engine, url)
+        return cls(engine, url, InPlace(url), Aside(url))
 
     @property
     def shared(self) -> bool:
@@ -87,6 +91,17 @@ class Database:
         with self._explained():
             async with self.in_place.transaction() as here:
                 yield here
+
+    async def whole(self, work: Callable[[Connection], T], *, small: bool) -> T:
+        """A use case of many statements that is one plain function: SQLite does it in a single trip to a thread.
+
+        A `small` one, of a few rows, costs less than the trip, and is done in place.
+        """
+        if self.in_place is None or self.aside is None:
+            async with self.transaction() as connection:
+                return await connection.run_sync(work)
+        with self._explained():
+            return await (self.in_place if small else self.aside).do(work)
 
     def reading(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """A use case that only reads, and keeps nobody waiting."""
@@ -119,8 +134,9 @@ class Database:
             await connection.exec_driver_sql("SELECT 1")
 
     async def close(self) -> None:
-        if self.in_place is not None:
-            self.in_place.close()
+        for extra in (self.in_place, self.aside):
+            if extra is not None:
+                extra.close()
         await self.engine.dispose()
 
 

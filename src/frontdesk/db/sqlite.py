@@ -2,17 +2,20 @@
 
 import sqlite3
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from threading import Lock
+from typing import Any, TypeVar
 
 import anyio
+import anyio.to_thread
 from sqlalchemy import Connection, CursorResult, Dialect, Executable, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import StaticPool
 
+T = TypeVar("T")
 BUSY_SECONDS = 10
 WRITES = "frontdesk_writes"
 BEGIN = "BEGIN IMMEDIATE"
@@ -55,6 +58,44 @@ class InPlace:
                 yield Here(connection)
                 # Left by an exception, the connection rolls back as it is closed.
                 connection.commit()
+
+    async def do(self, work: Callable[[Connection], T]) -> T:
+        """A transaction that is a function; nothing comes between its statements."""
+        async with self._turn:
+            with self._engine.connect() as connection:
+                await _begin_patiently(connection)
+                done = work(connection)
+                connection.commit()
+                return done
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+
+class Aside:
+    """One more connection, for transactions that go to a thread whole: one trip, however many statements."""
+
+    def __init__(self, url: URL) -> None:
+        self._engine = create_engine(
+            url.set(drivername="sqlite+pysqlite"),
+            connect_args={"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False},
+            poolclass=StaticPool,
+        )
+        event.listen(self._engine, "connect", _pragmas)
+        self._turn = anyio.Lock()
+        # A caller whose task is cancelled by other means than a scope leaves the thread behind, at its work.
+        self._thread = Lock()
+
+    async def do(self, work: Callable[[Connection], T]) -> T:
+        async with self._turn:
+            return await anyio.to_thread.run_sync(self._do, work)
+
+    def _do(self, work: Callable[[Connection], T]) -> T:
+        with self._thread, self._engine.connect() as connection:
+            connection.exec_driver_sql(BEGIN)
+            done = work(connection)
+            connection.commit()
+            return done
 
     def close(self) -> None:
         self._engine.dispose()

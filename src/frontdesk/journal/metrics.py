@@ -25,7 +25,7 @@ class Metrics:
     """One registry per process; `count` takes a batch."""
 
     def __init__(self) -> None:
-        self._registry = CollectorRegistry()
+        self._registry = self.registry = CollectorRegistry()
         Gauge("frontdesk_info", "Always 1.", ["version"], registry=self._registry).labels(__version__).set(1)
         self._calls = Counter(
             "frontdesk_calls",

@@ -26,6 +26,7 @@ class Kind(StrEnum):
     DENIAL = "denial"
     TURN = "turn"
     TOOL = "tool"
+    DELIVERY = "delivery"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
 """The journal in the database: append, read, sum up, forget what is old."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from operator import attrgetter
+from typing import Any
 
-from sqlalchemy import case, delete, func, insert, select
+from sqlalchemy import ColumnElement, Insert, case, delete, func, insert, literal, select
 
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import journal
@@ -15,6 +16,7 @@ from frontdesk.journal.model import Entry, Kind, Outcome
 PRUNE_BATCH = 5_000
 # What is written in place leaves SQLite's log of changes to grow; a batch that is written aside folds it back.
 ASIDE = 16
+INSERT = insert(journal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class JournalStore:
         self._batches += 1
         aside = self._batches % ASIDE == 0
         async with self._database.transaction() if aside else self._database.brief() as connection:
-            await connection.execute(insert(journal), [_row(entry) for entry in entries])
+            await connection.execute(INSERT, [_row(entry) for entry in entries])
 
     async def read(self, query: Query) -> Sequence[tuple[int, Entry]]:
         # Whoever goes on from a row wants what came next; whoever starts wants what came last.
@@ -124,6 +126,12 @@ class JournalStore:
     async def count(self) -> int:
         async with self._database.reading() as connection:
             return (await connection.execute(select(func.count()).select_from(journal))).scalar_one()
+
+
+def appending(columns: Mapping[str, str | bool | ColumnElement[Any]], *where: ColumnElement[bool]) -> Insert:
+    """A statement that writes rows about rows of another table, for the transaction of what they tell of."""
+    told = [value if isinstance(value, ColumnElement) else literal(value) for value in columns.values()]
+    return insert(journal).from_select(list(columns), select(*told).where(*where))
 
 
 _COLUMNS = tuple(field.name for field in fields(Entry))

@@ -1,0 +1,58 @@
+"""One change to many rows, each with values of its own."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Table, Update, bindparam, column, func, update
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects.postgresql import ARRAY
+
+
+class UpdateEach:
+    """An UPDATE of `table` for each of some rows, found by the columns of `keys`, which sets those of `values`.
+
+    PostgreSQL takes all rows at once, as arrays: one trip, one plan. SQLite has no trips, and is quickest with one
+    statement many times. `always` is set alike for all, `where` holds for all; their parameters go into `common`.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        keys: Sequence[str],
+        values: Sequence[str],
+        always: Mapping[str, Any] | None = None,
+        *where: ColumnElement[bool],
+    ) -> None:
+        self._names = [*keys, *values]
+        columns = [table.c[name] for name in self._names]
+        arrays = [bindparam(f"of_{one.name}", type_=ARRAY(one.type)) for one in columns]
+        rows = func.unnest(*arrays).table_valued(*(column(one.name, one.type) for one in columns))
+        given = rows.render_derived(name="given")
+
+        def made(source: Mapping[str, ColumnElement[Any]]) -> Update:
+            found = [table.c[name] == source[name] for name in keys]
+            changed = {name: source[name] for name in values}
+            return update(table).where(*found, *where).values({**changed, **(always or {})})
+
+        self._at_once = made({name: given.c[name] for name in self._names})
+        # Handed to the driver as it is: what SQLAlchemy does with each row's parameters costs as much as the update.
+        one_by_one = made({one.name: bindparam(f"of_{one.name}", type_=one.type) for one in columns})
+        compiled = one_by_one.compile(dialect=sqlite.dialect())
+        self._sqlite = str(compiled)
+        self._fixed = {name: value for name, value in compiled.params.items() if value is not None}
+        self._order = tuple(compiled.positiontup or ())
+
+    def execute(self, connection: Connection, given: Sequence[tuple[Any, ...]], common: Mapping[str, Any]) -> None:
+        """Each of `given` has the values of the keys, then those of the values; only plain numbers and texts."""
+        if not given:
+            return
+        if connection.dialect.name == "postgresql":
+            items = zip(*given, strict=True)
+            arrays = {f"of_{name}": list(some) for name, some in zip(self._names, items, strict=True)}
+            connection.execute(self._at_once, {**common, **arrays})
+            return
+        places = {f"of_{name}": place for place, name in enumerate(self._names)}
+        alike = {**self._fixed, **common}
+        picks = [(places.get(name, -1), alike.get(name)) for name in self._order]
+        rows = [tuple([value if at < 0 else one[at] for at, value in picks]) for one in given]
+        connection.exec_driver_sql(self._sqlite, rows)

@@ -1,0 +1,38 @@
+"""Word between processes that share a PostgreSQL database."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import psycopg
+from psycopg import sql
+from sqlalchemy import Connection, text
+from sqlalchemy.engine import URL
+
+from frontdesk.errors import Unavailable
+
+CONNECT_SECONDS = 10
+SEND = text("SELECT pg_notify(:channel, :payload)")
+
+
+def notify(connection: Connection, channel: str, payload: str) -> None:
+    """Tell whoever listens, as soon as this transaction can be seen; SQLite has nobody to tell."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(SEND, {"channel": channel, "payload": payload})
+
+
+@asynccontextmanager
+async def listening(url: URL, channel: str) -> AsyncGenerator[AsyncGenerator[str]]:
+    """What is said on a channel from now on, until the connection is lost."""
+    address = url.set(drivername="postgresql").render_as_string(hide_password=False)
+    try:
+        connection = await psycopg.AsyncConnection.connect(address, autocommit=True, connect_timeout=CONNECT_SECONDS)
+        async with connection:
+            await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+            yield _payloads(connection)
+    except (psycopg.Error, OSError) as error:
+        raise Unavailable(f"The database does not say what is due: {error}") from error
+
+
+async def _payloads(connection: psycopg.AsyncConnection) -> AsyncGenerator[str]:
+    async for heard in connection.notifies():
+        yield heard.payload

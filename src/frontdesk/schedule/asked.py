@@ -1,0 +1,216 @@
+"""What callers ask of the scheduler, as they said it, and what they are answered."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from frontdesk.schedule.model import Schedule, Standing, State
+
+LISTED = 1000
+TOLD = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A schedule to be made. Exactly one of `time`, `cron`, `every` and `when`, each as a rule or in plain words.
+
+    Without an agent it is inferred. `zone` is an IANA name; times without an offset are in it, and without either they
+    are refused. `jitter` and `max_late` are seconds, or an interval such as 5m. What is given as an object is checked
+    here, so that the caller is told in the same words at every door.
+    """
+
+    prompt: str | None = None
+    agent_id: str | None = None
+    time: str | None = None
+    cron: str | None = None
+    every: str | int | None = None
+    when: str | None = None
+    zone: str | None = None
+    start_at: str | None = None
+    end_at: str | None = None
+    jitter: str | int | None = None
+    max_repetitions: object = None
+    overlap: str | None = None
+    misfire: str | None = None
+    max_late: str | int | None = None
+    attempts: object = None
+    webhook: str | None = None
+    timeline: bool = False
+    conversation_id: str | None = None
+    skip_validation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is to be different about a schedule; None leaves a thing as it is, a name in `clear` takes it away.
+
+    What can be taken away is start_at, end_at, jitter, max_repetitions, max_late, webhook and conversation_id. A new
+    time, cron, every or when replaces the whole rule.
+    """
+
+    prompt: str | None = None
+    time: str | None = None
+    cron: str | None = None
+    every: str | int | None = None
+    when: str | None = None
+    zone: str | None = None
+    start_at: str | None = None
+    end_at: str | None = None
+    jitter: str | int | None = None
+    max_repetitions: object = None
+    overlap: str | None = None
+    misfire: str | None = None
+    max_late: str | int | None = None
+    attempts: object = None
+    webhook: str | None = None
+    timeline: bool | None = None
+    conversation_id: str | None = None
+    clear: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule said back exactly: the `facts` (rule, zone, next_local, next_utc) and the same as a sentence."""
+
+    facts: Mapping[str, str | None]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A schedule as it now stands, and its rule said back."""
+
+    schedule: Schedule
+    rule: Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which schedules to list, by id: of those one may see, the next `limit` after `after_id`.
+
+    Those that are cancelled or have ended are left out unless they are asked for; `state` asks for one kind alone.
+    """
+
+    agent_id: str | None = None
+    include_cancelled: bool = False
+    state: State | None = None
+    after_id: int = 0
+    limit: int = LISTED
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Some schedules; `next` is the `after_id` to go on with, None at the end."""
+
+    schedules: Sequence[Schedule]
+    next: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PastWanted:
+    """Which runs to tell of, the newest first; `before_us` goes on from the intended time of the last one told."""
+
+    schedule_id: int | None = None
+    agent_id: str | None = None
+    standing: Standing | None = None
+    before_us: int | None = None
+    limit: int = TOLD
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """When a rule fires next, in UTC microseconds; jitter comes on top."""
+
+    rule: Rule
+    zone: str
+    times: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """What became of one due prompt in `execute_once`; `error` is there when it was not delivered."""
+
+    id: int
+    agent_id: str
+    delivered: bool
+    delivery_id: str
+    next_us: int | None = None
+    repetition_count: int = 0
+    max_repetitions: int | None = None
+    completed: bool = False
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """How the worker of this process is doing, and what waits for any; times are UTC microseconds.
+
+    `autostart` and `interval_s` are the settings that older clients look for: the worker sleeps until the next due
+    time and does not tick. `oldest_overdue_us` is how late the latest is. What concerns everybody's schedules is None
+    for who may not see them.
+    """
+
+    running: bool
+    autostart: bool
+    interval_s: int
+    concurrency: int
+    in_flight: int | None = None
+    delivered: int | None = None
+    failed: int | None = None
+    last_us: int | None = None
+    next_us: int | None = None
+    due: int | None = None
+    waiting: int | None = None
+    dead: int | None = None
+    oldest_overdue_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """The agent that a call without an `agent_id` would be for, and how it was found.
+
+    `source` is credential, header, parameter, metadata, scoped_default, default, environment, single_agent or none;
+    `key` the scope or variable that held it.
+    """
+
+    agent_id: str | None
+    source: str
+    key: str | None = None
+    single_agent_fallback: bool = False
+    environment: Mapping[str, bool] = field(default_factory=dict[str, bool])
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedDefault:
+    """The default agent of a scope (`user:…`, `key:…`, `agent:…`, `local`, or '' for everybody)."""
+
+    scope: str
+    agent_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HostTest:
+    """The agent host answered."""
+
+    message: str
+    details: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Uploaded:
+    """A tool that Letta now has."""
+
+    tool_id: str
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import came to: ids of the schedules that were made, how many were here before, and why others were not.
+
+    `left_out` has a line for each row that was not taken over: (table and row, why).
+    """
+
+    path: str
+    made: Sequence[int] = ()
+    known: int = 0
+    left_out: Sequence[tuple[str, str]] = ()

@@ -1,0 +1,87 @@
+"""Puts the scheduler together: its stores, its worker, and the service that every door uses."""
+
+import os
+from dataclasses import dataclass
+
+import anyio
+from prometheus_client import CollectorRegistry
+
+from frontdesk.agents.chat.store import SessionStore
+from frontdesk.agents.host import AgentHost
+from frontdesk.db.engine import Database
+from frontdesk.schedule.bell import Bell
+from frontdesk.schedule.defaults.service import Defaults
+from frontdesk.schedule.defaults.store import DefaultStore
+from frontdesk.schedule.delivery import deliverer
+from frontdesk.schedule.executing import Executing
+from frontdesk.schedule.forwards.service import Forwards
+from frontdesk.schedule.forwards.store import ForwardStore
+from frontdesk.schedule.hosting import Hosted, Upload
+from frontdesk.schedule.importing.service import Importing
+from frontdesk.schedule.limits import Limits
+from frontdesk.schedule.metrics import ScheduleMetrics
+from frontdesk.schedule.past.store import PastStore
+from frontdesk.schedule.placing import Places
+from frontdesk.schedule.service import Schedules, Webhooks
+from frontdesk.schedule.store import ScheduleStore
+from frontdesk.schedule.worker import Worker
+from frontdesk.settings import Settings, variables
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """What delivers: the worker, and what sends answers on; give `run` a task of its own."""
+
+    worker: Worker
+    forwards: Forwards
+
+    async def run(self) -> None:
+        """Until cancelled; what is under way then is given time to end."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.forwards.run)
+            try:
+                await self.worker.run()
+            finally:
+                tasks.cancel_scope.cancel()
+
+
+def open_schedules(
+    settings: Settings, database: Database, host: AgentHost, upload: Upload | None, registry: CollectorRegistry
+) -> tuple[Schedules, Working]:
+    """The service, and what is to run behind it in a process that delivers."""
+    bell, metrics = Bell(database), ScheduleMetrics(registry)
+    forwards = Forwards(ForwardStore(database), settings.webhook_secret, private=settings.webhook_private)
+    worker = Worker(
+        database,
+        deliverer(host),
+        bell,
+        concurrency=settings.worker_concurrency,
+        keep_days=settings.journal_days,
+        metrics=metrics,
+        forwarded=forwards.wake,
+    )
+    store, past, limits = ScheduleStore(database, bell), PastStore(database, bell), _limits(settings)
+    executing = Executing(
+        worker, store, past, metrics, settings.works, settings.executor_interval, settings.worker_concurrency
+    )
+    schedules = Schedules(
+        store=store,
+        past=past,
+        limits=limits,
+        webhooks=Webhooks(settings.webhook_secret is not None, settings.webhook_private),
+        places=Places(host, SessionStore(database)),
+        defaults=_defaults(settings, database),
+        hosted=Hosted(host, settings.letta_base_url, upload, settings.letta_token is not None),
+        executing=executing,
+        importing=Importing(store, limits),
+    )
+    return schedules, Working(worker, forwards)
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(settings.schedule_limit, settings.schedule_shortest, settings.schedule_longest_prompt)
+
+
+def _defaults(settings: Settings, database: Database) -> Defaults:
+    present = {name: bool(os.environ.get(name)) for name in variables("default_agent_id")}
+    return Defaults(DefaultStore(database), present, single_agent_fallback=settings.single_agent_fallback)

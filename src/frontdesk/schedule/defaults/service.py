@@ -1,0 +1,103 @@
+"""Which agent a prompt is for when nobody says: the caller's own, a default of theirs, or the house's."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+
+from frontdesk.errors import Denied, Invalid, MissingAgentId
+from frontdesk.identity.inbound import NO_ID, checked
+from frontdesk.identity.model import Caller
+from frontdesk.schedule import rights
+from frontdesk.schedule.asked import Inferred, ScopedDefault
+from frontdesk.schedule.defaults.store import DefaultStore
+from frontdesk.schedule.model import now_us
+
+EVERYBODY = ""
+LOCAL = "local"
+SCOPE = re.compile(r"(user|key|agent):\S.{0,199}|local")
+KEY = "key:"
+
+# Raises for an agent that the host does not know.
+Validate = Callable[[str], Awaitable[None]]
+
+
+class Defaults:
+    """Each caller has a scope of its own, and changes no other: only an admin sets anybody else's."""
+
+    def __init__(self, store: DefaultStore, environment: Mapping[str, bool], *, single_agent_fallback: bool) -> None:
+        self._store = store
+        self._environment = environment
+        self._single_agent_fallback = single_agent_fallback
+
+    async def infer(self, caller: Caller) -> Inferred:
+        """The caller's agent; else a default that the caller could have named; else what stands in for nobody."""
+        if rights.names_agent(caller):
+            return self._inferred(caller.agent_id, caller.source)
+        own = scope_of(caller)
+        for scope, source in ((own, "scoped_default"), (EVERYBODY, "default")):
+            found = None if scope is None else await self._store.get(scope)
+            if found is not None and rights.speaks_for(caller, found):
+                return self._inferred(found, source, scope)
+        variable = next((name for name, is_set in self._environment.items() if is_set), None)
+        key = variable if caller.source == "environment" else None
+        return self._inferred(caller.agent_id, caller.source, key)
+
+    async def agent(self, caller: Caller, given: str | None) -> str:
+        """The agent a schedule is for, if the caller may make it one."""
+        if given is None or given.strip().lower() in NO_ID:
+            found = (await self.infer(caller)).agent_id
+            if found is None:
+                raise MissingAgentId
+        else:
+            found = checked(given.strip())
+        rights.require_speaking_for(caller, found)
+        return found
+
+    async def set(self, caller: Caller, agent_id: str | None, scope: str | None, validate: Validate) -> ScopedDefault:
+        """Set a default, or take it away; `scope` None is the caller's own."""
+        chosen = self._scope(caller, scope)
+        if agent_id is not None:
+            rights.require_speaking_for(caller, agent_id)
+        return await self._put(chosen, agent_id, validate)
+
+    async def set_for_everybody(self, caller: Caller, agent_id: str | None, validate: Validate) -> ScopedDefault:
+        if not rights.is_admin(caller):
+            raise Denied(
+                "The default agent is everybody's, so it is for the operator at this machine or an admin key; "
+                "promptyoself_set_scoped_default_agent sets one for you alone"
+            )
+        return await self._put(EVERYBODY, agent_id, validate)
+
+    async def get(self, caller: Caller, scope: str | None) -> ScopedDefault:
+        chosen = self._scope(caller, scope)
+        return ScopedDefault(chosen, await self._store.get(chosen))
+
+    async def _put(self, scope: str, agent_id: str | None, validate: Validate) -> ScopedDefault:
+        if agent_id is not None:
+            await validate(checked(agent_id))
+        await self._store.set(scope, agent_id, now_us())
+        return ScopedDefault(scope, agent_id)
+
+    def _scope(self, caller: Caller, scope: str | None) -> str:
+        own = scope_of(caller)
+        if scope is None or scope == own:
+            if own is None:
+                raise MissingAgentId
+            return own
+        rights.require_admin(caller, f"The scope '{scope[:60]}' is not yours: it")
+        if not SCOPE.fullmatch(scope):
+            raise Invalid("A scope is user:ID, key:ID, agent:ID or local")
+        return scope
+
+    def _inferred(self, agent_id: str | None, source: str, key: str | None = None) -> Inferred:
+        return Inferred(agent_id, str(source), key, self._single_agent_fallback, self._environment)
+
+
+def scope_of(caller: Caller) -> str | None:
+    """The scope that is the caller's own: a person's, a key's, an agent's, or that of whoever sits at this machine."""
+    if caller.user_id is not None:
+        return f"user:{caller.user_id}"
+    if caller.credential_id is not None and caller.credential_id.startswith(KEY):
+        return caller.credential_id
+    if rights.names_agent(caller):
+        return f"agent:{caller.agent_id}"
+    return LOCAL if caller.local else None

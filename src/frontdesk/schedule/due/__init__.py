@@ -1,0 +1,1 @@
+"""What is due: claimed under a lease, kept alive, settled by whoever still holds it."""

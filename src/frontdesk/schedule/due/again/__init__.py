@@ -1,0 +1,1 @@
+"""Occurrences that were begun before."""

@@ -1,0 +1,1 @@
+"""What schedules are due for."""

@@ -1,0 +1,223 @@
+"""Schedules that fire: their occurrences are begun, and the schedules move on to their next time."""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import structlog
+from sqlalchemy import BigInteger, Connection, Executable, String, bindparam, cast, literal_column, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+
+from frontdesk.db.each import UpdateEach
+from frontdesk.db.lists import one_of
+from frontdesk.db.schema import occurrences, schedules
+from frontdesk.schedule.due.decide import View
+from frontdesk.schedule.due.head import Head
+from frontdesk.schedule.due.settle.store import NOW, RUNS, end_schedules
+from frontdesk.schedule.model import (
+    SECOND,
+    Forward,
+    Misfire,
+    Occurrence,
+    Overlap,
+    Policy,
+    Standing,
+    Trigger,
+    TriggerKind,
+    delivery_id,
+    moment,
+)
+from frontdesk.schedule.triggers.misfire import Skipped, plan
+from frontdesk.schedule.triggers.next import fire_at
+
+# A rule that this machine cannot read, of a zone that it does not know, is looked at again after this time.
+REST_US = 3600 * SECOND
+
+log = structlog.get_logger("frontdesk.schedule")
+
+KINDS = {kind.value: kind for kind in TriggerKind}
+THOUSAND = literal_column("1000", BigInteger)
+NAME = cast(schedules.c.id, String) + literal_column("'-'", String) + cast(schedules.c.intended_us // THOUSAND, String)
+# An occurrence of a schedule's next intended time, as it begins.
+AT_ITS_TIME: dict[str, Any] = {
+    "id": literal_column("'run-'", String) + NAME,
+    "schedule_id": schedules.c.id,
+    "agent_id": schedules.c.agent_id,
+    "user_id": schedules.c.user_id,
+    "lane": schedules.c.lane,
+    "serial": schedules.c.overlap != literal_column("'allow'"),
+    "intended_us": schedules.c.intended_us,
+    "number": schedules.c.fired + literal_column("1"),
+    "manual": literal_column("false"),
+    "standing": literal_column("'running'"),
+    "attempt": literal_column("1"),
+    "lost": literal_column("0"),
+    "in_doubt": literal_column("false"),
+    "owner": bindparam("me", type_=String),
+    "fence": literal_column("1"),
+    "leased_until_us": bindparam("until", type_=BigInteger),
+    "created_us": NOW,
+    "started_us": NOW,
+}
+FROM_SCHEDULES = select(*AT_ITS_TIME.values()).where(one_of(schedules.c.id, "ids"))
+
+
+def _begin(make: Any) -> Executable:  # noqa: ANN401 - the two dialects' inserts have no common type
+    insert = make(occurrences).from_select(list(AT_ITS_TIME), FROM_SCHEDULES).on_conflict_do_nothing()
+    return insert.execution_options(preserve_rowcount=True)
+
+
+def _begin_late(make: Any) -> Executable:  # noqa: ANN401 - the same
+    return make(occurrences).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
+
+
+BEGIN = {"sqlite": _begin(sqlite.insert), "postgresql": _begin(postgresql.insert)}
+BEGIN_LATE = {"sqlite": _begin_late(sqlite.insert), "postgresql": _begin_late(postgresql.insert)}
+BEGUN = select(occurrences.c.id).where(
+    one_of(occurrences.c.id, "ids"), occurrences.c.owner == bindparam("me"), occurrences.c.created_us == NOW, RUNS
+)
+FIRED = {"fired": schedules.c.fired + literal_column("1"), "last_us": NOW}
+GO_ON = UpdateEach(schedules, ["id"], ["intended_us", "fire_us"], FIRED)
+LAST_FIRE = update(schedules).where(one_of(schedules.c.id, "ids")).values(intended_us=None, fire_us=None, **FIRED)
+NOT_FIRED = update(schedules).where(one_of(schedules.c.id, "ids")).values(fired=schedules.c.fired - literal_column("1"))
+PASS_OVER = UpdateEach(schedules, ["id"], ["intended_us", "fire_us"], {})
+
+
+@lru_cache(maxsize=256)
+def _policy(overlap: str, misfire: str, max_late_s: int | None, attempts: int) -> Policy:
+    return Policy(Overlap(overlap), Misfire(misfire), max_late_s, attempts)
+
+
+@lru_cache(maxsize=256)
+def _forward(webhook: str | None, timeline: bool) -> Forward:
+    return Forward(webhook, timeline)
+
+
+@dataclass(slots=True)
+class Firing:
+    """What is to be written for the schedules that fire together."""
+
+    view: View
+    claimed: list[Occurrence] = field(default_factory=list[Occurrence])
+    on_time: list[int] = field(default_factory=list[int])
+    late: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    last: list[int] = field(default_factory=list[int])
+    go_on: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
+    pass_over: list[tuple[int, int | None, int | None]] = field(
+        default_factory=list[tuple[int, int | None, int | None]]
+    )
+
+    def add(self, head: Head) -> None:
+        """What a schedule is due for; one whose rule cannot be read here lets the others go on."""
+        try:
+            self._add(head)
+        except Exception:
+            log.exception("schedule_unreadable", schedule_id=head.id)
+            self.pass_over.append((head.id, head.intended_us, self.view.now_us + REST_US))
+
+    def _add(self, head: Head) -> None:
+        """One run at most, and a record of those that were left out."""
+        now_us = self.view.now_us
+        trigger = Trigger(KINDS[head.kind], head.value, head.zone, head.start_us, head.end_us, head.jitter_s)
+        policy = _policy(head.overlap, head.misfire, head.max_late_s, head.attempts)
+        decided = plan(trigger, policy, head.intended_us, now_us, head.fired, head.max_repetitions, head.last_ended_us)
+        next_us = decided.next_us
+        fire_us = None if next_us is None else fire_at(trigger, head.id, next_us)
+        if decided.skipped is not None:
+            self.late.append(_left_out(head, decided.skipped, self.view))
+        if decided.fire_us is None:
+            self.pass_over.append((head.id, next_us, fire_us))
+            return
+        if decided.fire_us == head.intended_us:
+            self.on_time.append(head.id)
+        else:
+            self.late.append(_row(head, decided.fire_us, self.view))
+        if next_us is None or fire_us is None:
+            self.last.append(head.id)
+        else:
+            self.go_on.append((head.id, next_us, fire_us))
+        self.claimed.append(_occurrence(head, decided.fire_us, next_us, policy.overlap, now_us))
+
+    def write(self, connection: Connection) -> list[Occurrence]:
+        """What begins; what turns out to have been begun before is not begun again."""
+        now_us, dialect = self.view.now_us, connection.dialect.name
+        common = {"me": self.view.owner, "until": now_us + self.view.lease_us, "now": now_us}
+        begun = 0
+        if self.on_time:
+            begun = connection.execute(BEGIN[dialect], {**common, "ids": self.on_time}).rowcount
+        if self.late:
+            begun += connection.execute(BEGIN_LATE[dialect], self.late).rowcount
+        GO_ON.execute(connection, self.go_on, {"now": now_us})
+        if self.last:
+            connection.execute(LAST_FIRE, {"ids": self.last, "now": now_us})
+        PASS_OVER.execute(connection, self.pass_over, {})
+        end_schedules(connection, [number for number, next_us, _ in self.pass_over if next_us is None], now_us)
+        if begun == len(self.on_time) + len(self.late):
+            return self.claimed
+        found = {"ids": [one.id for one in self.claimed], "me": self.view.owner, "now": now_us}
+        ours = set(connection.execute(BEGUN, found).scalars())
+        before = [one.schedule_id for one in self.claimed if one.id not in ours]
+        if before:
+            connection.execute(NOT_FIRED, {"ids": before})
+            end_schedules(connection, before, now_us)
+        return [one for one in self.claimed if one.id in ours]
+
+
+def _occurrence(head: Head, intended_us: int, next_us: int | None, overlap: Overlap, now_us: int) -> Occurrence:
+    return Occurrence(
+        delivery_id(head.id, intended_us),
+        head.id,
+        head.agent_id,
+        head.user_id,
+        head.prompt,
+        intended_us,
+        head.fired + 1,
+        1,
+        1,
+        head.attempts,
+        head.conversation_id,
+        _forward(head.webhook, head.timeline),
+        last=next_us is None,
+        recurring=head.kind != "once",
+        overlap=overlap,
+        next_us=next_us,
+        due_us=head.fire_us,
+        created_us=now_us,
+        started_us=now_us,
+        lane=head.lane,
+    )
+
+
+def _row(head: Head, intended_us: int, view: View) -> dict[str, Any]:
+    return {
+        "id": delivery_id(head.id, intended_us),
+        "schedule_id": head.id,
+        "agent_id": head.agent_id,
+        "user_id": head.user_id,
+        "lane": head.lane,
+        "serial": head.overlap != Overlap.ALLOW.value,
+        "intended_us": intended_us,
+        "number": head.fired + 1,
+        "manual": False,
+        "standing": Standing.RUNNING.value,
+        "attempt": 1,
+        "lost": 0,
+        "in_doubt": False,
+        "owner": view.owner,
+        "fence": 1,
+        "leased_until_us": view.now_us + view.lease_us,
+        "created_us": view.now_us,
+        "started_us": view.now_us,
+        "ended_us": None,
+        "reason": None,
+    }
+
+
+def _left_out(head: Head, skipped: Skipped, view: View) -> dict[str, Any]:
+    """One record for all that were left out together, under the first of them."""
+    reason = skipped.reason
+    if skipped.count > 1:
+        reason = f"{reason} ({skipped.count} of them, until {moment(skipped.last_us).isoformat()})"
+    ended = {"standing": Standing.SKIPPED.value, "attempt": 0, "fence": 0, "owner": None, "leased_until_us": None}
+    row = _row(head, skipped.first_us, view) | ended
+    return row | {"started_us": None, "ended_us": view.now_us, "reason": reason}

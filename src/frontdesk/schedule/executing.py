@@ -1,0 +1,106 @@
+"""Runs due prompts on somebody's word, and says how the worker of this process is doing."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+
+import anyio
+import structlog
+
+from frontdesk.errors import Unavailable
+from frontdesk.identity.model import Caller
+from frontdesk.schedule import numbers, rights
+from frontdesk.schedule.asked import Executed, Executor
+from frontdesk.schedule.metrics import ScheduleMetrics
+from frontdesk.schedule.model import Executed as Ran
+from frontdesk.schedule.model import now_us
+from frontdesk.schedule.past.store import PastStore
+from frontdesk.schedule.store import ScheduleStore
+from frontdesk.schedule.worker import Worker
+
+LOOP_SECONDS = 300.0
+MEASURE_SECONDS = 2.0
+
+log = structlog.get_logger("frontdesk.schedule")
+
+# (round, what it ran)
+ToldOf = Callable[[int, Sequence[Executed]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Executing:
+    """What is told is what the caller may see; the worker's own loop needs nobody's word."""
+
+    worker: Worker
+    store: ScheduleStore
+    past: PastStore
+    metrics: ScheduleMetrics
+    autostart: bool
+    interval_s: int
+    concurrency: int
+
+    async def once(self, caller: Caller) -> Sequence[Executed]:
+        """Deliver what is due now, and wait for it; what stands behind another's in an agent's line waits its turn."""
+        rights.may_write(caller)
+        whose = rights.whose(caller)
+        done = await self.worker.once(whose)
+        mine = [ran for ran in done if whose.covers(ran.occurrence.agent_id, ran.occurrence.user_id)]
+        return [await self._told(ran) for ran in mine]
+
+    async def loop(self, caller: Caller, interval: object, seconds: float | None, told: ToldOf | None) -> int:
+        """Deliver what is due, again and again, for a bounded time; how many were run."""
+        pause = numbers.interval_s(self.interval_s if interval is None else interval)
+        most = LOOP_SECONDS if seconds is None else min(max(seconds, 0.0), LOOP_SECONDS)
+        until, number, count = anyio.current_time() + most, 0, 0
+        while True:
+            ran = await self.once(caller)
+            number, count = number + 1, count + len(ran)
+            if told is not None:
+                await told(number, ran)
+            if anyio.current_time() + pause > until:
+                return count
+            await anyio.sleep(pause)
+
+    async def executor(self, caller: Caller) -> Executor:
+        """How the worker is doing; what waits altogether is for an admin to know."""
+        rights.may_read(caller)
+        status = self.worker.status()
+        told = Executor(status.running, self.autostart, self.interval_s, self.concurrency)
+        if not rights.is_admin(caller):
+            return told
+        figures = await self.past.figures(now_us())
+        return replace(
+            told,
+            in_flight=status.in_flight,
+            delivered=status.delivered,
+            failed=status.failed,
+            last_us=status.last_us,
+            next_us=await self.store.next_due(),
+            due=figures.due,
+            waiting=figures.waiting,
+            dead=figures.dead,
+            oldest_overdue_us=figures.oldest_overdue_us,
+        )
+
+    async def measure(self) -> None:
+        """Figures that somebody is about to read; while the database is away they stay as they were."""
+        try:
+            with anyio.fail_after(MEASURE_SECONDS):
+                self.metrics.show(await self.past.figures(now_us()))
+        except (Unavailable, TimeoutError) as error:
+            log.warning("schedule_figures_not_read", error=str(error))
+
+    async def _told(self, ran: Ran) -> Executed:
+        run = ran.occurrence
+        schedule = await self.store.get(run.schedule_id)
+        most = schedule.what.max_repetitions if schedule else None
+        return Executed(
+            id=run.schedule_id,
+            agent_id=run.agent_id,
+            delivered=ran.delivered,
+            delivery_id=run.id,
+            next_us=schedule.intended_us if schedule else None,
+            repetition_count=run.number,
+            max_repetitions=most,
+            completed=ran.delivered and most is not None and run.number >= most,
+            error=ran.error,
+        )

@@ -1,0 +1,63 @@
+"""What the scheduler asks of the agent host besides delivering: who is there, does it answer, take this tool."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from frontdesk.agents.host import Agent, AgentHost
+from frontdesk.errors import Denied, Invalid, Unavailable
+from frontdesk.identity.model import Caller
+from frontdesk.schedule import rights
+from frontdesk.schedule.asked import HostTest, Uploaded
+
+LISTED = 1000
+LONGEST_SOURCE = 1_000_000
+
+# (source code, description) -> (id, name)
+Upload = Callable[[str, str | None], Awaitable[tuple[str, str | None]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Hosted:
+    """The host behind the scheduler; `upload` is None where it takes no tools, `keyed` says whether we have its key."""
+
+    host: AgentHost
+    address: str | None
+    upload: Upload | None
+    keyed: bool
+
+    async def validate(self, agent_id: str) -> None:
+        """Refuse an agent that the host does not know."""
+        try:
+            found = await self.host.find(agent_id)
+        except Unavailable as error:
+            raise Unavailable(
+                f"Agent validation failed: {error}", public=f"Agent validation failed: {error.public}"
+            ) from error
+        if found is None:
+            raise Invalid(f"Agent validation failed: agent '{agent_id}' is not known to the agent host")
+
+    async def agents(self, caller: Caller) -> Sequence[Agent]:
+        """The agents that the caller could name."""
+        if rights.is_admin(caller) or (caller.any_agent and not rights.names_agent(caller)):
+            return await self.host.list(LISTED)
+        found = await self.host.find(caller.agent_id) if caller.agent_id else None
+        return [found] if found is not None else []
+
+    async def test(self) -> HostTest:
+        """Ask the host something that it can always answer."""
+        await self.host.list(1)
+        details = {"host": "letta", "base_url": self.address} if self.address else {"host": "built in"}
+        return HostTest("Connected", details)
+
+    async def upload_tool(self, caller: Caller, source_code: str, description: str | None) -> Uploaded:
+        """Give the host a tool made of Python source, for all of its agents."""
+        if not caller.local and not rights.is_admin(caller):
+            raise Denied("Uploading tools is for callers at this machine, or a key with the scope 'schedules:admin'")
+        if not self.keyed:
+            raise Invalid("Missing LETTA_API_KEY or LETTA_SERVER_PASSWORD")
+        if self.upload is None:
+            raise Invalid("The built-in agents take no uploaded tools; set LETTA_BASE_URL, or add an MCP server")
+        if not source_code.strip() or len(source_code) > LONGEST_SOURCE:
+            raise Invalid("source_code is one top-level Python function with a docstring and type hints")
+        tool_id, name = await self.upload(source_code, description)
+        return Uploaded(tool_id, name)

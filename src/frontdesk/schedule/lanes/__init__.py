@@ -1,0 +1,1 @@
+"""The lines in which agents' prompts stand."""

@@ -1,0 +1,1 @@
+"""What became of occurrences: their history, the dead letters, and the figures."""

@@ -1,0 +1,194 @@
+"""What became of occurrences, in the database."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Select, delete, exists, func, insert, literal_column, select, update
+
+from frontdesk.db.engine import Database
+from frontdesk.db.schema import (
+    IS_OVER,
+    UNDER_WAY,
+    WAITS_FOR_ITS_TIME,
+    attempts,
+    forwards,
+    lanes,
+    occurrences,
+    schedules,
+)
+from frontdesk.errors import Conflict, NotFound
+from frontdesk.schedule.bell import Bell
+from frontdesk.schedule.lanes.store import lower, owned
+from frontdesk.schedule.model import Attempt, Past, Standing, State, Whose
+
+PRUNE_BATCH = 2_000
+IMPORTED = "import:"
+
+
+@dataclass(frozen=True, slots=True)
+class PastQuery:
+    """Which occurrences to tell of, newest first: the next `limit` intended before `before_us`."""
+
+    whose: Whose = field(default_factory=Whose)
+    schedule_id: int | None = None
+    standings: Sequence[Standing] = ()
+    before_us: int | None = None
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """How the schedule stands: `oldest_overdue_us` is how late the latest one is, of those that nobody has begun."""
+
+    due: int
+    oldest_overdue_us: int
+    running: int
+    waiting: int
+    dead: int
+
+
+class PastStore:
+    """History, dead letters, figures."""
+
+    def __init__(self, database: Database, bell: Bell) -> None:
+        self._database = database
+        self._bell = bell
+
+    async def history(self, query: PastQuery) -> Sequence[Past]:
+        wanted = select(occurrences).where(*owned(occurrences, query.whose))
+        if query.schedule_id is not None:
+            wanted = wanted.where(occurrences.c.schedule_id == query.schedule_id)
+        if query.standings:
+            wanted = wanted.where(occurrences.c.standing.in_(query.standings))
+        if query.before_us is not None:
+            wanted = wanted.where(occurrences.c.intended_us < query.before_us)
+        return await self._read(wanted.order_by(occurrences.c.intended_us.desc()).limit(query.limit))
+
+    async def get(self, occurrence_id: str) -> Past | None:
+        found = await self._read(select(occurrences).where(occurrences.c.id == occurrence_id))
+        return found[0] if found else None
+
+    async def redrive(self, occurrence_id: str, now_us: int) -> bool:
+        """Try a dead letter again, with all its attempts before it; False when it is not dead."""
+        this = occurrences.c.id == occurrence_id
+        of_schedule = (schedules, schedules.c.id == occurrences.c.schedule_id)
+
+        def work(connection: Connection) -> bool:
+            row = connection.execute(select(occurrences, schedules.c.state).join(*of_schedule).where(this)).first()
+            if row is None:
+                raise NotFound(f"There is no run '{occurrence_id}'")
+            if row.state == State.CANCELLED:
+                raise Conflict(f"Schedule {row.schedule_id} was cancelled; make a new one")
+            lower(connection, {row.lane: now_us}, now_us)
+            back = {
+                "standing": Standing.WAITING,
+                "attempt": 0,
+                "lost": 0,
+                "available_us": now_us,
+                "created_us": now_us,
+                "ended_us": None,
+                "reason": None,
+            }
+            dead = (this, occurrences.c.standing == Standing.DEAD)
+            if connection.execute(update(occurrences).where(*dead).values(back)).rowcount == 0:
+                return False
+            tried = {"number": row.attempt, "started_us": row.started_us or 0, "ended_us": row.ended_us or now_us}
+            connection.execute(insert(attempts), {"occurrence_id": row.id, **tried, "error": row.reason or ""})
+            return True
+
+        changed = await self._database.whole(work, small=True)
+        self._bell.ring(now_us, now_us)
+        return changed
+
+    async def figures(self, now_us: int) -> Figures:
+        """Counts what is due and under way, however many schedules wait."""
+        standing = (
+            select(occurrences.c.standing, func.count().label("number"))
+            .where(UNDER_WAY)
+            .group_by(occurrences.c.standing)
+        )
+        # What is due stands in a lane that is due itself, or taken.
+        busy = select(occurrences.c.lane).where(UNDER_WAY)
+        names = select(lanes.c.name).where(lanes.c.due_us.is_not(None), lanes.c.due_us <= now_us).union(busy)
+        due = select(func.count(), func.min(schedules.c.fire_us)).where(
+            schedules.c.lane.in_(names), WAITS_FOR_ITS_TIME, schedules.c.fire_us <= now_us
+        )
+        dead = select(func.count()).select_from(occurrences).where(occurrences.c.standing == literal_column("'dead'"))
+        async with self._database.reading() as connection:
+            under_way = {row.standing: row.number for row in (await connection.execute(standing)).all()}
+            number, oldest = (await connection.execute(due)).one()
+            return Figures(
+                due=number,
+                oldest_overdue_us=0 if oldest is None else now_us - oldest,
+                running=under_way.get(Standing.RUNNING, 0),
+                waiting=under_way.get(Standing.WAITING, 0),
+                dead=(await connection.execute(dead)).scalar_one(),
+            )
+
+    async def prune(self, before_us: int, dead_before_us: int) -> int:
+        """Forget what ended before then, dead letters a while later, and schedules that are over and left no trace.
+
+        Those that were imported are kept: by them a second import knows what it need not take over again.
+        """
+        old = select(occurrences.c.id).where(occurrences.c.ended_us.is_not(None))
+        gone = await self._forget(
+            old.where(occurrences.c.ended_us < before_us, occurrences.c.standing != Standing.DEAD)
+        )
+        gone += await self._forget(
+            old.where(occurrences.c.standing == literal_column("'dead'"), occurrences.c.ended_us < dead_before_us)
+        )
+        await self._forget_schedules(before_us)
+        return gone
+
+    async def _forget(self, old: Select[Any]) -> int:
+        gone = 0
+        while True:
+            async with self._database.transaction() as connection:
+                ids = list((await connection.execute(old.limit(PRUNE_BATCH))).scalars())
+                for table, column in ((attempts, "occurrence_id"), (forwards, "occurrence_id"), (occurrences, "id")):
+                    await connection.execute(delete(table).where(table.c[column].in_(ids)))
+            gone += len(ids)
+            if len(ids) < PRUNE_BATCH:
+                return gone
+
+    async def _forget_schedules(self, before_us: int) -> None:
+        traces = exists().where(occurrences.c.schedule_id == schedules.c.id)
+        imported = func.coalesce(schedules.c.made_by, "").like(f"{IMPORTED}%")
+        old = select(schedules.c.id).where(IS_OVER, schedules.c.updated_us < before_us, ~traces, ~imported)
+        old = old.limit(PRUNE_BATCH)
+        while True:
+            async with self._database.transaction() as connection:
+                ids = list((await connection.execute(old)).scalars())
+                await connection.execute(delete(schedules).where(schedules.c.id.in_(ids)))
+            if len(ids) < PRUNE_BATCH:
+                return
+
+    async def _read(self, wanted: Select[Any]) -> Sequence[Past]:
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(wanted)).mappings().all()
+            tried = select(attempts).where(attempts.c.occurrence_id.in_([row["id"] for row in rows]))
+            earlier: dict[str, list[Attempt]] = {}
+            for row in (await connection.execute(tried.order_by(attempts.c.id))).all():
+                told = Attempt(row.number, row.started_us, row.ended_us, row.error)
+                earlier.setdefault(row.occurrence_id, []).append(told)
+        return [_past(row, earlier.get(row["id"], ())) for row in rows]
+
+
+def _past(row: RowMapping, earlier: Sequence[Attempt]) -> Past:
+    return Past(
+        id=row["id"],
+        schedule_id=row["schedule_id"],
+        agent_id=row["agent_id"],
+        user_id=row["user_id"],
+        intended_us=row["intended_us"],
+        number=row["number"],
+        standing=Standing(row["standing"]),
+        attempt=row["attempt"],
+        started_us=row["started_us"],
+        ended_us=row["ended_us"],
+        reason=row["reason"],
+        answer=row["answer"],
+        manual=row["manual"],
+        earlier=earlier,
+    )

@@ -1,0 +1,164 @@
+"""Reads what callers ask for into a rule: a time, a cron rule, an interval, or plain words for any of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from frontdesk.errors import Invalid
+from frontdesk.schedule import numbers
+from frontdesk.schedule.model import Trigger, TriggerKind, us
+from frontdesk.schedule.triggers import zones
+from frontdesk.schedule.triggers.next import first, once_us
+from frontdesk.schedule.triggers.parse import (
+    NO_START,
+    closest_fires_s,
+    cron_trigger,
+    interval_trigger,
+    once_trigger,
+)
+from frontdesk.schedule.words import times
+from frontdesk.schedule.words.words import read as read_words
+
+NONE_GIVEN = "Must specify one of --time, --cron, or --every"
+SEVERAL_GIVEN = "Cannot specify multiple scheduling options"
+UNREADABLE = (
+    "'{}' is no rule that can be read. Write a time (2025-12-25T10:00:00Z), a cron rule (0 9 * * MON-FRI), "
+    "an interval (every 30m), or words such as: in two minutes, tomorrow at 9, every weekday at 9 Berlin time"
+)
+LONGEST_RULE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class When:
+    """A rule as it was said, and what goes with it."""
+
+    time: str | None = None
+    cron: str | None = None
+    every: str | int | None = None
+    when: str | None = None
+    zone: str | None = None
+    start_at: str | None = None
+    end_at: str | None = None
+    jitter: str | int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A rule that was read; `words` are the plain words it was told in, if it was."""
+
+    trigger: Trigger
+    words: str | None = None
+
+
+def read(said: When, now_us: int) -> Told:
+    """The whole rule; what would never run is refused."""
+    told = _rule(said, now_us)
+    return replace(told, trigger=bounded(told.trigger, said, now_us))
+
+
+def bounded(trigger: Trigger, said: When, now_us: int) -> Trigger:
+    """The rule between its start and its end, with its jitter."""
+    if trigger.kind is TriggerKind.ONCE and (said.start_at or said.end_at):
+        raise Invalid("start_at and end_at go with a rule that repeats: cron or every")
+    if said.start_at:
+        start = time_us(said.start_at, said.zone, now_us)
+        if start <= now_us:
+            raise Invalid(NO_START)
+        trigger = replace(trigger, start_us=start)
+    if said.end_at:
+        trigger = replace(trigger, end_us=time_us(said.end_at, said.zone, now_us))
+    if said.jitter is not None:
+        trigger = replace(trigger, jitter_s=numbers.jitter_s(said.jitter))
+    return checked(trigger, now_us)
+
+
+def checked(trigger: Trigger, now_us: int) -> Trigger:
+    """The rule, if it fires at all, and each fire before the next."""
+    if first(trigger, now_us) is None:
+        raise Invalid("It would never run: its end comes before its first run")
+    if trigger.jitter_s and trigger.jitter_s >= closest_fires_s(trigger):
+        raise Invalid("jitter must be shorter than the time between two runs")
+    return trigger
+
+
+def time_us(text: str, zone: str | None, now_us: int) -> int:
+    """A moment: an exact time, or words for one."""
+    if not times.looks_exact(text):
+        found = _in_words(text, zone, now_us)
+        if found is not None and found.kind is TriggerKind.ONCE:
+            return once_us(found.value)
+    return us(times.parse(text, zones.zone_name(zone) if zone else None))
+
+
+def _rule(said: When, now_us: int) -> Told:
+    ways: list[tuple[str | int | None, Callable[[str, str | None, int], Told]]] = [
+        (said.time, _time),
+        (said.cron, _cron),
+        (said.every, _every),
+        (said.when, _any),
+    ]
+    given = [(str(value).strip(), way) for value, way in ways if value is not None and str(value).strip()]
+    if not given:
+        raise Invalid(NONE_GIVEN)
+    if len(given) > 1:
+        raise Invalid(SEVERAL_GIVEN)
+    text, way = given[0]
+    if len(text) > LONGEST_RULE:
+        raise Invalid(f"A rule has at most {LONGEST_RULE} characters")
+    return way(text, said.zone, now_us)
+
+
+def _time(text: str, zone: str | None, now_us: int) -> Told:
+    return _exactly_or_in_words(text, zone, now_us, lambda: once_trigger(text, zone, now_us))
+
+
+def _cron(text: str, zone: str | None, now_us: int) -> Told:
+    return _exactly_or_in_words(text, zone, now_us, lambda: cron_trigger(text, zone or "UTC"))
+
+
+def _every(text: str, zone: str | None, now_us: int) -> Told:
+    def exact() -> Trigger:
+        return interval_trigger(text, None, now_us, zone or "UTC")
+
+    try:
+        return _exactly_or_in_words(text, zone, now_us, exact)
+    except Invalid:
+        found = None if is_bare(text) else _in_words(f"every {text}", zone, now_us)
+        if found is None:
+            raise
+        return Told(found, f"every {text}")
+
+
+def _any(text: str, zone: str | None, now_us: int) -> Told:
+    if times.looks_exact(text):
+        return Told(once_trigger(text, zone, now_us))
+    found = _in_words(text, zone, now_us)
+    if found is not None:
+        return Told(found, text)
+    if text.startswith("@") or len(text.split()) >= 5:
+        return Told(cron_trigger(text, zone or "UTC"))
+    try:
+        return Told(interval_trigger(text, None, now_us, zone or "UTC"))
+    except Invalid as error:
+        raise Invalid(UNREADABLE.format(text)) from error
+
+
+def _exactly_or_in_words(text: str, zone: str | None, now_us: int, exact: Callable[[], Trigger]) -> Told:
+    """What is no rule of the kind that was asked for may be words; what is neither is told as that kind would."""
+    try:
+        return Told(exact())
+    except Invalid:
+        found = None if times.looks_exact(text) else _in_words(text, zone, now_us)
+        if found is None:
+            raise
+        return Told(found, text)
+
+
+def is_bare(text: str) -> bool:
+    """A number, with or without a unit: never words, so that a slip in one is told as what it is."""
+    return text[:1] in "+-0123456789" and len(text.split()) == 1
+
+
+def _in_words(text: str, zone: str | None, now_us: int) -> Trigger | None:
+    if is_bare(text):
+        return None
+    return read_words(text, now_us, zones.zone_name(zone) if zone else "UTC")

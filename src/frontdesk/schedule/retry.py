@@ -1,0 +1,58 @@
+"""What comes after an attempt: whether there is another one, and when."""
+
+from frontdesk.schedule.due.model import Settled
+from frontdesk.schedule.model import SECOND, Delivered, Occurrence, Standing, Undelivered
+
+FIRST_S = 2.0
+LONGEST_S = 300.0
+BUSY_S = 1.0
+BUSY_LONGEST_S = 30.0
+# Longer than this nobody waits for an agent that is always busy.
+PATIENCE_US = 24 * 3600 * SECOND
+ANSWER_LENGTH = 65_536
+ERROR_LENGTH = 2_000
+STOPPED = "the worker stopped before this ended"
+
+
+def settled(
+    occurrence: Occurrence, outcome: Delivered | Undelivered, now_us: int, took_us: int, chance: float
+) -> Settled:
+    """How an attempt is recorded; `chance`, from 0 to 1, spreads those that failed together."""
+    if isinstance(outcome, Delivered):
+        answer = None if outcome.answer is None else storable(outcome.answer, ANSWER_LENGTH)
+        return Settled(occurrence, Standing.DELIVERED, took_us, answer=answer)
+    error = storable(str(outcome), ERROR_LENGTH)
+    counted = outcome.counted or now_us - occurrence.created_us > PATIENCE_US
+    if outcome.permanent or (counted and occurrence.attempt >= occurrence.attempts):
+        return Settled(occurrence, Standing.DEAD, took_us, error=error, in_doubt=outcome.in_doubt)
+    wait_us = int(wait_s(occurrence, outcome, chance, counted=counted) * SECOND)
+    # A doubt stays: nobody knows how far an attempt that failed had looked into it.
+    in_doubt = outcome.in_doubt or occurrence.in_doubt
+    return Settled(
+        occurrence, Standing.WAITING, took_us, error=error, wait_us=wait_us, counted=counted, in_doubt=in_doubt
+    )
+
+
+def handed_back(occurrence: Occurrence, took_us: int) -> Settled:
+    """For somebody else to go on with at once."""
+    return Settled(occurrence, Standing.WAITING, took_us, error=STOPPED, counted=False, in_doubt=True)
+
+
+def wait_s(occurrence: Occurrence, outcome: Undelivered, chance: float, *, counted: bool) -> float:
+    """Twice as long each time, up to a limit, less up to half of it by chance; or as long as the other side says."""
+    if outcome.retry_after is not None:
+        return min(max(outcome.retry_after, 0.0), 12 * LONGEST_S) + chance
+    first, longest, times = (FIRST_S, LONGEST_S, occurrence.attempt) if counted else _busy(occurrence)
+    return min(longest, first * 2 ** min(times - 1, 30)) * (1 - chance / 2)
+
+
+def _busy(occurrence: Occurrence) -> tuple[float, float, int]:
+    """Each start raises the fence, and only those that count the attempt."""
+    return BUSY_S, BUSY_LONGEST_S, max(1, occurrence.fence - occurrence.attempt + 1)
+
+
+def storable(text: str, length: int) -> str:
+    """As much of a text as a database takes: it has no half characters, and PostgreSQL no zeros."""
+    if text.isascii():
+        return text[:length].replace("\x00", "")
+    return text[:length].replace("\x00", "").encode("utf-8", "replace").decode()

@@ -1,0 +1,86 @@
+"""Schedules as the table holds them."""
+
+from typing import Any, Protocol
+
+from frontdesk.schedule.model import (
+    Forward,
+    Misfire,
+    NewSchedule,
+    Overlap,
+    Policy,
+    Schedule,
+    State,
+    Trigger,
+    TriggerKind,
+)
+
+# What may run beside other things stands in a line of its own.
+BESIDE = " beside"
+
+
+class Columns(Protocol):
+    """A row of the table, or what becomes one."""
+
+    def __getitem__(self, name: str, /) -> Any: ...  # noqa: ANN401 - a column's
+
+
+def lane_of(agent_id: str, overlap: Overlap) -> str:
+    return agent_id + BESIDE if overlap is Overlap.ALLOW else agent_id
+
+
+def written(what: NewSchedule) -> dict[str, Any]:
+    """The columns that say what a schedule is."""
+    trigger, policy, forward = what.trigger, what.policy, what.forward
+    return {
+        "agent_id": what.agent_id,
+        "user_id": what.user_id,
+        "lane": lane_of(what.agent_id, policy.overlap),
+        "prompt": what.prompt,
+        "kind": trigger.kind,
+        "value": trigger.value,
+        "zone": trigger.zone,
+        "start_us": trigger.start_us,
+        "end_us": trigger.end_us,
+        "jitter_s": trigger.jitter_s,
+        "max_repetitions": what.max_repetitions,
+        "overlap": policy.overlap,
+        "misfire": policy.misfire,
+        "max_late_s": policy.max_late_s,
+        "attempts": policy.attempts,
+        "words": what.words,
+        "webhook": forward.webhook,
+        "timeline": forward.timeline,
+        "conversation_id": what.conversation_id,
+        "made_by": what.made_by,
+    }
+
+
+def trigger_of(row: Columns) -> Trigger:
+    times = (row["start_us"], row["end_us"], row["jitter_s"])
+    return Trigger(TriggerKind(row["kind"]), row["value"], row["zone"], *times)
+
+
+def schedule_of(row: Columns) -> Schedule:
+    what = NewSchedule(
+        agent_id=row["agent_id"],
+        prompt=row["prompt"],
+        trigger=trigger_of(row),
+        user_id=row["user_id"],
+        policy=Policy(Overlap(row["overlap"]), Misfire(row["misfire"]), row["max_late_s"], row["attempts"]),
+        max_repetitions=row["max_repetitions"],
+        words=row["words"],
+        forward=Forward(row["webhook"], row["timeline"]),
+        conversation_id=row["conversation_id"],
+        made_by=row["made_by"],
+    )
+    return Schedule(
+        id=row["id"],
+        what=what,
+        state=State(row["state"]),
+        intended_us=row["intended_us"],
+        fire_us=row["fire_us"],
+        fired=row["fired"],
+        last_us=row["last_us"],
+        created_us=row["created_us"],
+        updated_us=row["updated_us"],
+    )

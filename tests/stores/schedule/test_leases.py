@@ -1,0 +1,169 @@
+"""Leases: what a lost worker held goes on elsewhere, what a living one holds does not, whatever the clock says."""
+
+from dataclasses import replace
+
+import pytest
+
+from frontdesk.agents.turns.model import Owner
+from frontdesk.schedule.due.again.store import LOST, LOST_TOO_OFTEN
+from frontdesk.schedule.due.decide import LOST_AT_MOST
+from frontdesk.schedule.due.store import DueStore
+from frontdesk.schedule.model import SECOND, Delivered, Undelivered
+from frontdesk.schedule.past.store import PastQuery
+from frontdesk.schedule.retry import STOPPED
+from frontdesk.schedule.watch import Watch
+from tests.stores.schedule.lab import LEASE, NOW, Lab
+
+pytestmark = pytest.mark.anyio
+HOUR = 3600 * SECOND
+
+
+def distrusting(_now_us: int) -> bool:
+    return False
+
+
+async def test_what_a_lost_worker_held_goes_on_elsewhere_when_its_lease_is_over(lab: Lab) -> None:
+    await lab.add()
+    [lost] = await lab.claim("lost")
+    lab.now_us += LEASE
+    assert await lab.claim("another") == [], "it holds until then"
+    lab.now_us += SECOND
+    [taken] = await lab.claim("another")
+    assert (taken.id, taken.attempt, taken.fence, taken.in_doubt) == (lost.id, 1, 2, True)
+    assert await lab.settle([lost], Delivered("too late"), "lost") == []
+    assert await lab.settle([taken], Delivered("in time"), "another")
+    [past] = await lab.past.history(PastQuery())
+    assert past.answer == "in time"
+    assert [(one.number, one.error, one.started_us) for one in past.earlier] == [(1, LOST, NOW)]
+
+
+async def test_a_worker_that_lives_keeps_what_it_holds(lab: Lab) -> None:
+    await lab.add()
+    [held] = await lab.claim()
+    for _ in range(5):
+        lab.now_us += LEASE - SECOND
+        assert await lab.worker().renew() == frozenset()
+        assert await lab.claim("another") == []
+    assert await lab.settle([held])
+
+
+async def test_a_worker_learns_what_was_taken_from_it(lab: Lab) -> None:
+    await lab.add("ada")
+    [ada] = await lab.claim("stopped")
+    lab.now_us += LEASE + SECOND
+    await lab.claim("another")
+    await lab.add("bob")
+    [bob] = await lab.claim("stopped")
+    assert await lab.worker("stopped").renew() == {ada.id}
+    assert lab.worker("stopped").held == {bob.id}
+
+
+async def test_what_a_dead_process_of_this_machine_held_goes_on_at_once(lab: Lab) -> None:
+    here = Owner()
+    dead, elsewhere = str(replace(here, pid=2**22 + 1)), str(replace(here, host="another-machine"))
+    for agent, owner in (("ada", dead), ("bob", elsewhere)):
+        await lab.add(agent)
+        assert len(await lab.claim(owner)) == 1
+    lab.workers["here"] = DueStore(lab.database, str(here), LEASE, lab.clock)
+    found = await lab.worker("here").recover(here.knows_dead)
+    assert found == {dead}
+    assert [one.agent_id for one in await lab.claim("here", dead=found)] == ["ada"]
+
+
+async def test_a_worker_that_stops_hands_back_what_it_has_not_ended(lab: Lab) -> None:
+    for agent in ("ada", "bob"):
+        await lab.add(agent)
+    held = await lab.claim("stopping")
+    assert await lab.worker("stopping").hand_back([one.id for one in held]) == 2
+    assert lab.worker("stopping").held == set()
+    taken = await lab.claim("another")
+    assert {(one.agent_id, one.attempt, one.fence, one.in_doubt) for one in taken} == {
+        ("ada", 1, 2, True),
+        ("bob", 1, 2, True),
+    }
+    assert await lab.settle(held, name="stopping") == []
+    [past, _] = await lab.past.history(PastQuery())
+    assert [one.error for one in past.earlier] == [STOPPED]
+
+
+async def test_a_claim_whose_answer_was_lost_is_handed_back_and_what_is_held_is_not(lab: Lab) -> None:
+    await lab.add("ada")
+    [ada] = await lab.claim()
+    await lab.add("bob")
+    await lab.claim()
+    worker = lab.worker()
+    worker.held = {ada.id}
+    assert await worker.hand_back() == 1
+    assert {row["agent_id"]: row["standing"] for row in await lab.rows()} == {"ada": "running", "bob": "waiting"}
+
+
+async def test_one_that_takes_its_worker_down_each_time_is_given_up(lab: Lab) -> None:
+    await lab.add()
+    for number in range(LOST_AT_MOST + 1):
+        assert len(await lab.claim(f"worker-{number}")) == 1
+        lab.now_us += LEASE + SECOND
+    assert await lab.claim("last") == []
+    [row] = await lab.rows()
+    assert (row["standing"], row["reason"], row["attempt"]) == ("dead", LOST_TOO_OFTEN, 1)
+
+
+async def test_the_next_prompt_of_an_agent_waits_for_one_that_was_taken_over(lab: Lab) -> None:
+    await lab.add(prompt="first")
+    await lab.claim("lost")
+    await lab.add(prompt="second", at_us=NOW + 1)
+    lab.now_us += LEASE + SECOND
+    [taken] = await lab.claim("another")
+    assert taken.prompt == "first"
+    assert await lab.claim("third") == []
+
+
+async def test_a_clock_that_was_set_forward_takes_nothing_from_a_worker_that_lives(lab: Lab) -> None:
+    await lab.add()
+    [held] = await lab.claim("alive")
+    lab.now_us += HOUR
+    assert await lab.claim("another", trusts=distrusting) == []
+    assert await lab.worker("alive").renew() == frozenset()
+    lab.now_us += LEASE // 2
+    assert await lab.claim("another") == []
+    assert await lab.settle([held], name="alive")
+
+
+async def test_a_clock_that_was_set_back_does_not_keep_a_lost_workers_prompt_for_an_hour(lab: Lab) -> None:
+    await lab.add()
+    [lost] = await lab.claim("lost")
+    lab.now_us -= HOUR
+    await lab.worker("another").recover(lambda _: False)
+    assert await lab.claim("another", trusts=distrusting) == [], "its worker may live, and renew it"
+    lab.now_us += LEASE
+    await lab.worker("another").recover(lambda _: False)
+    assert [one.id for one in await lab.claim("another")] == [lost.id]
+
+
+async def test_a_clock_that_was_set_back_fires_nothing_twice(lab: Lab) -> None:
+    await lab.add()
+    assert len(await lab.run_through()) == 1
+    lab.now_us -= HOUR
+    assert await lab.claim() == []
+    lab.now_us += 2 * HOUR
+    assert await lab.claim() == []
+
+
+async def test_a_failure_is_tried_again_though_the_clock_was_set_back(lab: Lab) -> None:
+    await lab.add()
+    await lab.settle(await lab.claim(), Undelivered("no"))
+    lab.now_us -= HOUR
+    assert await lab.claim() == []
+    await lab.worker().recover(lambda _: False)
+    assert [one.attempt for one in await lab.claim()] == [2]
+
+
+def test_a_clock_is_trusted_when_it_has_gone_evenly_for_half_a_lease() -> None:
+    steady = [1000.0]
+    watch = Watch(60 * SECOND, lambda: steady[0])
+    wall = NOW
+    told: list[bool] = []
+    for seconds, jump in ((0, 0), (29, 0), (1, 0), (10, 3600), (29, 0), (1, 0), (10, -3600), (30, 0), (10, 5)):
+        steady[0] += seconds
+        wall += (seconds + jump) * SECOND
+        told.append(watch.trusts(wall))
+    assert told == [False, False, True, False, False, True, False, True, True]
