@@ -129,8 +129,12 @@ class Unstorable(FrontdeskError):
 
 
 class Unavailable(FrontdeskError):
-    """A part that Frontdesk depends on does not answer; `public` is what a stranger may be told of it."""
+    """A part that Frontdesk depends on does not answer; `public` is what a stranger may be told of it.
 
-    def __init__(self, message: str, *, public: str | None = None) -> None:
+    `retry_after` is in seconds, where that part named them.
+    """
+
+    def __init__(self, message: str, *, public: str | None = None, retry_after: float | None = None) -> None:
         super().__init__(message)
         self.public = public or message
+        self.retry_after = retry_after

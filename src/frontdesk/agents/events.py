@@ -24,6 +24,7 @@ class Trouble(StrEnum):
 
     UNAUTHENTICATED = "unauthenticated"
     UNAVAILABLE = "unavailable"
+    BUSY = "busy"
     RATE_LIMITED = "rate_limited"
     INVALID = "invalid"
     INTERNAL = "internal"
@@ -150,10 +151,14 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The turn could not go on; a `Done` with `StopReason.ERROR` follows."""
+    """The turn could not go on; a `Done` with `StopReason.ERROR` follows.
+
+    `retry_after` are the seconds to wait, where the other side named them.
+    """
 
     trouble: Trouble
     message: str
+    retry_after: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

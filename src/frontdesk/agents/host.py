@@ -97,8 +97,11 @@ class Prompt:
 
     `conversation_id` None is the agent's own first conversation. `tools` are the caller's, for this turn only.
     `user_token` goes to tool servers that were set up to act for the user, and is forgotten with the turn.
-    A `follow_up` comes after what the agent is doing now, also if that was begun without us, and in that conversation
-    where the host knows it.
+    A `patient` one comes after what the agent is doing now, also if that was begun without us; a `follow_up` does so
+    too, and in that conversation where the host knows it.
+    `otid` is the sender's own name for the turn. When it is sent `again`, because nobody knows what became of it, its
+    words are not said twice where the host can tell: a turn that was taken is told as it went, and one that was cut
+    off goes on, or is told so far.
     """
 
     agent_id: str
@@ -110,10 +113,15 @@ class Prompt:
     max_steps: int = MAX_STEPS
     user_token: SecretStr | None = None
     follow_up: bool = False
+    patient: bool = False
+    otid: str | None = None
+    again: bool = False
 
     def __post_init__(self) -> None:
         if (self.text is None) == (not self.approvals) or (self.text is not None and not self.text.strip()):
             raise Invalid("Say something, or approve or reject what waits for approval, and not both")
+        if self.again and (self.otid is None or self.text is None):
+            raise Invalid("Only words that were sent under a name can be sent again")
         if self.max_steps < 1:
             raise Invalid("A turn takes at least one step")
 

@@ -49,4 +49,5 @@ def failed(error: Exception) -> Failed:
     """The event for an error of the model's."""
     model = error.model_name if isinstance(error, ModelAPIError) else "the model"
     trouble, text = next((trouble, text) for kind, trouble, text in TABLE if isinstance(error, kind))
-    return Failed(trouble, text.format(model=model, error=str(error)[:SHOWN]))
+    wait = error.retry_after if isinstance(error, ModelAPIError) else None
+    return Failed(trouble, text.format(model=model, error=str(error)[:SHOWN]), wait)

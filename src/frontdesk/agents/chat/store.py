@@ -50,6 +50,12 @@ class SessionStore:
         async with self._database.reading() as connection:
             return [_session(row) for row in (await connection.execute(wanted)).all()]
 
+    async def is_a_persons(self, agent_id: str, conversation_id: str) -> bool:
+        """Whether somebody talks, or has lately talked, with the agent in this conversation."""
+        theirs = (chat_sessions.c.agent_id == agent_id, chat_sessions.c.conversation_id == conversation_id)
+        async with self._database.reading() as connection:
+            return (await connection.execute(select(chat_sessions.c.id).where(*theirs).limit(1))).first() is not None
+
     async def use(self, session: Session, now: datetime) -> Session:
         """The session as it is once used now."""
         used = session.used_at(now)

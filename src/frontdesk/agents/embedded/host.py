@@ -97,7 +97,8 @@ class EmbeddedHost:
 
     async def send(self, prompt: Prompt) -> AsyncGenerator[Event]:
         conversation = prompt.conversation_id or first_conversation(prompt.agent_id)
-        new = NewTurn(f"turn-{uuid4()}", lane_of(conversation), prompt.agent_id, conversation, prompt.caller.user_id)
+        lane, user_id = lane_of(conversation), prompt.caller.user_id
+        new = NewTurn(f"turn-{uuid4()}", lane, prompt.agent_id, conversation, user_id, prompt.otid)
         async with aclosing(self._turns.take(new, self.stage.work(prompt, new, self._turns.hold))) as events:
             async for event in events:
                 yield event

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
 
 from frontdesk.agents.embedded.compaction import compact
 from frontdesk.agents.embedded.kit import Kit, named
@@ -12,10 +12,10 @@ from frontdesk.agents.embedded.memory import Memory
 from frontdesk.agents.embedded.model import AttachedTool
 from frontdesk.agents.embedded.own_tools import conversation_search, update_plan
 from frontdesk.agents.embedded.store import AgentStore
-from frontdesk.agents.embedded.talk.model import Scene
+from frontdesk.agents.embedded.talk.model import Earlier, Scene
 from frontdesk.agents.embedded.talk.store import TalkStore
 from frontdesk.agents.embedded.toolbox import Toolbox
-from frontdesk.agents.events import Ending, Failed, StopReason, Trouble, Usage
+from frontdesk.agents.events import Ending, Failed, StopReason, TextChunk, Trouble, Usage
 from frontdesk.agents.host import Prompt
 from frontdesk.agents.turns.model import NewTurn
 from frontdesk.agents.turns.service import Emit
@@ -28,6 +28,7 @@ from frontdesk.loop.turn import Turn
 from frontdesk.loop.usage import Spent
 
 Hold = Callable[[Transaction, str], Awaitable[None]]
+CUT_OFF = "[You were cut off here. Go on from where you were.]"
 MANNERS = (
     "You are a stateful agent. The memory blocks below are yours: they stay with you across conversations, and only "
     "you keep them up to date, with the memory tools. What is not in them or in this conversation, look up with "
@@ -49,6 +50,8 @@ class Performance:
     hold: Hold
     _turn: Turn | None = field(default=None, init=False)
     _changes: int = field(default=0, init=False)
+    _opening: ModelRequest | None = field(default=None, init=False)
+    _known: Earlier | None = field(default=None, init=False)
 
     async def begin(self, connection: Transaction) -> Scene:
         """In the transaction that claims the turn: read the scene, refuse what cannot be, store the words."""
@@ -56,15 +59,32 @@ class Performance:
         self._changes = self.agents.changes
         scene = await self.talk.set_scene(connection, prompt.agent_id, self.new.conversation_id)
         if prompt.text is not None:
-            if scene.pending:
-                raise PendingApproval([request.call_id for request in scene.pending])
-            await self.talk.append(connection, scene.conversation_id, self.new.id, [user_message(prompt.text)])
+            await self._open(connection, scene, prompt.text)
         else:
             _check_approvals(prompt, scene)
             await self.talk.settle(connection, scene.conversation_id)
         return scene
 
+    async def _open(self, connection: Transaction, scene: Scene, text: str) -> None:
+        """Store the words that the turn begins with; when they were sent before, only what is still to be said."""
+        prompt, thread = self.prompt, scene.conversation_id
+        earlier = await self.talk.earlier(connection, thread, prompt.otid) if prompt.again and prompt.otid else None
+        if earlier is not None and earlier.was_taken:
+            self._known = earlier
+            return
+        if scene.pending:
+            raise PendingApproval([request.call_id for request in scene.pending])
+        if earlier is not None and earlier.stands_last(scene.past):
+            spoke_last = isinstance(scene.past[-1].message, ModelResponse)
+            self._opening = user_message(CUT_OFF) if spoke_last else None
+        else:
+            self._opening = user_message(text)
+        if self._opening is not None:
+            await self.talk.append(connection, thread, self.new.id, [self._opening])
+
     async def run(self, scene: Scene, emit: Emit) -> Ending:
+        if self._known is not None:
+            return await _told(self._known, emit)
         try:
             model = await self.models.open(scene.agent.model)
         except Invalid as error:
@@ -77,8 +97,8 @@ class Performance:
         asked = {request.call_id for request in scene.pending}
         messages = repaired([one.message for one in past], asked)
         waiting = [call for call in unanswered(messages) if call.tool_call_id in asked]
-        if self.prompt.text is not None:
-            add_request(messages, user_message(self.prompt.text).parts)
+        if self._opening is not None:
+            add_request(messages, self._opening.parts)
         memory = Memory(self.agents, scene.agent.id, {block.label: block for block in scene.blocks})
         self._turn = turn = Turn(
             model=model,
@@ -123,6 +143,13 @@ class Performance:
         if taken:
             raise Invalid(f"The agent has tools named {', '.join(taken)} already; give the turn's tools other names")
         return Kit(self.agents, scene.agent.id, own | named(self.prompt.tools), bind, self._changes, held)
+
+
+async def _told(earlier: Earlier, emit: Emit) -> Ending:
+    """The turn was taken before, and this is what came of it."""
+    if earlier.answer:
+        await emit(TextChunk(earlier.answer))
+    return Ending(earlier.stop)
 
 
 def instructions(scene: Scene, memory: Memory, summary: str | None) -> str:

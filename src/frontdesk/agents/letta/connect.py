@@ -26,13 +26,16 @@ UNDO_SECONDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What to make known, and to whom. `tools` are the names of all tools behind `url`."""
+    """What to make known, and to whom. `tools` are the names of all tools behind `url`, of which `handed` are given to
+    the agents; all of them where that is None.
+    """
 
     url: str
     name: str
     tools: Sequence[str]
     agents: Sequence[str] = ()
     rotate: bool = False
+    handed: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,8 @@ class Connector:
         known = await self._registered(wanted.name)
         await self._check_names(wanted)
         tools = await self._register(wanted, known)
-        done = [await self._connect_agent(agent, tools, rotate=wanted.rotate) for agent in agents]
+        given = {name: found for name, found in tools.items() if wanted.handed is None or name in wanted.handed}
+        done = [await self._connect_agent(agent, given, rotate=wanted.rotate) for agent in agents]
         return Connected(known is None, sorted(tools), done)
 
     async def _agent(self, given: str) -> AgentState:

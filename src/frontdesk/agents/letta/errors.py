@@ -21,10 +21,12 @@ from letta_client import (
 
 from frontdesk.agents.events import Trouble
 from frontdesk.errors import Conflict, FrontdeskError, Invalid, NotFound, PendingApproval, Unavailable
+from frontdesk.loop.waits import seconds_asked
 
 # What the client raises: its own errors, and those of the transport and of broken JSON while a stream is read.
 LETTA_ERRORS = (APIError, httpx.HTTPError, json.JSONDecodeError, UnicodeDecodeError)
 SHOWN = 300
+REFUSALS = range(400, 500)
 
 MODEL_TROUBLES: Mapping[str, Trouble] = {
     "llm_authentication": Trouble.UNAUTHENTICATED,
@@ -45,8 +47,10 @@ MODEL_BROKE_OFF = "Connection error"
 class LettaTrouble(Unavailable):
     """Letta, or the model behind it, does not do its part; `trouble` is how a turn tells it."""
 
-    def __init__(self, message: str, trouble: Trouble = Trouble.UNAVAILABLE) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, trouble: Trouble = Trouble.UNAVAILABLE, *, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, retry_after=retry_after)
         self.trouble = trouble
 
 
@@ -55,6 +59,11 @@ def told(error: Exception, base_url: str, about: str) -> FrontdeskError:
     if isinstance(error, APIStatusError):
         return _refused(error, about) or _failed(error, base_url)
     return LettaTrouble(f"The Letta server at {base_url} {_silence(error)}; check that it runs, and LETTA_BASE_URL")
+
+
+def refused(error: BaseException) -> bool:
+    """Whether the server took a request in and declined it, so that nothing came of it."""
+    return isinstance(error, APIStatusError) and error.status_code in REFUSALS
 
 
 def _silence(error: Exception) -> str:
@@ -87,6 +96,7 @@ def _refused(error: APIStatusError, about: str) -> FrontdeskError | None:
 
 def _failed(error: APIStatusError, base_url: str) -> FrontdeskError:
     """What the server, or the model behind it, did not do."""
+    wait = seconds_asked(error.response.headers.get("retry-after"))
     match error:
         case AuthenticationError() | PermissionDeniedError():
             return LettaTrouble(
@@ -95,11 +105,13 @@ def _failed(error: APIStatusError, base_url: str) -> FrontdeskError:
                 Trouble.UNAUTHENTICATED,
             )
         case RateLimitError():
-            return LettaTrouble(f"The Letta server at {base_url} asks to slow down", Trouble.RATE_LIMITED)
+            text = f"The Letta server at {base_url} asks to slow down"
+            return LettaTrouble(text, Trouble.RATE_LIMITED, retry_after=wait)
         case _ if error.status_code < httpx.codes.BAD_REQUEST:
             return _told_in_stream(error)
         case _:
-            return LettaTrouble(f"The Letta server at {base_url} fails ({error.status_code}); its log says why")
+            text = f"The Letta server at {base_url} fails ({error.status_code}); its log says why"
+            return LettaTrouble(text, retry_after=wait)
 
 
 def _told_in_stream(error: APIStatusError) -> FrontdeskError:

@@ -61,6 +61,22 @@ def recalled(messages: Sequence[Message]) -> list[Said]:
     return found
 
 
+def answer_to(messages: Sequence[Message], otid: str) -> str | None:
+    """What the agent said to the words of this name, up to the next words of a person; None without such words."""
+    said: list[str] | None = None
+    for message in messages:
+        match message:
+            case UserMessage() if message.otid == otid:
+                said = []
+            case UserMessage() if said is not None and _said(message):
+                break
+            case AssistantMessage() if said is not None and (text := text_of(message.content)):
+                said.append(text)
+            case _:
+                continue
+    return None if said is None else "\n\n".join(said)
+
+
 class Past:
     """What must be known of all messages to tell each of them."""
 

@@ -18,7 +18,7 @@ from frontdesk.agents.letta.handed.registrar import Registrar
 from frontdesk.agents.letta.history import recalled
 from frontdesk.agents.letta.quiet import until_quiet
 from frontdesk.agents.letta.server import Server
-from frontdesk.agents.letta.thread import DEFAULT, Thread
+from frontdesk.agents.letta.thread import DEFAULT, LOOKS, Thread
 from frontdesk.agents.letta.tools import AgentTools
 from frontdesk.agents.letta.turn import Turn, refusal
 from frontdesk.agents.turns.model import NewTurn
@@ -103,7 +103,8 @@ class LettaHost:
     async def send(self, prompt: Prompt) -> AsyncGenerator[Event]:
         said = outbound.headers(prompt.caller) | self.server.headers
         thread = self._thread(prompt.agent_id, await self._where(prompt), said)
-        new = NewTurn(f"turn-{uuid4()}", _lane(thread), thread.agent_id, thread.name, prompt.caller.user_id)
+        user_id, otid = prompt.caller.user_id, prompt.otid
+        new = NewTurn(f"turn-{uuid4()}", _lane(thread), thread.agent_id, thread.name, user_id, otid)
         door = self._doors.setdefault(new.lane, anyio.Lock())
         async with door:
             trouble = await self._admit(prompt, thread, new)
@@ -167,13 +168,19 @@ class LettaHost:
         return Thread(self.server, agent_id, own, headers or self.server.headers)
 
     async def _where(self, prompt: Prompt) -> str | None:
-        """The conversation of a turn. Turns wait for each other, but not for runs that were begun without us."""
-        return await until_quiet(self.server, prompt.agent_id) if prompt.follow_up else prompt.conversation_id
+        """The conversation of a turn. Turns wait for each other, but only some for runs that were begun without us."""
+        if not prompt.follow_up and not prompt.patient:
+            return prompt.conversation_id
+        at_work = await until_quiet(self.server, prompt.agent_id, LOOKS if prompt.again else LOOKS[:1])
+        return at_work if prompt.follow_up else prompt.conversation_id
 
     async def _admit(self, prompt: Prompt, thread: Thread, new: NewTurn) -> Unavailable | None:
         """Raise the caller's mistakes; what is not theirs is returned, for the turn to tell."""
         try:
             if refusal(prompt, await thread.pending()) is None:
+                return None
+            if prompt.again and await thread.answer_to(prompt.otid or "") is not None:
+                # What waits is of that very turn, and is to be told so.
                 return None
             # What waits may be a tool of the caller's that another turn runs at this moment: look again after it.
             with suppress(Unclaimed):

@@ -19,7 +19,7 @@ from letta_client.types.agents.message_create_params import ClientTool
 
 from frontdesk.agents.events import ApprovalRequest, ToolCall
 from frontdesk.agents.host import Block
-from frontdesk.agents.letta.history import in_order
+from frontdesk.agents.letta.history import answer_to, in_order
 from frontdesk.agents.letta.memory import block_of
 from frontdesk.agents.letta.server import Server
 from frontdesk.agents.letta.words import arguments_of, calls_of, requests_of
@@ -29,6 +29,7 @@ from frontdesk.loop.tools import Tool
 # Letta's name for the conversation that every agent has from the start.
 DEFAULT = "default"
 RUNS = 100
+LOOKED_THROUGH = 500
 # A run that has only just been asked for may not be listed yet.
 LOOKS = (0.0, 0.2, 0.4, 0.8)
 
@@ -127,6 +128,10 @@ class Thread:
             page = await client.conversations.messages.list(self.conversation_id, order="desc", limit=limit)
         return in_order(page.items, newest_first=True)
 
+    async def answer_to(self, otid: str) -> str | None:
+        """What the agent said to words that were sent under this name; None where it never got them."""
+        return answer_to(await self.recent(LOOKED_THROUGH), otid)
+
     async def deny_pending(self, reason: str) -> bool:
         """Reject all that waits, and have the agent say nothing to it; whether anything did."""
         pending = await self.pending()
@@ -162,6 +167,11 @@ class Thread:
         conversation = await self.server.client.conversations.retrieve(self.conversation_id or DEFAULT)
         if conversation.agent_id != self.agent_id:
             raise NotFound(f"The Letta server has no {self.about}")
+
+
+def spoken(text: str, otid: str | None) -> MessageCreateParam:
+    said: MessageCreateParam = {"role": "user", "content": text}
+    return said if otid is None else {**said, "otid": otid}
 
 
 def approval(answers: Sequence[Answer]) -> ApprovalCreateParam:

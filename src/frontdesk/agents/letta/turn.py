@@ -5,12 +5,15 @@ from dataclasses import dataclass, field, replace
 
 import anyio
 import structlog
+from letta_client import APIStatusError, AsyncStream
+from letta_client.types.agents import LettaStreamingResponse
 
 from frontdesk.agents.events import (
     ApprovalRequest,
     Ending,
     Failed,
     StopReason,
+    TextChunk,
     ToolCall,
     ToolReturn,
     ToolStatus,
@@ -19,9 +22,9 @@ from frontdesk.agents.events import (
 from frontdesk.agents.host import Approval, Prompt
 from frontdesk.agents.letta import memory
 from frontdesk.agents.letta.client_tools import run_all, unasked
-from frontdesk.agents.letta.errors import LettaTrouble
+from frontdesk.agents.letta.errors import LettaTrouble, refused
 from frontdesk.agents.letta.stream import Reader
-from frontdesk.agents.letta.thread import LOOKS, Answer, Input, Thread, approval, denial
+from frontdesk.agents.letta.thread import LOOKS, Answer, Input, Thread, approval, denial, spoken
 from frontdesk.agents.letta.words import STOPS
 from frontdesk.agents.turns.service import Emit
 from frontdesk.errors import FrontdeskError, Invalid, PendingApproval, Unavailable
@@ -76,6 +79,8 @@ class Turn:
             raise
 
     async def _run(self) -> Ending:
+        if self.prompt.again and (answer := await self.thread.answer_to(self.prompt.otid or "")) is not None:
+            return await self._tell(answer)
         model, blocks = await self.thread.memory()
         self._known = memory.values_of(blocks)
         self.reader.usage = replace(self.reader.usage, model=model)
@@ -93,6 +98,13 @@ class Turn:
                 return await self._wait_for([request for request in pending if not unasked(request, tools)])
             messages = [approval(await self._answers(pending, {}))]
 
+    async def _tell(self, answer: str) -> Ending:
+        """The turn was taken before, and this is what came of it."""
+        log.info("letta_turn_known", agent_id=self.thread.agent_id, otid=self.prompt.otid)
+        if answer:
+            await self.emit(TextChunk(answer))
+        return Ending(StopReason.END_TURN)
+
     async def _opening(self) -> list[Input]:
         """What the turn begins with: words on what waits, or words of the person."""
         messages: list[Input] = []
@@ -108,7 +120,7 @@ class Turn:
                 self.reader.expect(call.call_id, call.name)
                 await self.emit(call)
         if self.prompt.text:
-            messages.append({"role": "user", "content": self.prompt.text})
+            messages.append(spoken(self.prompt.text, self.prompt.otid))
         return messages
 
     async def _answers(self, pending: Sequence[ApprovalRequest], words: Mapping[str, Approval]) -> list[Answer]:
@@ -142,7 +154,7 @@ class Turn:
         self.reader.begin_run()
         self._running = True
         with self.thread.server.asking(self.thread.about):
-            stream = await self.thread.open(messages, self.prompt.tools, max_steps)
+            stream = await self._open(messages, max_steps)
             async with stream:
                 async for message in stream:
                     self._waiting = ()
@@ -154,6 +166,14 @@ class Turn:
         if self.reader.stop is None:
             raise LettaTrouble(f"The Letta server at {self.thread.server.base_url} broke off in the middle of a turn")
         self._running = False
+
+    async def _open(self, messages: Sequence[Input], max_steps: int) -> AsyncStream[LettaStreamingResponse]:
+        try:
+            return await self.thread.open(messages, self.prompt.tools, max_steps)
+        except APIStatusError as error:
+            # Whatever runs at the agent then is not ours to stop.
+            self._running = not refused(error)
+            raise
 
     async def _tell_memory(self) -> None:
         """A memory tool does not always return the block, so the blocks are read again."""
@@ -189,7 +209,7 @@ class Turn:
         trouble = error.trouble if isinstance(error, LettaTrouble) else Trouble.UNAVAILABLE
         for event in self.reader.leftovers():
             await self.emit(event)
-        await self.emit(Failed(trouble, str(error)))
+        await self.emit(Failed(trouble, str(error), error.retry_after))
         return Ending(StopReason.ERROR, usage=self.reader.usage, failure=trouble)
 
     async def _leave_tidy(self, reason: str) -> None:

@@ -14,13 +14,17 @@ LEASE = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class NewTurn:
-    """A turn to be taken. Turns of one lane follow each other; those of different lanes do not wait."""
+    """A turn to be taken. Turns of one lane follow each other; those of different lanes do not wait.
+
+    `otid` is the sender's own name for it, the same when it is sent again.
+    """
 
     id: str
     lane: str
     agent_id: str
     conversation_id: str
     user_id: str | None = None
+    otid: str | None = None
 
 
 def this_machine() -> str:

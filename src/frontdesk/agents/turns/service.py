@@ -15,7 +15,7 @@ from frontdesk.agents.events import Done, Ending, Event, Failed, Started, StopRe
 from frontdesk.agents.turns.model import NewTurn, Owner
 from frontdesk.agents.turns.store import TurnStore
 from frontdesk.db.engine import Transaction
-from frontdesk.errors import Busy, FrontdeskError, Unavailable
+from frontdesk.errors import Busy, Conflict, FrontdeskError, Unavailable
 
 T = TypeVar("T")
 Emit = Callable[[Event], Awaitable[None]]
@@ -48,9 +48,10 @@ class Work(Generic[T]):
 
 @dataclass(slots=True)
 class Underway:
-    """A turn that runs in this process."""
+    """A turn that runs in this process; `lost` to another one, where it was given up for dead."""
 
     new: NewTurn
+    lost: bool = False
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     finished: anyio.Event = field(default_factory=anyio.Event)
 
@@ -145,8 +146,9 @@ class Turns:
         ids = set(self._underway)
         ours, asked = await self._store.renew(self.owner, ids, datetime.now(UTC))
         for turn_id in (ids - ours) | asked:
-            if turn_id in self._underway:
-                self._underway[turn_id].scope.cancel()
+            if (underway := self._underway.get(turn_id)) is not None:
+                underway.lost = turn_id not in ours
+                underway.scope.cancel()
 
     def _entered(self, name: str) -> "Entered":
         return Entered(self._lanes, name)
@@ -173,7 +175,8 @@ class Turns:
         except anyio.BrokenResourceError:
             log.debug("turn_left", turn_id=new.id)
         finally:
-            ending = ending or Ending(self._stop, usage=work.spent())
+            stop = StopReason.INTERRUPTED if underway.lost else self._stop
+            ending = ending or Ending(stop, usage=work.spent())
             ending = await self._end(new, ending, work.end)
             self._underway.pop(new.id, None)
             underway.finished.set()
@@ -185,8 +188,7 @@ class Turns:
         try:
             return await work.run(begun, emit)
         except FrontdeskError as error:
-            trouble = Trouble.UNAVAILABLE if isinstance(error, Unavailable) else Trouble.INVALID
-            failure = Failed(trouble, error.public if isinstance(error, Unavailable) else str(error))
+            failure = _told(error)
         except anyio.BrokenResourceError:
             raise
         except Exception:
@@ -246,6 +248,12 @@ class Entered:
         lane.users -= 1
         if lane.users == 0:
             self._lanes.pop(self._name, None)
+
+
+def _told(error: FrontdeskError) -> Failed:
+    if isinstance(error, Unavailable):
+        return Failed(Trouble.UNAVAILABLE, error.public, error.retry_after)
+    return Failed(Trouble.BUSY if isinstance(error, Conflict) else Trouble.INVALID, str(error))
 
 
 async def _boxed(work: Awaitable[T]) -> tuple[T]:

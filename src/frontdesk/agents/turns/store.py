@@ -46,6 +46,7 @@ class TurnStore:
                 "agent_id": new.agent_id,
                 "conversation_id": new.conversation_id,
                 "user_id": new.user_id,
+                "otid": new.otid,
                 "running": True,
                 "owner": str(owner),
                 "leased_until": now + LEASE,

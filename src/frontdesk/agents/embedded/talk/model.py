@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from frontdesk.agents.embedded.model import AttachedTool
 from frontdesk.agents.events import ApprovalRequest, StopReason
 from frontdesk.agents.host import Agent, Block
+from frontdesk.loop.messages import text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,41 @@ class Scene:
     tools: Sequence[AttachedTool]
     past: Sequence[StoredMessage]
     pending: Sequence[ApprovalRequest] = ()
+
+
+# How a turn ends that was taken as far as it would go.
+TAKEN = frozenset(
+    {
+        StopReason.END_TURN,
+        StopReason.MAX_STEPS,
+        StopReason.MAX_TOKENS,
+        StopReason.REFUSAL,
+        StopReason.REQUIRES_APPROVAL,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The turns that were begun under one name: how the last of them ended, and all that was said in them."""
+
+    turn_ids: frozenset[str]
+    stop: StopReason
+    said: Sequence[ModelMessage]
+
+    @property
+    def was_taken(self) -> bool:
+        return self.stop in TAKEN
+
+    @property
+    def answer(self) -> str:
+        texts = (text_of(message).strip() for message in self.said if isinstance(message, ModelResponse))
+        return "\n\n".join(text for text in texts if text)
+
+    def stands_last(self, past: Sequence[StoredMessage]) -> bool:
+        """Whether nothing was said in the conversation since, so that the turn can go on as if it had not ended."""
+        place = next((index for index, one in enumerate(past) if one.turn_id in self.turn_ids), len(past))
+        return place < len(past) and all(one.turn_id in self.turn_ids for one in past[place:])
 
 
 @dataclass(frozen=True, slots=True)

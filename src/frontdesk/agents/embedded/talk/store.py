@@ -9,7 +9,7 @@ from sqlalchemy import Row, Select, bindparam, insert, select, update
 
 from frontdesk.agents.embedded.model import lane_of
 from frontdesk.agents.embedded.store import no_agent, read_agent, read_blocks, read_tools
-from frontdesk.agents.embedded.talk.model import PastTurn, Scene, StoredMessage
+from frontdesk.agents.embedded.talk.model import Earlier, PastTurn, Scene, StoredMessage
 from frontdesk.agents.events import ApprovalRequest, StopReason, ToolStatus
 from frontdesk.agents.host import Conversation
 from frontdesk.agents.turns.store import pending_of
@@ -84,6 +84,18 @@ class TalkStore:
             past=await _read_messages(connection, SINCE, _thread(conversation_id, until=thread.summary_until)),
             pending=pending_of(waiting),
         )
+
+    async def earlier(self, connection: Transaction, conversation_id: str, otid: str) -> Earlier | None:
+        """What became of the turns that were begun under a name; None where there were none."""
+        named = (turns.c.lane == lane_of(conversation_id), turns.c.otid == otid, ~turns.c.running)
+        begun = select(turns.c.id, turns.c.stop).where(*named).order_by(turns.c.started_at)
+        found = (await connection.execute(begun)).all()
+        if not found:
+            return None
+        ids = [row.id for row in found]
+        here = (messages.c.conversation_id == conversation_id, messages.c.turn_id.in_(ids))
+        said = await _read_messages(connection, select(messages).where(*here).order_by(messages.c.id))
+        return Earlier(frozenset(ids), StopReason(found[-1].stop), [one.message for one in said])
 
     async def append(
         self, connection: Transaction, conversation_id: str, turn_id: str, said: Sequence[ModelMessage]

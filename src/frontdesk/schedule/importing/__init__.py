@@ -1,0 +1,1 @@
+"""Takes over the schedules of a PromptYoSelf database."""

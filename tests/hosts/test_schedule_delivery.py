@@ -1,0 +1,224 @@
+"""Scheduled prompts on their way to an agent, on each host: told as what they are, and once, whatever happens."""
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import replace
+
+import anyio
+import pytest
+from sqlalchemy import update
+
+from frontdesk.agents.events import Done, StopReason, TextChunk, UserText
+from frontdesk.agents.host import AgentHost
+from frontdesk.app import open_app
+from frontdesk.db.schema import turns
+from frontdesk.schedule.delivery import deliverer, now_us, prompt_of
+from frontdesk.schedule.model import Delivered, Occurrence, Undelivered, delivery_id
+from tests.hosts.conftest import BUILT_IN
+from tests.hosts.lab import SECONDS, Lab, client_tool, said, script, take
+from tests.requirements import shows
+from tests.support.upstreams import until
+
+pytestmark = pytest.mark.anyio
+LONG = "word " * 100
+
+
+def run_of(agent_id: str, prompt: str, *, schedule_id: int = 42) -> Occurrence:
+    due = now_us()
+    return Occurrence(
+        id=delivery_id(schedule_id, due),
+        schedule_id=schedule_id,
+        agent_id=agent_id,
+        user_id=None,
+        prompt=prompt,
+        intended_us=due,
+        number=1,
+        attempt=1,
+        fence=1,
+    )
+
+
+def again(run: Occurrence) -> Occurrence:
+    """The same run as another worker takes it up, which does not know how far the first one came."""
+    return replace(run, attempt=run.attempt + 1, fence=run.fence + 1, in_doubt=True)
+
+
+async def deliver(host: AgentHost, run: Occurrence) -> Delivered:
+    with anyio.fail_after(SECONDS):
+        return await deliverer(host)(run)
+
+
+async def refused(host: AgentHost, run: Occurrence) -> Undelivered:
+    with pytest.raises(Undelivered) as caught:
+        await deliver(host, run)
+    return caught.value
+
+
+async def told_of(host: AgentHost, run: Occurrence) -> Sequence[str]:
+    """How often, and in which words, the agent was told of a run."""
+    events = [one.event for one in await host.history(run.agent_id)]
+    return [event.text for event in events if isinstance(event, UserText) and run.id in event.text]
+
+
+@shows("SCHEDULE-DELIVERY")
+async def test_an_agent_gets_its_prompt_with_what_it_is_and_its_answer_comes_back(lab: Lab) -> None:
+    async with lab.open() as host:
+        agent = await lab.agent(host)
+        run = run_of(agent.id, f"Say hello. {script({'text': 'hello there'})}")
+        assert await deliver(host, run) == Delivered("hello there")
+        [text] = await told_of(host, run)
+    assert text.startswith("[This is a scheduled run of schedule 42, number 1, and not a request to schedule anything")
+    assert text.endswith(run.prompt)
+
+
+@shows("SCHEDULE-DELIVERY")
+async def test_a_run_in_a_conversation_of_its_own_stays_there(lab: Lab) -> None:
+    async with lab.open() as host:
+        agent = await lab.agent(host)
+        thread = await host.converse(agent.id)
+        run = replace(run_of(agent.id, script({"text": "in here"})), conversation_id=thread.id)
+        assert await deliver(host, run) == Delivered("in here")
+        assert await told_of(host, run) == []
+        assert said([one.event for one in await host.history(agent.id, thread.id)]) == "in here"
+
+
+@shows("SCHEDULE-ONCE")
+async def test_a_run_that_was_taken_before_a_crash_is_known_and_not_told_again(lab: Lab) -> None:
+    async with lab.open() as host:
+        agent = await lab.agent(host)
+        run = run_of(agent.id, script({"text": "the only answer"}))
+        await deliver(host, run)
+        await take(host, agent.id, script({"text": "something else"}))
+    asked = len(lab.models.seen)
+    async with lab.open() as host:
+        assert await deliver(host, again(run)) == Delivered("the only answer")
+        assert len(await told_of(host, run)) == 1
+    assert len(lab.models.seen) == asked, "no model was asked again"
+
+
+@shows("SCHEDULE-ONCE")
+async def test_a_run_that_was_cut_off_is_taken_up_by_the_next_worker_and_told_once(lab: Lab) -> None:
+    async with lab.open() as host:
+        agent = await lab.agent(host)
+        run = run_of(agent.id, script({"text": LONG, "chunk_delay": 0.02}))
+        asked = len(lab.models.seen)
+        with anyio.fail_after(SECONDS):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(deliverer(host), run)
+                await until(lambda: len(lab.models.seen) > asked)
+                tasks.cancel_scope.cancel()
+        assert await host.cancel(agent.id) is False, "the turn was left tidy"
+    async with lab.open() as host:
+        assert (await deliver(host, again(run))).answer
+        assert len(await told_of(host, run)) == 1
+
+
+@shows("SCHEDULE-ONCE")
+async def test_a_run_that_found_nobody_is_told_once_when_they_are_back(lab: Lab) -> None:
+    async with lab.open() as host:
+        agent = await lab.agent(host)
+    run = run_of(agent.id, script({"text": "back again"}))
+    async with lab.open(lab.dead) as host:
+        for _ in range(2):
+            error = await refused(host, run)
+            assert (error.permanent, error.counted) == (False, True)
+            run = again(run)
+    async with lab.open() as host:
+        assert await deliver(host, run) == Delivered("back again")
+        assert len(await told_of(host, run)) == 1
+
+
+@shows("SCHEDULE-ONCE")
+async def test_a_run_that_waits_for_approval_is_known_as_taken(lab: Lab) -> None:
+    tool = client_tool("risky", lambda _: "done", needs_approval=True)
+    async with lab.open() as host:
+        agent = await lab.agent(host)
+        run = run_of(agent.id, script({"text": "May I?", "tool": "risky", "args": {"x": "1"}}))
+        with anyio.fail_after(SECONDS):
+            events = [event async for event in host.send(replace(prompt_of(run, now_us()), tools=[tool]))]
+        assert events[-1] == Done(StopReason.REQUIRES_APPROVAL)
+        assert await deliver(host, again(run)) == Delivered("May I?")
+        later = await refused(host, run_of(agent.id, "hello", schedule_id=43))
+        assert (later.permanent, later.counted, later.retry_after) == (False, False, 60.0)
+        assert "approve or reject" in str(later)
+
+
+@shows("SCHEDULE-DELIVERY")
+async def test_an_agent_that_is_gone_is_not_looked_for_again(lab: Lab) -> None:
+    async with lab.open() as host:
+        agent = await lab.agent(host)
+        await host.delete(agent.id)
+        error = await refused(host, run_of(agent.id, "hello"))
+    assert error.permanent
+
+
+@shows("SCHEDULE-DELIVERY")
+async def test_a_run_that_a_person_stops_is_not_begun_again(lab: Lab) -> None:
+    async with lab.open() as host:
+        agent = await lab.agent(host)
+        asked, errors = len(lab.models.seen), list[Undelivered]()
+
+        async def run() -> None:
+            errors.append(await refused(host, run_of(agent.id, script({"text": LONG, "chunk_delay": 0.02}))))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            await until(lambda: len(lab.models.seen) > asked)
+            assert await host.cancel(agent.id)
+    assert [(error.permanent, str(error)) for error in errors] == [(True, "Somebody cancelled the run")]
+
+
+@shows("SCHEDULE-ONCE")
+@pytest.mark.parametrize("lab", BUILT_IN, indirect=True)
+async def test_an_agent_that_was_cut_off_in_its_answer_is_asked_to_go_on(lab: Lab) -> None:
+    async with lab.open() as host:
+        agent = await lab.agent(host)
+        run = run_of(agent.id, script({"text": LONG, "chunk_delay": 0.02}))
+        with anyio.fail_after(SECONDS):
+            async with aclosing(host.send(prompt_of(run, now_us()))) as events:
+                async for event in events:
+                    if isinstance(event, TextChunk):
+                        break
+        answer = (await deliver(host, again(run))).answer
+        assert answer is not None
+        assert "You were cut off here" in answer, "the scripted model repeats what it was told last"
+        assert len(await told_of(host, run)) == 1
+        whole = (await deliver(host, again(again(run)))).answer
+        assert whole is not None
+        assert whole.startswith("word")
+        assert whole.endswith(f"word\n\n{answer}")
+
+
+@shows("SCHEDULE-ONCE")
+@pytest.mark.parametrize("lab", BUILT_IN, indirect=True)
+async def test_a_run_without_an_answer_is_told_again_when_the_talk_has_moved_on(lab: Lab) -> None:
+    async with lab.open() as host:
+        agent = await lab.agent(host)
+    run = run_of(agent.id, script({"text": "at last"}))
+    async with lab.open(lab.dead) as host:
+        await refused(host, run)
+    async with lab.open() as host:
+        await take(host, agent.id, script({"text": "good morning"}))
+        assert await deliver(host, again(run)) == Delivered("at last")
+        assert len(await told_of(host, run)) == 2
+        assert await deliver(host, again(again(run))) == Delivered("at last")
+
+
+@pytest.mark.parametrize("lab", BUILT_IN, indirect=True)
+async def test_a_turn_that_another_process_took_over_is_told_as_interrupted(lab: Lab) -> None:
+    errors: list[Undelivered] = []
+    async with open_app(lab.settings) as app:
+        agent = await lab.agent(app.host)
+        asked = len(lab.models.seen)
+
+        async def run() -> None:
+            errors.append(await refused(app.host, run_of(agent.id, script({"text": LONG, "chunk_delay": 0.2}))))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            await until(lambda: len(lab.models.seen) > asked)
+            async with app.database.transaction() as connection:
+                await connection.execute(update(turns).values(owner="another:1:owner"))
+    assert [(error.permanent, error.counted, str(error)) for error in errors] == [
+        (False, False, "The run was interrupted")
+    ]
