@@ -1,13 +1,15 @@
 """The composition root: settings in, one `App` of services out, and the tasks that run behind them."""
 
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import anyio
 import structlog
 from anyio.abc import TaskGroup
+from pydantic import SecretStr
 
 from frontdesk.agents.chat.mirror.store import MirrorStore
 from frontdesk.agents.chat.replies import Replies
@@ -32,6 +34,12 @@ from frontdesk.journal.metrics import Metrics
 from frontdesk.journal.service import Journal
 from frontdesk.journal.store import JournalStore
 from frontdesk.loop.access import ModelAccess
+from frontdesk.loop.tools import Tool
+from frontdesk.schedule.build import Working, open_schedules
+from frontdesk.schedule.hosting import Upload
+from frontdesk.schedule.own import OwnSchedules
+from frontdesk.schedule.service import Schedules
+from frontdesk.schedule.worker import Worker
 from frontdesk.settings import Settings
 from frontdesk.tools.build import Reach, open_reach, open_tools
 from frontdesk.tools.service import Tools
@@ -56,6 +64,12 @@ class App:
     chat: Chat
     tools: Tools
     handed: HandedStore
+    schedules: Schedules
+    working: Working
+
+    @property
+    def worker(self) -> Worker:
+        return self.working.worker
 
     async def parts(self) -> dict[str, str]:
         """The state of each part: `ok`, or what is wrong with it."""
@@ -106,12 +120,14 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         stack.push_async_callback(database.close)
         said = outbound.headers(application_name=settings.application_name)
         tasks = await stack.enter_async_context(_background())
-        journal = Journal(JournalStore(database), Metrics(), timedelta(days=settings.journal_days))
+        metrics = Metrics()
+        journal = Journal(JournalStore(database), metrics, timedelta(days=settings.journal_days))
         stack.push_async_callback(_write_down, journal)
         keys = KeyStore(database)
         reach = await stack.enter_async_context(open_reach(settings, database, journal))
         turns = Turns(TurnStore(database), tasks)
-        host = _host(settings, database, turns, said, reach, keys)
+        own = OwnSchedules()
+        host, upload = _host(settings, database, turns, said, reach, keys, own)
         stack.push_async_callback(host.close)
         tools = open_tools(settings, database, host, reach, tasks)
         tasks.start_soon(turns.run)
@@ -137,29 +153,60 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         mirror = MirrorStore(database) if database.shared else None
         chat = Chat(SessionStore(database), host, Replies(host, journal, tasks, turns.close, mirror))
         stack.push_async_callback(chat.close)
-        yield App(settings, database, keys, identity, journal, host, turns, chat, tools, HandedStore(database))
+        schedules, working = open_schedules(settings, database, host, upload, metrics.registry)
+        own.open(schedules)
+        handed = HandedStore(database)
+        yield App(settings, database, keys, identity, journal, host, turns, chat, tools, handed, schedules, working)
 
 
 @asynccontextmanager
 async def running(app: App) -> AsyncGenerator[None]:
     """The background tasks of a server, stopped and drained on the way out."""
+    async with _background_of(app) as tasks:
+        tasks.start_soon(app.chat.run)
+        try:
+            async with _working(app) if app.settings.works else nullcontext():
+                yield
+        finally:
+            # While the journal still writes, so that it says how they ended.
+            await app.chat.close()
+
+
+@asynccontextmanager
+async def running_worker(app: App) -> AsyncGenerator[None]:
+    """The background tasks of a process that delivers due prompts and serves nobody."""
+    async with _background_of(app), _working(app):
+        yield
+
+
+@asynccontextmanager
+async def _background_of(app: App) -> AsyncGenerator[TaskGroup]:
+    """What runs behind agents at work, whatever wakes them."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(app.journal.run)
         tasks.start_soon(_housekeeping, app)
-        tasks.start_soon(app.chat.run)
         tasks.start_soon(app.tools.catalogue.run)
         tasks.start_soon(app.tools.usage.run)
         tasks.start_soon(app.tools.learning.run)
         if isinstance(app.host, EmbeddedHost):
             tasks.start_soon(app.host.warm_up)
         try:
-            yield
+            yield tasks
         finally:
-            # While the journal still writes, so that it says how they ended.
-            await app.chat.close()
             tasks.cancel_scope.cancel()
     with anyio.move_on_after(HOUSEKEEPING_SECONDS):
         await _tidy(app)
+
+
+@asynccontextmanager
+async def _working(app: App) -> AsyncGenerator[None]:
+    """Deliver what is due; on the way out take on nothing new, and let what is under way end."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(app.working.run)
+        try:
+            yield
+        finally:
+            tasks.cancel_scope.cancel()
 
 
 def resources(settings: Settings) -> frozenset[str]:
@@ -175,20 +222,33 @@ def base_url(settings: Settings) -> str:
 
 
 def _host(
-    settings: Settings, database: Database, turns: Turns, headers: dict[str, str], reach: Reach, keys: KeyStore
-) -> AgentHost:
+    settings: Settings,
+    database: Database,
+    turns: Turns,
+    headers: dict[str, str],
+    reach: Reach,
+    keys: KeyStore,
+    own: OwnSchedules,
+) -> tuple[AgentHost, Upload | None]:
+    """The agents' host, and how it takes tools that somebody wrote, if it does."""
     if settings.letta_base_url is None:
         # Its agents reach tools through the same door as everybody else's.
         toolbox = Toolbox(reach.calling.attached, reach.servers, reach.clients)
-        return EmbeddedHost(database, turns, _access(settings), toolbox, reach.own.of)
+
+        def own_tools(caller: Caller, token: SecretStr | None) -> list[Tool]:
+            return [*reach.own.of(caller, token), *own.of(caller, token)]
+
+        return EmbeddedHost(database, turns, _access(settings), toolbox, own_tools), None
     # Letta's client is slow to import, and only these setups need it.
     from frontdesk.agents.letta.handed.registrar import Registrar  # noqa: PLC0415
     from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
+    from frontdesk.agents.letta.upload import upload  # noqa: PLC0415
 
     token = settings.letta_token
     secret = token.get_secret_value() if token else None
     registrar = Registrar(HandedStore(database), keys, base_url(settings))
-    return LettaHost(settings.letta_base_url, secret, headers, turns, settings.model, registrar)
+    host = LettaHost(settings.letta_base_url, secret, headers, turns, settings.model, registrar)
+    return host, partial(upload, host.server)
 
 
 def _access(settings: Settings) -> ModelAccess:

@@ -90,7 +90,7 @@ def test_an_id_is_either_well_formed_or_refused(text: str) -> None:
 
 @pytest.mark.parametrize("value", ["", "none", "None", "NULL", None])
 def test_no_id_by_another_name_is_no_id(value: str | None) -> None:
-    assert resolve(signals(header=value, parameter=value), OPEN) == Caller("r-1")
+    assert resolve(signals(header=value, parameter=value), OPEN) == Caller("r-1", local=True, any_agent=True)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from frontdesk.errors import AgentIdMismatch, Denied, InvalidAgentId
-from frontdesk.identity.model import Caller, Signals, Source
+from frontdesk.identity.model import ANY_AGENT, Caller, Signals, Source
 from frontdesk.settings import AGENT_ID, Settings
 
 USER_ID_LENGTH = 200
@@ -43,17 +43,17 @@ def resolve(signals: Signals, policy: Policy, only_agent: str | None = None) -> 
     stated, source = _stated(signals, policy)
     credential = signals.credential
     proven = credential.named_agent if credential else None
+    trusted = not (policy.proof_required or signals.forwarded)
     if proven is not None:
         if stated is not None and stated != proven:
             raise Denied(f"The credential is bound to agent '{proven}' and cannot speak for '{stated}'")
-        return _caller(signals, proven, Source.CREDENTIAL, verified=True)
+        return _caller(signals, proven, Source.CREDENTIAL, trusted=trusted, verified=True)
 
-    trusted = not (policy.proof_required or signals.forwarded)
     if stated is not None:
         covered = credential is not None and credential.covers(stated)
         if not covered and not trusted:
             raise Denied(f"No credential covers agent '{stated}'; send a key that is bound to it")
-        return _caller(signals, stated, source, verified=covered)
+        return _caller(signals, stated, source, trusted=trusted, verified=covered)
 
     if trusted or (credential is not None and credential.agent_id is not None):
         for fallback, origin in (
@@ -61,8 +61,8 @@ def resolve(signals: Signals, policy: Policy, only_agent: str | None = None) -> 
             (only_agent, Source.SINGLE_AGENT),
         ):
             if fallback and fallback.lower() not in NO_ID:
-                return _caller(signals, checked(fallback), origin, verified=False)
-    return _caller(signals, None, Source.NONE, verified=credential is not None)
+                return _caller(signals, checked(fallback), origin, trusted=trusted, verified=False)
+    return _caller(signals, None, Source.NONE, trusted=trusted, verified=credential is not None)
 
 
 def checked(agent_id: str) -> str:
@@ -119,8 +119,9 @@ def _named(value: object) -> str | None:
     return None if value.lower() in NO_ID else value
 
 
-def _caller(signals: Signals, agent_id: str | None, source: Source, *, verified: bool) -> Caller:
+def _caller(signals: Signals, agent_id: str | None, source: Source, *, trusted: bool, verified: bool) -> Caller:
     credential = signals.credential
+    bound = credential is not None and credential.named_agent is not None
     return Caller(
         request_id=signals.request_id,
         agent_id=agent_id,
@@ -130,4 +131,7 @@ def _caller(signals: Signals, agent_id: str | None, source: Source, *, verified:
         scopes=credential.scopes if credential else None,
         name=signals.name,
         capabilities=signals.capabilities,
+        local=trusted and credential is None,
+        any_agent=not bound and (trusted or (credential is not None and credential.agent_id == ANY_AGENT)),
+        credential_id=credential.id if credential else None,
     )

@@ -16,6 +16,7 @@ class Source(StrEnum):
     METADATA = "metadata"
     ENVIRONMENT = "environment"
     SINGLE_AGENT = "single_agent"
+    SCHEDULE = "schedule"
     NONE = "none"
 
 
@@ -53,7 +54,11 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is calling, for one request. `verified`: a credential proves it; otherwise it is only asserted."""
+    """Who is calling, for one request. `verified`: a credential proves it; otherwise it is only asserted.
+
+    `local`: it came from this machine without a credential, and needs none. `any_agent`: it could have named whichever
+    agent it liked. `credential_id` is what it showed.
+    """
 
     request_id: str
     agent_id: str | None = None
@@ -63,3 +68,6 @@ class Caller:
     scopes: frozenset[str] | None = None
     name: str | None = None
     capabilities: tuple[str, ...] = ()
+    local: bool = False
+    any_agent: bool = False
+    credential_id: str | None = None

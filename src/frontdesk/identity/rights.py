@@ -8,6 +8,9 @@ AGENTS_READ = "agents:read"
 HEALTH_READ = "health:read"
 IDENTITY_READ = "identity:read"
 METRICS_READ = "metrics:read"
+SCHEDULES_ADMIN = "schedules:admin"
+SCHEDULES_READ = "schedules:read"
+SCHEDULES_WRITE = "schedules:write"
 TOOLS_ADMIN = "tools:admin"
 TOOLS_ATTACH = "tools:attach"
 TOOLS_CALL = "tools:call"
@@ -19,6 +22,9 @@ SCOPES = {
     HEALTH_READ: "read the health tool, which names the database and the agent server",
     IDENTITY_READ: "ask who one is (whoami)",
     METRICS_READ: "read /metrics",
+    SCHEDULES_ADMIN: "see, change and run everybody's schedules, and set everybody's default agent",
+    SCHEDULES_READ: "read the schedules of one's agent or user, and what became of them",
+    SCHEDULES_WRITE: "make, change, run and cancel them",
     TOOLS_ADMIN: "add and remove tool servers, review changed tools, say who may use which",
     TOOLS_ATTACH: "find tools for an agent and change what it holds",
     TOOLS_CALL: "call tools",

@@ -21,6 +21,7 @@ from pydantic_settings import (
 from typing_extensions import override
 
 from frontdesk.errors import ConfigurationError
+from frontdesk.settings.schedule import ScheduleSettings
 from frontdesk.settings.tools import ToolSettings, comma_list
 from frontdesk.settings.values import Issuer, Rate, parse_rate
 
@@ -56,7 +57,7 @@ def _default_data() -> Path:
     return Path(home).expanduser() / "frontdesk"
 
 
-class Settings(ToolSettings):
+class Settings(ToolSettings, ScheduleSettings):
     """One field a setting; its aliases are the names of its environment variables."""
 
     model_config = SettingsConfigDict(
@@ -176,9 +177,6 @@ class Settings(ToolSettings):
     )
     anthropic_base_url: str | None = Field(
         None, alias="ANTHROPIC_BASE_URL", description="Another endpoint that speaks Anthropic's messages API."
-    )
-    promptyoself_db: str | None = Field(
-        None, alias="PROMPTYOSELF_DB", description="A PromptYoSelf database file, shown by `health`."
     )
     application_name: str | None = Field(
         None,

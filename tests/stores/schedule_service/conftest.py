@@ -1,0 +1,52 @@
+"""The scheduler's service in an open house, on both databases, with two agents and a clock that nobody moves."""
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+
+import pytest
+
+from frontdesk.agents.host import NewAgent
+from frontdesk.app import App, open_app
+from frontdesk.identity.model import Caller, Source
+from frontdesk.schedule.model import NewSchedule, Schedule, Trigger, TriggerKind, now_us
+from frontdesk.schedule.service import Schedules
+from frontdesk.settings import Settings
+
+HOUR_US = 3600 * 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """An open app, and the ids of two agents of its host."""
+
+    app: App
+    ada: str
+    bob: str
+
+    @property
+    def schedules(self) -> Schedules:
+        return self.app.schedules
+
+    async def put(self, agent_id: str, user_id: str | None = None, due_us: int | None = None) -> Schedule:
+        """A schedule of theirs, from behind: one that repeats every hour from the time it is due."""
+        start = now_us() + HOUR_US if due_us is None else due_us
+        new = NewSchedule(agent_id, "Ping", Trigger(TriggerKind.INTERVAL, "1h", start_us=start), user_id)
+        return await self.app.schedules.store.add(new, start, now_us())
+
+
+def agent(agent_id: str, user_id: str | None = None) -> Caller:
+    """An agent that names itself on this machine, or one that a key proves together with a person."""
+    proven = user_id is not None
+    source = Source.CREDENTIAL if proven else Source.HEADER
+    return Caller("test", agent_id, user_id, source, verified=proven, local=not proven)
+
+
+def person(user_id: str) -> Caller:
+    return Caller("test", user_id=user_id, verified=True, credential_id=f"key:{user_id}")
+
+
+@pytest.fixture
+async def house(settings: Settings) -> AsyncGenerator[House]:
+    async with open_app(settings) as app:
+        ada, bob = [(await app.host.create(NewAgent(name))).id for name in ("Ada", "Bob")]
+        yield House(app, ada, bob)

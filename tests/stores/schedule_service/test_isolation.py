@@ -1,0 +1,125 @@
+"""Through every method of the service: what is another's is not there, and stays as it was."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import pytest
+
+from frontdesk.errors import FrontdeskError, MissingAgentId, NotFound
+from frontdesk.identity.model import Caller
+from frontdesk.schedule import rights
+from frontdesk.schedule.asked import Change, PastWanted, Wanted
+from frontdesk.schedule.model import Schedule, State, now_us
+from frontdesk.schedule.service import Schedules
+from tests.requirements import shows
+from tests.stores.schedule_service.conftest import House, agent, person
+from tests.support.scheduling import OPERATOR, OWNERS, Owner, visitors
+
+pytestmark = pytest.mark.anyio
+NOWHERE = 999_999
+Kind = tuple[object, ...]
+
+READS: Sequence[Callable[[Schedules, Caller, int], Awaitable[object]]] = (
+    lambda schedules, caller, number: schedules.get(caller, number),
+    lambda schedules, caller, number: schedules.preview(caller, number),
+    lambda schedules, caller, number: schedules.history(caller, PastWanted(schedule_id=number)),
+)
+CHANGES: Sequence[Callable[[Schedules, Caller, int], Awaitable[object]]] = (
+    lambda schedules, caller, number: schedules.pause(caller, number),
+    lambda schedules, caller, number: schedules.resume(caller, number),
+    lambda schedules, caller, number: schedules.update(caller, number, Change(prompt="Mine now")),
+    lambda schedules, caller, number: schedules.run_now(caller, number),
+    lambda schedules, caller, number: schedules.cancel(caller, number),
+)
+
+
+async def one_of_each(house: House) -> dict[Owner, Schedule]:
+    return {owner: await house.put(*owner) for owner in OWNERS}
+
+
+def kind(caller: Caller) -> Kind:
+    """Callers of one kind differ in what they show alone; that this does not matter is shown without a database."""
+    if rights.is_admin(caller):
+        return ("admin",)
+    return caller.agent_id, caller.user_id, rights.names_agent(caller)
+
+
+async def refusal(work: Awaitable[object]) -> str | None:
+    """How it was refused, if it was: the kind of error and its words."""
+    try:
+        await work
+    except FrontdeskError as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+@shows("SCHEDULE-OWN")
+async def test_what_is_anothers_cannot_be_told_from_what_is_not_there(house: House) -> None:
+    made = await one_of_each(house)
+    runs = {owner: await house.schedules.store.run_now(one.id, now_us()) for owner, one in made.items()}
+    seen: set[Kind] = set()
+    for visitor, caller in visitors():
+        if kind(caller) in seen:
+            continue
+        seen.add(kind(caller))
+        mine = {made[owner].id for owner in OWNERS if visitor.may_see(owner)}
+        assert await listed(house.schedules, caller) == mine, visitor
+        assert await told_of(house.schedules, caller) == {runs[o] for o in OWNERS if visitor.may_see(o)}, visitor
+        missing = [await refusal(work(house.schedules, caller, NOWHERE)) for work in (*READS, *CHANGES)]
+        assert all(str(words).startswith(f"NotFound: Schedule {NOWHERE} not found") for words in missing)
+        for owner, one in made.items():
+            words = [str(told).replace(str(NOWHERE), str(one.id)) for told in missing]
+            if visitor.may_see(owner):
+                assert [await refusal(read(house.schedules, caller, one.id)) for read in READS] == [None] * len(READS)
+                continue
+            told = [await refusal(work(house.schedules, caller, one.id)) for work in (*READS, *CHANGES)]
+            assert told == words, (visitor, owner)
+            with pytest.raises(NotFound, match=f"There is no run '{runs[owner]}'"):
+                await house.schedules.redrive(caller, runs[owner])
+    assert len(seen) == 13
+    for one in made.values():
+        after = await house.schedules.store.get(one.id)
+        assert after is not None
+        assert (after.state, after.what.prompt) == (State.ACTIVE, "Ping")
+
+
+async def listed(schedules: Schedules, caller: Caller) -> set[int]:
+    """By every filter together: none of them shows more than the list itself."""
+    try:
+        page = await schedules.list(caller, Wanted(include_cancelled=True))
+    except MissingAgentId:
+        return set()
+    found = {one.id for one in page.schedules}
+    for agent_id, _ in OWNERS:
+        narrowed = await schedules.list(caller, Wanted(agent_id=agent_id))
+        assert {one.id for one in narrowed.schedules} == {
+            one.id for one in page.schedules if one.what.agent_id == agent_id
+        }
+    return found
+
+
+async def told_of(schedules: Schedules, caller: Caller) -> set[str]:
+    try:
+        found = {past.id for past in await schedules.history(caller)}
+    except MissingAgentId:
+        return set()
+    for agent_id, _ in OWNERS:
+        assert {past.id for past in await schedules.history(caller, PastWanted(agent_id=agent_id))} <= found
+    return found
+
+
+@shows("SCHEDULE-OWN")
+async def test_executing_runs_and_tells_of_ones_own_alone(house: House) -> None:
+    late = now_us() - 60_000_000
+    hers = await house.put(house.ada, "ann", due_us=late)
+    for owner in ((house.ada, "ben"), (house.ada, None), (house.bob, "ben"), (house.bob, None)):
+        await house.put(*owner, due_us=late + 1_000_000)
+    done = await house.schedules.execute_once(person("ann"))
+    assert [one.id for one in done] == [hers.id]
+    assert {past.user_id for past in await house.schedules.history(OPERATOR)} == {"ann"}
+
+
+async def test_executing_leaves_other_agents_be(house: House) -> None:
+    made = {agent_id: await house.put(agent_id, due_us=now_us() - 1_000_000) for agent_id in (house.ada, house.bob)}
+    done = await house.schedules.execute_once(agent(house.ada))
+    assert [one.id for one in done] == [made[house.ada].id]
+    assert {past.agent_id for past in await house.schedules.history(OPERATOR)} == {house.ada}

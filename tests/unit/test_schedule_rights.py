@@ -1,0 +1,90 @@
+"""Whose schedules a caller may see, and for which agents it may make them: every kind of caller, every owner."""
+
+import pytest
+
+from frontdesk.errors import Denied, MissingAgentId, MissingScope
+from frontdesk.identity.model import Caller, Source
+from frontdesk.identity.rights import SCHEDULES_ADMIN, TOOLS_CALL
+from frontdesk.schedule import rights
+from frontdesk.schedule.defaults.service import scope_of
+from tests.requirements import shows
+from tests.support.scheduling import ADA, ANN, BOB, OPERATOR, OWNERS, visitors
+
+EVERYONE = list(visitors())
+
+
+@shows("SCHEDULE-OWN")
+def test_every_kind_of_caller_sees_its_own_and_nothing_else() -> None:
+    assert len(EVERYONE) > 300
+    for visitor, caller in EVERYONE:
+        for owner in OWNERS:
+            assert rights.sees(caller, *owner) == visitor.may_see(owner), (visitor, owner)
+
+
+@shows("SCHEDULE-OWN")
+def test_nobody_but_an_admin_is_ever_given_everybodys() -> None:
+    for visitor, caller in EVERYONE:
+        try:
+            whose = rights.whose(caller)
+        except MissingAgentId:
+            assert caller.agent_id is None
+            assert caller.user_id is None
+            continue
+        if whose.agent_id is None and whose.user_id is None:
+            assert all(visitor.may_see(owner) for owner in OWNERS)
+
+
+def test_a_caller_that_names_an_agent_speaks_for_no_other() -> None:
+    for visitor, caller in EVERYONE:
+        admin = all(visitor.may_see(owner) for owner in OWNERS)
+        if admin or not rights.names_agent(caller):
+            continue
+        other = BOB if caller.agent_id == ADA else ADA
+        assert rights.speaks_for(caller, str(caller.agent_id))
+        with pytest.raises(Denied, match=other):
+            rights.require_speaking_for(caller, other)
+
+
+def test_a_proven_person_without_an_agent_speaks_for_none_beyond_this_machine() -> None:
+    for visitor, caller in EVERYONE:
+        shown = visitor.shows
+        if shown is None or shown.agent_id is not None or visitor.names or rights.is_admin(caller):
+            continue
+        free = visitor.trusted and not visitor.forwarded
+        assert rights.speaks_for(caller, BOB) is free
+
+
+def test_who_sits_at_this_machine_is_the_operator_until_it_names_somebody() -> None:
+    assert rights.is_admin(OPERATOR)
+    assert rights.is_admin(Caller("1", ADA, source=Source.ENVIRONMENT, local=True))
+    assert not rights.is_admin(Caller("1", ADA, source=Source.HEADER, local=True))
+    assert not rights.is_admin(Caller("1", user_id=ANN, local=True))
+    assert not rights.is_admin(Caller("1"))
+
+
+def test_a_scope_is_asked_for_by_name_and_admin_covers_the_others() -> None:
+    limited = Caller("1", ADA, verified=True, scopes=frozenset({TOOLS_CALL}))
+    with pytest.raises(MissingScope, match="schedules:read"):
+        rights.may_read(limited)
+    with pytest.raises(MissingScope, match="schedules:write"):
+        rights.may_write(limited)
+    admin = Caller("1", ADA, verified=True, scopes=frozenset({SCHEDULES_ADMIN}))
+    rights.may_read(admin)
+    rights.may_write(admin)
+
+
+def test_no_two_callers_of_different_people_keys_or_agents_share_a_scope() -> None:
+    scopes: dict[str, tuple[object, ...]] = {}
+    for _, caller in EVERYONE:
+        scope = scope_of(caller)
+        if scope is None:
+            continue
+        who = (caller.user_id,) if caller.user_id else (caller.credential_id or caller.agent_id,)
+        if scope == "local":
+            assert caller.local
+            who = ("local",)
+        assert scopes.setdefault(scope, who) == who
+
+
+def test_a_token_that_many_hold_is_nobodys_scope() -> None:
+    assert scope_of(Caller("1", verified=True, credential_id="token:https://issuer")) is None
