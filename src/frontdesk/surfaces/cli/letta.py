@@ -51,9 +51,9 @@ def connect(
         if not isinstance(app.host, LettaHost):
             raise ConfigurationError("No Letta server is set; say where it is in LETTA_BASE_URL")
         chosen = [agent.id for agent in await app.host.list(EVERY)] if every else agents
-        wanted = Wanted(
-            url or f"{base_url(app.settings)}/mcp", name, [spec.name for spec in SPECS], tuple(chosen), rotate
-        )
+        address, names = url or f"{base_url(app.settings)}/mcp", [spec.name for spec in SPECS]
+        handed = frozenset(spec.name for spec in SPECS if spec.handed)
+        wanted = Wanted(address, name, names, tuple(chosen), rotate, handed)
         return await Connector(app.host, app.identity, app.keys).connect(wanted)
 
     _tell(with_app(use), name)

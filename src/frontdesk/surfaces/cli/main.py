@@ -1,4 +1,4 @@
-"""The frontdesk command: start it, look into it, hand out keys and tools, talk with agents."""
+"""The frontdesk command: start it, look into it, hand out keys and tools, plan prompts, talk with agents."""
 
 import os
 import sys
@@ -11,9 +11,10 @@ from frontdesk.app import App, running
 from frontdesk.errors import ConfigurationError, FrontdeskError
 from frontdesk.settings import Settings
 from frontdesk.surfaces import logs
-from frontdesk.surfaces.cli import agents, doctor, journal, keys, letta
+from frontdesk.surfaces.cli import agents, doctor, journal, keys, letta, worker
 from frontdesk.surfaces.cli.chat.command import talk
 from frontdesk.surfaces.cli.running import with_app
+from frontdesk.surfaces.cli.schedule.command import command as schedule
 from frontdesk.surfaces.cli.tools.command import command as tools
 
 # What a shell sees: 2 for a setting to mend, 1 for anything else that did not work.
@@ -23,6 +24,8 @@ command = Command(name="frontdesk", help="The front desk for stateful AI agents.
 command.command(keys.command)
 command.command(agents.command)
 command.command(tools)
+command.command(schedule)
+command.command(worker.work, name="worker")
 command.command(talk, name="chat")
 command.command(letta.command)
 command.command(journal.read, name="journal")

@@ -35,22 +35,29 @@ def caller_of(spec: ToolSpec, app: App, challenge: str) -> Walk:
         given = spec.arguments.model_validate({key: arguments[key] for key in arguments if key not in passed_over})
         return await (spec.run(app, caller, given, line) if spec.on_line else spec.run(app, caller, given))
 
-    return walk(app, spec.name, challenge, work, spec.error_shape, plain=spec.plain)
+    return walk(app, spec.name, challenge, work, spec.error_shape, plain=spec.plain, naming=not spec.about_agent)
 
 
 def walk(
-    app: App, name: str, challenge: str, work: Work, shape: ErrorShape = ErrorShape.RPC, *, plain: bool = False
+    app: App,
+    name: str,
+    challenge: str,
+    work: Work,
+    shape: ErrorShape = ErrorShape.RPC,
+    *,
+    plain: bool = False,
+    naming: bool = True,
 ) -> Walk:
     """The walk around a piece of work: it is done for whoever the request says it is, and the journal has it.
 
-    What goes wrong is told as JSON, or as `plain` words.
+    What goes wrong is told as JSON, or as `plain` words. `naming`: the arguments may name who calls.
     """
 
     async def call(exchange: Exchange, arguments: Mapping[str, Any]) -> dict[str, Any]:
         visit = exchange.visit
         record = Record(app, "mcp", name, Caller(visit.request_id))
         try:
-            caller = record.caller = await app.identity.identify(gather(exchange, arguments))
+            caller = record.caller = await app.identity.identify(gather(exchange, arguments if naming else {}))
             _mark_span(caller)
             result = _result(await work(caller, line_of(exchange), arguments))
             record.outcome = Outcome.OK if result.ok else Outcome.FAILED

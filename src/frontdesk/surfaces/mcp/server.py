@@ -14,6 +14,7 @@ from frontdesk import __version__
 from frontdesk.app import App, base_url
 from frontdesk.surfaces.mcp.calls import caller_of
 from frontdesk.surfaces.mcp.core import CORE
+from frontdesk.surfaces.mcp.schedule.specs import SCHEDULE
 from frontdesk.surfaces.mcp.signals import Context, exchange_of
 from frontdesk.surfaces.mcp.straight import Way
 from frontdesk.surfaces.mcp.tool import Door, Offer, ToolSpec
@@ -25,7 +26,7 @@ INSTRUCTIONS = (
     "Name yourself with the x-agent-id header, the agent_id argument or a key of your own; "
     "call whoami to see who you are taken for."
 )
-SPECS: tuple[ToolSpec, ...] = (*CORE, *TOOLS)
+SPECS: tuple[ToolSpec, ...] = (*CORE, *TOOLS, *SCHEDULE)
 # A client may keep the list this long; it is the same for everybody.
 LIST_TTL_MS = 60_000
 

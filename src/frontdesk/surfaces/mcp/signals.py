@@ -44,7 +44,7 @@ def gather(exchange: Exchange, arguments: Mapping[str, object]) -> Signals:
         request_id=visit.request_id,
         header=headers.get("x-agent-id"),
         parameter=arguments.get("agent_id"),
-        metadata=_metadata(exchange.params),
+        metadata=metadata_of(exchange.params),
         credential=visit.credential,
         forwarded=visit.forwarded,
         name=_printable(headers.get("x-agent-name")),
@@ -52,7 +52,8 @@ def gather(exchange: Exchange, arguments: Mapping[str, object]) -> Signals:
     )
 
 
-def _metadata(params: Mapping[str, object]) -> Mapping[str, object]:
+def metadata_of(params: Mapping[str, object]) -> Mapping[str, object]:
+    """What a client says besides, in `_meta` or, as older ones do, in `metadata` beside it."""
     meta, beside = params.get("_meta"), params.get("metadata")
     found = cast("Mapping[str, object]", meta if isinstance(meta, Mapping) else {})
     if isinstance(beside, Mapping) and "metadata" not in found:

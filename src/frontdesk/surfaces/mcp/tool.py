@@ -7,7 +7,7 @@ from typing import Any
 
 import mcp_types as types
 from mcp.server.context import HandlerResult
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from frontdesk.app import App
 from frontdesk.surfaces.mcp.signals import Context, Exchange
@@ -42,6 +42,17 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+def loose(kind: str, description: str, *, needed: bool = False, **more: object) -> object:
+    """An argument that is taken in any form, with what the schema promises of it."""
+    promised: dict[str, Any] = {"type": kind, **more}
+
+    def promise(schema: dict[str, Any]) -> None:
+        schema.pop("default", None)
+        schema.update(promised)
+
+    return Field(... if needed else None, description=description, json_schema_extra=promise)
+
+
 class Answer(BaseModel):
     """The base of every tool's structured answer."""
 
@@ -63,7 +74,8 @@ class ToolSpec:
 
     `run` is given the app, the caller and the arguments, and where the tool is `on_line` also the `Line` to the caller.
     A description that depends on what is there is a function of the app. Without `answer`, no output is promised; a
-    `plain` tool says in words what goes wrong, others as JSON.
+    `plain` tool says in words what goes wrong, others as JSON. A tool with an `agent_id` among its own arguments is
+    told there which agent it is about, and not who calls. What is `handed` is given to agents that are connected.
     """
 
     name: str
@@ -80,6 +92,7 @@ class ToolSpec:
     open_world: bool = False
     on_line: bool = False
     plain: bool = False
+    handed: bool = True
 
     def definition(self, app: App) -> types.Tool:
         answer = self.answer
@@ -101,6 +114,10 @@ class ToolSpec:
     def passed_over(self) -> frozenset[str]:
         """The arguments that are not for this tool, though clients send them."""
         return IGNORED - self.arguments.model_fields.keys()
+
+    @property
+    def about_agent(self) -> bool:
+        return "agent_id" in self.arguments.model_fields
 
     def input_schema(self) -> dict[str, Any]:
         schema = _bare(self.arguments.model_json_schema())

@@ -12,7 +12,7 @@ from frontdesk.identity.model import Caller
 from frontdesk.surfaces.findings import Selected
 from frontdesk.surfaces.mcp.line import Line
 from frontdesk.surfaces.mcp.relay import relayed
-from frontdesk.surfaces.mcp.tool import Arguments, Door, Result, ToolSpec
+from frontdesk.surfaces.mcp.tool import Arguments, Door, Result, ToolSpec, loose
 from frontdesk.tools.catalogue.roster.model import ServerState
 from frontdesk.tools.looking import servers_for
 from frontdesk.tools.selection import given
@@ -33,25 +33,19 @@ ABOUT_CHARACTERS = 100
 RULES = "apply_rules=false has no effect: the limits on an agent's tools always hold"
 
 
-def _said(kind: str, description: str, *, needed: bool = False, **more: object) -> object:
-    """An argument that is taken in any form, with what the schema promises of it."""
-    schema: dict[str, Any] = {"type": kind, **more}
-    return Field(... if needed else None, description=description, json_schema_extra=schema)
-
-
 class FindTools(Arguments):
     """Whatever is given for these is made fit, not refused."""
 
-    query: object = _said("string", "What you want done, in plain words, or a tool's name.", needed=True)
-    keep_tools: object = _said("string", "Names or ids of tools that must stay, comma separated.", default="")
-    limit: object = _said("integer", "How many to find at most.", default=given.LIMIT, minimum=1, maximum=given.MOST)
-    min_score: object = _said("number", "How well one must fit.", default=given.MIN_SCORE, minimum=0, maximum=100)
-    servers: object = _said("string", "Look only among these servers, comma separated.", default="")
-    dry_run: object = _said("boolean", "Only say what would be attached and detached.", default=False)
-    detailed_response: object = _said("boolean", "Give each tool's whole schema too.", default=False)
-    follow_up: object = _said("boolean", "Be called on again once this run is over.", default=False)
-    request_heartbeat: object = _said("boolean", "Another word for follow_up.", default=False)
-    apply_rules: object = _said("boolean", "Accepted for older clients: the rules always apply.", default=True)
+    query: object = loose("string", "What you want done, in plain words, or a tool's name.", needed=True)
+    keep_tools: object = loose("string", "Names or ids of tools that must stay, comma separated.", default="")
+    limit: object = loose("integer", "How many to find at most.", default=given.LIMIT, minimum=1, maximum=given.MOST)
+    min_score: object = loose("number", "How well one must fit.", default=given.MIN_SCORE, minimum=0, maximum=100)
+    servers: object = loose("string", "Look only among these servers, comma separated.", default="")
+    dry_run: object = loose("boolean", "Only say what would be attached and detached.", default=False)
+    detailed_response: object = loose("boolean", "Give each tool's whole schema too.", default=False)
+    follow_up: object = loose("boolean", "Be called on again once this run is over.", default=False)
+    request_heartbeat: object = loose("boolean", "Another word for follow_up.", default=False)
+    apply_rules: object = loose("boolean", "Accepted for older clients: the rules always apply.", default=True)
 
     @property
     def wanted(self) -> Wanted:
@@ -76,7 +70,7 @@ class CallTool(Arguments):
     """Which tool, with what."""
 
     name: str = Field(max_length=300, description="The tool's name or id (server::tool).")
-    arguments: object = _said(
+    arguments: object = loose(
         "object", "Its arguments, as find_tools named them.", default={}, additionalProperties=True
     )
 

@@ -15,6 +15,7 @@ from frontdesk.surfaces.gate import ASGIApp, Message, Receive, Send
 from frontdesk.surfaces.rest.calls import recorded
 from frontdesk.surfaces.rest.chat import add_chat
 from frontdesk.surfaces.rest.refusals import problem
+from frontdesk.surfaces.rest.schedules.routes import add_schedule_routes
 from frontdesk.surfaces.rest.tools.routes import add_tool_routes
 from frontdesk.surfaces.visit import Scope
 
@@ -39,6 +40,7 @@ def api_mount(app: App) -> Mount:
     api.router.route_class = recorded(app, PREFIX)
     add_chat(api, app.chat)
     add_tool_routes(api, app, PREFIX)
+    add_schedule_routes(api, app, PREFIX)
     return Mount(PREFIX, bounded(api))
 
 

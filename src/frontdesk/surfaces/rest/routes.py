@@ -34,6 +34,7 @@ def routes(app: App) -> list[Route]:
             check(credential_caller(visit), METRICS_READ)
         except MissingScope as error:
             return refuse(error)
+        await app.schedules.measure()
         return Response(app.journal.render_metrics(), headers={"content-type": CONTENT_TYPE_LATEST})
 
     return [Route(HEALTH, health, methods=["GET"]), Route(METRICS, metrics, methods=["GET"])]

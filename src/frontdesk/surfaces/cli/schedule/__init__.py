@@ -1,0 +1,1 @@
+"""`frontdesk schedule`."""

@@ -1,0 +1,157 @@
+"""`frontdesk schedule list`, `show` and `history`."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from frontdesk.app import App
+from frontdesk.errors import NotFound
+from frontdesk.schedule import numbers
+from frontdesk.schedule.asked import PastWanted, Wanted
+from frontdesk.schedule.model import Standing
+from frontdesk.surfaces.cli.agents import named
+from frontdesk.surfaces.cli.chat.plain import line, plain
+from frontdesk.surfaces.cli.schedule.opening import Json, caller_of, shown, with_schedules
+from frontdesk.surfaces.cli.words import table
+from frontdesk.surfaces.scheduled import Run, Scheduled
+
+PROMPT = 40
+REASON = 60
+NONE = "No schedules. Make one: frontdesk schedule add AGENT PROMPT WHEN"
+ABSENT = "-"
+
+
+def show_all(
+    *,
+    agent: str | None = None,
+    user: str | None = None,
+    all_states: Annotated[bool, Parameter(name="--all", negative=(), show_default=False)] = False,
+    limit: int = 1000,
+    as_json: Json = False,
+) -> None:
+    """List schedules.
+
+    Parameters
+    ----------
+    agent
+        Only those of this agent, by its id or name.
+    user
+        Only those of this person.
+    all_states
+        Also those that are cancelled or over.
+    limit
+        At most so many.
+    as_json
+        One JSON object a line.
+    """
+
+    async def look(app: App) -> tuple[list[Scheduled], int | None]:
+        agent_id = await agent_named(app, agent)
+        listed = await app.schedules.list(caller_of(user), Wanted(agent_id, all_states, limit=limit))
+        return [shown(app, one) for one in listed.schedules], listed.next
+
+    found, more = with_schedules(look)
+    if as_json:
+        for one in found:
+            print(one.model_dump_json())
+        return
+    head = ("id", "agent", "rule", "next", "runs", "state", "prompt")
+    print(table(head, [_row(one) for one in found]) if found else NONE)
+    if more is not None:
+        print(f"There are more; --limit {limit * 10} shows more of them.")
+
+
+def show(schedule_id: str, *, as_json: Json = False) -> None:
+    """Show a schedule with all that was said of it.
+
+    Parameters
+    ----------
+    schedule_id
+        Its number, as listed.
+    as_json
+        One JSON object.
+    """
+
+    async def look(app: App) -> Scheduled:
+        return shown(app, await app.schedules.get(caller_of(), schedule_id))
+
+    found = with_schedules(look)
+    if as_json:
+        print(found.model_dump_json())
+        return
+    facts = found.model_dump(exclude={"rule", "prompt_text"}, exclude_none=True)
+    print(found.rule.sentence)
+    for name, value in facts.items():
+        print(f"{name:<18}{line(str(value))}")
+    print(f"\n{plain(found.prompt_text)}")
+
+
+def history(
+    schedule_id: str | None = None,
+    *,
+    agent: str | None = None,
+    standing: Standing | None = None,
+    limit: int = 50,
+    as_json: Json = False,
+) -> None:
+    """Show what became of runs, the newest first.
+
+    Parameters
+    ----------
+    schedule_id
+        Only runs of this schedule.
+    agent
+        Only runs of this agent, by its id or name.
+    standing
+        Only those that stand so; dead ones were given up after all attempts.
+    limit
+        At most so many.
+    as_json
+        One JSON object a line.
+    """
+
+    async def look(app: App) -> list[Run]:
+        number = None if schedule_id is None else numbers.schedule_id(schedule_id)
+        wanted = PastWanted(number, await agent_named(app, agent), standing, limit=limit)
+        return [Run.of(past) for past in await app.schedules.history(caller_of(), wanted)]
+
+    runs = with_schedules(look)
+    if as_json:
+        for run in runs:
+            print(run.model_dump_json())
+        return
+    head = ("run", "agent", "due", "state", "attempt", "what came of it")
+    print(table(head, [_run(run) for run in runs]) if runs else "No runs yet.")
+
+
+async def agent_named(app: App, text: str | None) -> str | None:
+    """An agent's id; one that the host does not know any more may still have schedules, and goes by its id."""
+    if text is None:
+        return None
+    try:
+        return (await named(app.host, text)).id
+    except NotFound:
+        return text
+
+
+def _row(one: Scheduled) -> tuple[str, ...]:
+    return (
+        str(one.id),
+        line(one.agent_id),
+        line(one.rule.rule or one.schedule_value) + ("" if one.zone == "UTC" else f" ({line(one.zone)})"),
+        one.rule.next_local or ABSENT if one.active else ABSENT,
+        str(one.repetition_count) + (f" of {one.max_repetitions}" if one.max_repetitions else ""),
+        one.state,
+        line(one.prompt_text, PROMPT),
+    )
+
+
+def _run(run: Run) -> tuple[str, ...]:
+    return (
+        run.delivery_id,
+        line(run.agent_id),
+        run.intended_at,
+        run.standing,
+        str(run.attempt),
+        line(run.reason or run.answer or ABSENT, REASON),
+    )

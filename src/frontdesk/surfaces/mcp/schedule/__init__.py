@@ -1,0 +1,1 @@
+"""The schedule tools: prompts that come later."""

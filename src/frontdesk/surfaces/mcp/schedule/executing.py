@@ -1,0 +1,31 @@
+"""`promptyoself_execute`: run what is due now, once or for a while."""
+
+from collections.abc import Sequence
+
+from frontdesk.app import App
+from frontdesk.identity.model import Caller
+from frontdesk.schedule.asked import Executed
+from frontdesk.surfaces.mcp.line import Line
+from frontdesk.surfaces.mcp.schedule.asked import Execute, count
+from frontdesk.surfaces.mcp.schedule.told import Execution
+from frontdesk.surfaces.mcp.tool import Result
+from frontdesk.tools.selection.given import flag
+
+LOOP_SECONDS = 300
+
+
+async def execute(app: App, caller: Caller, given: Execute, line: Line) -> Result:
+    """A client that hangs up, or cancels its call, ends the loop; nothing that it began is lost."""
+    if not flag(given.loop):
+        return Execution.of(await app.schedules.execute_once(caller)).result()
+    done = 0
+
+    async def told(number: int, executed: Sequence[Executed]) -> None:
+        nonlocal done
+        done += len(executed)
+        if line.progress is not None:
+            await line.progress(number, None, f"{done} prompts executed")
+
+    seconds = count(given.max_seconds, LOOP_SECONDS, LOOP_SECONDS)
+    await app.schedules.execute_loop(caller, given.interval, seconds=seconds, told=told)
+    return Execution(message="Scheduler loop completed").result()

@@ -1,0 +1,77 @@
+"""The tools that look: at schedules, at what became of them, at the scheduler and the agents it speaks to."""
+
+from frontdesk.app import App
+from frontdesk.errors import Invalid
+from frontdesk.identity.model import Caller, Source
+from frontdesk.schedule import numbers
+from frontdesk.schedule.asked import PastWanted, Wanted
+from frontdesk.schedule.model import Standing
+from frontdesk.surfaces.mcp.core import NoArguments
+from frontdesk.surfaces.mcp.schedule.asked import History, Listing, Upload, count, said, text
+from frontdesk.surfaces.mcp.schedule.told import (
+    Agents,
+    Connection,
+    ExecutorStatus,
+    ListedAgent,
+    Runs,
+    Schedules,
+    UploadedTool,
+)
+from frontdesk.surfaces.mcp.tool import Result
+from frontdesk.surfaces.scheduled import ExecutorShape, Run
+from frontdesk.tools.selection.given import flag
+
+LISTED = 100
+RUNS = 20
+MOST = 1000
+LAST = 2**31 - 1
+STATED = frozenset({Source.HEADER, Source.PARAMETER, Source.METADATA})
+
+
+async def show(app: App, caller: Caller, given: Listing) -> Result:
+    wanted = Wanted(
+        # Who may see everybody's, and names an agent, asks for that agent's.
+        caller.agent_id if caller.source in STATED else None,
+        include_cancelled=flag(given.include_cancelled),
+        after_id=count(given.after, 0, LAST, 0),
+        limit=count(given.limit, LISTED, MOST),
+    )
+    listed = await app.schedules.list(caller, wanted)
+    return Schedules.of(listed, {one.id: app.schedules.rule(one) for one in listed.schedules}).result()
+
+
+async def history(app: App, caller: Caller, given: History) -> Result:
+    number = None if given.schedule_id is None else numbers.schedule_id(given.schedule_id)
+    wanted = PastWanted(number, standing=standing(text(given.standing)), limit=count(given.limit, RUNS, MOST))
+    runs = [Run.of(past) for past in await app.schedules.history(caller, wanted)]
+    return Runs(runs=runs, count=len(runs)).result()
+
+
+def standing(word: str | None) -> Standing | None:
+    if word is None:
+        return None
+    try:
+        return Standing(word.lower())
+    except ValueError as error:
+        raise Invalid(f"'{word[:40]}' is no standing; there are: {', '.join(Standing)}") from error
+
+
+async def agents(app: App, caller: Caller, _given: NoArguments) -> Result:
+    found = await app.schedules.agents(caller)
+    listed = [ListedAgent(id=one.id, name=one.name, description=one.description) for one in found]
+    return Agents(agents=listed).result()
+
+
+async def test(app: App, caller: Caller, _given: NoArguments) -> Result:
+    found = await app.schedules.test_host(caller)
+    return Connection(message=found.message, details=dict(found.details)).result()
+
+
+async def upload(app: App, caller: Caller, given: Upload) -> Result:
+    done = await app.schedules.upload_tool(caller, said(given.source_code), text(given.name), text(given.description))
+    return UploadedTool(tool_id=done.tool_id, name=done.name).result()
+
+
+async def executor_status(app: App, caller: Caller, _given: NoArguments) -> Result:
+    found = ExecutorShape.of(await app.schedules.executor(caller))
+    return ExecutorStatus.model_validate(found.model_dump()).result()

@@ -1,0 +1,176 @@
+"""Every error of the PromptYoSelf contract, for its cause, as the contract words it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frontdesk.app import App, open_app
+from frontdesk.surfaces.http import build
+from tests.conftest import settings_with
+from tests.e2e.test_health import closed
+from tests.requirements import shows
+from tests.support.asking import frames
+from tests.support.desk import Desk, open_desk
+from tests.support.postgres import Postgres
+from tests.support.wire import ERAS, Era, call, send
+from tests.surfaces.schedule.conftest import NEXT_YEAR, Asking, connected
+
+pytestmark = pytest.mark.anyio
+LATER = f"{NEXT_YEAR}-12-25T10:00:00Z"
+TIME_FORMAT = (
+    "Invalid time format. Use ISO 8601 like 2025-12-25T10:00:00Z or include offset, e.g. 2025-12-25T10:00:00-05:00"
+)
+MISSING = "Missing required arguments: agent-id and prompt"
+NO_OPTION = "Must specify one of --time, --cron, or --every"
+INTERVAL = "Invalid interval format: {}. Use formats like '30s', '5m', '1h'"
+POSITIVE = "max-repetitions must be a positive integer"
+WHOLE = "max-repetitions must be a valid integer"
+CAUSES: list[tuple[str, dict[str, Any], str]] = [
+    ("schedule_time", {"time": LATER}, MISSING),
+    ("schedule_time", {"time": LATER, "prompt": "  "}, MISSING),
+    ("schedule_cron", {"cron": "0 9 * * *", "prompt": ""}, MISSING),
+    ("register", {"prompt": "x"}, NO_OPTION),
+    ("schedule_time", {"prompt": "x"}, NO_OPTION),
+    ("schedule_every", {"prompt": "x", "every": ""}, NO_OPTION),
+    ("register", {"prompt": "x", "cron": "0 9 * * *", "every": "5m"}, "Cannot specify multiple scheduling options"),
+    ("schedule_time", {"prompt": "x", "time": "2025-08-31T09:50:22Z"}, "Scheduled time must be in the future"),
+    ("schedule_time", {"prompt": "x", "time": "2025-08-31 09:50:22 UTC"}, "Scheduled time must be in the future"),
+    ("schedule_time", {"prompt": "x", "time": "28"}, TIME_FORMAT),
+    ("schedule_time", {"prompt": "x", "time": 28}, TIME_FORMAT),
+    ("schedule_time", {"prompt": "x", "time": f"{NEXT_YEAR}-08-31T09:50:22"}, TIME_FORMAT),
+    ("schedule_time", {"prompt": "x", "time": "when the cows come home"}, TIME_FORMAT),
+    (
+        "schedule_every",
+        {"prompt": "x", "every": "5m", "start_at": "2025-01-02T15:00:00Z"},
+        "Start time must be in the future",
+    ),
+    ("schedule_every", {"prompt": "x", "every": "5m", "start_at": "28"}, TIME_FORMAT),
+    ("schedule_cron", {"prompt": "x", "cron": "0 9 * *"}, "Invalid cron expression: 0 9 * *"),
+    ("schedule_cron", {"prompt": "x", "cron": "61 9 * * *"}, "Invalid cron expression: 61 9 * * *"),
+    ("schedule_every", {"prompt": "x", "every": "0s"}, INTERVAL.format("0s")),
+    ("schedule_every", {"prompt": "x", "every": 0}, INTERVAL.format("0")),
+    ("schedule_every", {"prompt": "x", "every": "-5m"}, INTERVAL.format("-5m")),
+    ("schedule_every", {"prompt": "x", "every": "5x"}, INTERVAL.format("5x")),
+    ("schedule_every", {"prompt": "x", "every": "5m", "max_repetitions": 0}, POSITIVE),
+    ("schedule_every", {"prompt": "x", "every": "5m", "max_repetitions": -1}, POSITIVE),
+    ("schedule_every", {"prompt": "x", "every": "5m", "max_repetitions": "many"}, WHOLE),
+    ("schedule_every", {"prompt": "x", "every": "5m", "max_repetitions": 1.5}, WHOLE),
+    ("cancel", {"schedule_id": "forty-two"}, "Schedule ID must be a number"),
+    ("cancel", {"schedule_id": None}, "Schedule ID must be a number"),
+    ("cancel", {"schedule_id": [42]}, "Schedule ID must be a number"),
+    ("cancel", {}, "Schedule ID must be a number"),
+    ("cancel", {"schedule_id": 999_999_999}, "Schedule 999999999 not found or already cancelled"),
+    ("pause", {"schedule_id": 999_999_999}, "Schedule 999999999 not found"),
+    ("run_now", {"schedule_id": "x"}, "Schedule ID must be a number"),
+    ("execute", {"loop": True, "interval": "often"}, "Interval must be a number (seconds)"),
+    ("execute", {"loop": True, "interval": 0}, "Interval must be a number (seconds)"),
+    ("upload", {"source_code": "def f() -> None:\n    '''F.'''\n"}, "Missing LETTA_API_KEY or LETTA_SERVER_PASSWORD"),
+]
+
+
+@shows("SCHEDULE-ERRORS")
+@pytest.mark.parametrize(("tool", "arguments", "said"), CAUSES)
+async def test_a_mistake_is_told_in_the_words_of_the_contract(
+    ask: Asking, agent: str, tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    assert await ask.error(tool, agent_id=agent, **arguments) == said
+
+
+@shows("SCHEDULE-ERRORS")
+async def test_an_agent_that_the_host_does_not_know_is_refused_unless_it_need_not_be_known(ask: Asking) -> None:
+    given = {"agent_id": "agt_abc123", "prompt": "Ping me once", "time": LATER}
+    refused = await ask.error("schedule_time", **given)
+    assert refused.startswith("Agent validation failed: ")
+    assert "agt_abc123" in refused
+    assert (await ask("schedule_time", **given, skip_validation=True))["status"] == "success"
+
+
+@shows("SCHEDULE-ERRORS")
+@pytest.mark.parametrize("nobody", [{}, {"agent_id": "none"}, {"agent_id": "null"}, {"agent_id": ""}])
+async def test_nobody_to_prompt_is_told_so(ask: Asking, nobody: dict[str, str]) -> None:
+    said = await ask.error("schedule_time", prompt="x", time=LATER, **nobody)
+    assert said == "agent_id is required and could not be inferred"
+
+
+@shows("SCHEDULE-ERRORS")
+async def test_a_second_cancel_is_told_as_such(ask: Asking, agent: str) -> None:
+    number = (await ask("schedule_time", agent_id=agent, prompt="x", time=LATER))["id"]
+    assert (await ask("cancel", schedule_id=number))["status"] == "success"
+    assert await ask.error("cancel", schedule_id=number) == f"Schedule {number} not found or already cancelled"
+
+
+async def test_a_misspelt_argument_is_refused_and_not_dropped(ask: Asking, agent: str) -> None:
+    said = await ask.error("schedule_every", agent_id=agent, prompt="x", every="5m", max_repetition=3)
+    assert "max_repetition: Extra inputs are not permitted" in said
+
+
+async def test_a_change_of_nothing_and_two_things_to_preview_are_refused(ask: Asking, agent: str) -> None:
+    number = (await ask("schedule_time", agent_id=agent, prompt="x", time=LATER))["id"]
+    for nothing in ({}, {"prompt": ""}, {"zone": "none"}):
+        assert (await ask.error("update", schedule_id=number, **nothing)).startswith("Say what is to be different")
+    assert "not both" in await ask.error("preview", schedule_id=number, cron="0 9 * * *")
+
+
+async def test_interval_is_looked_at_in_a_loop_alone(ask: Asking, stranger: str) -> None:
+    told = await ask("execute", agent_id=stranger, loop=False, interval="often")
+    assert told == {"status": "success", "executed": [], "message": "0 prompts executed"}
+
+
+@pytest.fixture(scope="module")
+def astray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """A desk whose Letta server is not there."""
+    data = tmp_path_factory.mktemp("astray") / "data"
+    with open_desk(data, LETTA_BASE_URL="http://127.0.0.1:1", LETTA_API_KEY="key", FRONTDESK_WORKER="false") as desk:
+        yield desk
+
+
+@shows("SCHEDULE-ERRORS")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("test", {}, "Failed to test connection: "),
+        ("agents", {}, "Failed to list agents: "),
+        ("upload", {"source_code": "def f() -> None:\n    '''F.'''\n"}, "Upload failed: "),
+        ("schedule_time", {"agent_id": "a", "prompt": "x", "time": LATER}, "Agent validation failed: "),
+    ],
+)
+async def test_an_agent_host_that_is_away_is_told_in_the_words_of_each_tool(
+    astray: Desk, mode: str, tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    async with connected(astray, mode) as ask:
+        told = await ask.error(tool, **arguments)
+    assert told.startswith(said)
+    assert len(told) > len(said)
+
+
+@shows("SCHEDULE-ERRORS")
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize(
+    ("tool", "arguments", "said"),
+    [
+        ("list", {}, "Failed to list prompts: "),
+        ("cancel", {"schedule_id": 42}, "Failed to cancel prompt: "),
+        ("execute", {}, "Failed to execute prompts: "),
+    ],
+)
+async def test_a_database_that_is_away_is_told_in_the_words_of_each_tool(
+    away: App, era: Era, tool: str, arguments: dict[str, Any], said: str
+) -> None:
+    headers, body = call(era, f"promptyoself_{tool}", arguments)
+    answer = await send(build(away), headers | {"x-agent-id": "agent-1"}, body, path="/mcp/schedule")
+    result = frames(answer)[-1]["result"]
+    assert result["structuredContent"]["error"].startswith(said)
+    assert result["isError"] is True
+
+
+@pytest.fixture
+async def away(tmp_path: Path, postgres: Postgres) -> Any:
+    """A house whose database has hung up on it."""
+    url = postgres.create_database()
+    settings = settings_with(FRONTDESK_DATA=tmp_path / "data", FRONTDESK_DATABASE_URL=url)
+    async with open_app(settings) as app:
+        with closed(postgres, url.rpartition("?")[0].rpartition("/")[2]):
+            yield app

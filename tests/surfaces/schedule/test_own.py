@@ -1,0 +1,87 @@
+"""A built-in agent that plans for itself, with the tools that every one of them has."""
+
+import json
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import anyio
+import pytest
+
+from frontdesk.agents.events import ToolReturn
+from frontdesk.agents.host import NewAgent, Prompt
+from frontdesk.app import App, open_app, running
+from frontdesk.identity.model import Caller
+from frontdesk.schedule.asked import PastWanted
+from frontdesk.schedule.model import Past, Standing
+from tests.conftest import settings_with
+from tests.requirements import shows
+from tests.support.scheduling import OPERATOR
+from tests.surfaces.schedule.conftest import SECONDS
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[App]:
+    data = tmp_path_factory.mktemp("own") / "data"
+    async with open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off")) as app, running(app):
+        yield app
+
+
+@pytest.fixture
+async def agent(house: App) -> str:
+    return (await house.host.create(NewAgent("Ada"))).id
+
+
+async def told(house: App, agent: str, tool: str, user: str | None = None, **arguments: Any) -> str:
+    """What a tool says to the agent, when somebody has it call the tool."""
+    script = f"@@{json.dumps([{'tool': tool, 'args': arguments}, {'text': 'done'}])}@@"
+    prompt = Prompt(agent, Caller("test", user_id=user), script)
+    with anyio.fail_after(SECONDS):
+        said = [event async for event in house.host.send(prompt) if isinstance(event, ToolReturn)]
+    return said[0].text
+
+
+async def delivered(house: App, agent: str) -> Past:
+    with anyio.fail_after(SECONDS):
+        while True:
+            wanted = PastWanted(agent_id=agent, standing=Standing.DELIVERED)
+            for past in await house.schedules.history(OPERATOR, wanted):
+                return past
+            await anyio.lowlevel.checkpoint()
+
+
+@shows("SCHEDULE-SELF")
+async def test_it_schedules_itself_is_prompted_and_answers(house: App, agent: str) -> None:
+    said = await told(house, agent, "schedule_prompt", prompt="Ping me in two minutes", when="in 1 second")
+    assert said.startswith("Scheduled with number ")
+    assert "once, UTC, at " in said
+    past = await delivered(house, agent)
+    assert past.answer
+
+
+async def test_it_lists_and_cancels_what_it_planned(house: App, agent: str) -> None:
+    assert await told(house, agent, "list_schedules") == "Nothing is scheduled."
+    said = await told(
+        *(house, agent, "schedule_prompt"), prompt="Daily report", when="every weekday at 9", zone="Europe/Berlin"
+    )
+    number = int(said.split()[3].rstrip(":"))
+    listed = await told(house, agent, "list_schedules")
+    assert listed.startswith(f"{number}: cron 0 9 * * MON-FRI, Europe/Berlin; next at ")
+    assert listed.endswith("active; Daily report")
+    assert await told(house, agent, "cancel_schedule", schedule_id=number) == f"Schedule {number} cancelled"
+    again = await told(house, agent, "cancel_schedule", schedule_id=number)
+    assert again == f"Schedule {number} not found or already cancelled"
+
+
+async def test_what_it_plans_for_one_person_is_not_there_for_another(house: App, agent: str) -> None:
+    said = await told(house, agent, "schedule_prompt", "ann", prompt="Ask Ann", when="every day at 9")
+    assert said.startswith("Scheduled")
+    assert "Ask Ann" in await told(house, agent, "list_schedules", "ann")
+    assert await told(house, agent, "list_schedules", "bob") == "Nothing is scheduled."
+
+
+async def test_a_mistake_is_told_in_words_that_help(house: App, agent: str) -> None:
+    said = await told(house, agent, "schedule_prompt", prompt="x", when="sooner or later")
+    assert "is no rule that can be read" in said
+    assert "prompt" in await told(house, agent, "schedule_prompt", when="in 1 hour")

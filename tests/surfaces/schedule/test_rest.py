@@ -1,0 +1,226 @@
+"""The schedules API over HTTP."""
+
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+
+from frontdesk.agents.host import NewAgent
+from frontdesk.app import App, open_app, running
+from frontdesk.surfaces.gate import ASGIApp
+from frontdesk.surfaces.http import build
+from tests.conftest import settings_with
+from tests.requirements import shows
+from tests.support.chat import key
+from tests.surfaces.schedule.conftest import NEXT_YEAR, SECONDS, soon, utc
+
+pytestmark = pytest.mark.anyio
+LATER = f"{NEXT_YEAR}-12-25T10:00:00Z"
+BASE = "http://127.0.0.1:3020/api/v1/schedules"
+
+
+@pytest.fixture(scope="module")
+async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[App]:
+    """A house that delivers what is due."""
+    data = tmp_path_factory.mktemp("rest") / "data"
+    settings = settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off", FRONTDESK_SCHEDULE_SHORTEST=1)
+    async with open_app(settings) as app, running(app):
+        yield app
+
+
+@pytest.fixture(scope="module")
+def asgi(house: App) -> ASGIApp:
+    return build(house)
+
+
+@pytest.fixture
+async def agent(house: App) -> str:
+    return (await house.host.create(NewAgent("Ada"))).id
+
+
+@pytest.fixture
+async def rest(asgi: ASGIApp) -> AsyncGenerator[httpx2.AsyncClient]:
+    async with client_of(asgi) as client:
+        yield client
+
+
+def client_of(asgi: ASGIApp, **headers: str) -> httpx2.AsyncClient:
+    transport = httpx2.ASGITransport(asgi)
+    return httpx2.AsyncClient(transport=transport, base_url=BASE, timeout=SECONDS, headers=headers)
+
+
+async def made(rest: httpx2.AsyncClient, agent: str, **asked: Any) -> dict[str, Any]:
+    answer = await rest.post("", json={"agent_id": agent, "prompt": "Daily report", **asked})
+    assert answer.status_code == 201, answer.text
+    return answer.json()
+
+
+async def settled(rest: httpx2.AsyncClient, number: int) -> dict[str, Any]:
+    """The newest run of a schedule, once it is over."""
+    with anyio.fail_after(SECONDS):
+        while True:
+            runs = (await rest.get(f"/{number}/history")).json()["runs"]
+            if runs and runs[0]["standing"] not in ("running", "waiting"):
+                return runs[0]
+            await anyio.lowlevel.checkpoint()
+
+
+@shows("SCHEDULE-REST")
+async def test_a_schedule_is_made_shown_changed_paused_resumed_and_cancelled(
+    rest: httpx2.AsyncClient, agent: str
+) -> None:
+    one = await made(rest, agent, when="every weekday at 9 Berlin time", misfire="skip", max_late="1h")
+    path = f"/{one['id']}"
+    assert (one["schedule_value"], one["zone"], one["words"]) == (
+        *("0 9 * * MON-FRI", "Europe/Berlin"),
+        "every weekday at 9 Berlin time",
+    )
+    assert (one["misfire"], one["max_late"], one["overlap"], one["state"]) == ("skip", 3600, "queue", "active")
+    assert (await rest.get(path)).json() == one
+    changed = (await rest.patch(path, json={"prompt": "Weekly", "cron": "0 10 * * MON", "max_late": None})).json()
+    assert (changed["prompt_text"], changed["schedule_value"], changed["max_late"]) == ("Weekly", "0 10 * * MON", None)
+    assert (changed["misfire"], changed["words"]) == ("skip", None)
+    assert (await rest.post(f"{path}/pause")).json()["state"] == "paused"
+    assert (await rest.post(f"{path}/resume")).json()["state"] == "active"
+    times = (await rest.get(f"{path}/preview", params={"count": 3})).json()["times"]
+    assert [utc(at["utc"]).weekday() for at in times] == [0, 0, 0]
+    assert (await rest.delete(path)).json()["state"] == "cancelled"
+    again = await rest.delete(path)
+    assert (again.status_code, again.json()["error"]) == (
+        404,
+        f"Schedule {one['id']} not found or already cancelled",
+    )
+
+
+async def test_schedules_are_listed_in_pages_by_agent_and_state(rest: httpx2.AsyncClient, agent: str) -> None:
+    numbers = [(await made(rest, agent, every="1h"))["id"] for _ in range(3)]
+    first = (await rest.get("", params={"agent_id": agent, "limit": 2})).json()
+    assert ([one["id"] for one in first["schedules"]], first["next"]) == (numbers[:2], numbers[1])
+    rest_of = (await rest.get("", params={"agent_id": agent, "after": first["next"]})).json()
+    assert ([one["id"] for one in rest_of["schedules"]], rest_of["next"]) == (numbers[2:], None)
+    await rest.delete(f"/{numbers[0]}")
+    cancelled = (await rest.get("", params={"agent_id": agent, "state": "cancelled"})).json()["schedules"]
+    assert [one["id"] for one in cancelled] == numbers[:1]
+    every = (await rest.get("", params={"agent_id": agent, "include_cancelled": True})).json()["schedules"]
+    assert [one["id"] for one in every] == numbers
+
+
+@shows("SCHEDULE-SELF")
+async def test_what_is_due_is_delivered_and_its_answer_kept(rest: httpx2.AsyncClient, agent: str) -> None:
+    one = await made(rest, agent, time=soon(seconds=1))
+    run = await settled(rest, one["id"])
+    assert (run["standing"], run["manual"], run["repetition"], run["attempt"]) == ("delivered", False, 1, 1)
+    assert run["answer"]
+    assert utc(run["intended_at"]) == utc(one["next_run"])
+    assert utc(run["intended_at"]) <= utc(run["started_at"]) <= utc(run["ended_at"]) <= datetime.now(UTC)
+
+
+async def test_a_run_is_asked_for(rest: httpx2.AsyncClient, agent: str) -> None:
+    one = await made(rest, agent, cron="0 9 * * *")
+    asked = (await rest.post(f"/{one['id']}/run")).json()
+    run = await settled(rest, one["id"])
+    assert (run["delivery_id"], run["manual"], run["standing"]) == (asked["delivery_id"], True, "delivered")
+
+
+@shows("SCHEDULE-REST")
+async def test_a_dead_letter_is_listed_and_redriven(house: App, rest: httpx2.AsyncClient) -> None:
+    agent = (await house.host.create(NewAgent("Gone"))).id
+    one = await made(rest, agent, time=soon(seconds=1))
+    await house.host.delete(agent)
+    dead = await settled(rest, one["id"])
+    assert (dead["standing"], agent in dead["reason"]) == ("dead", True)
+    listed = (await rest.get("/runs", params={"standing": "dead", "agent_id": agent})).json()["runs"]
+    assert [run["delivery_id"] for run in listed] == [dead["delivery_id"]]
+    tried = await rest.post(f"/runs/{dead['delivery_id']}/redrive")
+    assert (tried.status_code, tried.json()["delivery_id"]) == (200, dead["delivery_id"])
+    assert (await settled(rest, one["id"]))["standing"] == "dead"
+    nothing = await rest.post("/runs/run-1-1/redrive")
+    assert nothing.status_code == 404
+
+
+async def test_a_rule_is_tried(rest: httpx2.AsyncClient) -> None:
+    told = (await rest.post("/preview", json={"when": "every weekday at 9 Berlin time", "count": 2})).json()
+    assert [at["local"][11:16] for at in told["times"]] == ["09:00", "09:00"]
+    assert told["rule"]["rule"] == "cron 0 9 * * MON-FRI"
+
+
+async def test_the_scheduler_says_how_it_is_doing(rest: httpx2.AsyncClient) -> None:
+    assert (await rest.get("/status")).json()["running"] is True
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"every": "0s"}, "Invalid interval format: 0s. Use formats like '30s', '5m', '1h'"),
+        ({"cron": "0 9 * *"}, "Invalid cron expression: 0 9 * *"),
+        ({"time": "2025-12-25T10:00:00Z"}, "Scheduled time must be in the future"),
+        ({"every": "5m", "max_repetitions": 0}, "max-repetitions must be a positive integer"),
+        ({}, "Must specify one of --time, --cron, or --every"),
+        ({"every": "5m", "prompt": " "}, "Missing required arguments: agent-id and prompt"),
+        ({"every": "5m", "max_repetition": 1}, "Validation failed"),
+        ({"every": "5m", "prompt": 5}, "Validation failed"),
+        ({"every": "5m", "overlap": "maybe"}, "overlap is queue, skip or allow"),
+    ],
+)
+async def test_a_mistake_is_told(rest: httpx2.AsyncClient, agent: str, asked: dict[str, Any], said: str) -> None:
+    answer = await rest.post("", json={"agent_id": agent, "prompt": "x", **asked})
+    assert (answer.status_code, answer.json()["error"]) == (400, said)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/999999999", 404),
+        ("PATCH", "/999999999", 404),
+        ("DELETE", "/999999999", 404),
+        ("POST", "/999999999/pause", 404),
+        ("POST", "/999999999/resume", 404),
+        ("POST", "/999999999/run", 404),
+        ("GET", "/999999999/history", 404),
+        ("GET", "/999999999/preview", 404),
+        ("GET", "/nine", 400),
+        ("GET", "/runs?before=yesterday", 400),
+        ("GET", "?limit=0", 400),
+    ],
+)
+async def test_what_is_not_there_is_said(rest: httpx2.AsyncClient, method: str, path: str, status: int) -> None:
+    answer = await rest.request(method, path, json={} if method == "PATCH" else None)
+    assert (answer.status_code, "error" in answer.json()) == (status, True)
+
+
+@shows("SCHEDULE-OWN")
+async def test_over_http_too_another_agents_schedule_is_not_there(house: App, asgi: ASGIApp, agent: str) -> None:
+    proof = f"Bearer {await key(house, 'ann', agent=agent)}"
+    async with client_of(asgi, **{"x-agent-id": agent}) as own, client_of(asgi, **{"x-agent-id": "other"}) as other:
+        number = (await made(own, agent, every="1h"))["id"]
+        for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/run"), ("GET", "/history"), ("POST", "/pause")):
+            assert (await other.request(method, f"/{number}{path}")).status_code == 404
+        assert (await other.get("")).json()["schedules"] == []
+        assert (await own.get(f"/{number}")).status_code == 200
+    async with client_of(asgi, authorization=proof) as proven:
+        assert (await proven.get(f"/{number}")).json()["id"] == number
+        mine = await made(proven, agent, every="1h")
+        assert mine["user_id"] == "ann"
+    async with client_of(asgi, authorization=f"Bearer {await key(house, 'bob', agent=agent)}") as bob:
+        assert (await bob.get(f"/{mine['id']}")).status_code == 404
+
+
+async def test_who_is_elsewhere_needs_a_credential(asgi: ASGIApp) -> None:
+    async with client_of(asgi, **{"x-forwarded-for": "10.0.0.1"}) as stranger:
+        for method, path in (("GET", ""), ("POST", ""), ("GET", "/1"), ("DELETE", "/1"), ("GET", "/runs")):
+            assert (await stranger.request(method, path)).status_code == 401
+
+
+async def test_the_routes_are_described(asgi: ASGIApp) -> None:
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(asgi), base_url="http://127.0.0.1:3020") as client:
+        paths = (await client.get("/api/openapi.json")).json()["paths"]
+    assert {"/v1/schedules", "/v1/schedules/{schedule_id}", "/v1/schedules/runs/{delivery_id}/redrive"} <= set(paths)
+
+
+async def test_the_schedulers_figures_are_among_the_metrics(house: App, asgi: ASGIApp) -> None:
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(asgi), base_url="http://127.0.0.1:3020") as client:
+        told = (await client.get("/metrics")).text
+    assert "frontdesk_schedule" in told
