@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx2
+from letta_client import AsyncLetta
 
 from tests.support.environments import program
 
@@ -39,6 +40,12 @@ class LettaServer:
 
     def kill(self) -> None:
         _kill(self.process)
+
+
+async def forget_servers(client: AsyncLetta) -> None:
+    """Take all MCP servers from Letta, so that the next test finds it as this one did."""
+    for server in await client.mcp_servers.list():
+        await client.mcp_servers.delete(server.id or "")
 
 
 @contextmanager

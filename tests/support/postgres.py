@@ -57,8 +57,8 @@ class Postgres:
 
 
 @contextmanager
-def open_postgres() -> Generator[Postgres]:
-    """Start a server in a folder of its own, and stop it at the end."""
+def open_postgres(*settings: str) -> Generator[Postgres]:
+    """Start a server in a folder of its own, with some settings of its own (`fsync=on`), and stop it at the end."""
     # A socket's path must be short, so the folder is not pytest's.
     folder = Path(tempfile.mkdtemp(prefix="desk-pg-"))
     user = NOBODY if os.geteuid() == 0 else None
@@ -70,7 +70,7 @@ def open_postgres() -> Generator[Postgres]:
     log = folder / "log"
     with log.open("wb") as sink:
         server = subprocess.Popen(
-            [programs / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"],
+            [programs / "postgres", "-D", data, "-k", folder, *_switches("listen_addresses=", "fsync=off", *settings)],
             user=user,
             stdout=sink,
             stderr=sink,
@@ -82,6 +82,10 @@ def open_postgres() -> Generator[Postgres]:
         server.send_signal(signal.SIGINT)
         server.wait(START_SECONDS)
         shutil.rmtree(folder)
+
+
+def _switches(*settings: str) -> list[str]:
+    return [word for setting in settings for word in ("-c", setting)]
 
 
 def _programs(folder: Path, user: int | None) -> Path:

@@ -30,9 +30,9 @@ TOOLS = ("echo", "who", "big", "picture", "figures", "fails", "steps", "hold", "
 Frame = dict[str, Any]
 
 
-async def until(holds: Callable[[], bool]) -> None:
+async def until(holds: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
     """Wait for something that another thread or process does; not for long."""
-    with anyio.fail_after(WAIT_SECONDS):
+    with anyio.fail_after(seconds):
         while True:
             if holds():
                 return

@@ -1,0 +1,117 @@
+"""The clock is moved, or nobody was there for a while: what follows is what the policies say, to the very time."""
+
+from pathlib import Path
+
+import pytest
+
+from frontdesk.schedule.model import Misfire, NewSchedule, Policy
+from frontdesk.settings import Settings
+from tests.requirements import shows
+from tests.support.schedule import oracle
+from tests.support.schedule.history import History
+from tests.support.schedule.house import House, open_house
+from tests.support.schedule.invariants import times_of
+from tests.support.schedule.making import SECOND, cron, every, once
+from tests.support.schedule.manners import How, Manner
+from tests.support.schedule.processes import Nursery
+
+pytestmark = pytest.mark.anyio
+HOUR, DAY = 3600, 86400
+POLICIES = {
+    "once": Policy(misfire=Misfire.ONCE),
+    "all": Policy(misfire=Misfire.ALL),
+    "skip": Policy(misfire=Misfire.SKIP),
+    "late": Policy(misfire=Misfire.ALL, max_late_s=2 * HOUR),
+    "late-once": Policy(misfire=Misfire.ONCE, max_late_s=600),
+    "late-skip": Policy(misfire=Misfire.SKIP, max_late_s=30),
+}
+CHANGES = ("quick retries", "light sleep")
+
+
+def _rules(now_us: int) -> list[NewSchedule]:
+    """Each policy on an interval, on a cron rule, and with an end by count; and two one-shots."""
+    soon = now_us + 5 * SECOND
+    made: list[NewSchedule] = []
+    for name, policy in POLICIES.items():
+        made.append(every(f"interval-{name}", "17m", soon, policy=policy))
+        made.append(cron(f"cron-{name}", "*/20 * * * *", soon, policy=policy))
+        made.append(every(f"counted-{name}", "10m", soon, policy=policy, times=4))
+    return [*made, once("once", soon), once("later", soon + DAY * SECOND // 2)]
+
+
+@shows("SCHEDULE-CLOCK")
+@pytest.mark.parametrize(
+    ("there", "away"),
+    [(True, HOUR), (True, DAY), (False, DAY)],
+    ids=["the clock is set on by an hour", "the clock is set on by a day", "nobody was there for a day"],
+)
+async def test_what_was_missed_is_made_up_for_as_the_policy_says(
+    there: bool, away: int, settings: Settings, nursery: Nursery, tmp_path: Path
+) -> None:
+    async with open_house(tmp_path, settings, nursery, changes=CHANGES) as house:
+        house.clock.hold()
+        await house.add(*_rules(house.clock()))
+        crew = house.start(3 if there else 0)
+        house.clock.move(away)
+        crew = crew or house.start(3)
+        await house.until(house.is_quiet)
+        house.stop(*crew)
+        _check_predicted(house, house.check())
+
+
+def _check_predicted(house: House, history: History) -> None:
+    for number, new in house.made.items():
+        meant = oracle.times(new.trigger, history.now_us)
+        predicted = oracle.after_downtime(meant, new.policy, history.now_us, new.max_repetitions)
+        rows = [row for row in history.occurrences if row["schedule_id"] == number]
+        run = [row["intended_us"] for row in rows if row["standing"] == "delivered"]
+        passed = sorted(at for row in rows if row["standing"] == "skipped" for at in times_of(row, meant))
+        assert (run, passed) == (list(predicted.run), list(predicted.skipped)), (new.agent_id, len(meant))
+
+
+@shows("SCHEDULE-CLOCK")
+@pytest.mark.parametrize("away", [HOUR, DAY], ids=["an hour", "a day"])
+async def test_a_clock_that_is_set_back_makes_nothing_early_and_nothing_twice(
+    away: int, settings: Settings, nursery: Nursery, tmp_path: Path
+) -> None:
+    async with open_house(tmp_path, settings, nursery, changes=CHANGES) as house:
+        now = house.clock()
+        await house.add(*(every(f"agent-{number}", "1s", now, times=4) for number in range(5)))
+        await house.add(once("later", now + 3 * SECOND))
+        crew = house.start(2)
+        await house.until(lambda: len(house.visits()) >= 8)
+        house.clock.move(-away)
+        early = len(house.visits())
+        await house.add(*(once(f"other-{number}", house.clock()) for number in range(5)))
+        await house.until(house.is_quiet)
+        assert house.visits()[early:], "what is due by the new time is not held up by the old"
+        house.clock.move(away)
+        await house.until(house.is_over)
+        house.stop(*crew)
+        history = house.check()
+        assert len(history.visits) == len(history.occurrences) == 26
+
+
+@shows("SCHEDULE-CLOCK")
+@pytest.mark.parametrize("away", [HOUR, DAY, -HOUR, -DAY], ids=["an hour on", "a day on", "an hour back", "a day back"])
+async def test_what_is_under_way_when_the_clock_is_moved_is_not_sent_again(
+    away: int, settings: Settings, nursery: Nursery, tmp_path: Path
+) -> None:
+    async with open_house(tmp_path, settings, nursery, changes=CHANGES, lease_s=3.0) as house:
+        agents = [f"agent-{number}" for number in range(6)]
+        for agent in agents:
+            house.receiver.manners(agent, Manner(How.HANG))
+        await house.add(*(once(agent, house.clock()) for agent in agents))
+        crew = house.start(3)
+        await house.until(lambda: len(house.visits()) == len(agents))
+        house.clock.move(away)
+        # Others come by in the meantime, and look for what was left lying.
+        await house.add(*(once(f"other-{number}", house.clock()) for number in range(6)))
+        await house.until(lambda: len(house.visits()) >= 2 * len(agents))
+        for agent in agents:
+            house.receiver.release(agent)
+        await house.until(house.is_over)
+        house.stop(*crew)
+        # The reader looks back from a time at which everything was due.
+        house.clock.move(max(0, -away))
+        assert len(house.check().visits) == 2 * len(agents)

@@ -1,0 +1,143 @@
+"""The reader of histories itself: it finds nothing wrong with a good one, and each thing that can be wrong."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from frontdesk.schedule.model import NewSchedule
+from tests.support.schedule.books import Row
+from tests.support.schedule.history import Cancelled, Diary, History, Lost, Visit
+from tests.support.schedule.invariants import violations
+from tests.support.schedule.making import SECOND, every, once
+
+START = 1_800_000_000 * SECOND
+MADE: dict[int, NewSchedule] = {1: every("ann", "1s", START, times=3), 2: once("ann", START + 1)}
+TIMES = [(1, START), (2, START + 1), (1, START + SECOND), (1, START + 2 * SECOND)]
+Break = Callable[[History], History]
+
+
+def _row(schedule: int, at: int, number: int) -> Row:
+    name = f"run-{schedule}-{at}"
+    told = {"standing": "delivered", "attempt": 1, "fence": 1, "manual": False, "reason": None}
+    return {"id": name, "schedule_id": schedule, "agent_id": "ann", "intended_us": at, "started_us": at} | (
+        told | {"ended_us": at + 9, "answer": f"{name}/{number}"}
+    )
+
+
+def _visit(schedule: int, at: int, number: int) -> Visit:
+    began = number * 100
+    return Visit(
+        number, f"run-{schedule}-{at}", schedule, "ann", at, 1, 1, 77, False, at, at + 5, began, began + 50, "well"
+    )
+
+
+def _good() -> History:
+    return History(
+        now_us=START + 10 * SECOND,
+        schedules=[{"id": 1, "state": "ended"}, {"id": 2, "state": "ended"}],
+        occurrences=[_row(*time, number) for number, time in enumerate(TIMES)],
+        attempts=[],
+        visits=[_visit(*time, number) for number, time in enumerate(TIMES)],
+        diary=Diary(),
+    )
+
+
+def _with_row(index: int, **changes: object) -> Break:
+    def broken(history: History) -> History:
+        rows = [dict(row) for row in history.occurrences]
+        rows[index] |= changes
+        return replace(history, occurrences=rows)
+
+    return broken
+
+
+def _with_visit(index: int, **changes: object) -> Break:
+    def broken(history: History) -> History:
+        visits = list(history.visits)
+        visits[index] = replace(visits[index], **changes)
+        return replace(history, visits=visits)
+
+    return broken
+
+
+def _sent_again(history: History) -> History:
+    """The first went well, and was sent again under another fence; the row knows only of the second."""
+    again = replace(history.visits[0], number=9, fence=2, began_ns=60, ended_ns=70)
+    first, *others = history.visits
+    return _with_row(0, fence=2, answer=f"{again.id}/9")(replace(history, visits=[first, again, *others]))
+
+
+def _lost(history: History) -> History:
+    return replace(_sent_again(history), diary=Diary(lost=[Lost(77, 55)]))
+
+
+def _swapped(history: History) -> History:
+    first, second, *others = history.visits
+    swapped = [replace(second, began_ns=0, ended_ns=50), replace(first, began_ns=100, ended_ns=150)]
+    return replace(history, visits=[*swapped, *others])
+
+
+def _returned(history: History) -> History:
+    """The first is tried once more after the second."""
+    first, second, *others = history.visits
+    again = replace(first, number=9, attempt=2, fence=2, began_ns=160, ended_ns=170)
+    refused = replace(first, how="error")
+    return _with_row(0, fence=2, answer=f"{again.id}/9")(replace(history, visits=[refused, second, again, *others]))
+
+
+def _cancelled(history: History) -> History:
+    return replace(history, diary=Diary(cancelled=[Cancelled(1, START + SECOND, frozenset())]))
+
+
+def _without_last(history: History) -> History:
+    return replace(history, occurrences=history.occurrences[:-1], visits=history.visits[:-1])
+
+
+def _without_second(history: History) -> History:
+    return replace(history, occurrences=history.occurrences[::2], visits=history.visits[::2])
+
+
+def _doubled(history: History) -> History:
+    return replace(history, occurrences=[*history.occurrences, history.occurrences[0] | {"id": "another"}])
+
+
+def _once_more(history: History) -> History:
+    at = START + 3 * SECOND
+    return replace(
+        history, occurrences=[*history.occurrences, _row(1, at, 4)], visits=[*history.visits, _visit(1, at, 4)]
+    )
+
+
+def test_a_good_history_has_nothing_wrong_with_it() -> None:
+    assert violations(_good(), MADE) == []
+    assert violations(_lost(_good()), MADE) == [], "its worker was lost before it could tell"
+
+
+@pytest.mark.parametrize(
+    ("broken", "found"),
+    [
+        (_with_row(0, standing="running"), "unsettled"),
+        (_with_row(0, standing="cancelled"), "unsettled"),
+        (_with_row(0, standing="dead"), "unsettled"),
+        (_with_row(0, standing="dead", reason="no"), "told_wrong"),
+        (_with_row(0, intended_us=START + 1), "unaccounted"),
+        (_without_last, "unaccounted"),
+        (_without_second, "unaccounted"),
+        (_doubled, "repeated"),
+        (_once_more, "repeated"),
+        (_with_row(0, answer="something else"), "told_wrong"),
+        (_with_row(0, fence=2), "told_wrong"),
+        (_with_visit(0, agent="bob"), "told_wrong"),
+        (_with_visit(0, id="run-9-9"), "told_wrong"),
+        (_with_visit(0, began_us=START - 1), "early"),
+        (_cancelled, "late_start"),
+        (_sent_again, "begun_twice"),
+        (_with_visit(0, ended_ns=120), "crowded"),
+        (_with_visit(0, ended_ns=None, how=None), "crowded"),
+        (_swapped, "disorder"),
+        (_returned, "disorder"),
+    ],
+)
+def test_whatever_is_wrong_is_found(broken: Break, found: str) -> None:
+    assert found in {wrong.partition(":")[0] for wrong in violations(broken(_good()), MADE)}

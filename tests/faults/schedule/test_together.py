@@ -1,0 +1,51 @@
+"""Several schedulers started at once on what is already due: each prompt goes out once, and in order."""
+
+from pathlib import Path
+
+import pytest
+
+from frontdesk.settings import Settings
+from tests.requirements import shows
+from tests.support.schedule.house import open_house
+from tests.support.schedule.making import SECOND, every, once
+from tests.support.schedule.processes import Nursery
+
+pytestmark = pytest.mark.anyio
+AGENTS = [f"agent-{number}" for number in range(40)]
+ROUNDS = 5
+
+
+@shows("SCHEDULE-MANY")
+@pytest.mark.parametrize("count", [2, 6])
+async def test_schedulers_started_at_once_send_everything_once(
+    count: int, settings: Settings, nursery: Nursery, tmp_path: Path
+) -> None:
+    async with open_house(tmp_path, settings, nursery) as house:
+        now = house.clock()
+        await house.add(*(once(agent, now - number) for agent in AGENTS for number in range(6)))
+        await house.add(*(every(agent, "1s", now - 3 * SECOND, times=5) for agent in AGENTS))
+        crew = house.start(count)
+        await house.until(house.is_over)
+        house.stop(*crew)
+        history = house.check()
+        assert len(history.visits) == len(history.occurrences) == 11 * len(AGENTS)
+        assert {row["standing"] for row in history.occurrences} == {"delivered"}
+        assert len({one.worker for one in history.visits}) > 1
+
+
+@shows("SCHEDULE-MANY")
+async def test_a_worker_that_is_told_to_stop_leaves_the_rest_to_the_others_at_once(
+    settings: Settings, nursery: Nursery, tmp_path: Path
+) -> None:
+    async with open_house(tmp_path, settings, nursery) as house:
+        house.receiver.chance(seed=1, slowest=0.2)
+        crew = house.start(2)
+        for _ in range(ROUNDS):
+            begun = house.begun()
+            await house.add(*(once(agent, house.clock() + number) for agent in AGENTS for number in range(2)))
+            await house.until(lambda: house.begun() > begun + len(AGENTS) // 2)  # noqa: B023 - it is called at once
+            crew += house.start()
+            house.stop(crew.pop(0))
+        await house.until(house.is_over)
+        house.stop(*crew)
+        assert len(house.check().visits) == 2 * ROUNDS * len(AGENTS), "nothing was sent twice"

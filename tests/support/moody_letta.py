@@ -1,0 +1,123 @@
+"""A server that speaks as much of Letta's API as a turn needs, and behaves as badly as it is told to."""
+
+import json
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum, auto
+from typing import Any
+
+import anyio
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from tests.support.token_server import serve
+
+AGENT = "agent-11111111-1111-4111-8111-111111111111"
+RUN = "run-11111111-1111-4111-8111-111111111111"
+
+
+class Mood(Enum):
+    """What becomes of a message: answered, cut off in the middle of the answer, taken in and not answered at all."""
+
+    GOOD = auto()
+    CUT = auto()
+    SILENT = auto()
+    DROPS = auto()
+
+
+@dataclass(slots=True)
+class MoodyLetta:
+    """`moods` are for the messages to come: a mood, or a refusal's status with its body and headers."""
+
+    url: str = ""
+    moods: list[Mood | tuple[int, Any, Mapping[str, str]]] = field(default_factory=list[Any])
+    asked: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+    headers: list[Mapping[str, str]] = field(default_factory=list[Mapping[str, str]])
+    messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    cancelled: list[Any] = field(default_factory=list[Any])
+    looks: int = 0
+    # What is under way, look by look; the last one stays.
+    runs: list[list[dict[str, Any]]] = field(default_factory=lambda: [[]])
+
+    async def agent(self, _request: Request) -> Response:
+        return JSONResponse({"id": AGENT, "name": "Ada", "blocks": []})
+
+    async def active(self, _request: Request) -> Response:
+        self.looks += 1
+        return JSONResponse(self.runs.pop(0) if len(self.runs) > 1 else self.runs[0])
+
+    async def history(self, request: Request) -> Response:
+        return JSONResponse(self.messages[::-1][: int(request.query_params["limit"])])
+
+    async def cancel(self, request: Request) -> Response:
+        self.cancelled.append(await request.json())
+        return JSONResponse({})
+
+    async def message(self, request: Request) -> Response:
+        body = await request.json()
+        self.asked.append(body)
+        self.headers.append(dict(request.headers))
+        mood = self.moods.pop(0) if self.moods else Mood.GOOD
+        if not isinstance(mood, Mood):
+            status, said, headers = mood
+            return JSONResponse(said, status, dict(headers))
+        return StreamingResponse(self._answer(body["messages"][0], mood), media_type="text/event-stream")
+
+    async def _answer(self, said: Mapping[str, Any], mood: Mood) -> AsyncGenerator[bytes]:
+        yield _event("ping", run_id=RUN)
+        if mood is Mood.SILENT:
+            await anyio.sleep_forever()
+        self._keep("user_message", said["content"], said.get("otid"))
+        self._keep("assistant_message", "All is well.", None)
+        if mood is Mood.DROPS:
+            raise ConnectionAbortedError
+        yield _event("assistant_message", content="All is ", id="message-2", run_id=RUN, date=_now())
+        if mood is Mood.CUT:
+            raise ConnectionAbortedError
+        yield _event("assistant_message", content="well.", id="message-2", run_id=RUN, date=_now())
+        yield _event("stop_reason", stop_reason="end_turn")
+        yield _event("usage_statistics", step_count=1, prompt_tokens=1, completion_tokens=1)
+
+    def _keep(self, kind: str, content: str, otid: str | None) -> None:
+        number = f"message-{len(self.messages) + 1}"
+        self.messages.append(
+            {"message_type": kind, "id": number, "date": _now(), "content": content, "otid": otid, "run_id": RUN}
+        )
+
+
+@contextmanager
+def open_moody_letta() -> Generator[MoodyLetta]:
+    """Run the server, until the end of the block."""
+    server = MoodyLetta()
+    agent = "/v1/agents/{agent_id}"
+    routes = [
+        Route(agent, server.agent),
+        Route(f"{agent}/messages", server.message, methods=["POST"]),
+        Route(f"{agent}/messages", server.history, methods=["GET"]),
+        Route(f"{agent}/messages/cancel", server.cancel, methods=["POST"]),
+        Route("/v1/runs/", server.active),
+    ]
+    with serve(Starlette(routes=routes)) as address:
+        server.url = address
+        yield server
+
+
+def a_run(number: int, made: datetime | None = None) -> dict[str, Any]:
+    return {
+        "id": f"run-{number}",
+        "agent_id": AGENT,
+        "status": "running",
+        "created_at": (made or datetime.now(UTC)).isoformat(),
+    }
+
+
+def _event(kind: str, **fields: Any) -> bytes:
+    return b"data: %b\n\n" % json.dumps({"message_type": kind, **fields}).encode()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

@@ -1,0 +1,115 @@
+"""What must hold of the deliveries themselves, as the receiver saw them: their time, their number and their order."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+from frontdesk.schedule.model import Misfire, NewSchedule, Overlap, TriggerKind
+from tests.support.schedule.history import History, Visit, by_delivery
+from tests.support.schedule.manners import REFUSALS, How
+
+Made = Mapping[int, NewSchedule]
+NEVER = 1 << 62
+
+
+def early(history: History, _made: Made) -> Iterator[str]:
+    for visit in history.visits:
+        if visit.began_us < visit.intended_us:
+            yield f"{visit.id} came {visit.intended_us - visit.began_us} us early"
+
+
+def late_start(history: History, _made: Made) -> Iterator[str]:
+    """Nothing of a schedule is begun, or begun again, once its cancel was acknowledged."""
+    for cancel in history.diary.cancelled:
+        for row in history.occurrences:
+            if row["schedule_id"] == cancel.schedule_id and (row["started_us"] or 0) > cancel.at_us:
+                yield f"{row['id']} was claimed {row['started_us'] - cancel.at_us} us after the cancel"
+        for visit in history.visits:
+            after = visit.schedule_id == cancel.schedule_id and visit.began_us > cancel.at_us
+            if after and (visit.id, visit.fence) not in cancel.fences:
+                yield f"{visit.id} was begun under fence {visit.fence} after the cancel"
+
+
+def begun_twice(history: History, _made: Made) -> Iterator[str]:
+    """Sent again only where the first came to nothing, or its worker was lost before it could tell."""
+    for name, seen in by_delivery(history.visits).items():
+        fences = [one.fence for one in seen]
+        if len(set(fences)) < len(fences):
+            yield f"{name} was sent twice under one fence: {fences}"
+        for first, second in pairwise(one for one in seen if not _is_stale(history, one)):
+            if not _has_cause(history, first, second):
+                yield f"{name} went well in attempt {first.attempt}, and was sent again by {second.worker}"
+
+
+def _has_cause(history: History, first: Visit, second: Visit) -> bool:
+    if first.how in (How.CUT, How.DROP, *REFUSALS) or _lost_at(history, first) < NEVER:
+        return True
+    # It had no answer yet, and its worker gave it up for a new attempt.
+    unanswered = first.ended_ns is None or first.ended_ns > second.began_ns
+    return unanswered and second.attempt > first.attempt
+
+
+def crowded(history: History, made: Made) -> Iterator[str]:
+    """At most one under way for an agent: the next begins when the one before has ended, or its worker was lost."""
+    for agent, seen in _serial(history, made).items():
+        for first, second in pairwise(seen):
+            if _end(history, first, second) > second.began_ns:
+                yield f"{agent} got {second.id} while {first.id} was under way"
+
+
+def disorder(history: History, made: Made) -> Iterator[str]:
+    """In the order of their times; and one that is begun is brought to its end before the next."""
+    for agent, seen in _serial(history, made).items():
+        groups = [seen[0].id, *(second.id for first, second in pairwise(seen) if first.id != second.id)]
+        for name, count in Counter(groups).items():
+            if count > 1:
+                yield f"{agent} went back to {name} after another"
+        for queue in _queues(seen, made):
+            for first, second in pairwise(queue):
+                known_us = history.diary.known_us.get(second.schedule_id, 0)
+                if second.intended_us < first.intended_us and known_us < first.claimed_us:
+                    yield f"{agent} got {first.id} before {second.id}"
+
+
+def _queues(seen: list[Visit], made: Made) -> Iterator[list[Visit]]:
+    """Those that are in order among themselves: an agent's that leave nothing out, and each schedule's own."""
+    by_schedule: dict[int, list[Visit]] = defaultdict(list)
+    for one in seen:
+        by_schedule[one.schedule_id].append(one)
+    yield from by_schedule.values()
+    yield [one for one in seen if _leaves_nothing_out(made[one.schedule_id])]
+
+
+def _leaves_nothing_out(new: NewSchedule) -> bool:
+    whole = new.policy.misfire is Misfire.ALL or new.trigger.kind is TriggerKind.ONCE
+    return whole and not new.trigger.jitter_s
+
+
+def _serial(history: History, made: Made) -> dict[str, list[Visit]]:
+    """The deliveries to each agent that must not meet, as far as those who made them still held them."""
+    found: dict[str, list[Visit]] = defaultdict(list)
+    manual = {row["id"] for row in history.occurrences if row["manual"]}
+    for one in history.visits:
+        serial = made[one.schedule_id].policy.overlap is not Overlap.ALLOW
+        if serial and one.id not in manual and not _is_stale(history, one):
+            found[one.agent].append(one)
+    return found
+
+
+def _end(history: History, first: Visit, second: Visit) -> int:
+    """When whoever made the first was done with it."""
+    end = min(NEVER if first.ended_ns is None else first.ended_ns, _lost_at(history, first))
+    gave_up = first.id == second.id and second.attempt > first.attempt
+    return min(end, second.began_ns) if gave_up else end
+
+
+def _lost_at(history: History, visit: Visit) -> int:
+    """When the one who made it was lost, or the receiver itself."""
+    lost = [one.ns for one in history.diary.lost if one.worker == visit.worker and one.ns >= visit.began_ns]
+    ends = [at for at in history.diary.receiver_killed if at >= visit.began_ns and visit.ended_ns is None]
+    return min(lost + ends, default=NEVER)
+
+
+def _is_stale(history: History, visit: Visit) -> bool:
+    """Whether it came from a worker that had been lost by then: sent before, or by one that was held still."""
+    return any(one.worker == visit.worker and one.ns < visit.began_ns for one in history.diary.lost)

@@ -1,0 +1,98 @@
+"""What a forked worker's scheduler is made to do without, so that a test can show that it would be missed.
+
+And what is made quicker for it, so that a test need not wait.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
+from dataclasses import replace
+
+import anyio
+from sqlalchemy import Connection, text
+
+from frontdesk.db import sqlite
+from frontdesk.schedule import retry, worker
+from frontdesk.schedule.due import decide
+from frontdesk.schedule.due import store as due
+from frontdesk.schedule.due.claim import store as claiming
+from frontdesk.schedule.due.model import Settled
+
+OURS_AGAIN = text("UPDATE occurrences SET owner = :owner, standing = 'running' WHERE id = :id RETURNING fence")
+
+
+def quick_retries() -> None:
+    retry.FIRST_S, retry.LONGEST_S, retry.BUSY_S, retry.BUSY_LONGEST_S = 0.05, 0.2, 0.05, 0.1
+
+
+def quick_busy() -> None:
+    """A locked file is reported after a second rather than after ten."""
+    sqlite.BUSY_SECONDS = 1
+
+
+def light_sleep() -> None:
+    worker.IDLE_S = 0.2
+
+
+def without_pruning() -> None:
+    """Nothing is forgotten, so that every point that is counted lies on the way of a delivery."""
+
+    async def forget(self: worker.Worker) -> None:
+        await anyio.sleep_forever()
+
+    worker.Worker._forget = forget
+
+
+def without_fence() -> None:
+    """Whoever has something to settle settles it, whether or not he holds it still."""
+    real = due.settle
+
+    def settle(connection: Connection, owner: str, settled: Sequence[Settled], now_us: int) -> list[Settled]:
+        forced: list[Settled] = []
+        for one in settled:
+            fence = connection.execute(OURS_AGAIN, {"owner": owner, "id": one.occurrence.id}).scalar_one()
+            forced.append(replace(one, occurrence=replace(one.occurrence, fence=fence)))
+        return real(connection, owner, forced, now_us)
+
+    due.settle = settle
+
+
+def without_renewal() -> None:
+    """Nobody says that he is still at work on something."""
+
+    async def renew(self: due.DueStore) -> frozenset[str]:
+        return frozenset()
+
+    due.DueStore.renew = renew
+
+
+def without_takeover() -> None:
+    """What somebody once holds is his for ever."""
+
+    def abandoned(self: decide.View, one: decide.Underway) -> bool:
+        return False
+
+    decide.View.abandoned = abandoned
+
+
+def without_lock() -> None:
+    """Two may look at the same lane at once."""
+    open_to_all = copy(claiming.DUE)
+    open_to_all._for_update_arg = None
+    claiming.DUE = open_to_all
+
+
+CHANGES: dict[str, Callable[[], None]] = {
+    "quick retries": quick_retries,
+    "quick busy": quick_busy,
+    "light sleep": light_sleep,
+    "no pruning": without_pruning,
+    "no fence": without_fence,
+    "no renewal": without_renewal,
+    "no takeover": without_takeover,
+    "no lock": without_lock,
+}
+
+
+def tamper(names: Iterable[str]) -> None:
+    for name in names:
+        CHANGES[name]()

@@ -1,0 +1,74 @@
+"""Callers of every kind, by what they show and say, and whose schedules each of them may see."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from frontdesk.errors import Denied
+from frontdesk.identity.inbound import Policy, resolve
+from frontdesk.identity.model import ANY_AGENT, Caller, Credential, Signals
+from frontdesk.identity.rights import SCHEDULES_ADMIN, SCHEDULES_READ, SCHEDULES_WRITE
+
+OPERATOR = Caller("test", local=True, any_agent=True)
+ADA, BOB = "agent-ada", "agent-bob"
+ANN, BEN = "ann", "ben"
+
+Owner = tuple[str, str | None]
+OWNERS: tuple[Owner, ...] = tuple(product((ADA, BOB), (None, ANN, BEN)))
+LIMITED = frozenset({SCHEDULES_READ, SCHEDULES_WRITE})
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Where a request comes from, what it shows, whom it names, and which agent stands in where it names none."""
+
+    trusted: bool = True
+    forwarded: bool = False
+    shows: Credential | None = None
+    names: str | None = None
+    stand_in: str | None = None
+
+    def caller(self) -> Caller | None:
+        """As identity has it; None when such a request is turned away."""
+        if self.shows is None and (self.forwarded or not self.trusted):
+            return None
+        policy = Policy(proof_required=not self.trusted, default_agent=self.stand_in)
+        signals = Signals("test", header=self.names, credential=self.shows, forwarded=self.forwarded)
+        try:
+            return resolve(signals, policy)
+        except Denied:
+            return None
+
+    def may_see(self, owner: Owner) -> bool:
+        """The rule, told once more and in other words than the code's."""
+        agent, user = owner
+        shown = self.shows or Credential("none")
+        if shown.scopes is not None and SCHEDULES_ADMIN in shown.scopes:
+            return True
+        if self.shows is None and self.names is None:
+            return True
+        named = self.names or (shown.agent_id if shown.agent_id != ANY_AGENT else None)
+        if shown.user_id is not None and named is not None:
+            return agent == named and (user is None or user == shown.user_id)
+        if shown.user_id is not None:
+            return user == shown.user_id
+        return agent == (named or self.stand_in)
+
+
+def visitors() -> Iterator[tuple[Visitor, Caller]]:
+    """Every kind that gets past identity."""
+    agents, people = (None, ADA, BOB, ANY_AGENT), (None, ANN, BEN)
+    scopes = (None, LIMITED, frozenset({SCHEDULES_ADMIN}))
+    shown = [
+        Credential(f"key:{agent}-{user}", agent, user, scope)
+        for agent, user, scope in product(agents, people, scopes)
+        if agent or user
+    ]
+    places = ((True, False), (True, True), (False, False))
+    for (trusted, forwarded), credential, names, stand_in in product(
+        places, (None, *shown), (None, ADA, BOB), (None, ADA)
+    ):
+        visitor = Visitor(trusted, forwarded, credential, names, stand_in)
+        caller = visitor.caller()
+        if caller is not None:
+            yield visitor, caller
