@@ -22,6 +22,9 @@ from bench.proxies.measure import measure_proxies
 from bench.retrieval import measure as retrieving
 from bench.retrieval import report as retrieval_report
 from bench.retrieval.claims import retrieval_verdicts
+from bench.schedule import measure as scheduling
+from bench.schedule import report as schedule_report
+from bench.schedule.claims import schedule_verdicts
 from bench.turns import measure_turns
 
 RESULTS = ROOT / ".build" / "bench" / "results.json"
@@ -68,11 +71,19 @@ def retrieval(folder: Path, *, quick: bool) -> Found:
     return Found(retrieval_verdicts(measured), retrieval_report.table(measured), retrieval_report.document(measured))
 
 
+def schedule(folder: Path, *, quick: bool) -> Found:
+    effort = scheduling.QUICK if quick else scheduling.FULL
+    print(f"{effort.due:,} prompts due at once among {effort.sizes[0]:,} and {effort.sizes[1]:,} schedules", flush=True)
+    measured = scheduling.measure_schedule(effort, folder)
+    return Found(schedule_verdicts(measured), schedule_report.table(measured), schedule_report.document(measured))
+
+
 PARTS: Mapping[str, Callable[..., Found]] = {
     "calls": calls,
     "turns": turns,
     "proxies": proxies,
     "retrieval": retrieval,
+    "schedule": schedule,
 }
 
 

@@ -1,0 +1,62 @@
+"""The claims about the schedule: fires a second against the best peer of the run, lateness, and the cost of waiting."""
+
+from collections.abc import Iterator
+
+from bench.claims import Verdict
+from bench.schedule.cases import Case, Engine
+from bench.schedule.idle import Floor
+from bench.schedule.measure import ScheduleMeasured
+
+TIMES_THE_PEERS = 3.0
+OF_THE_FEWER = 0.8
+LATE_MS = 100.0
+IDLE_PERCENT = 0.1
+
+
+def schedule_verdicts(measured: ScheduleMeasured) -> list[Verdict]:
+    ours = [case for case in measured.firings if case.engine is Engine.DESK]
+    return [
+        *(_against_peers(measured, case) for case in ours),
+        *_growth(measured, ours),
+        *_lateness(measured),
+        *_waiting(measured),
+    ]
+
+
+def _against_peers(measured: ScheduleMeasured, case: Case) -> Verdict:
+    """What must be more is held against it as a ratio, which must not exceed 1."""
+    ours, best = measured.per_second(case), measured.best_peer(case.schedules)
+    rounds = tuple(TIMES_THE_PEERS * best / firing.per_second for firing in measured.firings[case])
+    claim = f"{_told(case)}: at least {TIMES_THE_PEERS:g}x the best peer ({ours / best:.1f}x)"
+    return Verdict(claim, TIMES_THE_PEERS * best / ours, 1.0, rounds)
+
+
+def _growth(measured: ScheduleMeasured, ours: list[Case]) -> Iterator[Verdict]:
+    fewer, more = measured.effort.sizes
+    for case in ours:
+        if case.schedules == more:
+            other = Case(case.engine, case.store, fewer, case.workers)
+            share = measured.per_second(case) / measured.per_second(other)
+            claim = f"{_told(case)}: at least {OF_THE_FEWER:g}x as many fires as with {fewer:,} ({share:.2f}x)"
+            yield Verdict(claim, OF_THE_FEWER / share, 1.0, ())
+
+
+def _lateness(measured: ScheduleMeasured) -> Iterator[Verdict]:
+    for store, firing in measured.single.items():
+        late = firing.late_ms(0.99)
+        claim = f"a prompt is at most {LATE_MS:g} ms late (p99 of {firing.due:,} on {store}, one after the other)"
+        yield Verdict(claim, float("inf") if late is None else late, LATE_MS, ())
+
+
+def _waiting(measured: ScheduleMeasured) -> Iterator[Verdict]:
+    asking = measured.idle.floors[Floor.ASKING]
+    for store, share in measured.idle.workers.items():
+        idle = f"an idle worker with {measured.effort.sizes[-1]:,} schedules on {store}"
+        yield Verdict(f"{idle} takes at most {IDLE_PERCENT:g} % of a core", share * 100, IDLE_PERCENT, ())
+        claim = f"{idle} takes no more than a program that {Floor.ASKING}"
+        yield Verdict(claim, share / asking, 1.0, ())
+
+
+def _told(case: Case) -> str:
+    workers = "1 worker" if case.workers == 1 else f"{case.workers} workers"
+    return f"{case.store}, {workers}, {case.schedules:,} schedules"

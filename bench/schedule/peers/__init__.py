@@ -1,0 +1,1 @@
+"""The schedulers that Frontdesk is measured against, each run from an environment of its own."""
