@@ -1,6 +1,7 @@
 """The scheduler as every door uses it: plan, change, look back, and never at another's."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -39,13 +40,15 @@ from frontdesk.schedule.limits import Limits
 from frontdesk.schedule.model import NewSchedule, Past, Schedule, State, Trigger, Whose, now_us
 from frontdesk.schedule.past.store import PastQuery, PastStore
 from frontdesk.schedule.placing import Places
-from frontdesk.schedule.store import ScheduleFilter, ScheduleStore
+from frontdesk.schedule.store import ScheduleFilter, ScheduleStore, Stale
 from frontdesk.schedule.triggers import echo
 from frontdesk.schedule.triggers.next import first, next_after, preview
 
 ALIVE = (State.ACTIVE, State.PAUSED)
 MOST_LISTED = 1000
 MOST_PREVIEWED = 100
+# A change is made anew from what another one has made of the schedule meanwhile, so that neither is lost.
+CHANGES = 3
 
 log = structlog.get_logger("frontdesk.schedule")
 
@@ -138,7 +141,12 @@ class Schedules:
     async def update(self, caller: Caller, schedule_id: object, change: Change) -> Added:
         """Change a schedule in place; a new rule counts from now."""
         rights.may_write(caller)
-        old = await self._own(caller, schedule_id)
+        for _ in range(CHANGES):
+            with suppress(Stale):
+                return await self._update(caller, await self._own(caller, schedule_id), change)
+        return await self._update(caller, await self._own(caller, schedule_id), change)
+
+    async def _update(self, caller: Caller, old: Schedule, change: Change) -> Added:
         now = now_us()
         new = making.changed(old, change, self.limits, now)
         self._check_forward(new)
@@ -146,7 +154,7 @@ class Schedules:
             guard.check(await self._runs(caller, old.what.agent_id), 0, recurring=True)
         if change.conversation_id or "conversation_id" in change.clear:
             new = replace(new, conversation_id=await self.places.of(new, change.conversation_id or None))
-        found = await self.store.update(old.id, new, _newly_intended(old, new, now), now)
+        found = await self.store.update(old.id, new, _newly_intended(old, new, now), now, old)
         if found is None:
             raise Conflict(f"Schedule {old.id} is {old.state}, and cannot be changed any more; make a new one")
         return Added(found, self.rule(found))
@@ -162,14 +170,13 @@ class Schedules:
         """What became of the runs that the caller may see, the newest first."""
         rights.may_read(caller)
         asked = wanted or PastWanted()
-        if asked.schedule_id is not None:
-            await self._own(caller, asked.schedule_id)
+        number = None if asked.schedule_id is None else (await self._own(caller, asked.schedule_id)).id
         whose = _narrowed(rights.whose(caller), asked.agent_id)
         if whose is None:
             return ()
         standings = (asked.standing,) if asked.standing else ()
         limit = min(max(asked.limit, 1), MOST_LISTED)
-        return await self.past.history(PastQuery(whose, asked.schedule_id, standings, asked.before_us, limit))
+        return await self.past.history(PastQuery(whose, number, standings, asked.before_us, limit))
 
     async def redrive(self, caller: Caller, delivery_id: str) -> Past:
         """Give a dead run all of its attempts again."""

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, func, insert, select, update
+from sqlalchemy import Connection, RowMapping, Select, func, insert, select, true, update
 
 from frontdesk.db.engine import Database
-from frontdesk.db.schema import lanes, occurrences, schedules
+from frontdesk.db.schema import UNDER_WAY, lanes, occurrences, schedules
 from frontdesk.errors import Conflict, NotFound
 from frontdesk.schedule.bell import Bell
 from frontdesk.schedule.due.again.store import RUNNING, occurrence_of
@@ -29,6 +29,8 @@ from frontdesk.schedule.triggers.next import fire_at, next_after
 LIVING = (State.ACTIVE, State.PAUSED)
 CANCELLED = "the schedule was cancelled"
 CHUNK = 1_000
+# Runs of one agent that were asked for by hand and have not ended.
+MANUAL = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,10 @@ class ScheduleFilter:
     made_by: str | None = None
     after: int = 0
     limit: int = 100
+
+
+class Stale(Conflict):
+    """Somebody else changed it since it was read; what was read is not to be written back."""
 
 
 class ScheduleStore:
@@ -155,14 +161,19 @@ class ScheduleStore:
         return self._ring_for(await self._database.whole(work, small=True), now_us)
 
     async def update(
-        self, schedule_id: int, what: NewSchedule, intended_us: int | None, now_us: int
+        self, schedule_id: int, what: NewSchedule, intended_us: int | None, now_us: int, seen: Schedule | None = None
     ) -> Schedule | None:
-        """Make it another; None when it is over. Without a new intended time it keeps the one it has."""
+        """Make it another; None when it is over. Without a new intended time it keeps the one it has.
+
+        `seen` is what the change was made from; `Stale` if it is not that any more.
+        """
 
         def work(connection: Connection) -> RowMapping | None:
             row = _held(connection, schedule_id, now_us)
             if row is None or row["state"] not in LIVING:
                 return None
+            if seen is not None and schedule_of(row).what != seen.what:
+                raise Stale(f"Schedule {schedule_id} was changed meanwhile; look at it again and repeat the change")
             if what.agent_id != row["agent_id"]:
                 raise Conflict("A schedule stays with its agent; make a new one for another agent")
             values: dict[str, Any] = {**written(what), "updated_us": now_us}
@@ -184,6 +195,9 @@ class ScheduleStore:
             if row["state"] == State.CANCELLED:
                 raise Conflict(f"Schedule {schedule_id} was cancelled; make a new one")
             lower(connection, {row["lane"]: now_us}, now_us)
+            waiting = (occurrences.c.lane == row["lane"], UNDER_WAY, occurrences.c.manual == true())
+            if connection.execute(select(func.count()).select_from(occurrences).where(*waiting)).scalar_one() >= MANUAL:
+                raise Conflict(f"{MANUAL} runs of agent '{row['agent_id']}' were asked for and have not ended; wait")
             return _insert_manual(connection, row, now_us)
 
         made = await self._database.whole(work, small=True)

@@ -22,7 +22,7 @@ from frontdesk.schedule.shift import STEP_S, Shift
 from frontdesk.schedule.telling import tell_of
 from frontdesk.schedule.watch import Watch
 
-CONCURRENCY = 64
+CONCURRENCY = 128
 LEASE_S = 60.0
 TIMEOUT_S = 900.0
 DRAIN_S = 10.0
@@ -182,7 +182,8 @@ class Worker:
             try:
                 places = self._concurrency - len(shift.flight.running)
                 began = time.monotonic()
-                step = await shift.step(await self._ask(places))
+                # Half of them at once, so that one half is delivered while the database is told of the other.
+                step = await shift.step(await self._ask(min(places, max(1, self._concurrency // 2))))
             except Unavailable as error:
                 log.warning("schedule_waits", error=str(error))
             except Exception:

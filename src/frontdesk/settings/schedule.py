@@ -13,7 +13,7 @@ class ScheduleSettings(BaseSettings):
         description="Deliver due prompts from the server's own process; off where `frontdesk worker` does it alone.",
     )
     worker_concurrency: int = Field(
-        64, ge=1, le=10_000, alias="FRONTDESK_WORKER_CONCURRENCY", description="Prompts under way at once in a process."
+        128, ge=1, le=10_000, alias="FRONTDESK_WORKER_CONCURRENCY", description="Prompts at once in a process."
     )
     executor_autostart: bool = Field(
         True,

@@ -20,15 +20,20 @@ Break = Callable[[History], History]
 def _row(schedule: int, at: int, number: int) -> Row:
     name = f"run-{schedule}-{at}"
     told = {"standing": "delivered", "attempt": 1, "fence": 1, "manual": False, "reason": None}
-    return {"id": name, "schedule_id": schedule, "agent_id": "ann", "intended_us": at, "started_us": at} | (
-        told | {"ended_us": at + 9, "answer": f"{name}/{number}"}
-    )
+    return {
+        "id": name,
+        "schedule_id": schedule,
+        "agent_id": "ann",
+        "intended_us": at,
+        "created_us": at,
+        "started_us": at,
+    } | (told | {"ended_us": at + 9, "answer": f"{name}/{number}"})
 
 
 def _visit(schedule: int, at: int, number: int) -> Visit:
     began = number * 100
     return Visit(
-        number, f"run-{schedule}-{at}", schedule, "ann", at, 1, 1, 77, False, at, at + 5, began, began + 50, "well"
+        number, f"run-{schedule}-{at}", schedule, "ann", at, 1, 1, 77, False, at + 5, began, began + 50, "well"
     )
 
 

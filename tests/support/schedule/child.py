@@ -114,7 +114,6 @@ def _told(occurrence: Occurrence) -> dict[str, object]:
         "attempt": occurrence.attempt,
         "fence": occurrence.fence,
         "in_doubt": occurrence.in_doubt,
-        "claimed_us": occurrence.started_us,
         "worker": os.getpid(),
     }
 

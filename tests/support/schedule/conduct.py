@@ -59,6 +59,7 @@ def crowded(history: History, made: Made) -> Iterator[str]:
 
 def disorder(history: History, made: Made) -> Iterator[str]:
     """In the order of their times; and one that is begun is brought to its end before the next."""
+    begun_us = {row["id"]: row["created_us"] for row in history.occurrences}
     for agent, seen in _serial(history, made).items():
         groups = [seen[0].id, *(second.id for first, second in pairwise(seen) if first.id != second.id)]
         for name, count in Counter(groups).items():
@@ -67,7 +68,8 @@ def disorder(history: History, made: Made) -> Iterator[str]:
         for queue in _queues(seen, made):
             for first, second in pairwise(queue):
                 known_us = history.diary.known_us.get(second.schedule_id, 0)
-                if second.intended_us < first.intended_us and known_us < first.claimed_us:
+                # Who comes when another has the agent already, or is being given it, waits.
+                if second.intended_us < first.intended_us and known_us < begun_us.get(first.id, 0):
                     yield f"{agent} got {first.id} before {second.id}"
 
 
@@ -81,8 +83,9 @@ def _queues(seen: list[Visit], made: Made) -> Iterator[list[Visit]]:
 
 
 def _leaves_nothing_out(new: NewSchedule) -> bool:
-    whole = new.policy.misfire is Misfire.ALL or new.trigger.kind is TriggerKind.ONCE
-    return whole and not new.trigger.jitter_s
+    policy = new.policy
+    every_one = policy.misfire is Misfire.ALL and policy.overlap is not Overlap.SKIP and policy.max_late_s is None
+    return (every_one or new.trigger.kind is TriggerKind.ONCE) and not new.trigger.jitter_s
 
 
 def _serial(history: History, made: Made) -> dict[str, list[Visit]]:

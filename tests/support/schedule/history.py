@@ -11,7 +11,7 @@ from tests.support.schedule.books import Books, Row
 TABLES = {
     "schedules": "SELECT id, agent_id, state, fired, max_repetitions, intended_us FROM schedules ORDER BY id",
     "occurrences": (
-        "SELECT id, schedule_id, agent_id, intended_us, standing, attempt, fence, manual, started_us, ended_us, "
+        "SELECT id, schedule_id, agent_id, intended_us, standing, attempt, fence, manual, created_us, started_us, ended_us, "
         "reason, answer FROM occurrences ORDER BY intended_us, id"
     ),
     "attempts": "SELECT occurrence_id, number, started_us, ended_us, error FROM attempts ORDER BY id",
@@ -31,7 +31,6 @@ class Visit:
     fence: int
     worker: int
     in_doubt: bool
-    claimed_us: int
     began_us: int
     began_ns: int
     ended_ns: int | None = None

@@ -56,6 +56,7 @@ def plan(
     latest = _latest(trigger, intended_us, now_us - slack_us)
     fire, reasons = _choose(trigger, policy, intended_us, latest, now_us - slack_us, last_ended_us)
     ends = fire is not None and max_repetitions is not None and fired + 1 >= max_repetitions
+    ends = ends or trigger.kind is TriggerKind.ONCE
     following = None if ends else next_after(trigger, latest if fire is None else fire)
     return Plan(fire, _passed_over(trigger, intended_us, fire, latest, reasons), following)
 
