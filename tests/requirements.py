@@ -75,6 +75,7 @@ REQUIREMENTS = {
     "SCHEDULE-MANY": "Schedulers on one database share the work: each prompt once, in each agent's order.",
     "SCHEDULE-DATABASE": "A database that is away for a while costs time, and neither a prompt nor a repetition.",
     "SCHEDULE-CLOCK": "Downtime and a moved clock give exactly what the policies say; nothing early, nothing twice.",
+    "SCHEDULE-CANCEL": "Once a cancel was acknowledged nothing of that schedule begins, or begins again.",
     "SCHEDULE-MUTATION": "Without fence, keys or leases the fault tests fail.",
     "CLI-SCHEDULE": "Schedules are made, changed, run, imported and worked on from the command line.",
     "SETTINGS-DOC": "Every setting is documented.",

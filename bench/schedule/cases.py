@@ -32,6 +32,7 @@ class Engine(StrEnum):
 
     DESK = "Frontdesk"
     APSCHEDULER = "APScheduler"
+    APSCHEDULER_WAL = "APScheduler, WAL"
     PROCRASTINATE = "Procrastinate"
 
 
@@ -122,11 +123,11 @@ class Table:
         return self._peer_command("work", port)
 
     def _peer(self, task: str, *numbers: int) -> str:
-        with started(f"{self.engine}-{task}", self._peer_command(task, *numbers), self.folder) as program:
+        with started(f"{self.engine.name}-{task}", self._peer_command(task, *numbers), self.folder) as program:
             return program.hear()
 
     def _peer_command(self, task: str, *numbers: int) -> list[str]:
-        peer = self.engine.lower()
+        peer = self.engine.name.lower()
         return [PEERS_PYTHON, "-m", "bench.schedule.peers", peer, task, self.url, *map(str, numbers)]
 
 
@@ -151,7 +152,9 @@ def fire(table: Table, workers: int, receiver: Receiver, due: int, limit_s: floa
 
 
 def _worker(stack: ExitStack, table: Table, receiver: Receiver, number: int) -> Program:
-    program = stack.enter_context(started(f"{table.engine}-worker-{number}", table.worker(receiver.port), table.folder))
+    program = stack.enter_context(
+        started(f"{table.engine.name}-worker-{number}", table.worker(receiver.port), table.folder)
+    )
     program.hear()
     return program
 

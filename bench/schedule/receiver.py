@@ -27,12 +27,11 @@ class Arrivals:
         self.due_us = array("q")
         self.at_us = array("q")
 
-    def add(self, told: bytes) -> None:
-        at_us = now_us()
-        prompt = json.loads(told)
-        self.ids.append(prompt["id"])
-        self.due_us.append(prompt["due_us"])
-        self.at_us.append(at_us)
+    def add(self, path: bytes) -> None:
+        self.at_us.append(now_us())
+        _, delivery, due_us = path.split(b"/")
+        self.ids.append(delivery.decode())
+        self.due_us.append(int(due_us))
 
     def document(self) -> bytes:
         return json.dumps({"ids": self.ids, "due_us": list(self.due_us), "at_us": list(self.at_us)}).encode()
@@ -56,14 +55,15 @@ class Door(asyncio.Protocol):
         head, found, body = got.partition(END)
         if not found:
             return
-        if got.startswith(b"POST "):
+        method, path, _ = head.split(b" ", 2)
+        if method == b"POST":
             if len(body) >= int(head.rpartition(LENGTH)[2]):
                 self._got = b""
-                self._arrivals.add(body)
+                self._arrivals.add(path)
                 self._write(TAKEN)
             return
         self._got = b""
-        self._tell(head.split(b" ", 2)[1])
+        self._tell(path)
 
     def _tell(self, path: bytes) -> None:
         if path == b"/count":

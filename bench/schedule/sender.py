@@ -1,7 +1,6 @@
 """Hands a prompt to the receiver over kept-alive connections: the delivery that Frontdesk and its peers all make."""
 
 import asyncio
-import json
 from collections import deque
 from typing import cast
 
@@ -9,24 +8,25 @@ from typing_extensions import override
 
 from bench.schedule.due import PROMPT
 
-# As many as a worker of Frontdesk has prompts under way, unless told otherwise.
-CONNECTIONS = 64
+# So many deliveries at a time, whoever makes them.
+AT_A_TIME = 256
 DONE = b"HTTP/1.1 204 "
 
 
 class Sender:
     """At most so many deliveries at a time; the others wait, the first come first."""
 
-    def __init__(self, port: int, connections: int = CONNECTIONS) -> None:
+    def __init__(self, port: int, connections: int = AT_A_TIME) -> None:
         self._port = port
+        self._host = f"127.0.0.1:{port}"
         self._left = connections
         self._idle: list[_Connection] = []
         self._waiting: deque[asyncio.Future[_Connection]] = deque()
 
     async def send(self, delivery: str, due_us: int, prompt: str = PROMPT) -> None:
         """Returns when the receiver has taken it."""
-        body = json.dumps({"id": delivery, "due_us": due_us, "prompt": prompt}).encode()
-        head = f"POST / HTTP/1.1\r\nHost: 127.0.0.1:{self._port}\r\nContent-Length: {len(body)}\r\n\r\n"
+        body = prompt.encode()
+        head = f"POST /{delivery}/{due_us} HTTP/1.1\r\nHost: {self._host}\r\nContent-Length: {len(body)}\r\n\r\n"
         connection = await self._connection()
         try:
             await connection.exchange(head.encode() + body)

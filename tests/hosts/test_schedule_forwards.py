@@ -22,15 +22,22 @@ from pydantic import SecretStr
 from sqlalchemy import select
 from structlog.testing import capture_logs
 
+from frontdesk.agents.host import NewAgent
+from frontdesk.app import open_app, running
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import forwards
+from frontdesk.schedule.asked import Asked
 from frontdesk.schedule.delivery import now_us
 from frontdesk.schedule.forwards.model import DEAD, SENT, WAITING, Due, NewForward, Pace, forward_of
 from frontdesk.schedule.forwards.service import Forwards
 from frontdesk.schedule.forwards.store import ForwardStore, add_in
 from frontdesk.schedule.model import Forward
+from frontdesk.settings import Settings
+from tests.hosts.lab import script
 from tests.hosts.test_schedule_delivery import run_of
 from tests.requirements import shows
+from tests.support.scheduling import OPERATOR
+from tests.support.upstreams import until
 from tests.support.webhooks import Received, Webhooks, open_webhooks
 
 pytestmark = pytest.mark.anyio
@@ -104,6 +111,24 @@ async def test_an_answer_reaches_its_webhook_signed_and_with_its_delivery(
     assert received.headers["x-frontdesk-delivery"] == forward.occurrence_id == received.json["delivery_id"]
     assert received.headers["content-type"] == "application/json"
     assert received.headers["host"] == webhooks.url.removeprefix("http://")
+
+
+@shows("SCHEDULE-WEBHOOK")
+async def test_what_an_agent_says_to_its_prompt_goes_all_the_way_to_the_webhook(
+    settings: Settings, webhooks: Webhooks
+) -> None:
+    here = f"/ok/{uuid4()}"
+    signing = settings.replaced(webhook_secret=SECRET, webhook_private=True)
+    async with open_app(signing) as app, running(app):
+        agent = await app.host.create(NewAgent("Ada"))
+        asked = Asked(script({"text": "it is noon"}), agent.id, time="in 2 hours", webhook=webhooks.url + here)
+        added = await app.schedules.add(OPERATOR, asked)
+        run = await app.schedules.run_now(OPERATOR, added.schedule.id)
+        await until(lambda: len(webhooks.received(here)) == 1, 20)
+    [received] = webhooks.received(here)
+    assert is_genuine(received)
+    assert (received.json["delivery_id"], received.json["schedule_id"]) == (run, added.schedule.id)
+    assert (received.json["agent_id"], received.json["answer"]) == (agent.id, "it is noon")
 
 
 @shows("SCHEDULE-WEBHOOK")

@@ -24,6 +24,8 @@ WRITE_SQLITE = "INSERT OR REPLACE INTO apscheduler_jobs (id, next_run_time, job_
 WRITE_POSTGRES = "COPY apscheduler_jobs (id, next_run_time, job_state) FROM STDIN"
 Row = tuple[str, float, bytes]
 senders: list[Sender] = []
+# None: SQLite as it comes.
+pragmas: list[str] = []
 
 
 async def deliver(number: int, due_us: int) -> None:
@@ -65,16 +67,15 @@ def make_due(url: str, times: Mapping[int, int]) -> None:
 
 
 def _engine(url: str) -> sqlalchemy.Engine:
-    """SQLite as Frontdesk opens it: with its own defaults, each job that is done costs two waits for the disk."""
     if not url.startswith("sqlite"):
         return sqlalchemy.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     engine = sqlalchemy.create_engine(url)
 
-    def quick(connection: sqlite3.Connection, _record: object) -> None:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=NORMAL")
+    def set_up(connection: sqlite3.Connection, _record: object) -> None:
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}")
 
-    event.listen(engine, "connect", quick)
+    event.listen(engine, "connect", set_up)
     return engine
 
 

@@ -10,10 +10,9 @@ import psycopg
 import uvloop
 
 from bench.schedule.due import waiting
-from bench.schedule.sender import Sender
+from bench.schedule.sender import AT_A_TIME, Sender
 
 QUEUE, TASK = "prompts", "deliver"
-CONCURRENCY = 64
 # How often it asks for what is due; by itself every five seconds.
 ASK_SECONDS = 0.5
 FILL = f"""
@@ -39,7 +38,7 @@ async def _work(url: str, port: int) -> None:
     application.task(deliver, name=TASK, queue=QUEUE)
     async with application.open_async():
         await application.run_worker_async(
-            queues=[QUEUE], concurrency=CONCURRENCY, fetch_job_polling_interval=ASK_SECONDS
+            queues=[QUEUE], concurrency=AT_A_TIME, fetch_job_polling_interval=ASK_SECONDS
         )
 
 

@@ -39,11 +39,12 @@ def handed_back(occurrence: Occurrence, took_us: int) -> Settled:
 
 
 def wait_s(occurrence: Occurrence, outcome: Undelivered, chance: float, *, counted: bool) -> float:
-    """Twice as long each time, up to a limit, less up to half of it by chance; or as long as the other side says."""
-    if outcome.retry_after is not None:
-        return min(max(outcome.retry_after, 0.0), 12 * LONGEST_S) + chance
+    """Twice as long each time, up to a limit, less up to half by chance; never sooner than the other side says."""
     first, longest, times = (FIRST_S, LONGEST_S, occurrence.attempt) if counted else _busy(occurrence)
-    return min(longest, first * 2 ** min(times - 1, 30)) * (1 - chance / 2)
+    pause = min(longest, first * 2 ** min(times - 1, 30)) * (1 - chance / 2)
+    if outcome.retry_after is None:
+        return pause
+    return max(pause, min(outcome.retry_after, 12 * LONGEST_S) + chance)
 
 
 def _busy(occurrence: Occurrence) -> tuple[float, float, int]:

@@ -1,12 +1,15 @@
 """The clock is moved, or nobody was there for a while: what follows is what the policies say, to the very time."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from frontdesk.schedule.model import Misfire, NewSchedule, Policy
 from frontdesk.settings import Settings
+from tests.conftest import settings_with
 from tests.requirements import shows
+from tests.support.postgres import Postgres
 from tests.support.schedule import oracle
 from tests.support.schedule.history import History
 from tests.support.schedule.house import House, open_house
@@ -115,3 +118,22 @@ async def test_what_is_under_way_when_the_clock_is_moved_is_not_sent_again(
         # The reader looks back from a time at which everything was due.
         house.clock.move(max(0, -away))
         assert len(house.check().visits) == 2 * len(agents)
+
+
+@shows("SCHEDULE-CLOCK")
+async def test_workers_whose_clocks_are_wrong_go_by_the_clock_of_postgresql(
+    postgres: Postgres, nursery: Nursery, tmp_path: Path
+) -> None:
+    settings = settings_with(FRONTDESK_DATA=tmp_path, FRONTDESK_DATABASE_URL=postgres.create_database())
+    async with open_house(tmp_path, settings, nursery, clock="") as house:
+        now = house.clock()
+        await house.add(*(every(f"agent-{number}", "1s", now + SECOND, times=3) for number in range(10)))
+        crew = [
+            *house.start(orders=replace(house.orders, changes=("an hour fast",))),
+            *house.start(orders=replace(house.orders, changes=("an hour slow",))),
+        ]
+        await house.until(house.is_over)
+        house.stop(*crew)
+        history = house.check()
+        assert len(history.visits) == len(history.occurrences) == 30
+        assert {one.worker for one in history.visits} == set(crew)

@@ -15,7 +15,7 @@ from tests.support.schedule.making import once
 from tests.support.schedule.manners import How, Manner
 from tests.support.schedule.processes import Nursery
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 AGENTS = [f"agent-{number}" for number in range(40)]
 KEYS = (
     "DROP INDEX uq_occurrences_time",
@@ -47,7 +47,7 @@ async def test_a_holder_whose_lease_ran_out_is_held_off_by_the_fence_alone(
         house.receiver.release("agent")
         house.go_on(first)
         house.stop(first, second)
-        assert _found(house) == ({"told_wrong"} if changes else set())
+        assert (_found(house) >= {"told_wrong", "unrecorded"}) if changes else _found(house) == set()
 
 
 @shows("SCHEDULE-MUTATION")
@@ -55,8 +55,10 @@ async def test_a_holder_whose_lease_ran_out_is_held_off_by_the_fence_alone(
 async def test_a_long_delivery_is_kept_from_others_by_the_renewal_of_its_lease(
     changes: tuple[str, ...], settings: Settings, nursery: Nursery, tmp_path: Path
 ) -> None:
-    async with open_house(tmp_path, settings, nursery, lease_s=0.6, changes=changes) as house:
-        house.receiver.manners("agent", Manner(How.WELL, seconds=2))
+    # Long enough for a worker that this machine, busy with other things, leaves out for a moment.
+    lease_s = 0.5 if changes else 1.5
+    async with open_house(tmp_path, settings, nursery, lease_s=lease_s, changes=changes) as house:
+        house.receiver.manners("agent", Manner(How.WELL, seconds=2.3 * lease_s + 0.2))
         await house.add(once("agent", house.clock()))
         crew = house.start(2)
         await house.until(house.is_over)

@@ -43,6 +43,7 @@ def _good() -> History:
         schedules=[{"id": 1, "state": "ended"}, {"id": 2, "state": "ended"}],
         occurrences=[_row(*time, number) for number, time in enumerate(TIMES)],
         attempts=[],
+        journal=[{"request_id": f"run-{schedule}-{at}", "outcome": "ok"} for schedule, at in TIMES],
         visits=[_visit(*time, number) for number, time in enumerate(TIMES)],
         diary=Diary(),
     )
@@ -114,6 +115,14 @@ def _once_more(history: History) -> History:
     )
 
 
+def _not_told(history: History) -> History:
+    return replace(history, journal=history.journal[1:])
+
+
+def _told_twice(history: History) -> History:
+    return replace(history, journal=[*history.journal, history.journal[0]])
+
+
 def test_a_good_history_has_nothing_wrong_with_it() -> None:
     assert violations(_good(), MADE) == []
     assert violations(_lost(_good()), MADE) == [], "its worker was lost before it could tell"
@@ -133,6 +142,8 @@ def test_a_good_history_has_nothing_wrong_with_it() -> None:
         (_once_more, "repeated"),
         (_with_row(0, answer="something else"), "told_wrong"),
         (_with_row(0, fence=2), "told_wrong"),
+        (_not_told, "unrecorded"),
+        (_told_twice, "unrecorded"),
         (_with_visit(0, agent="bob"), "told_wrong"),
         (_with_visit(0, id="run-9-9"), "told_wrong"),
         (_with_visit(0, began_us=START - 1), "early"),

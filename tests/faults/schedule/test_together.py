@@ -8,6 +8,7 @@ from frontdesk.settings import Settings
 from tests.requirements import shows
 from tests.support.schedule.house import open_house
 from tests.support.schedule.making import SECOND, every, once
+from tests.support.schedule.manners import How, Manner
 from tests.support.schedule.processes import Nursery
 
 pytestmark = pytest.mark.anyio
@@ -49,3 +50,24 @@ async def test_a_worker_that_is_told_to_stop_leaves_the_rest_to_the_others_at_on
         await house.until(house.is_over)
         house.stop(*crew)
         assert len(house.check().visits) == 2 * ROUNDS * len(AGENTS), "nothing was sent twice"
+
+
+@shows("SCHEDULE-MANY")
+async def test_a_delivery_that_outlasts_its_workers_stop_is_handed_on_as_one_in_doubt(
+    settings: Settings, nursery: Nursery, tmp_path: Path
+) -> None:
+    async with open_house(tmp_path, settings, nursery, drain_s=0.2) as house:
+        house.receiver.manners("agent", Manner(How.HANG))
+        await house.add(once("agent", house.clock()))
+        [first] = house.start()
+        await house.until(lambda: house.begun() == 1)
+        [second] = house.start()
+        house.cut_short(first)
+        await house.until(house.is_over)
+        house.stop(second)
+        history = house.check()
+        assert [(one.worker, one.attempt, one.in_doubt) for one in history.visits] == [
+            (first, 1, False),
+            (second, 1, True),
+        ]
+        assert [row["error"] for row in history.attempts] == ["the worker stopped before this ended"]

@@ -12,6 +12,7 @@ import httpx2
 import structlog
 from sqlalchemy import make_url
 
+from frontdesk.agents.turns.model import Owner
 from frontdesk.db.engine import Database, _create_engine, database_url
 from frontdesk.db.sqlite import Aside, InPlace
 from frontdesk.schedule.bell import Bell
@@ -27,7 +28,10 @@ Deliver = Callable[[Occurrence], Awaitable[Delivered]]
 
 @dataclass(frozen=True, slots=True)
 class Orders:
-    """How a worker is to live, and where it is to die: at the n-th point that it comes by."""
+    """How a worker is to live, and where it is to die: at the n-th point that it comes by.
+
+    Without a `clock` it has what it would have anywhere; a `machine` is one it only believes to be on.
+    """
 
     settings: dict[str, str]
     receiver: str
@@ -37,6 +41,7 @@ class Orders:
     lease_s: float = 5
     timeout_s: float = 10
     drain_s: float = 2
+    machine: str = ""
     die_at: int = 0
     # What is taken away from the scheduler, or made quicker for it.
     changes: tuple[str, ...] = ()
@@ -79,7 +84,8 @@ async def _work(orders: Orders) -> None:
         lease_s=orders.lease_s,
         timeout_s=orders.timeout_s,
         drain_s=orders.drain_s,
-        clock=SharedClock(Path(orders.clock)),
+        clock=SharedClock(Path(orders.clock)) if orders.clock else None,
+        owner=Owner(orders.machine) if orders.machine else None,
     )
     with anyio.open_signal_receiver(signal.SIGTERM) as told:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})

@@ -11,9 +11,10 @@ from tests.support.schedule.books import Books, Row
 TABLES = {
     "schedules": "SELECT id, agent_id, state, fired, max_repetitions, intended_us FROM schedules ORDER BY id",
     "occurrences": (
-        "SELECT id, schedule_id, agent_id, intended_us, standing, attempt, fence, manual, created_us, started_us, ended_us, "
-        "reason, answer FROM occurrences ORDER BY intended_us, id"
+        "SELECT id, schedule_id, agent_id, intended_us, standing, attempt, fence, manual, created_us, started_us, "
+        "ended_us, reason, answer FROM occurrences ORDER BY intended_us, id"
     ),
+    "journal": "SELECT request_id, outcome FROM journal WHERE surface = 'schedule' AND action = 'deliver' ORDER BY id",
     "attempts": "SELECT occurrence_id, number, started_us, ended_us, error FROM attempts ORDER BY id",
 }
 
@@ -72,6 +73,7 @@ class History:
     schedules: Sequence[Row]
     occurrences: Sequence[Row]
     attempts: Sequence[Row]
+    journal: Sequence[Row]
     visits: Sequence[Visit]
     diary: Diary
 

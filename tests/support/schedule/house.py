@@ -113,6 +113,11 @@ class House:
         for worker in workers:
             assert self.nursery.ended(worker) == 0, self.said()
 
+    def cut_short(self, worker: int) -> None:
+        """Have it stop though it cannot bring to its end what it does."""
+        self.diary.lost.append(Lost(worker, time.monotonic_ns()))
+        self.stop(worker)
+
     def visits(self) -> list[Visit]:
         return read_visits(self.receiver.log)
 

@@ -17,7 +17,18 @@ SETTLED = {"delivered", "dead", "skipped", "cancelled"}
 
 def violations(history: History, made: Made) -> list[str]:
     """Everything that is wrong with a history; nothing, one hopes."""
-    checks = (unsettled, unaccounted, repeated, told_wrong, early, late_start, begun_twice, crowded, disorder)
+    checks = (
+        unsettled,
+        unaccounted,
+        repeated,
+        told_wrong,
+        unrecorded,
+        early,
+        late_start,
+        begun_twice,
+        crowded,
+        disorder,
+    )
     return [f"{check.__name__}: {found}" for check in checks for found in check(history, made)]
 
 
@@ -86,6 +97,14 @@ def told_wrong(history: History, made: Made) -> Iterator[str]:
                 yield from _died_early(row, seen, made[row["schedule_id"]])
             case _:
                 pass
+
+
+def unrecorded(history: History, _made: Made) -> Iterator[str]:
+    """The journal tells of each delivery that was settled as one, once, and of no other."""
+    told = Counter(row["request_id"] for row in history.journal if row["outcome"] == "ok")
+    delivered = Counter(row["id"] for row in history.occurrences if row["standing"] == "delivered")
+    for name in (told | delivered) - (told & delivered):
+        yield f"{name} was delivered {delivered[name]} times, and {told[name]} by the journal"
 
 
 def _died_early(row: Row, seen: list[Visit], new: NewSchedule) -> Iterator[str]:

@@ -3,6 +3,7 @@
 And what is made quicker for it, so that a test need not wait.
 """
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
@@ -11,12 +12,13 @@ import anyio
 from sqlalchemy import Connection, text
 
 from frontdesk.db import sqlite
-from frontdesk.schedule import retry, worker
+from frontdesk.schedule import model, retry, worker
 from frontdesk.schedule.due import decide
 from frontdesk.schedule.due import store as due
 from frontdesk.schedule.due.claim import store as claiming
 from frontdesk.schedule.due.model import Settled
 
+HOUR_NS = 3_600_000_000_000
 OURS_AGAIN = text("UPDATE occurrences SET owner = :owner, standing = 'running' WHERE id = :id RETURNING fence")
 
 
@@ -31,6 +33,15 @@ def quick_busy() -> None:
 
 def light_sleep() -> None:
     worker.IDLE_S = 0.2
+
+
+def an_hour_fast() -> None:
+    """This machine's clock is wrong."""
+    model.time_ns = lambda: time.time_ns() + HOUR_NS
+
+
+def an_hour_slow() -> None:
+    model.time_ns = lambda: time.time_ns() - HOUR_NS
 
 
 def without_pruning() -> None:
@@ -85,6 +96,8 @@ CHANGES: dict[str, Callable[[], None]] = {
     "quick retries": quick_retries,
     "quick busy": quick_busy,
     "light sleep": light_sleep,
+    "an hour fast": an_hour_fast,
+    "an hour slow": an_hour_slow,
     "no pruning": without_pruning,
     "no fence": without_fence,
     "no renewal": without_renewal,
