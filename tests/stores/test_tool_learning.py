@@ -12,7 +12,7 @@ from frontdesk.identity.model import Caller
 from frontdesk.tools.learning import memory, store
 from frontdesk.tools.learning.memory import Memory
 from frontdesk.tools.learning.model import Use, key_of, tenant_of
-from frontdesk.tools.learning.service import Learning
+from frontdesk.tools.learning.service import NO_SEARCH_SECONDS, Learning
 from frontdesk.tools.learning.store import LearningStore
 
 pytestmark = pytest.mark.anyio
@@ -50,10 +50,13 @@ async def test_a_use_is_credited_to_the_newest_search_that_offered_the_tool(data
 
 
 async def test_a_use_may_come_to_another_replica_than_the_search(database: Database) -> None:
-    one, other = Learning(database, MODEL), Learning(database, MODEL)
+    clock = 0.0
+    one, other = Learning(database, MODEL), Learning(database, MODEL, clock=lambda: clock)
     await one.searched(ADA, vector(1, 0), ["s::a"])
     assert not await other.used(ADA, "s::a", 1.0), "not written down yet"
     await one.flush()
+    assert not await other.used(ADA, "s::a", 1.0), "it was asked for a moment ago"
+    clock += NO_SEARCH_SECONDS
     assert await other.used(ADA, "s::a", 1.0)
     assert not await other.used(ADA, "s::a", 1.0, datetime.now(UTC) + timedelta(hours=2)), "too long ago"
 

@@ -39,10 +39,18 @@ log = structlog.get_logger("frontdesk.tools.learning")
 class Learning:
     """`model` names the embedder; without one, or where learning is off, nothing is remembered."""
 
-    def __init__(self, database: Database, model: str | None, *, enabled: bool = True) -> None:
+    def __init__(
+        self,
+        database: Database,
+        model: str | None,
+        *,
+        enabled: bool = True,
+        clock: Callable[[], float] = anyio.current_time,
+    ) -> None:
         self._on = enabled and model is not None
+        self._clock = clock
         self._store = LearningStore(database, model or "")
-        self._memory = Memory(self._store, anyio.current_time)
+        self._memory = Memory(self._store, clock)
         self._recent: OrderedDict[str, deque[PastSearch]] = OrderedDict()
         self._waiting: deque[PastSearch] = deque(maxlen=WAITING)
         self._unsearched: dict[tuple[str, str], float] = {}
@@ -77,7 +85,7 @@ class Learning:
 
     async def _search_elsewhere(self, key: str, tool_id: str, since: datetime) -> PastSearch | None:
         """A search that came to another replica, or before this process began; most uses have none behind them."""
-        now, this = anyio.current_time(), (key, tool_id)
+        now, this = self._clock(), (key, tool_id)
         if now - self._unsearched.get(this, -NO_SEARCH_SECONDS) < NO_SEARCH_SECONDS:
             return None
         found = await self._store.search_for(key, tool_id, since)
