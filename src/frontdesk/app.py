@@ -153,7 +153,8 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         mirror = MirrorStore(database) if database.shared else None
         chat = Chat(SessionStore(database), host, Replies(host, journal, tasks, turns.close, mirror))
         stack.push_async_callback(chat.close)
-        schedules, working = open_schedules(settings, database, host, upload, metrics.registry)
+        schedules, working = open_schedules(settings, database, host, upload, metrics.registry, tasks)
+        stack.push_async_callback(schedules.close)
         own.open(schedules)
         handed = HandedStore(database)
         yield App(settings, database, keys, identity, journal, host, turns, chat, tools, handed, schedules, working)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from frontdesk.schedule.model import Schedule, Standing, State
+from frontdesk.schedule.model import Past, Schedule, Standing, State
 
 LISTED = 1000
 TOLD = 100
@@ -107,13 +107,21 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class PastWanted:
-    """Which runs to tell of, the newest first; `before_us` goes on from the intended time of the last one told."""
+    """Which runs to tell of, the newest first; `before` is a time, or `next` of the page before."""
 
     schedule_id: int | None = None
     agent_id: str | None = None
     standing: Standing | None = None
-    before_us: int | None = None
+    before: str | None = None
     limit: int = TOLD
+
+
+@dataclass(frozen=True, slots=True)
+class PastListed:
+    """Some runs; `next` is the `before` to go on with, None at the end."""
+
+    runs: Sequence[Past]
+    next: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +135,10 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """What became of one due prompt in `execute_once`; `error` is there when it was not delivered."""
+    """What became of one due prompt in `execute_once`; `error` is there when it was not delivered.
+
+    One that is `later` was handed over, and comes when the caller's own turn has ended.
+    """
 
     id: int
     agent_id: str
@@ -138,6 +149,7 @@ class Executed:
     max_repetitions: int | None = None
     completed: bool = False
     error: str | None = None
+    later: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 
 import anyio
+from anyio.abc import TaskGroup
 from prometheus_client import CollectorRegistry
 
 from frontdesk.agents.chat.store import SessionStore
@@ -16,6 +17,7 @@ from frontdesk.schedule.delivery import deliverer
 from frontdesk.schedule.executing import Executing
 from frontdesk.schedule.forwards.service import Forwards
 from frontdesk.schedule.forwards.store import ForwardStore
+from frontdesk.schedule.handed import Handed
 from frontdesk.schedule.hosting import Hosted, Upload
 from frontdesk.schedule.importing.service import Importing
 from frontdesk.schedule.limits import Limits
@@ -46,7 +48,12 @@ class Working:
 
 
 def open_schedules(
-    settings: Settings, database: Database, host: AgentHost, upload: Upload | None, registry: CollectorRegistry
+    settings: Settings,
+    database: Database,
+    host: AgentHost,
+    upload: Upload | None,
+    registry: CollectorRegistry,
+    tasks: TaskGroup,
 ) -> tuple[Schedules, Working]:
     """The service, and what is to run behind it in a process that delivers."""
     bell, metrics = Bell(database), ScheduleMetrics(registry)
@@ -62,7 +69,8 @@ def open_schedules(
     )
     store, past, limits = ScheduleStore(database, bell), PastStore(database, bell), _limits(settings)
     executing = Executing(
-        worker, store, past, metrics, settings.works, settings.executor_interval, settings.worker_concurrency
+        *(worker, store, past, metrics, settings.works, settings.executor_interval, settings.worker_concurrency),
+        Handed(tasks, worker.once),
     )
     schedules = Schedules(
         store=store,

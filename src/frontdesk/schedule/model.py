@@ -181,6 +181,15 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class Forwarding:
+    """What became of an answer on its way to a webhook: waiting, sent, or dead, and why the last try failed."""
+
+    state: str
+    attempt: int
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Past:
     """What became of an occurrence."""
 
@@ -198,6 +207,7 @@ class Past:
     answer: str | None = None
     manual: bool = False
     earlier: Sequence[Attempt] = ()
+    forwarded: Forwarding | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,14 @@ def interval_s(value: object) -> float:
     return float(found)
 
 
+def within(name: str, value: object, default: int, most: int, least: int = 1) -> int:
+    """How many of something; what is left out is the default."""
+    found = default if value is None else whole(value)
+    if found is None or not least <= found <= most:
+        raise Invalid(f"{name} must be a whole number from {least} to {most}")
+    return found
+
+
 def one_of(kind: type[Choice], name: str, value: str) -> Choice:
     try:
         return kind(value.strip().lower())

@@ -14,6 +14,14 @@ def names_agent(caller: Caller) -> bool:
     return caller.agent_id is not None and caller.source not in UNNAMED
 
 
+def is_agent(caller: Caller) -> bool:
+    """Whether it is the agent itself that calls, most likely in the midst of a turn, and nobody on its behalf.
+
+    A program that runs an agent's prompts names the agent in the call's arguments.
+    """
+    return names_agent(caller) and caller.source is not Source.PARAMETER and not is_admin(caller)
+
+
 def is_operator(caller: Caller) -> bool:
     """Whoever sits at this machine and names nobody."""
     return caller.local and caller.user_id is None and not names_agent(caller)

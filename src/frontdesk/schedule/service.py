@@ -23,6 +23,7 @@ from frontdesk.schedule.asked import (
     Imported,
     Inferred,
     Listed,
+    PastListed,
     PastWanted,
     Preview,
     Rule,
@@ -38,6 +39,7 @@ from frontdesk.schedule.hosting import Hosted
 from frontdesk.schedule.importing.service import Importing
 from frontdesk.schedule.limits import Limits
 from frontdesk.schedule.model import NewSchedule, Past, Schedule, State, Trigger, Whose, now_us
+from frontdesk.schedule.past.place import Place
 from frontdesk.schedule.past.store import PastQuery, PastStore
 from frontdesk.schedule.placing import Places
 from frontdesk.schedule.store import ScheduleFilter, ScheduleStore, Stale
@@ -168,15 +170,21 @@ class Schedules:
 
     async def history(self, caller: Caller, wanted: PastWanted | None = None) -> Sequence[Past]:
         """What became of the runs that the caller may see, the newest first."""
+        return (await self.history_page(caller, wanted)).runs
+
+    async def history_page(self, caller: Caller, wanted: PastWanted | None = None) -> PastListed:
+        """The same, and where to go on."""
         rights.may_read(caller)
         asked = wanted or PastWanted()
         number = None if asked.schedule_id is None else (await self._own(caller, asked.schedule_id)).id
         whose = _narrowed(rights.whose(caller), asked.agent_id)
         if whose is None:
-            return ()
+            return PastListed(())
         standings = (asked.standing,) if asked.standing else ()
+        before = Place.read(asked.before) if asked.before else None
         limit = min(max(asked.limit, 1), MOST_LISTED)
-        return await self.past.history(PastQuery(whose, number, standings, asked.before_us, limit))
+        found = await self.past.history(PastQuery(whose, number, standings, before, limit + 1))
+        return PastListed(found[:limit], str(Place.of(found[limit - 1])) if len(found) > limit else None)
 
     async def redrive(self, caller: Caller, delivery_id: str) -> Past:
         """Give a dead run all of its attempts again."""
@@ -213,6 +221,10 @@ class Schedules:
     ) -> int:
         """The same again and again, for a bounded time; how many were run."""
         return await self.executing.loop(caller, interval, seconds, told)
+
+    async def close(self) -> None:
+        """Let what was begun behind somebody's back come to an end."""
+        await self.executing.handed.close()
 
     async def executor(self, caller: Caller) -> Executor:
         return await self.executing.executor(caller)

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel, ConfigDict, Field
 
 from frontdesk.schedule.asked import Executor, Preview, Rule
-from frontdesk.schedule.model import SECOND, Attempt, Past, Schedule, State, moment
+from frontdesk.schedule.model import SECOND, Attempt, Forwarding, Past, Schedule, State, moment
 
 
 class Shape(BaseModel):
@@ -125,6 +125,18 @@ class AttemptShape(Shape):
         )
 
 
+class ForwardingShape(Shape):
+    """What became of the answer on its way to the schedule's webhook."""
+
+    state: str = Field(description="waiting (for its first try or another), sent, or dead: given up")
+    attempt: int
+    error: str | None = Field(description="Why the last try failed; the host alone is named.")
+
+    @classmethod
+    def of(cls, found: Forwarding) -> "ForwardingShape":
+        return cls(state=found.state, attempt=found.attempt, error=found.error)
+
+
 class Run(Shape):
     """What became of one fire."""
 
@@ -142,6 +154,7 @@ class Run(Shape):
     answer: str | None = Field(description="What the agent said.")
     manual: bool = Field(description="It was asked for, and not due by the rule.")
     earlier: list[AttemptShape]
+    webhook: ForwardingShape | None = Field(None, description="Where there is a webhook, and an answer for it.")
 
     @classmethod
     def of(cls, past: Past) -> "Run":
@@ -160,6 +173,7 @@ class Run(Shape):
             answer=past.answer,
             manual=past.manual,
             earlier=[AttemptShape.of(attempt) for attempt in past.earlier],
+            webhook=None if past.forwarded is None else ForwardingShape.of(past.forwarded),
         )
 
 

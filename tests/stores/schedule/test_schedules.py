@@ -23,6 +23,7 @@ from frontdesk.schedule.model import (
     Undelivered,
     Whose,
 )
+from frontdesk.schedule.past.place import Place
 from frontdesk.schedule.past.store import PastQuery
 from frontdesk.schedule.store import ScheduleFilter
 from tests.stores.schedule.lab import MINUTE, NOW, Lab, every, once
@@ -275,7 +276,7 @@ async def test_history_is_told_newest_first_and_to_whom_it_concerns(lab: Lab) ->
         lab.now_us += MINUTE
     told = await lab.past.history(PastQuery(Whose("ada")))
     assert [one.intended_us for one in told] == [NOW + 2 * MINUTE, NOW + MINUTE, NOW]
-    page = await lab.past.history(PastQuery(Whose("ada"), before_us=NOW + 2 * MINUTE, limit=1))
+    page = await lab.past.history(PastQuery(Whose("ada"), before=Place(NOW + 2 * MINUTE), limit=1))
     assert page == told[1:2]
     assert len(await lab.past.history(PastQuery(Whose(user_id="u1")))) == 3
     assert await lab.past.history(PastQuery(standings=[Standing.DEAD])) == []

@@ -6,9 +6,12 @@ from dataclasses import dataclass
 import pytest
 
 from frontdesk.agents.host import NewAgent
+from frontdesk.agents.turns.model import Owner
 from frontdesk.app import App, open_app
 from frontdesk.identity.model import Caller, Source
-from frontdesk.schedule.model import NewSchedule, Schedule, Trigger, TriggerKind, now_us
+from frontdesk.schedule.due.model import Ask
+from frontdesk.schedule.due.store import DueStore
+from frontdesk.schedule.model import SECOND, NewSchedule, Occurrence, Schedule, Trigger, TriggerKind, now_us
 from frontdesk.schedule.service import Schedules
 from frontdesk.settings import Settings
 
@@ -41,8 +44,18 @@ def agent(agent_id: str, user_id: str | None = None) -> Caller:
     return Caller("test", agent_id, user_id, source, verified=proven, local=not proven)
 
 
+def program(agent_id: str) -> Caller:
+    """A program on this machine that runs an agent's prompts, and names it in its calls."""
+    return Caller("test", agent_id, source=Source.PARAMETER, local=True)
+
+
 def person(user_id: str) -> Caller:
     return Caller("test", user_id=user_id, verified=True, credential_id=f"key:{user_id}")
+
+
+async def begun(house: House) -> list[Occurrence]:
+    """What is due, under way in another process."""
+    return list(await DueStore(house.app.database, str(Owner()), 60 * SECOND).claim(Ask(10)))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from frontdesk.schedule.asked import Change, PastWanted, Wanted
 from frontdesk.schedule.model import Schedule, State, now_us
 from frontdesk.schedule.service import Schedules
 from tests.requirements import shows
-from tests.stores.schedule_service.conftest import House, agent, person
+from tests.stores.schedule_service.conftest import House, person, program
 from tests.support.scheduling import OPERATOR, OWNERS, Owner, visitors
 
 pytestmark = pytest.mark.anyio
@@ -120,6 +120,6 @@ async def test_executing_runs_and_tells_of_ones_own_alone(house: House) -> None:
 
 async def test_executing_leaves_other_agents_be(house: House) -> None:
     made = {agent_id: await house.put(agent_id, due_us=now_us() - 1_000_000) for agent_id in (house.ada, house.bob)}
-    done = await house.schedules.execute_once(agent(house.ada))
+    done = await house.schedules.execute_once(program(house.ada))
     assert [one.id for one in done] == [made[house.ada].id]
     assert {past.agent_id for past in await house.schedules.history(OPERATOR)} == {house.ada}

@@ -5,7 +5,6 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from frontdesk.agents.turns.model import Owner
 from frontdesk.errors import (
     Conflict,
     Denied,
@@ -17,20 +16,13 @@ from frontdesk.errors import (
 )
 from frontdesk.identity.model import Caller
 from frontdesk.schedule.asked import Asked, Change, PastWanted, Wanted
-from frontdesk.schedule.due.model import Ask
-from frontdesk.schedule.due.store import DueStore
 from frontdesk.schedule.limits import Limits
-from frontdesk.schedule.model import SECOND, Occurrence, Standing, State, now_us
+from frontdesk.schedule.model import SECOND, Standing, State, now_us
 from tests.requirements import shows
-from tests.stores.schedule_service.conftest import HOUR_US, House, agent, person
+from tests.stores.schedule_service.conftest import HOUR_US, House, agent, begun, person, program
 from tests.support.scheduling import OPERATOR
 
 pytestmark = pytest.mark.anyio
-
-
-async def begun(house: House) -> list[Occurrence]:
-    """What is due, under way in another process."""
-    return list(await DueStore(house.app.database, str(Owner()), 60 * SECOND).claim(Ask(10)))
 
 
 async def test_a_schedule_is_made_and_its_rule_said_back(house: House) -> None:
@@ -252,7 +244,7 @@ async def test_webhooks_need_a_secret_to_be_signed_with(house: House) -> None:
 async def test_a_run_on_demand_is_delivered_and_told_of(house: House) -> None:
     made = await house.put(house.ada)
     run = await house.schedules.run_now(agent(house.ada), made.id)
-    (done,) = await house.schedules.execute_once(agent(house.ada))
+    (done,) = await house.schedules.execute_once(program(house.ada))
     assert (done.id, done.delivery_id, done.delivered, done.error) == (made.id, run, True, None)
     (past,) = await house.schedules.history(agent(house.ada), PastWanted(schedule_id=made.id))
     assert (past.id, past.standing, past.manual) == (run, Standing.DELIVERED, True)

@@ -66,6 +66,14 @@ CAUSES: list[tuple[str, dict[str, Any], str]] = [
     ("run_now", {"schedule_id": "x"}, "Schedule ID must be a number"),
     ("execute", {"loop": True, "interval": "often"}, "Interval must be a number (seconds)"),
     ("execute", {"loop": True, "interval": 0}, "Interval must be a number (seconds)"),
+    ("execute", {"loop": True, "max_seconds": "x"}, "max_seconds must be a whole number from 1 to 300"),
+    ("execute", {"loop": True, "max_seconds": 301}, "max_seconds must be a whole number from 1 to 300"),
+    ("list", {"limit": 0}, "limit must be a whole number from 1 to 1000"),
+    ("list", {"limit": "all"}, "limit must be a whole number from 1 to 1000"),
+    ("list", {"after": -1}, "after must be a whole number from 0 to 2147483647"),
+    ("history", {"limit": 100_000}, "limit must be a whole number from 1 to 1000"),
+    ("preview", {"cron": "0 9 * * *", "count": 0}, "count must be a whole number from 1 to 100"),
+    ("preview", {"cron": "0 9 * * *", "count": 100_000}, "count must be a whole number from 1 to 100"),
     ("upload", {"source_code": "def f() -> None:\n    '''F.'''\n"}, "Missing LETTA_API_KEY or LETTA_SERVER_PASSWORD"),
 ]
 
@@ -154,13 +162,15 @@ async def test_an_agent_host_that_is_away_is_told_in_the_words_of_each_tool(
         ("list", {}, "Failed to list prompts: "),
         ("cancel", {"schedule_id": 42}, "Failed to cancel prompt: "),
         ("execute", {}, "Failed to execute prompts: "),
+        ("execute", {"agent_id": "agent-1"}, "Failed to execute prompts: "),
     ],
 )
 async def test_a_database_that_is_away_is_told_in_the_words_of_each_tool(
     away: App, era: Era, tool: str, arguments: dict[str, Any], said: str
 ) -> None:
     headers, body = call(era, f"promptyoself_{tool}", arguments)
-    answer = await send(build(away), headers | {"x-agent-id": "agent-1"}, body, path="/mcp/schedule")
+    named = {} if "agent_id" in arguments else {"x-agent-id": "agent-1"}
+    answer = await send(build(away), headers | named, body, path="/mcp/schedule")
     result = frames(answer)[-1]["result"]
     assert result["structuredContent"]["error"].startswith(said)
     assert result["isError"] is True

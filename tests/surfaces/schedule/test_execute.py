@@ -110,8 +110,8 @@ async def test_a_loop_holds_up_nobody_and_ends_when_its_client_goes(desk: Desk, 
 
         async def loop() -> None:
             with scope:
-                async with connected(desk, mode, agent=stranger) as looping:
-                    arguments = {"loop": True, "interval": 1}
+                async with connected(desk, mode) as looping:
+                    arguments = {"agent_id": stranger, "loop": True, "interval": 1}
                     await looping.client.call_tool("promptyoself_execute", arguments, progress_callback=told)
 
         with anyio.fail_after(SECONDS):
@@ -128,6 +128,37 @@ async def ended(desk: Desk, agent: str) -> None:
     async with open_app(settings_with(FRONTDESK_DATA=desk.data)) as app:
         while "promptyoself_execute" not in [row.action for _, row in await app.journal.read(Query(agent_id=agent))]:
             await anyio.lowlevel.checkpoint()
+
+
+async def test_an_agent_that_calls_for_itself_is_answered_at_once_and_prompted_afterwards(
+    desk: Desk, stranger: str
+) -> None:
+    async with connected(desk, agent=stranger) as itself:
+        number = (await itself("schedule_time", prompt="Ping me once", time=soon(seconds=1)))["id"]
+        with anyio.fail_after(SECONDS):
+            while not (told := await itself("execute"))["executed"]:
+                assert told == {"status": "success", "executed": [], "message": "0 prompts executed"}
+            [one] = told["executed"]
+            while not (await itself("history", schedule_id=number, standing="delivered"))["runs"]:
+                await anyio.lowlevel.checkpoint()
+    assert told["message"].startswith("0 prompts executed; 1 handed to the worker")
+    assert set(one) == {"id", "agent_id", "delivered", "error", "next_run", "delivery_id"}
+    assert (one["id"], one["agent_id"], one["delivered"]) == (number, stranger, False)
+    assert "when your present turn has ended" in one["error"]
+
+
+async def test_history_comes_in_pages_that_lose_nothing(desk: Desk, stranger: str, ask: Asking) -> None:
+    at = soon(seconds=1)
+    for _ in range(3):
+        await ask("schedule_time", agent_id=stranger, prompt="All at once", time=at)
+    ran: set[str] = set()
+    while len(ran) < 3:
+        ran |= {one["delivery_id"] for one in await executed(ask, stranger)}
+    async with connected(desk, agent=stranger) as itself:
+        first = await itself("history", limit=2)
+        second = await itself("history", limit=2, before=first["next"])
+    assert (first["count"], second["count"], "next" in second) == (2, 1, False)
+    assert {run["delivery_id"] for run in (*first["runs"], *second["runs"])} == ran
 
 
 @shows("SCHEDULE-SELF")

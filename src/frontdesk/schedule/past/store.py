@@ -4,7 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, delete, exists, func, insert, literal_column, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    RowMapping,
+    Select,
+    delete,
+    exists,
+    func,
+    insert,
+    literal_column,
+    or_,
+    select,
+    update,
+)
 
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import (
@@ -20,7 +33,8 @@ from frontdesk.db.schema import (
 from frontdesk.errors import Conflict, NotFound
 from frontdesk.schedule.bell import Bell
 from frontdesk.schedule.lanes.store import lower, owned
-from frontdesk.schedule.model import Attempt, Past, Standing, State, Whose
+from frontdesk.schedule.model import Attempt, Forwarding, Past, Standing, State, Whose
+from frontdesk.schedule.past.place import Place
 
 PRUNE_BATCH = 2_000
 IMPORTED = "import:"
@@ -28,12 +42,12 @@ IMPORTED = "import:"
 
 @dataclass(frozen=True, slots=True)
 class PastQuery:
-    """Which occurrences to tell of, newest first: the next `limit` intended before `before_us`."""
+    """Which occurrences to tell of, newest first: the next `limit` from this place on."""
 
     whose: Whose = field(default_factory=Whose)
     schedule_id: int | None = None
     standings: Sequence[Standing] = ()
-    before_us: int | None = None
+    before: Place | None = None
     limit: int = 50
 
 
@@ -61,9 +75,11 @@ class PastStore:
             wanted = wanted.where(occurrences.c.schedule_id == query.schedule_id)
         if query.standings:
             wanted = wanted.where(occurrences.c.standing.in_(query.standings))
-        if query.before_us is not None:
-            wanted = wanted.where(occurrences.c.intended_us < query.before_us)
-        return await self._read(wanted.order_by(occurrences.c.intended_us.desc()).limit(query.limit))
+        if query.before is not None:
+            wanted = wanted.where(*_before(query.before))
+        # Many may be due at one moment: only with their ids does every one of them have a place.
+        in_order = wanted.order_by(occurrences.c.intended_us.desc(), occurrences.c.id.desc())
+        return await self._read(in_order.limit(query.limit))
 
     async def get(self, occurrence_id: str) -> Past | None:
         found = await self._read(select(occurrences).where(occurrences.c.id == occurrence_id))
@@ -167,15 +183,29 @@ class PastStore:
     async def _read(self, wanted: Select[Any]) -> Sequence[Past]:
         async with self._database.reading() as connection:
             rows = (await connection.execute(wanted)).mappings().all()
-            tried = select(attempts).where(attempts.c.occurrence_id.in_([row["id"] for row in rows]))
+            ids = [row["id"] for row in rows]
+            tried = select(attempts).where(attempts.c.occurrence_id.in_(ids))
             earlier: dict[str, list[Attempt]] = {}
             for row in (await connection.execute(tried.order_by(attempts.c.id))).all():
                 told = Attempt(row.number, row.started_us, row.ended_us, row.error)
                 earlier.setdefault(row.occurrence_id, []).append(told)
-        return [_past(row, earlier.get(row["id"], ())) for row in rows]
+            sent = select(forwards).where(forwards.c.occurrence_id.in_(ids)).order_by(forwards.c.id)
+            forwarded = {
+                row.occurrence_id: Forwarding(row.state, row.attempt, row.error)
+                for row in (await connection.execute(sent)).all()
+            }
+        return [_past(row, earlier.get(row["id"], ()), forwarded.get(row["id"])) for row in rows]
 
 
-def _past(row: RowMapping, earlier: Sequence[Attempt]) -> Past:
+def _before(place: Place) -> list[ColumnElement[bool]]:
+    at, name = occurrences.c.intended_us, occurrences.c.id
+    if place.id is None:
+        return [at < place.intended_us]
+    # The first says nothing new, but is what an index can be asked.
+    return [at <= place.intended_us, or_(at < place.intended_us, name < place.id)]
+
+
+def _past(row: RowMapping, earlier: Sequence[Attempt], forwarded: Forwarding | None) -> Past:
     return Past(
         id=row["id"],
         schedule_id=row["schedule_id"],
@@ -191,4 +221,5 @@ def _past(row: RowMapping, earlier: Sequence[Attempt]) -> Past:
         answer=row["answer"],
         manual=row["manual"],
         earlier=earlier,
+        forwarded=forwarded,
     )

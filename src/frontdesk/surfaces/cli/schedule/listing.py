@@ -1,5 +1,6 @@
 """`frontdesk schedule list`, `show` and `history`."""
 
+import sys
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -7,7 +8,8 @@ from cyclopts import Parameter
 from frontdesk.app import App
 from frontdesk.errors import NotFound
 from frontdesk.schedule import numbers
-from frontdesk.schedule.asked import PastWanted, Wanted
+from frontdesk.schedule.asked import PastListed, PastWanted, Wanted
+from frontdesk.schedule.forwards.model import DEAD
 from frontdesk.schedule.model import Standing
 from frontdesk.surfaces.cli.agents import named
 from frontdesk.surfaces.cli.chat.plain import line, plain
@@ -15,6 +17,7 @@ from frontdesk.surfaces.cli.schedule.opening import Json, caller_of, shown, with
 from frontdesk.surfaces.cli.words import table
 from frontdesk.surfaces.scheduled import Run, Scheduled
 
+MOST = 1000
 PROMPT = 40
 REASON = 60
 NONE = "No schedules. Make one: frontdesk schedule add AGENT PROMPT WHEN"
@@ -26,6 +29,7 @@ def show_all(
     agent: str | None = None,
     user: str | None = None,
     all_states: Annotated[bool, Parameter(name="--all", negative=(), show_default=False)] = False,
+    after: int = 0,
     limit: int = 1000,
     as_json: Json = False,
 ) -> None:
@@ -39,6 +43,8 @@ def show_all(
         Only those of this person.
     all_states
         Also those that are cancelled or over.
+    after
+        Only those with a higher number.
     limit
         At most so many.
     as_json
@@ -47,18 +53,19 @@ def show_all(
 
     async def look(app: App) -> tuple[list[Scheduled], int | None]:
         agent_id = await agent_named(app, agent)
-        listed = await app.schedules.list(caller_of(user), Wanted(agent_id, all_states, limit=limit))
+        wanted = Wanted(agent_id, all_states, after_id=after, limit=_limit(limit))
+        listed = await app.schedules.list(caller_of(user), wanted)
         return [shown(app, one) for one in listed.schedules], listed.next
 
     found, more = with_schedules(look)
     if as_json:
         for one in found:
             print(one.model_dump_json())
-        return
-    head = ("id", "agent", "rule", "next", "runs", "state", "prompt")
-    print(table(head, [_row(one) for one in found]) if found else NONE)
+    else:
+        head = ("id", "agent", "rule", "next", "runs", "state", "prompt")
+        print(table(head, [_row(one) for one in found]) if found else NONE)
     if more is not None:
-        print(f"There are more; --limit {limit * 10} shows more of them.")
+        print(f"There are more: --after {more}", file=sys.stderr)
 
 
 def show(schedule_id: str, *, as_json: Json = False) -> None:
@@ -91,6 +98,7 @@ def history(
     *,
     agent: str | None = None,
     standing: Standing | None = None,
+    before: str | None = None,
     limit: int = 50,
     as_json: Json = False,
 ) -> None:
@@ -104,24 +112,29 @@ def history(
         Only runs of this agent, by its id or name.
     standing
         Only those that stand so; dead ones were given up after all attempts.
+    before
+        Only those that were due before this time; or go on where the last page ended, as it says.
     limit
         At most so many.
     as_json
         One JSON object a line.
     """
 
-    async def look(app: App) -> list[Run]:
+    async def look(app: App) -> PastListed:
         number = None if schedule_id is None else numbers.schedule_id(schedule_id)
-        wanted = PastWanted(number, await agent_named(app, agent), standing, limit=limit)
-        return [Run.of(past) for past in await app.schedules.history(caller_of(), wanted)]
+        wanted = PastWanted(number, await agent_named(app, agent), standing, before, _limit(limit))
+        return await app.schedules.history_page(caller_of(), wanted)
 
-    runs = with_schedules(look)
+    listed = with_schedules(look)
+    runs = [Run.of(past) for past in listed.runs]
     if as_json:
         for run in runs:
             print(run.model_dump_json())
-        return
-    head = ("run", "agent", "due", "state", "attempt", "what came of it")
-    print(table(head, [_run(run) for run in runs]) if runs else "No runs yet.")
+    else:
+        head = ("run", "agent", "due", "state", "attempt", "what came of it")
+        print(table(head, [_run(run) for run in runs]) if runs else "No runs yet.")
+    if listed.next is not None:
+        print(f"There are more: --before {listed.next}", file=sys.stderr)
 
 
 async def agent_named(app: App, text: str | None) -> str | None:
@@ -132,6 +145,10 @@ async def agent_named(app: App, text: str | None) -> str | None:
         return (await named(app.host, text)).id
     except NotFound:
         return text
+
+
+def _limit(limit: int) -> int:
+    return numbers.within("--limit", limit, MOST, MOST)
 
 
 def _row(one: Scheduled) -> tuple[str, ...]:
@@ -153,5 +170,11 @@ def _run(run: Run) -> tuple[str, ...]:
         run.intended_at,
         run.standing,
         str(run.attempt),
-        line(run.reason or run.answer or ABSENT, REASON),
+        line(_came_of(run), REASON),
     )
+
+
+def _came_of(run: Run) -> str:
+    if run.webhook is not None and run.webhook.state == DEAD:
+        return f"its answer was not forwarded: {run.webhook.error or 'given up'}"
+    return run.reason or run.answer or ABSENT

@@ -230,6 +230,7 @@ class History(Arguments):
         enum=["running", "waiting", "delivered", "dead", "skipped", "cancelled"],
     )
     limit: object = loose("integer", "How many at most, the newest first.", default=20, minimum=1, maximum=1000)
+    before: object = loose("string", "Go on before this time, or with `next` of the answer before.")
 
 
 class Upcoming(Arguments):
@@ -299,12 +300,3 @@ def words(given: object) -> Sequence[str]:
     if isinstance(given, str):
         return [word.strip() for word in given.split(",") if word.strip()]
     return [str(word) for word in cast("list[object]", given)] if isinstance(given, list) else []
-
-
-def count(given: object, default: int, most: int, least: int = 1) -> int:
-    """How many, made fit."""
-    try:
-        number = int(given)  # pyright: ignore[reportArgumentType] - whatever is no number is told by the exceptions
-    except (TypeError, ValueError, OverflowError):
-        return default
-    return max(least, min(most, number))

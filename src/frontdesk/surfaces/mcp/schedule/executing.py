@@ -4,9 +4,10 @@ from collections.abc import Sequence
 
 from frontdesk.app import App
 from frontdesk.identity.model import Caller
+from frontdesk.schedule import numbers
 from frontdesk.schedule.asked import Executed
 from frontdesk.surfaces.mcp.line import Line
-from frontdesk.surfaces.mcp.schedule.asked import Execute, count
+from frontdesk.surfaces.mcp.schedule.asked import Execute, number
 from frontdesk.surfaces.mcp.schedule.told import Execution
 from frontdesk.surfaces.mcp.tool import Result
 from frontdesk.tools.selection.given import flag
@@ -26,6 +27,6 @@ async def execute(app: App, caller: Caller, given: Execute, line: Line) -> Resul
         if line.progress is not None:
             await line.progress(number, None, f"{done} prompts executed")
 
-    seconds = count(given.max_seconds, LOOP_SECONDS, LOOP_SECONDS)
+    seconds = numbers.within("max_seconds", number(given.max_seconds), LOOP_SECONDS, LOOP_SECONDS)
     await app.schedules.execute_loop(caller, given.interval, seconds=seconds, told=told)
     return Execution(message="Scheduler loop completed").result()

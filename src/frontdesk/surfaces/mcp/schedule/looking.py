@@ -7,7 +7,7 @@ from frontdesk.schedule import numbers
 from frontdesk.schedule.asked import PastWanted, Wanted
 from frontdesk.schedule.model import Standing
 from frontdesk.surfaces.mcp.core import NoArguments
-from frontdesk.surfaces.mcp.schedule.asked import History, Listing, Upload, count, said, text
+from frontdesk.surfaces.mcp.schedule.asked import History, Listing, Upload, number, said, text
 from frontdesk.surfaces.mcp.schedule.told import (
     Agents,
     Connection,
@@ -18,7 +18,7 @@ from frontdesk.surfaces.mcp.schedule.told import (
     UploadedTool,
 )
 from frontdesk.surfaces.mcp.tool import Result
-from frontdesk.surfaces.scheduled import ExecutorShape, Run
+from frontdesk.surfaces.scheduled import ExecutorShape
 from frontdesk.tools.selection.given import flag
 
 LISTED = 100
@@ -33,18 +33,21 @@ async def show(app: App, caller: Caller, given: Listing) -> Result:
         # Who may see everybody's, and names an agent, asks for that agent's.
         caller.agent_id if caller.source in STATED else None,
         include_cancelled=flag(given.include_cancelled),
-        after_id=count(given.after, 0, LAST, 0),
-        limit=count(given.limit, LISTED, MOST),
+        after_id=numbers.within("after", number(given.after), 0, LAST, 0),
+        limit=numbers.within("limit", number(given.limit), LISTED, MOST),
     )
     listed = await app.schedules.list(caller, wanted)
     return Schedules.of(listed, {one.id: app.schedules.rule(one) for one in listed.schedules}).result()
 
 
 async def history(app: App, caller: Caller, given: History) -> Result:
-    number = None if given.schedule_id is None else numbers.schedule_id(given.schedule_id)
-    wanted = PastWanted(number, standing=standing(text(given.standing)), limit=count(given.limit, RUNS, MOST))
-    runs = [Run.of(past) for past in await app.schedules.history(caller, wanted)]
-    return Runs(runs=runs, count=len(runs)).result()
+    wanted = PastWanted(
+        None if given.schedule_id is None else numbers.schedule_id(given.schedule_id),
+        standing=standing(text(given.standing)),
+        before=text(given.before),
+        limit=numbers.within("limit", number(given.limit), RUNS, MOST),
+    )
+    return Runs.of(await app.schedules.history_page(caller, wanted)).result()
 
 
 def standing(word: str | None) -> Standing | None:

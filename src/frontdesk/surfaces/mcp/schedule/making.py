@@ -3,8 +3,9 @@
 from frontdesk.app import App
 from frontdesk.errors import Invalid
 from frontdesk.identity.model import Caller
+from frontdesk.schedule import numbers
 from frontdesk.schedule.asked import Asked
-from frontdesk.surfaces.mcp.schedule.asked import AtTime, ByCron, Every, Register, Upcoming, count
+from frontdesk.surfaces.mcp.schedule.asked import AtTime, ByCron, Every, Register, Upcoming, number
 from frontdesk.surfaces.mcp.schedule.told import Made
 from frontdesk.surfaces.mcp.schedule.told import Upcoming as Told
 from frontdesk.surfaces.mcp.tool import Result
@@ -19,7 +20,7 @@ async def make(app: App, caller: Caller, given: AtTime | ByCron | Every | Regist
 
 
 async def preview(app: App, caller: Caller, given: Upcoming) -> Result:
-    wanted = count(given.count, TIMES, MOST_TIMES)
+    wanted = numbers.within("count", number(given.count), TIMES, MOST_TIMES)
     if given.schedule_id is not None:
         if given.asked != Asked():
             raise Invalid("Give a schedule_id, or a rule to try, and not both")

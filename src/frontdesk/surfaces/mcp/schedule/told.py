@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
-from frontdesk.schedule.asked import Added, Executed, Listed, Rule
+from frontdesk.schedule.asked import Added, Executed, Listed, PastListed, Rule
 from frontdesk.schedule.model import Schedule
 from frontdesk.surfaces.mcp.tool import Result
 from frontdesk.surfaces.scheduled import ExecutorShape, Previewed, RuleShape, Run, Scheduled, maybe, next_run
@@ -130,7 +130,11 @@ class Execution(Told):
 
     @classmethod
     def of(cls, executed: Sequence[Executed]) -> "Execution":
-        return cls(executed=[ExecutedPrompt.of(one) for one in executed], message=f"{len(executed)} prompts executed")
+        later = sum(one.later for one in executed)
+        message = f"{len(executed) - later} prompts executed"
+        if later:
+            message += f"; {later} handed to the worker: they come when your present turn has ended"
+        return cls(executed=[ExecutedPrompt.of(one) for one in executed], message=message)
 
 
 class Runs(Told):
@@ -138,6 +142,13 @@ class Runs(Told):
 
     runs: list[Run]
     count: int
+    next: str | None = Field(default=None, description="There are more: pass this as `before`.")
+
+    @classmethod
+    def of(cls, listed: PastListed) -> "Runs":
+        runs = [Run.of(past) for past in listed.runs]
+        told = cls(runs=runs, count=len(runs))
+        return told if listed.next is None else told.model_copy(update={"next": listed.next})
 
 
 class Upcoming(Told, Previewed):

@@ -3,12 +3,11 @@
 from typing import Annotated
 
 from fastapi import APIRouter, FastAPI, Query
-from pydantic import AwareDatetime
 
 from frontdesk.app import App
 from frontdesk.schedule import numbers
 from frontdesk.schedule.asked import Added, PastWanted, Wanted
-from frontdesk.schedule.model import Schedule, Standing, State, us
+from frontdesk.schedule.model import Schedule, Standing, State
 from frontdesk.surfaces.rest.calls import Who, recorded
 from frontdesk.surfaces.rest.schedules.asked import ChangeAsked, NewAsked, PreviewAsked
 from frontdesk.surfaces.rest.schedules.told import RunList, ScheduleList, Started
@@ -21,7 +20,9 @@ MOST = 1000
 LAST = 2**31 - 1
 Count = Annotated[int, Query(ge=1, le=MOST)]
 Times = Annotated[int, Query(ge=1, le=100)]
-Before = Annotated[AwareDatetime | None, Query(description="Only runs that were due before this time.")]
+Before = Annotated[
+    str | None, Query(max_length=100, description="Only runs that were due before this time, or `next` of a page.")
+]
 
 
 def add_schedule_routes(api: FastAPI, app: App, prefix: str) -> None:
@@ -85,21 +86,22 @@ def _add_runs(router: APIRouter, app: App) -> None:
         before: Before = None,
         limit: Count = 100,
     ) -> RunList:
-        return await _runs(caller, PastWanted(None, agent_id, standing, us(before) if before else None, limit))
+        return await _runs(caller, PastWanted(None, agent_id, standing, before, limit))
 
     @router.get("/{schedule_id}/history", summary="What became of a schedule's runs, the newest first")
     async def schedule_history(
         schedule_id: str, caller: Who, standing: Standing | None = None, before: Before = None, limit: Count = 100
     ) -> RunList:
         number = numbers.schedule_id(schedule_id)
-        return await _runs(caller, PastWanted(number, None, standing, us(before) if before else None, limit))
+        return await _runs(caller, PastWanted(number, None, standing, before, limit))
 
     @router.post("/runs/{delivery_id}/redrive", summary="Try a dead letter again, from its first attempt on")
     async def redrive_run(delivery_id: str, caller: Who) -> Run:
         return Run.of(await schedules.redrive(caller, delivery_id))
 
     async def _runs(caller: Who, wanted: PastWanted) -> RunList:
-        return RunList(runs=[Run.of(past) for past in await schedules.history(caller, wanted)])
+        listed = await schedules.history_page(caller, wanted)
+        return RunList(runs=[Run.of(past) for past in listed.runs], next=listed.next)
 
 
 def _add_schedules(router: APIRouter, app: App) -> None:

@@ -11,9 +11,10 @@ class ScheduleList(Shape):
 
 
 class RunList(Shape):
-    """Runs, the newest first."""
+    """Runs, the newest first; `next` goes into `before`."""
 
     runs: list[Run]
+    next: str | None = None
 
 
 class Started(Shape):

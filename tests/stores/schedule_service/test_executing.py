@@ -1,0 +1,53 @@
+"""Who runs due prompts by hand, and who would wait for itself."""
+
+import anyio
+import pytest
+
+from frontdesk.schedule.asked import PastWanted
+from frontdesk.schedule.model import SECOND, Standing, now_us
+from tests.stores.schedule_service.conftest import House, agent, begun, program
+
+pytestmark = pytest.mark.anyio
+SECONDS = 30
+
+
+async def delivered(house: House) -> set[int]:
+    """The schedules that were run, as soon as any was."""
+    with anyio.fail_after(SECONDS):
+        while True:
+            runs = await house.schedules.history(agent(house.ada), PastWanted(standing=Standing.DELIVERED))
+            if runs:
+                return {run.schedule_id for run in runs}
+            await anyio.lowlevel.checkpoint()
+
+
+@pytest.mark.parametrize("user", [None, "ann"])
+async def test_an_agent_does_not_wait_for_the_end_of_its_own_turn(house: House, user: str | None) -> None:
+    due = await house.put(house.ada, due_us=now_us() - SECOND)
+    await house.put(house.bob, due_us=now_us() - SECOND)
+    (told,) = await house.schedules.execute_once(agent(house.ada, user))
+    assert (told.id, told.agent_id, told.delivered, told.later) == (due.id, house.ada, False, True)
+    assert told.error is not None
+    assert "when your present turn has ended" in told.error
+    assert told.delivery_id == f"run-{due.id}-{(due.intended_us or 0) // 1000}"
+    assert await delivered(house) == {due.id}
+
+
+async def test_an_agent_in_a_scheduled_run_does_not_wait_however_it_is_named(house: House) -> None:
+    await house.put(house.ada, due_us=now_us() - 2 * SECOND)
+    other = await house.put(house.ada, due_us=now_us() - SECOND)
+    await begun(house)
+    (told,) = await house.schedules.execute_once(program(house.ada))
+    assert (told.id, told.delivered, told.later) == (other.id, False, True)
+
+
+async def test_a_loop_ends_where_something_waits_for_the_callers_own_turn(house: House) -> None:
+    rounds: list[int] = []
+
+    async def told(number: int, _executed: object) -> None:
+        rounds.append(number)
+
+    await house.put(house.ada, due_us=now_us() - SECOND)
+    with anyio.fail_after(SECONDS):
+        assert await house.schedules.execute_loop(agent(house.ada), 1, 300, told) == 1
+    assert rounds == [1]
