@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from bench.claims import Verdict
 from bench.schedule.cases import Case, Engine, Store
-from bench.schedule.idle import Floor
+from bench.schedule.idle import ASKING
 from bench.schedule.measure import ScheduleMeasured
 
 TIMES_THE_PEERS = 3.0
@@ -62,12 +62,11 @@ def _lateness(measured: ScheduleMeasured) -> Iterator[Verdict]:
 
 
 def _waiting(measured: ScheduleMeasured) -> Iterator[Verdict]:
-    asking = measured.idle.floors[Floor.ASKING]
     for store, share in measured.idle.workers.items():
         idle = f"an idle worker with {measured.effort.sizes[-1]:,} schedules on {store}"
         yield Verdict(f"{idle} takes at most {IDLE_PERCENT:g} % of a core", share * 100, IDLE_PERCENT, ())
-        claim = f"{idle} takes no more than a program that {Floor.ASKING}"
-        yield Verdict(claim, share / asking, 1.0, ())
+        claim = f"{idle} takes no more than a program that {ASKING[store]}"
+        yield Verdict(claim, share / measured.idle.floors[ASKING[store]], 1.0, ())
 
 
 def _told(case: Case) -> str:

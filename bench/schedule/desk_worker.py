@@ -14,6 +14,7 @@ from frontdesk.schedule.bell import Bell
 from frontdesk.schedule.model import Delivered, Occurrence
 from frontdesk.schedule.worker import Worker
 from frontdesk.surfaces import logs
+from frontdesk.surfaces.cli.running import spare_collector
 
 
 async def work(url: str, port: int) -> None:
@@ -24,6 +25,7 @@ async def work(url: str, port: int) -> None:
         return Delivered("Done.")
 
     database = await Database.open(settings(url))
+    spare_collector()
     async with anyio.create_task_group() as tasks:
         # Told to go, it settles what it has begun, so that the next one finds nothing left over.
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, tasks.cancel_scope.cancel)

@@ -4,11 +4,13 @@ import asyncio
 import sqlite3
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+
+import psycopg
 
 from bench.proxies.programs import cpu_seconds
 from bench.schedule.cases import Store
@@ -17,14 +19,18 @@ from bench.schedule.programs import started
 
 SETTLE_SECONDS = 4.0
 ASK_SECONDS = 1.0
-DUE = "SELECT name FROM lanes WHERE due_us IS NOT NULL AND due_us <= ? LIMIT 1"
+DUE = "SELECT name FROM lanes WHERE due_us IS NOT NULL AND (due_us <="
 
 
 class Floor(StrEnum):
     """A program that does next to nothing."""
 
-    ASKING = "asks what is due, once a second"
+    ASKING_SQLITE = "asks SQLite what is due, once a second"
+    ASKING_POSTGRES = "asks PostgreSQL what is due, once a second"
     ASLEEP = "wakes once a second"
+
+
+ASKING = {Store.SQLITE: Floor.ASKING_SQLITE, Store.POSTGRES: Floor.ASKING_POSTGRES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +45,10 @@ def measure_idle(urls: Mapping[Store, str], seconds: float, folder: Path) -> Idl
     """All at once, so that they share whatever else the machine does."""
     with ExitStack() as stack:
         waiting = {store: [sys.executable, "-m", "bench.schedule.desk_worker", url, "0"] for store, url in urls.items()}
-        path = urls[Store.SQLITE].removeprefix("sqlite:///")
-        resting = {floor: [sys.executable, "-m", "bench.schedule.idle", floor.name, path] for floor in Floor}
+        asked = {floor: urls[store] for store, floor in ASKING.items()}
+        resting = {
+            floor: [sys.executable, "-m", "bench.schedule.idle", floor.name, asked.get(floor, "")] for floor in Floor
+        }
         programs = {
             key: stack.enter_context(started(f"idle-{key.name}", command, folder))
             for key, command in {**waiting, **resting}.items()
@@ -57,12 +65,21 @@ def measure_idle(urls: Mapping[Store, str], seconds: float, folder: Path) -> Idl
     return Idle({store: shares[store] for store in urls}, {floor: shares[floor] for floor in Floor})
 
 
-async def _rest(floor: Floor, path: str) -> None:
-    with closing(sqlite3.connect(path)) as connection:
-        while True:
-            if floor is Floor.ASKING:
-                connection.execute(DUE, [now_us()]).fetchall()
-            await asyncio.sleep(ASK_SECONDS)
+async def _rest(floor: Floor, url: str) -> None:
+    ask = _asking(floor, url)
+    while True:
+        ask()
+        await asyncio.sleep(ASK_SECONDS)
+
+
+def _asking(floor: Floor, url: str) -> Callable[[], object]:
+    if floor is Floor.ASKING_SQLITE:
+        file = sqlite3.connect(url.removeprefix("sqlite:///"))
+        return lambda: file.execute(f"{DUE} ?) LIMIT 1", [now_us()]).fetchall()
+    if floor is Floor.ASKING_POSTGRES:
+        server = psycopg.connect(url, autocommit=True)
+        return lambda: server.execute(f"{DUE} %s) LIMIT 1", [now_us()]).fetchall()
+    return lambda: None
 
 
 if __name__ == "__main__":

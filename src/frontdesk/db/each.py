@@ -1,18 +1,19 @@
 """One change to many rows, each with values of its own."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, Update, bindparam, column, func, update
+from sqlalchemy import JSON, ColumnElement, Connection, Table, Text, Update, bindparam, cast, column, func, update
 from sqlalchemy.dialects import sqlite
-from sqlalchemy.dialects.postgresql import ARRAY
 
 
 class UpdateEach:
     """An UPDATE of `table` for each of some rows, found by the columns of `keys`, which sets those of `values`.
 
-    PostgreSQL takes all rows at once, as arrays: one trip, one plan. SQLite has no trips, and is quickest with one
-    statement many times. `always` is set alike for all, `where` holds for all; their parameters go into `common`.
+    PostgreSQL takes all rows at once, as JSON: one trip, one plan, and no driver that dumps them item by item. SQLite
+    has no trips, and is quickest with one statement many times. `always` is set alike for all, `where` holds for all;
+    their parameters go into `common`.
     """
 
     def __init__(
@@ -25,9 +26,9 @@ class UpdateEach:
     ) -> None:
         self._names = [*keys, *values]
         columns = [table.c[name] for name in self._names]
-        arrays = [bindparam(f"of_{one.name}", type_=ARRAY(one.type)) for one in columns]
-        rows = func.unnest(*arrays).table_valued(*(column(one.name, one.type) for one in columns))
-        given = rows.render_derived(name="given")
+        rows = func.json_to_recordset(cast(bindparam("of_rows", type_=Text()), JSON))
+        given = rows.table_valued(*(column(one.name, one.type) for one in columns))
+        given = given.render_derived(name="given", with_types=True)
 
         def made(source: Mapping[str, ColumnElement[Any]]) -> Update:
             found = [table.c[name] == source[name] for name in keys]
@@ -47,9 +48,8 @@ class UpdateEach:
         if not given:
             return
         if connection.dialect.name == "postgresql":
-            items = zip(*given, strict=True)
-            arrays = {f"of_{name}": list(some) for name, some in zip(self._names, items, strict=True)}
-            connection.execute(self._at_once, {**common, **arrays})
+            rows = [dict(zip(self._names, one, strict=True)) for one in given]
+            connection.execute(self._at_once, {**common, "of_rows": json.dumps(rows)})
             return
         places = {f"of_{name}": place for place, name in enumerate(self._names)}
         alike = {**self._fixed, **common}

@@ -4,32 +4,22 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import BigInteger, BindParameter, ColumnElement, Dialect, Text, TypeDecorator, bindparam
-from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy import BindParameter, ColumnElement, Dialect, Text, TypeDecorator, bindparam
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.visitors import InternalTraversal
-from sqlalchemy.types import TypeEngine
 from typing_extensions import override
 
 
 class _List(TypeDecorator[Sequence[Any]]):
-    """An array for PostgreSQL, its JSON for SQLite."""
+    """Its JSON: an array of PostgreSQL's is dumped item by item in Python."""
 
     impl = Text
     cache_ok = True
 
-    def __init__(self, item: TypeEngine[Any]) -> None:
-        super().__init__()
-        self._item = item
-
     @override
-    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        return dialect.type_descriptor(Text() if dialect.name == "sqlite" else ARRAY(self._item))
-
-    @override
-    def process_bind_param(self, value: Sequence[Any] | None, dialect: Dialect) -> Any:
-        return json.dumps(value) if dialect.name == "sqlite" and value is not None else value
+    def process_bind_param(self, value: Sequence[Any] | None, dialect: Dialect) -> str | None:
+        return None if value is None else json.dumps(value)
 
 
 class _OneOf(ColumnElement[bool]):
@@ -46,13 +36,15 @@ class _OneOf(ColumnElement[bool]):
 
 def one_of(column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
     """Whether the column's value is in the list given as parameter `name`; the list's items are texts or integers."""
-    item = BigInteger() if column.type.python_type is int else Text()
-    return _OneOf(column, bindparam(name, type_=_List(item)))
+    return _OneOf(column, bindparam(name, type_=_List()))
 
 
 @compiles(_OneOf, "postgresql")
 def _any(element: _OneOf, compiler: SQLCompiler, **options: Any) -> str:  # noqa: ANN401 - SQLAlchemy's
-    return f"{compiler.process(element.column, **options)} = ANY ({compiler.process(element.items, **options)})"
+    kind = "BIGINT" if element.column.type.python_type is int else "TEXT"
+    items = f"json_array_elements_text(CAST({compiler.process(element.items, **options)} AS json))"
+    array = f"ARRAY(SELECT CAST(item AS {kind}) FROM {items} AS item)"  # noqa: S608 - of statements of ours
+    return f"{compiler.process(element.column, **options)} = ANY ({array})"
 
 
 @compiles(_OneOf, "sqlite")

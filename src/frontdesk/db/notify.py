@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+import anyio
 import psycopg
 from psycopg import sql
 from sqlalchemy import Connection, text
@@ -34,5 +35,8 @@ async def listening(url: URL, channel: str) -> AsyncGenerator[AsyncGenerator[str
 
 
 async def _payloads(connection: psycopg.AsyncConnection) -> AsyncGenerator[str]:
-    async for heard in connection.notifies():
-        yield heard.payload
+    while True:
+        async for heard in connection.notifies(timeout=0):
+            yield heard.payload
+        # psycopg's own wait wakes ten times a second.
+        await anyio.wait_readable(connection.fileno())

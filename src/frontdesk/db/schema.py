@@ -419,7 +419,9 @@ schedules = Table(
     Column("updated_us", BigInteger, nullable=False),
     Index(None, "lane", "fire_us", "id", sqlite_where=WAITS_FOR_ITS_TIME, postgresql_where=WAITS_FOR_ITS_TIME),
     Index(None, "agent_id", "id"),
-    Index(None, "user_id", "id"),
+    Index(
+        None, "user_id", "id", sqlite_where=text("user_id IS NOT NULL"), postgresql_where=text("user_id IS NOT NULL")
+    ),
     Index(None, "made_by", sqlite_where=text("made_by IS NOT NULL"), postgresql_where=text("made_by IS NOT NULL")),
     Index(None, "updated_us", sqlite_where=IS_OVER, postgresql_where=IS_OVER),
     sqlite_autoincrement=True,

@@ -23,6 +23,7 @@ class Running:
     """A delivery under way; its scope is there once its task has begun."""
 
     occurrence: Occurrence
+    until: float
     task: asyncio.Task[None] | None = None
     scope: anyio.CancelScope | None = None
     cut: bool = False
@@ -39,12 +40,18 @@ class Flight:
         self._deliver = deliver
         self._timeout_s = timeout_s
         self._on_end = on_end
+        self._sweeps = False
+        # In the order of their starts, and so of their deadlines.
         self.running: dict[tuple[str, int], Running] = {}
         self.ended: list[Settled] = []
 
     def start(self, occurrence: Occurrence) -> None:
-        running = self.running[occurrence.id, occurrence.fence] = Running(occurrence)
-        running.task = asyncio.create_task(self._run(running))
+        loop = asyncio.get_running_loop()
+        running = Running(occurrence, loop.time() + self._timeout_s)
+        self.running[occurrence.id, occurrence.fence] = running
+        running.task = loop.create_task(self._run(running))
+        if not self._sweeps:
+            self._sweep_at(running.until)
 
     def cut(self, ids: Collection[str] | None = None) -> None:
         """Cut off these, or all that run; no end is told of them."""
@@ -54,13 +61,27 @@ class Flight:
                 if running.scope is not None:
                     running.scope.cancel()
 
+    def _sweep_at(self, when: float) -> None:
+        self._sweeps = True
+        asyncio.get_running_loop().call_at(when, self._sweep)
+
+    def _sweep(self) -> None:
+        """Cut off what takes too long. One timer for all: one for each delivery costs as much as the delivery."""
+        self._sweeps = False
+        now = asyncio.get_running_loop().time()
+        for running in self.running.values():
+            if running.until > now or running.scope is None:
+                self._sweep_at(running.until)
+                return
+            running.scope.cancel()
+
     async def _run(self, running: Running) -> None:
         occurrence, began = running.occurrence, time.monotonic()
         outcome: Delivered | Undelivered | None = None
         try:
             if not running.cut:
                 # By its scope, not its task: then what must not be cut off midway is not.
-                with anyio.CancelScope(deadline=anyio.current_time() + self._timeout_s) as running.scope:
+                with anyio.CancelScope() as running.scope:
                     outcome = await self._attempt(occurrence)
                 if outcome is None and not running.cut:
                     outcome = Undelivered(f"the agent took longer than {self._timeout_s:g} s", in_doubt=True)

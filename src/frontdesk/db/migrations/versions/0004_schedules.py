@@ -76,7 +76,7 @@ def _schedules() -> None:
     waits = "state = 'active' AND fire_us IS NOT NULL"
     _index("ix_schedules_lane_fire_us_id", "schedules", ["lane", "fire_us", "id"], waits)
     op.create_index("ix_schedules_agent_id_id", "schedules", ["agent_id", "id"])
-    op.create_index("ix_schedules_user_id_id", "schedules", ["user_id", "id"])
+    _index("ix_schedules_user_id_id", "schedules", ["user_id", "id"], "user_id IS NOT NULL")
     _index("ix_schedules_made_by", "schedules", ["made_by"], "made_by IS NOT NULL")
     _index("ix_schedules_updated_us", "schedules", ["updated_us"], "state IN ('ended', 'cancelled')")
 
