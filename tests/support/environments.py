@@ -1,8 +1,11 @@
 """Installs each outside program that the tests run into an environment of its own, from its locked requirements."""
 
+import fcntl
 import hashlib
 import subprocess
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.desk import ROOT
@@ -18,14 +21,24 @@ def program(environment: str, name: str) -> Path:
     requirements = ROOT / "requirements" / f"{environment}.txt"
     stamp = folder / ".installed"
     wanted = hashlib.sha256(requirements.read_bytes()).hexdigest()
-    if not stamp.is_file() or stamp.read_text() != wanted:
-        _install(folder, requirements)
-        stamp.write_text(wanted)
+    with _alone(ROOT / ".venvs" / f"{environment}.lock"):
+        if not stamp.is_file() or stamp.read_text() != wanted:
+            _install(folder, requirements)
+            stamp.write_text(wanted)
     command = folder / "bin" / name
     if not command.exists():
         version = ".".join(map(str, sys.version_info[:3]))
         raise AssertionError(f"{requirements.name} installs no {name} on Python {version}; see {environment}.in")
     return command
+
+
+@contextmanager
+def _alone(lock: Path) -> Generator[None]:
+    """One process at a time, of those that share out the tests."""
+    lock.parent.mkdir(exist_ok=True)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _install(folder: Path, requirements: Path) -> None:
