@@ -12,8 +12,9 @@ from frontdesk.schedule import numbers
 from frontdesk.schedule.asked import Imported, PastWanted
 from frontdesk.schedule.model import Standing
 from frontdesk.surfaces.cli.chat.plain import line, plain
-from frontdesk.surfaces.cli.schedule.opening import Flag, Json, caller_of, of, shown, tell, with_schedules
+from frontdesk.surfaces.cli.schedule.opening import Flag, Json, caller_of, of, shown, tell, with_change
 from frontdesk.surfaces.cli.tools.opening import dumped
+from frontdesk.surfaces.record import Record
 from frontdesk.surfaces.scheduled import Run, Scheduled, Shape
 
 WAIT_SECONDS = 300
@@ -43,10 +44,10 @@ def cancel(schedule_id: str, *, as_json: Json = False) -> None:
         One JSON object.
     """
 
-    async def change(app: App) -> Scheduled:
+    async def change(app: App, _record: Record) -> Scheduled:
         return shown(app, await app.schedules.cancel(caller_of(), schedule_id))
 
-    done = with_schedules(change)
+    done = with_change(f"cancel {schedule_id}", change)
     tell(done, f"Schedule {done.id} cancelled", as_json=as_json)
 
 
@@ -61,10 +62,10 @@ def pause(schedule_id: str, *, as_json: Json = False) -> None:
         One JSON object.
     """
 
-    async def change(app: App) -> Scheduled:
+    async def change(app: App, _record: Record) -> Scheduled:
         return shown(app, await app.schedules.pause(caller_of(), schedule_id))
 
-    done = with_schedules(change)
+    done = with_change(f"pause {schedule_id}", change)
     tell(done, f"Schedule {done.id} paused", as_json=as_json)
 
 
@@ -78,7 +79,7 @@ def resume(schedule_id: str, *, as_json: Json = False) -> None:
     as_json
         One JSON object.
     """
-    added = with_schedules(lambda app: app.schedules.resume(caller_of(), schedule_id))
+    added = with_change(f"resume {schedule_id}", lambda app, _: app.schedules.resume(caller_of(), schedule_id))
     tell(of(added), f"Schedule {added.schedule.id}: {added.rule.sentence}", as_json=as_json)
 
 
@@ -95,18 +96,18 @@ def run(schedule_id: str, *, wait: Flag = False, as_json: Json = False) -> None:
         One JSON object.
     """
 
-    async def start(app: App) -> Asked:
+    async def start(app: App, _record: Record) -> Asked:
         delivery_id = await app.schedules.run_now(caller_of(), schedule_id)
         return Asked(schedule_id=numbers.schedule_id(schedule_id), delivery_id=delivery_id)
 
-    async def start_and_wait(app: App) -> Run:
-        return await _over(app, await start(app))
+    async def start_and_wait(app: App, record: Record) -> Run:
+        return await _over(app, await start(app, record))
 
     if not wait:
-        asked = with_schedules(start)
+        asked = with_change(f"run {schedule_id}", start)
         tell(asked, f"The next server or worker that is free runs it: {asked.delivery_id}", as_json=as_json)
         return
-    ended = with_schedules(start_and_wait)
+    ended = with_change(f"run {schedule_id}", start_and_wait)
     print(ended.model_dump_json() if as_json else plain(ended.answer or ended.reason or ended.standing))
     if ended.standing != Standing.DELIVERED:
         sys.exit(1)
@@ -122,7 +123,7 @@ def redrive(delivery_id: str, *, as_json: Json = False) -> None:
     as_json
         One JSON object.
     """
-    past = with_schedules(lambda app: app.schedules.redrive(caller_of(), delivery_id))
+    past = with_change(f"redrive {delivery_id}", lambda app, _: app.schedules.redrive(caller_of(), delivery_id))
     tell(Run.of(past), f"{past.id} is tried again", as_json=as_json)
 
 
@@ -137,19 +138,21 @@ def take_over(file: Path | None = None, *, as_json: Json = False) -> None:
         One JSON object.
     """
 
-    async def read(app: App) -> Imported:
+    async def read(app: App, _record: Record) -> Imported:
         path = file or app.settings.promptyoself_db
         if not path:
             raise ConfigurationError("Say which file: frontdesk schedule import FILE, or set PROMPTYOSELF_DB")
         return await app.schedules.import_file(caller_of(), Path(path))
 
-    done = with_schedules(read)
+    done = with_change("import", read)
     if as_json:
         print(dumped(asdict(done)))
         return
     print(f"{len(done.made)} taken over from {line(done.path)}; {done.known} were here before")
     for row, why in done.left_out:
         print(f"left out: {line(row)}: {line(why)}")
+    for warning in done.warnings:
+        print(f"warning: {line(warning)}", file=sys.stderr)
 
 
 async def _over(app: App, asked: Asked) -> Run:

@@ -6,10 +6,11 @@ from frontdesk.app import App
 from frontdesk.schedule.asked import Added, Asked, Change, Preview
 from frontdesk.surfaces.cli.agents import named
 from frontdesk.surfaces.cli.chat.plain import line
-from frontdesk.surfaces.cli.schedule.opening import Flag, Json, Text, caller_of, of, tell, with_schedules
+from frontdesk.surfaces.cli.schedule.opening import Flag, Json, Text, caller_of, of, tell, with_change, with_schedules
 from frontdesk.surfaces.cli.schedule.options import Options, RuleOptions
 from frontdesk.surfaces.cli.tools.opening import Many
 from frontdesk.surfaces.cli.words import table
+from frontdesk.surfaces.record import Record
 from frontdesk.surfaces.scheduled import Previewed
 
 NO_OPTIONS = Options()
@@ -49,14 +50,17 @@ def add(
         One JSON object.
     """
 
-    async def make(app: App) -> Added:
+    async def make(app: App, record: Record) -> Added:
         agent_id = agent if skip_validation else (await named(app.host, agent)).id
         asked = Asked(
             prompt, agent_id, when=when, timeline=timeline, skip_validation=skip_validation, **options.given()
         )
-        return await app.schedules.add(caller_of(user), asked)
+        record.caller = caller_of(user, agent_id)
+        added = await app.schedules.add(caller_of(user), asked)
+        record.action += f" {added.schedule.id}"
+        return added
 
-    added = with_schedules(make)
+    added = with_change("add", make)
     if as_json:
         print(of(added).model_dump_json())
         return
@@ -94,7 +98,7 @@ def update(
     """
     cleared = frozenset(name.replace("-", "_") for name in clear)
     change = Change(prompt, when=when, timeline=timeline, clear=cleared, **options.given())
-    added = with_schedules(lambda app: app.schedules.update(caller_of(), schedule_id, change))
+    added = with_change(f"update {schedule_id}", lambda app, _: app.schedules.update(caller_of(), schedule_id, change))
     tell(of(added), f"Schedule {added.schedule.id}: {added.rule.sentence}", as_json=as_json)
 
 

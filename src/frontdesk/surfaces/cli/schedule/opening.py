@@ -11,9 +11,11 @@ from frontdesk.schedule.asked import Added
 from frontdesk.schedule.model import Schedule
 from frontdesk.surfaces.cli.chat.plain import line
 from frontdesk.surfaces.cli.running import with_app
+from frontdesk.surfaces.record import Record
 from frontdesk.surfaces.scheduled import Scheduled, Shape
 
 T = TypeVar("T")
+SURFACE = "cli"
 
 Json = Annotated[bool, Parameter(name="--json", negative=(), show_default=False)]
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
@@ -28,6 +30,17 @@ def caller_of(user: str | None = None, agent: str | None = None) -> Caller:
 
 def with_schedules(use: Callable[[App], Coroutine[Any, Any, T]]) -> T:
     return with_app(use)
+
+
+def with_change(action: str, use: Callable[[App, Record], Coroutine[Any, Any, T]]) -> T:
+    """The same for what changes something: the journal has it, as it has what comes through the other doors."""
+
+    async def recorded(app: App) -> T:
+        record = Record(app, SURFACE, f"schedule {action}", caller_of())
+        with record.kept():
+            return await use(app, record)
+
+    return with_app(recorded)
 
 
 def shown(app: App, schedule: Schedule) -> Scheduled:
