@@ -73,7 +73,9 @@ def test_a_prompt_that_was_due_while_nobody_ran_it_is_still_due_within_a_day(fil
 
 
 def test_what_has_run_counts_against_the_maximum(file: Path) -> None:
-    assert only(file, max_repetitions=10, repetition_count=3).new.max_repetitions == 7
+    taken = only(file, max_repetitions=10, repetition_count=3)
+    assert (taken.new.max_repetitions, taken.fired) == (10, 3)
+    assert only(file.with_name("c"), repetition_count=3).fired == 3
     assert reason(file.with_name("b"), max_repetitions=3, repetition_count=3) == "it has run 3 times of 3"
 
 
@@ -97,6 +99,8 @@ def test_what_has_run_counts_against_the_maximum(file: Path) -> None:
         ({"schedule_type": "once", "schedule_value": "28", "next_run": None}, "'28' is no time"),
         ({"schedule_type": "interval", "schedule_value": "1h", "next_run": "later"}, "'later' is no time"),
         ({"max_repetitions": 0}, "its max_repetitions is 0"),
+        ({"max_repetitions": 2**31}, "its max_repetitions is 2147483648"),
+        ({"repetition_count": 2**31}, "it has run 2147483648 times of 2147483647"),
         ({"max_repetitions": "many"}, "its max_repetitions is 'many', which is no number"),
     ],
 )

@@ -219,10 +219,12 @@ class Uploaded:
 class Imported:
     """What an import came to: ids of the schedules that were made, how many were here before, and why others were not.
 
-    `left_out` has a line for each row that was not taken over: (table and row, why).
+    `left_out` has a line for each row that was not taken over: (table and row, why). `warnings` say what is wrong with
+    those that were.
     """
 
     path: str
     made: Sequence[int] = ()
     known: int = 0
     left_out: Sequence[tuple[str, str]] = ()
+    warnings: Sequence[str] = ()

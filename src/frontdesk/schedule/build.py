@@ -81,7 +81,7 @@ def open_schedules(
         defaults=_defaults(settings, database),
         hosted=Hosted(host, settings.letta_base_url, upload, settings.letta_token is not None),
         executing=executing,
-        importing=Importing(store, limits),
+        importing=Importing(store, limits, host),
     )
     return schedules, Working(worker, forwards)
 

@@ -88,7 +88,7 @@ class Executing:
             delivered=status.delivered,
             failed=status.failed,
             last_us=status.last_us,
-            next_us=await self.store.next_due(),
+            next_us=await self.past.next_us(),
             due=figures.due,
             waiting=figures.waiting,
             dead=figures.dead,

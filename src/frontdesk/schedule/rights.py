@@ -1,5 +1,7 @@
 """Who may see and change which schedules, and for which agents one may make them: pure, from the caller alone."""
 
+from dataclasses import replace
+
 from frontdesk.errors import Denied, MissingAgentId
 from frontdesk.identity.model import Caller, Source
 from frontdesk.identity.rights import SCHEDULES_ADMIN, SCHEDULES_READ, SCHEDULES_WRITE, require
@@ -57,6 +59,16 @@ def whose(caller: Caller) -> Whose:
     if caller.agent_id is not None:
         return Whose(caller.agent_id)
     raise MissingAgentId
+
+
+def narrowed(caller: Caller, agent_id: str | None) -> Whose:
+    """Of those that the caller may see, one agent's."""
+    found = whose(caller)
+    if agent_id is None:
+        return found
+    if found.agent_id not in (None, agent_id):
+        raise Denied(f"You cannot see schedules of agent '{agent_id[:128]}': you speak for agent '{found.agent_id}'")
+    return replace(found, agent_id=agent_id)
 
 
 def sees(caller: Caller, agent_id: str, user_id: str | None) -> bool:

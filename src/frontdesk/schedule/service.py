@@ -38,7 +38,7 @@ from frontdesk.schedule.guard import Run
 from frontdesk.schedule.hosting import Hosted
 from frontdesk.schedule.importing.service import Importing
 from frontdesk.schedule.limits import Limits
-from frontdesk.schedule.model import NewSchedule, Past, Schedule, State, Trigger, Whose, now_us
+from frontdesk.schedule.model import NewSchedule, Past, Schedule, State, Trigger, now_us
 from frontdesk.schedule.past.place import Place
 from frontdesk.schedule.past.store import PastQuery, PastStore
 from frontdesk.schedule.placing import Places
@@ -103,9 +103,7 @@ class Schedules:
         """Those that the caller may see, in the order they were made."""
         rights.may_read(caller)
         asked = wanted or Wanted()
-        whose = _narrowed(rights.whose(caller), asked.agent_id)
-        if whose is None:
-            return Listed(())
+        whose = rights.narrowed(caller, asked.agent_id)
         states = (asked.state,) if asked.state else tuple(State) if asked.include_cancelled else ALIVE
         limit = min(max(asked.limit, 1), MOST_LISTED)
         found = await self.store.list(ScheduleFilter(whose, states, after=max(asked.after_id, 0), limit=limit + 1))
@@ -177,9 +175,7 @@ class Schedules:
         rights.may_read(caller)
         asked = wanted or PastWanted()
         number = None if asked.schedule_id is None else (await self._own(caller, asked.schedule_id)).id
-        whose = _narrowed(rights.whose(caller), asked.agent_id)
-        if whose is None:
-            return PastListed(())
+        whose = rights.narrowed(caller, asked.agent_id)
         standings = (asked.standing,) if asked.standing else ()
         before = Place.read(asked.before) if asked.before else None
         limit = min(max(asked.limit, 1), MOST_LISTED)
@@ -338,10 +334,3 @@ def _recurs(what: NewSchedule) -> bool:
 def _left(most: int | None, fired: int, count: int) -> int:
     wanted = min(max(count, 1), MOST_PREVIEWED)
     return wanted if most is None else max(0, min(wanted, most - fired))
-
-
-def _narrowed(whose: Whose, agent_id: str | None) -> Whose | None:
-    """Of these, one agent's; None where they are another's altogether."""
-    if agent_id is None:
-        return whose
-    return replace(whose, agent_id=agent_id) if whose.agent_id in (None, agent_id) else None

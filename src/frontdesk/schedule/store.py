@@ -72,14 +72,20 @@ class ScheduleStore:
         self._bell.ring(intended_us, now_us)
         return made
 
-    async def add_many(self, news: Sequence[tuple[NewSchedule, int]], now_us: int) -> Sequence[int]:
-        """Many new schedules, each with its intended time, all or none of them; their ids."""
+    async def add_many(
+        self, news: Sequence[tuple[NewSchedule, int]], now_us: int, fired: Sequence[int] = ()
+    ) -> Sequence[int]:
+        """Many new schedules, each with its intended time, all or none of them; their ids.
+
+        `fired` is how often each has run elsewhere; left out, none has.
+        """
 
         def work(connection: Connection) -> list[int]:
             lower(connection, _soonest(news), now_us)
             ids: list[int] = []
             for start in range(0, len(news), CHUNK):
-                ids += _insert_some(connection, news[start : start + CHUNK], now_us)
+                some = slice(start, start + CHUNK)
+                ids += _insert_some(connection, news[some], now_us, fired[some] or [0] * len(news[some]))
             return ids
 
         if not news:
@@ -254,8 +260,13 @@ def _soonest(news: Sequence[tuple[NewSchedule, int]]) -> dict[str, int | None]:
     return due
 
 
-def _insert_some(connection: Connection, news: Sequence[tuple[NewSchedule, int]], now_us: int) -> list[int]:
-    rows = [{**written(new), **_fresh(intended, now_us)} for new, intended in news]
+def _insert_some(
+    connection: Connection, news: Sequence[tuple[NewSchedule, int]], now_us: int, fired: Sequence[int]
+) -> list[int]:
+    rows = [
+        {**written(new), **_fresh(intended, now_us), "fired": count}
+        for (new, intended), count in zip(news, fired, strict=True)
+    ]
     made = insert(schedules).returning(schedules.c.id, sort_by_parameter_order=True)
     ids = list(connection.execute(made, rows).scalars())
     for number, (new, intended) in zip(ids, news, strict=True):

@@ -3,9 +3,10 @@
 import anyio
 import pytest
 
-from frontdesk.schedule.asked import PastWanted
+from frontdesk.schedule.asked import Change, PastWanted
 from frontdesk.schedule.model import SECOND, Standing, now_us
 from tests.stores.schedule_service.conftest import House, agent, begun, program
+from tests.support.scheduling import OPERATOR
 
 pytestmark = pytest.mark.anyio
 SECONDS = 30
@@ -51,3 +52,18 @@ async def test_a_loop_ends_where_something_waits_for_the_callers_own_turn(house:
     with anyio.fail_after(SECONDS):
         assert await house.schedules.execute_loop(agent(house.ada), 1, 300, told) == 1
     assert rounds == [1]
+
+
+async def test_the_next_time_is_one_at_which_something_is_due(house: House) -> None:
+    async def next_us() -> int | None:
+        return (await house.schedules.executor(OPERATOR)).next_us
+
+    assert await next_us() is None
+    soon, moved, later = [await house.put(agent_id) for agent_id in (house.ada, house.bob, house.bob)]
+    assert await next_us() == soon.intended_us
+    await house.schedules.cancel(OPERATOR, soon.id)
+    assert await next_us() == moved.intended_us
+    await house.schedules.update(OPERATOR, moved.id, Change(every="9h"))
+    assert await next_us() == later.intended_us
+    await house.schedules.pause(OPERATOR, later.id)
+    assert await next_us() == (await house.schedules.get(OPERATOR, moved.id)).intended_us

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from frontdesk.errors import Denied, Invalid
-from frontdesk.schedule.asked import Wanted
+from frontdesk.schedule.asked import Change, Wanted
 from tests.requirements import shows
 from tests.stores.schedule_service.conftest import House, agent
 from tests.support.promptyoself import reminder, schedule, write
@@ -34,7 +34,7 @@ async def test_a_file_is_taken_over_once_however_often_it_is_read(house: House, 
     assert first.left_out == [("unified_reminders 4", "it is not active any more")]
     found = (await house.schedules.list(OPERATOR)).schedules
     assert [one.id for one in found] == list(first.made)
-    assert [one.what.max_repetitions for one in found] == [None, 3, None, None]
+    assert [(one.fired, one.what.max_repetitions) for one in found] == [(0, None), (2, 5), (0, None), (0, None)]
     await house.schedules.cancel(OPERATOR, first.made[0])
 
     moved = file.rename(tmp_path / "moved.db")
@@ -58,3 +58,26 @@ async def test_a_damaged_file_changes_nothing(house: House, tmp_path: Path) -> N
 async def test_only_an_admin_takes_files_over(house: House, tmp_path: Path) -> None:
     with pytest.raises(Denied, match="An import"):
         await house.schedules.import_file(agent(house.ada), write(tmp_path / "old.db", [reminder()]))
+
+
+async def test_a_count_that_was_kept_over_there_goes_on_here(house: House, tmp_path: Path) -> None:
+    hourly = {"schedule_type": "interval", "schedule_value": "1h", "agent_id": house.ada}
+    rows = [
+        reminder(**hourly, next_run=soon(), max_repetitions=4, repetition_count=3),
+        reminder(**hourly, next_run=soon(), repetition_count=7),
+    ]
+    done = await house.schedules.import_file(OPERATOR, write(tmp_path / "old.db", rows))
+    last, endless = done.made
+    assert done.warnings == []
+    assert len((await house.schedules.preview(OPERATOR, last)).times) == 1
+    assert [(await house.schedules.get(OPERATOR, one)).fired for one in done.made] == [3, 7]
+    run = await house.schedules.update(OPERATOR, endless, Change(max_repetitions=8))
+    assert (run.schedule.fired, run.schedule.what.max_repetitions) == (7, 8)
+
+
+async def test_agents_that_the_host_does_not_know_are_named(house: House, tmp_path: Path) -> None:
+    rows = [reminder(agent_id=house.ada), reminder(), reminder(message="Another")]
+    done = await house.schedules.import_file(OPERATOR, write(tmp_path / "old.db", rows))
+    assert len(done.made) == 3
+    (warning,) = done.warnings
+    assert warning.startswith("Agent 'agent-1', of 2 of these, is not known to the agent host")

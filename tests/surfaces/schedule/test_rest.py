@@ -125,6 +125,15 @@ async def test_a_run_is_asked_for(rest: httpx2.AsyncClient, agent: str) -> None:
     assert (run["delivery_id"], run["manual"], run["standing"]) == (asked["delivery_id"], True, "delivered")
 
 
+async def test_runs_come_in_pages(rest: httpx2.AsyncClient, agent: str) -> None:
+    one = await made(rest, agent, cron="0 9 * * *")
+    asked = [(await rest.post(f"/{one['id']}/run")).json()["delivery_id"] for _ in range(3)]
+    first = (await rest.get(f"/{one['id']}/history", params={"limit": 2})).json()
+    second = (await rest.get("/runs", params={"agent_id": agent, "before": first["next"]})).json()
+    assert [run["delivery_id"] for run in (*first["runs"], *second["runs"])] == asked[::-1]
+    assert second["next"] is None
+
+
 @shows("SCHEDULE-REST")
 async def test_a_dead_letter_is_listed_and_redriven(house: App, rest: httpx2.AsyncClient) -> None:
     agent = (await house.host.create(NewAgent("Gone"))).id
@@ -199,6 +208,8 @@ async def test_over_http_too_another_agents_schedule_is_not_there(house: App, as
         for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/run"), ("GET", "/history"), ("POST", "/pause")):
             assert (await other.request(method, f"/{number}{path}")).status_code == 404
         assert (await other.get("")).json()["schedules"] == []
+        for path in ("", "/runs"):
+            assert (await other.get(path, params={"agent_id": agent})).status_code == 403
         assert (await own.get(f"/{number}")).status_code == 200
     async with client_of(asgi, authorization=proof) as proven:
         assert (await proven.get(f"/{number}")).json()["id"] == number

@@ -7,6 +7,7 @@ from frontdesk.errors import Invalid
 from frontdesk.schedule.importing.model import TABLES, Row
 from frontdesk.schedule.limits import Limits
 from frontdesk.schedule.model import SECOND, NewSchedule, Trigger, TriggerKind, moment, us
+from frontdesk.schedule.numbers import MOST
 from frontdesk.schedule.triggers import interval
 from frontdesk.schedule.triggers.next import next_after
 from frontdesk.schedule.triggers.parse import cron_trigger
@@ -20,10 +21,11 @@ WAITING = frozenset({"", "active", "pending", "scheduled"})
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A schedule to be made, and when it is first meant to fire."""
+    """A schedule to be made, when it is next meant to fire, and how often it has run over there."""
 
     new: NewSchedule
     intended_us: int
+    fired: int = 0
 
 
 @dataclass(slots=True)
@@ -51,10 +53,10 @@ def plan(rows: Sequence[Row], limits: Limits, now_us: int) -> Plan:
 def _taken(row: Row, limits: Limits, now_us: int) -> Taken:
     _check_alive(row)
     agent_id, prompt = _agent(row), _prompt(row, limits)
-    left = _repetitions_left(row)
+    most, fired = _repetitions(row)
     trigger, intended = _trigger(row, now_us)
-    limits.check_pace(trigger, left)
-    return Taken(NewSchedule(agent_id, prompt, trigger, max_repetitions=left, made_by=row.mark), intended)
+    limits.check_pace(trigger, None if most is None else most - fired)
+    return Taken(NewSchedule(agent_id, prompt, trigger, max_repetitions=most, made_by=row.mark), intended, fired)
 
 
 def _check_alive(row: Row) -> None:
@@ -78,16 +80,15 @@ def _prompt(row: Row, limits: Limits) -> str:
     return row.prompt
 
 
-def _repetitions_left(row: Row) -> int | None:
-    """How often it may still run; what it ran over there is counted over there."""
-    most, count = _whole(row.max_repetitions, "max_repetitions"), _whole(row.repetition_count, "repetition_count") or 0
-    if most is None:
-        return None
-    if most < 1:
+def _repetitions(row: Row) -> tuple[int | None, int]:
+    """How often it may run in all, and how often it has."""
+    most = _whole(row.max_repetitions, "max_repetitions")
+    count = max(0, _whole(row.repetition_count, "repetition_count") or 0)
+    if most is not None and not 1 <= most <= MOST:
         raise Invalid(f"its max_repetitions is {most}")
-    if count >= most:
-        raise Invalid(f"it has run {count} times of {most}")
-    return most - max(0, count)
+    if count > MOST or (most is not None and count >= most):
+        raise Invalid(f"it has run {count} times of {most or MOST}")
+    return most, count
 
 
 def _whole(value: object, name: str) -> int | None:

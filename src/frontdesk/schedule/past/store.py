@@ -38,6 +38,8 @@ from frontdesk.schedule.past.place import Place
 
 PRUNE_BATCH = 2_000
 IMPORTED = "import:"
+# So many lanes are looked into at once, so many times, to find what is due next.
+LANES, LOOKS = 100, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,22 @@ class PastStore:
                 dead=(await connection.execute(dead)).scalar_one(),
             )
 
+    async def next_us(self) -> int | None:
+        """When anything is due next; what waits behind a run that is under way comes after that."""
+        best: int | None = None
+        ahead = select(lanes.c.name, lanes.c.due_us).where(lanes.c.due_us.is_not(None))
+        ahead = ahead.order_by(lanes.c.due_us, lanes.c.name).limit(LANES)
+        async with self._database.reading() as connection:
+            for number in range(LOOKS):
+                found = (await connection.execute(ahead.offset(number * LANES))).all()
+                # A lane may be looked at sooner than anything is due in it: for one that has been cancelled since.
+                for when in _due_in([row.name for row in found]):
+                    at = (await connection.execute(when)).scalar_one()
+                    best = at if best is None or (at is not None and at < best) else best
+                if len(found) < LANES or (best is not None and found[-1].due_us >= best):
+                    break
+        return best
+
     async def prune(self, before_us: int, dead_before_us: int) -> int:
         """Forget what ended before then, dead letters a while later, and schedules that are over and left no trace.
 
@@ -195,6 +213,15 @@ class PastStore:
                 for row in (await connection.execute(sent)).all()
             }
         return [_past(row, earlier.get(row["id"], ()), forwarded.get(row["id"])) for row in rows]
+
+
+def _due_in(names: Sequence[str]) -> list[Select[Any]]:
+    """When the first of these lanes' schedules fires, and when the first of their runs is to be tried again."""
+    waiting = (occurrences.c.lane.in_(names), UNDER_WAY, occurrences.c.standing == Standing.WAITING)
+    return [
+        select(func.min(schedules.c.fire_us)).where(schedules.c.lane.in_(names), WAITS_FOR_ITS_TIME),
+        select(func.min(occurrences.c.available_us)).where(*waiting),
+    ]
 
 
 def _before(place: Place) -> list[ColumnElement[bool]]:
