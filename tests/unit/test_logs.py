@@ -2,6 +2,9 @@
 
 import io
 import logging
+import sys
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import structlog
@@ -53,3 +56,23 @@ def test_what_is_below_the_level_is_not_written(sink: io.StringIO) -> None:
     structlog.get_logger("test").debug("quiet")
     logging.getLogger("uvicorn").info("quiet too")
     assert sink.getvalue() == ""
+
+
+def log_in_every_way(times: int = 1) -> None:
+    log = structlog.get_logger("test")
+    for number in range(times):
+        for way in (log.info, log.warning, log.error, log.critical, log.exception):
+            way("something_happened", number=number)
+        logging.getLogger("uvicorn").warning("number %s", number)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_log_on_a_full_disk_ends_nobody(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = Path("/dev/full").open("w")  # noqa: SIM115 - what lies in it cannot be written when it is closed either
+    monkeypatch.setattr(sys, "stderr", full)
+    logs.configure(settings_with(FRONTDESK_LOG_FORMAT=form))
+    # More than is held back for a file.
+    log_in_every_way(times=100)
+    with suppress(OSError):
+        full.close()
+    log_in_every_way()

@@ -1,5 +1,6 @@
 """The worker: sleeps until something is due, has it delivered, and records what became of it."""
 
+import math
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -26,7 +27,8 @@ CONCURRENCY = 128
 LEASE_S = 60.0
 TIMEOUT_S = 900.0
 DRAIN_S = 10.0
-# A clock that was set forward is noticed within this time, and so is what no bell told of.
+# A clock that was set forward is noticed within this time, and so is what no bell told of. A sixth of a lease at most:
+# who looks more rarely cannot tell whether it was left alone.
 IDLE_S = 10.0
 # What is due and yet not to be had is locked by another worker, for some milliseconds.
 LOCKED_S = 0.02
@@ -93,8 +95,9 @@ class Worker:
         self._metrics = metrics
         self._forwarded = forwarded
         self._watch = Watch(lease_us)
+        self._recover_s = min(RECOVER_S, lease_s / 12)
         self._dead: frozenset[str] = frozenset()
-        self._recovered = -RECOVER_S
+        self._recovered = -math.inf
         self._in_doubt = False
         self._shifts: list[Shift] = []
         self._started_us: int | None = None
@@ -200,38 +203,38 @@ class Worker:
     def _rest_s(self, step: Step, began: float, shift: Shift) -> float:
         if shift.flight.ended:
             return 0.0
+        idle_s = min(IDLE_S, self._lease_s / 6)
         if len(shift.flight.running) >= self._concurrency or step.next_us is None:
-            return IDLE_S
+            return idle_s
         ahead_s = (step.next_us - step.now_us) / SECOND - (time.monotonic() - began)
         if ahead_s > 0:
-            return min(ahead_s, IDLE_S)
+            return min(ahead_s, idle_s)
         return 0.0 if step.claimed or step.kept else LOCKED_S
 
     async def _ask(self, places: int, whose: Whose | None = None, due_by_us: int | None = None) -> Ask:
         with anyio.move_on_after(STEP_S) as limit:
-            if time.monotonic() - self._recovered > RECOVER_S:
-                self._dead = await self._store.recover(self._knows_dead)
+            if time.monotonic() - self._recovered > self._recover_s:
+                self._dead = await self._store.recover(self._knows_dead, self._watch.look)
                 self._recovered = time.monotonic()
             if self._in_doubt:
                 await self._store.hand_back()
                 self._in_doubt = False
         if limit.cancelled_caught:
             raise Unavailable(f"the database took longer than {STEP_S:g} s")
-        return Ask(places, self._dead, self._watch.trusts, whose or Whose(), due_by_us)
+        return Ask(places, self._dead, self._watch.left_alone, whose or Whose(), due_by_us)
 
     def _knows_dead(self, other: str) -> bool:
         return other not in _at_work and self.owner.knows_dead(other)
 
     async def _keep_alive(self, scope: anyio.CancelScope) -> None:
         with scope:
-            kept = time.monotonic()
+            kept = True
             while True:
-                await anyio.sleep(self._lease_s / 3)
+                # What could not be renewed may be taken over soon after the database answers again.
+                await anyio.sleep(self._lease_s / (3 if kept else 12))
+                kept = False
                 with anyio.move_on_after(self._lease_s / 3):
-                    if await self._renew():
-                        kept = time.monotonic()
-                if time.monotonic() - kept >= self._lease_s:
-                    self._give_up()
+                    kept = await self._renew()
 
     async def _renew(self) -> bool:
         try:
@@ -244,12 +247,6 @@ class Worker:
             self._cut(lost)
             return True
         return False
-
-    def _give_up(self) -> None:
-        """What could not be renewed for as long as a lease may run elsewhere by now."""
-        ids = {name for shift in self._shifts for name, _ in shift.flight.running}
-        self._store.held.difference_update(ids)
-        self._cut(frozenset(ids))
 
     def _cut(self, lost: frozenset[str]) -> None:
         if lost:

@@ -3,10 +3,11 @@
 import logging
 import sys
 from collections.abc import MutableMapping
+from contextlib import suppress
 from pathlib import Path
 from traceback import walk_tb
 from types import TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 import structlog
 from typing_extensions import override
@@ -36,10 +37,24 @@ def configure(settings: Settings) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: Sink(sys.stderr),
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(handlers=[Forward()], level=max(level, logging.WARNING), force=True)
+
+
+class Sink:
+    """Writes lines while they can be written: a full disk, or a reader that has left, must not end who logs."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._lines = structlog.WriteLogger(file)
+
+    def msg(self, line: str) -> None:
+        # A file that is closed raises a ValueError.
+        with suppress(OSError, ValueError):
+            self._lines.msg(line)
+
+    debug = info = warning = error = critical = msg
 
 
 def where_it_failed(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

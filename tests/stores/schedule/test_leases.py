@@ -7,6 +7,7 @@ import pytest
 from frontdesk.agents.turns.model import Owner
 from frontdesk.schedule.due.again.store import LOST, LOST_TOO_OFTEN
 from frontdesk.schedule.due.decide import LOST_AT_MOST
+from frontdesk.schedule.due.model import Lease
 from frontdesk.schedule.due.store import DueStore
 from frontdesk.schedule.model import SECOND, Delivered, Undelivered
 from frontdesk.schedule.past.store import PastQuery
@@ -18,7 +19,7 @@ pytestmark = pytest.mark.anyio
 HOUR = 3600 * SECOND
 
 
-def distrusting(_now_us: int) -> bool:
+def not_left_alone(_lease: Lease) -> bool:
     return False
 
 
@@ -121,7 +122,7 @@ async def test_a_clock_that_was_set_forward_takes_nothing_from_a_worker_that_liv
     await lab.add()
     [held] = await lab.claim("alive")
     lab.now_us += HOUR
-    assert await lab.claim("another", trusts=distrusting) == []
+    assert await lab.claim("another", left_alone=not_left_alone) == []
     assert await lab.worker("alive").renew() == frozenset()
     lab.now_us += LEASE // 2
     assert await lab.claim("another") == []
@@ -133,7 +134,7 @@ async def test_a_clock_that_was_set_back_does_not_keep_a_lost_workers_prompt_for
     [lost] = await lab.claim("lost")
     lab.now_us -= HOUR
     await lab.worker("another").recover(lambda _: False)
-    assert await lab.claim("another", trusts=distrusting) == [], "its worker may live, and renew it"
+    assert await lab.claim("another", left_alone=not_left_alone) == [], "its worker may live, and renew it"
     lab.now_us += LEASE
     await lab.worker("another").recover(lambda _: False)
     assert [one.id for one in await lab.claim("another")] == [lost.id]
@@ -157,13 +158,57 @@ async def test_a_failure_is_tried_again_though_the_clock_was_set_back(lab: Lab) 
     assert [one.attempt for one in await lab.claim()] == [2]
 
 
-def test_a_clock_is_trusted_when_it_has_gone_evenly_for_half_a_lease() -> None:
+LEASES = [Lease(f"run-{number}", "another", NOW + number) for number in range(3)]
+
+
+def seen(*looks: tuple[float, list[Lease]]) -> list[set[Lease]]:
+    """What was found left alone at each look, so many seconds after the one before."""
     steady = [1000.0]
-    watch = Watch(60 * SECOND, lambda: steady[0])
-    wall = NOW
-    told: list[bool] = []
-    for seconds, jump in ((0, 0), (29, 0), (1, 0), (10, 3600), (29, 0), (1, 0), (10, -3600), (30, 0), (10, 5)):
+    watch = Watch(LEASE, lambda: steady[0])
+    found: list[set[Lease]] = []
+    for seconds, leases in looks:
         steady[0] += seconds
-        wall += (seconds + jump) * SECOND
-        told.append(watch.trusts(wall))
-    assert told == [False, False, True, False, False, True, False, True, True]
+        found.append(watch.look(leases))
+    return found
+
+
+def test_a_lease_that_nobody_renews_for_two_thirds_of_its_length_was_left_alone() -> None:
+    one, two, three = LEASES
+    renewed = two._replace(until_us=two.until_us + LEASE)
+    found = seen((0, [one, two]), (20, [one, renewed]), (19, [one, renewed, three]), (1, [one, renewed, three]))
+    assert found == [set(), set(), set(), {one}]
+
+
+def test_nothing_is_known_of_leases_from_before_a_silence_of_a_third_of_their_length() -> None:
+    found = seen(*((step, LEASES) for step in (0, 20, 19, 21, 20, 19, 1)))
+    assert found == [set(), set(), set(), set(), set(), set(), set(LEASES)]
+
+
+def test_a_look_that_lies_too_far_back_tells_nothing() -> None:
+    steady = [0.0]
+    watch = Watch(LEASE, lambda: steady[0])
+    told: list[bool] = []
+    for seconds in (0, 20, 20):
+        steady[0] += seconds
+        watch.look(LEASES[:1])
+    for seconds in (0, 20, 1):
+        steady[0] += seconds
+        told.append(watch.left_alone(LEASES[0]))
+    assert told == [True, True, False]
+    assert not watch.left_alone(LEASES[1])
+
+
+async def test_what_a_lost_worker_held_is_looked_for_when_it_was_left_alone(lab: Lab) -> None:
+    await lab.add()
+    [lost] = await lab.claim("lost")
+    steady = [0.0]
+    watch = Watch(LEASE, lambda: steady[0])
+    taken: list[int] = []
+    # The database answers nobody for longer than a lease, and then again.
+    for seconds in (0, 20, 70, 20, 20):
+        steady[0] += seconds
+        lab.now_us += seconds * SECOND
+        await lab.worker("another").recover(lambda _: False, watch.look)
+        taken.append(len(await lab.claim("another", left_alone=watch.left_alone)))
+    assert taken == [0, 0, 0, 0, 1]
+    assert lab.worker("another").held == {lost.id}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from frontdesk.schedule.due.model import Ask
+from frontdesk.schedule.due.model import Ask, Lease
 from frontdesk.schedule.model import SECOND, Standing
 
 # So many at once of what may run beside other things, so that one agent cannot take every place.
@@ -58,7 +58,6 @@ class View:
     held: set[str]
     now_us: int
     lease_us: int
-    trusts_clock: bool = True
 
     def abandoned(self, one: Underway) -> bool:
         if one.owner == self.owner:
@@ -66,17 +65,18 @@ class View:
             return one.id not in self.held
         if one.owner in self.ask.dead:
             return True
-        lapsed = one.time_us < self.now_us or set_back(one.begun_us, one.time_us, self.now_us, self.lease_us)
-        return lapsed and self.trusts_clock
+        over = lapsed(one.begun_us, one.time_us, self.now_us, self.lease_us)
+        return over and self.ask.left_alone(Lease(one.id, one.owner, one.time_us))
 
     def look_again(self, lease_until_us: int) -> int:
         """When to look at what runs: never at once, and not much later than a new lease would end."""
         return min(max(lease_until_us, self.now_us + SECOND), self.now_us + self.lease_us)
 
 
-def set_back(begun_us: int, leased_until_us: int, now_us: int, lease_us: int) -> bool:
-    """Whether a lease was given before the clock was set back, and never renewed since."""
-    return begun_us > now_us + SLACK_US and leased_until_us > now_us + 2 * lease_us
+def lapsed(begun_us: int, leased_until_us: int, now_us: int, lease_us: int) -> bool:
+    """Whether a lease is past its end, or was given before the clock was set back and never renewed since."""
+    set_back = begun_us > now_us + SLACK_US and leased_until_us > now_us + 2 * lease_us
+    return leased_until_us < now_us or set_back
 
 
 def decide(view: View, underway: Sequence[Underway], fire_us: int | None, *, serial: bool) -> Verdict:

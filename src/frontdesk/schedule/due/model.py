@@ -2,21 +2,30 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from frontdesk.schedule.model import Occurrence, Standing, Whose
+
+
+class Lease(NamedTuple):
+    """Who holds an occurrence, and until when; each renewal makes it another."""
+
+    id: str
+    owner: str | None
+    until_us: int
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
     """So many occurrences to run, and what the asking worker knows.
 
-    `dead` are owners that are surely gone. A clock that it does not trust, because it has not watched it for long
-    enough, says nothing about leases. `due_by_us`: nothing that is due later.
+    `dead` are owners that are surely gone. A lease that is past its end has run out where it was left alone, and not
+    where its owner may be about to renew it. `due_by_us`: nothing that is due later.
     """
 
     places: int
     dead: Collection[str] = ()
-    trusts: Callable[[int], bool] = lambda _: True
+    left_alone: Callable[[Lease], bool] = lambda _: True
     whose: Whose = field(default_factory=Whose)
     due_by_us: int | None = None
 

@@ -10,8 +10,8 @@ from frontdesk.db.lists import one_of
 from frontdesk.db.schema import UNDER_WAY, occurrences
 from frontdesk.schedule.due.again.store import RUNNING, occurrence_of
 from frontdesk.schedule.due.claim.store import NEXT, claim
-from frontdesk.schedule.due.decide import SLACK_US, View, set_back
-from frontdesk.schedule.due.model import Ask, Settled, Step
+from frontdesk.schedule.due.decide import SLACK_US, View, lapsed
+from frontdesk.schedule.due.model import Ask, Lease, Settled, Step
 from frontdesk.schedule.due.settle.store import settle
 from frontdesk.schedule.lanes.store import lower
 from frontdesk.schedule.model import Occurrence, now_us
@@ -38,7 +38,13 @@ MINE = select(occurrences.c.id).where(
     UNDER_WAY, occurrences.c.standing == literal_column("'running'"), occurrences.c.owner == bindparam("owner")
 )
 OTHERS = (
-    select(occurrences.c.owner, occurrences.c.lane, occurrences.c.started_us, occurrences.c.leased_until_us)
+    select(
+        occurrences.c.id,
+        occurrences.c.owner,
+        occurrences.c.started_us,
+        occurrences.c.leased_until_us,
+        occurrences.c.lane,
+    )
     .where(UNDER_WAY, occurrences.c.standing == literal_column("'running'"))
     .where(occurrences.c.owner != bindparam("owner"))
 )
@@ -77,7 +83,7 @@ class DueStore:
             kept = settle(connection, self._owner, settled, now) if settled else []
             if ask.places <= 0:
                 return Step(now, kept, [], None)
-            view = View(ask, self._owner, set(self.held), now, self._lease_us, ask.trusts(now))
+            view = View(ask, self._owner, set(self.held), now, self._lease_us)
             claimed = claim(connection, view)
             return Step(now, kept, claimed, connection.execute(NEXT).scalar())
 
@@ -128,18 +134,25 @@ class DueStore:
             self.held.difference_update(ids)
             return number
 
-    async def recover(self, knows_dead: Callable[[str], bool]) -> frozenset[str]:
+    async def recover(
+        self,
+        knows_dead: Callable[[str], bool],
+        look: Callable[[Sequence[Lease]], Collection[Lease]] = lambda leases: leases,
+    ) -> frozenset[str]:
         """The owners that are surely gone; what they left running is due at once, and so is what is leased no longer.
 
-        So is what a clock that was set back keeps waiting for a time that it had reached before.
+        So is what a clock that was set back keeps waiting for a time that it had reached before. `look` is shown the
+        leases of all others, and says which were left alone.
         """
 
         def work(connection: Connection) -> frozenset[str]:
             now = self._now(connection)
-            found = connection.execute(OTHERS, {"owner": self._owner}).all()
-            dead = frozenset(owner for owner in {row.owner for row in found} if knows_dead(owner))
-            lapsed = [row for row in found if row.leased_until_us < now or set_back(*row[2:], now, self._lease_us)]
-            left = {row.lane for row in (*lapsed, *(row for row in found if row.owner in dead))}
+            rows = connection.execute(OTHERS, {"owner": self._owner}).all()
+            found = {Lease(row.id, row.owner, row.leased_until_us): row for row in rows}
+            dead = frozenset(owner for owner in {row.owner for row in rows} if knows_dead(owner))
+            alone = look(list(found))
+            over = {lease for lease in alone if lapsed(found[lease].started_us, lease.until_us, now, self._lease_us)}
+            left = {row.lane for lease, row in found.items() if lease in over or row.owner in dead}
             waiting = connection.execute(TRIED_LATER, {"soon": now + SLACK_US}).all()
             if due := {*left, *(row.lane for row in waiting)}:
                 lower(connection, dict.fromkeys(due, now), now)
