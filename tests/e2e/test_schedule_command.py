@@ -83,7 +83,7 @@ def test_a_rule_is_tried_before_it_is_used(typed: Typed) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("add", "Ada", "x"), "Must specify one of --time, --cron, or --every"),
+        (("add", "Ada", "x"), "Must specify WHEN, or one of --time, --cron, or --every"),
         (("add", "Ada", "x", "--every", "0s"), "Invalid interval format: 0s"),
         (("add", "Ada", "x", "--every", "-5m"), "Invalid interval format: -5m"),
         (("add", "Ada", "x", "--cron", "nonsense"), "Invalid cron expression: nonsense"),

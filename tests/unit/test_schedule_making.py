@@ -63,6 +63,25 @@ def changed(new: NewSchedule, fired: int = 0, **said: Any) -> NewSchedule:
         ({"every": "5m", "start_at": "soonish"}, BAD_TIME),
         ({"cron": "not a cron"}, "Invalid cron expression: not a cron"),
         ({"cron": "61 * * * *"}, "Invalid cron expression: 61 * * * *"),
+        *[
+            (
+                {way: "0 9 * *"},
+                (
+                    "Invalid cron expression: 0 9 * * (it has 4 fields; "
+                    "give five: minute, hour, day of the month, month, day of the week)"
+                ),
+            )
+            for way in ("cron", "when")
+        ],
+        ({"when": "in 1000000 days"}, '"in 1000000 days" is too far ahead: a hundred years are the most'),
+        (
+            {"cron": "0 9 * * *", "zone": "est"},
+            (
+                "EST is the same hours behind UTC in summer too, which is seldom meant. "
+                "Use America/New_York, or Etc/GMT+5 for just that"
+            ),
+        ),
+        ({"cron": "0 9 * * *", "zone": "New York"}, "Unknown time zone: New York. Use America/New_York"),
         ({"cron": "0 0 31 2 *"}, "Invalid cron expression: 0 0 31 2 *"),
         *[
             ({"every": value}, f"Invalid interval format: {value}. Use formats like '30s', '5m', '1h'")
@@ -121,6 +140,22 @@ def test_an_interval_without_its_every_is_an_interval() -> None:
     assert made(every="weekday at 9").trigger.value == "0 9 * * MON-FRI"
 
 
+@pytest.mark.parametrize(("text", "value"), [("1h30m", "90m"), ("1H30M", "90m"), ("1d12h", "36h"), ("30m1h", None)])
+def test_an_interval_may_have_several_parts_the_larger_first(text: str, value: str | None) -> None:
+    if value is None:
+        with pytest.raises(Invalid, match="Invalid interval format"):
+            made(every=text)
+    else:
+        assert [made(**{way: text}).trigger.value for way in ("every", "when")] == [value, value]
+
+
+def test_a_change_names_something_and_no_empty_prompt() -> None:
+    with pytest.raises(Invalid, match="Say what is to be different"):
+        changed(made(every="1h"))
+    with pytest.raises(Invalid, match="The new prompt is empty; leave it out"):
+        changed(made(every="1h"), prompt=" ")
+
+
 def test_a_start_and_an_end_hold_for_a_rule() -> None:
     trigger = made(every="30m", start_at="2026-03-05T15:00:00Z", end_at="in two days", jitter="1m").trigger
     assert trigger.start_us == us(datetime(2026, 3, 5, 15, tzinfo=UTC))
@@ -159,7 +194,6 @@ def test_a_prompt_is_not_longer_than_allowed_and_can_be_stored() -> None:
 
 def test_a_change_leaves_alone_what_it_does_not_name() -> None:
     new = made(cron="0 9 * * *", zone="Asia/Tokyo", jitter=30, end_at="2027-01-01T00:00:00Z", max_repetitions=5)
-    assert changed(new) == new
     assert changed(new, prompt="Pong") == replace(new, prompt="Pong")
     again = changed(new, cron="30 9 * * *").trigger
     assert again == replace(new.trigger, value="30 9 * * *")

@@ -22,6 +22,7 @@ from frontdesk.schedule.triggers import zones
 from frontdesk.schedule.triggers.parse import closest_fires_s
 
 NO_PROMPT = "Missing required arguments: agent-id and prompt"
+NOTHING = "Say what is to be different: the prompt, the rule, its zone, max_repetitions, what to clear, …"
 CLEARABLE = frozenset({"start_at", "end_at", "jitter", "max_repetitions", "max_late", "webhook", "conversation_id"})
 
 
@@ -45,6 +46,8 @@ def made(asked: Asked, agent_id: str, user_id: str | None, limits: Limits, now_u
 
 def changed(old: Schedule, change: Change, limits: Limits, now_us: int) -> NewSchedule:
     """The schedule as it is to be; what the change does not name stays."""
+    if change == Change():
+        raise Invalid(NOTHING)
     unknown = change.clear - CLEARABLE
     if unknown:
         raise Invalid(f"{', '.join(sorted(unknown))} cannot be taken away; {', '.join(sorted(CLEARABLE))} can")
@@ -52,7 +55,7 @@ def changed(old: Schedule, change: Change, limits: Limits, now_us: int) -> NewSc
     told = _rule(was, change, now_us)
     new = replace(
         was,
-        prompt=was.prompt if change.prompt is None else _prompt(change.prompt, limits),
+        prompt=was.prompt if change.prompt is None else _new_prompt(change.prompt, limits),
         trigger=told.trigger,
         words=told.words,
         policy=_policy(change, was.policy),
@@ -100,6 +103,12 @@ def _cleared(trigger: Trigger, change: Change, now_us: int) -> Trigger:
     if "end_at" in change.clear:
         trigger = replace(trigger, end_us=None)
     return replace(trigger, jitter_s=0) if "jitter" in change.clear else trigger
+
+
+def _new_prompt(text: str, limits: Limits) -> str:
+    if not text.strip():
+        raise Invalid("The new prompt is empty; leave it out to keep the one it has")
+    return _prompt(text, limits)
 
 
 def _prompt(text: str | None, limits: Limits) -> str:

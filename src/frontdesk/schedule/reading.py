@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from frontdesk.errors import Invalid
 from frontdesk.schedule import numbers
 from frontdesk.schedule.model import Trigger, TriggerKind, us
-from frontdesk.schedule.triggers import zones
+from frontdesk.schedule.triggers import cron, zones
 from frontdesk.schedule.triggers.next import first, once_us
 from frontdesk.schedule.triggers.parse import (
     NO_START,
@@ -25,6 +25,13 @@ UNREADABLE = (
     "an interval (every 30m), or words such as: in two minutes, tomorrow at 9, every weekday at 9 Berlin time"
 )
 LONGEST_RULE = 500
+
+
+class NoRule(Invalid):
+    """Nothing says when, in the words of the contract; a door with more ways to say it names them all."""
+
+    def __init__(self) -> None:
+        super().__init__(NONE_GIVEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +105,7 @@ def _rule(said: When, now_us: int) -> Told:
     ]
     given = [(str(value).strip(), way) for value, way in ways if value is not None and str(value).strip()]
     if not given:
-        raise Invalid(NONE_GIVEN)
+        raise NoRule
     if len(given) > 1:
         raise Invalid(SEVERAL_GIVEN)
     text, way = given[0]
@@ -134,7 +141,7 @@ def _any(text: str, zone: str | None, now_us: int) -> Told:
     found = _in_words(text, zone, now_us)
     if found is not None:
         return Told(found, text)
-    if text.startswith("@") or len(text.split()) >= 5:
+    if text.startswith("@") or len(text.split()) >= 5 or cron.looks_like_fields(text):
         return Told(cron_trigger(text, zone or "UTC"))
     try:
         return Told(interval_trigger(text, None, now_us, zone or "UTC"))

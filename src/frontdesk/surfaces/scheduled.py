@@ -1,11 +1,15 @@
 """Schedules, their runs and their rules, as every door tells them."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from frontdesk.errors import Invalid
 from frontdesk.schedule.asked import Executor, Preview, Rule
 from frontdesk.schedule.model import SECOND, Attempt, Forwarding, Past, Schedule, State, moment
+from frontdesk.schedule.reading import NoRule
 
 
 class Shape(BaseModel):
@@ -236,6 +240,15 @@ class ExecutorShape(Shape):
             next_run=maybe(found.next_us),
             oldest_overdue=found.oldest_overdue_us / SECOND if found.oldest_overdue_us else None,
         )
+
+
+@contextmanager
+def ways_to_say(when: str) -> Generator[None]:
+    """Where nothing says when, a door names its own ways to say it."""
+    try:
+        yield
+    except NoRule as error:
+        raise Invalid(f"Must specify {when}") from error
 
 
 def next_run(schedule: Schedule) -> str | None:

@@ -42,3 +42,17 @@ def test_every_change_is_in_the_journal_and_looking_is_not(data: Path, tmp_path:
         ("cli", "schedule import", "ok", None),
     ]
     assert (told[0]["agent_id"], told[0]["user_id"]) == (agent, "ann")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("preview",), "Must specify WHEN, or one of --time, --cron, or --every"),
+        (("preview", "0 9 * *"), "Invalid cron expression: 0 9 * * (it has 4 fields; give five"),
+        (("preview", "every day at 9", "--count", "1000"), "--count must be a whole number from 1 to 100"),
+        (("list", "--limit", "10000"), "--limit must be a whole number from 1 to 1000"),
+    ],
+)
+def test_a_mistake_is_told_in_the_commands_own_words(data: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = frontdesk_here("schedule", *arguments, data=data)
+    assert (done.returncode, said in done.stderr) == (1, True), done.stderr

@@ -47,7 +47,24 @@ CAUSES: list[tuple[str, dict[str, Any], str]] = [
         "Start time must be in the future",
     ),
     ("schedule_every", {"prompt": "x", "every": "5m", "start_at": "28"}, TIME_FORMAT),
-    ("schedule_cron", {"prompt": "x", "cron": "0 9 * *"}, "Invalid cron expression: 0 9 * *"),
+    (
+        "schedule_cron",
+        {"prompt": "x", "cron": "0 9 * *"},
+        (
+            "Invalid cron expression: 0 9 * * (it has 4 fields; give five: minute, hour, day of the month, "
+            "month, day of the week)"
+        ),
+    ),
+    (
+        "schedule_time",
+        {"prompt": "x", "time": "in 1000000 days"},
+        '"in 1000000 days" is too far ahead: a hundred years are the most',
+    ),
+    (
+        "schedule_cron",
+        {"prompt": "x", "cron": "0 9 * * *", "zone": "Berlin"},
+        "Unknown time zone: Berlin. Use Europe/Berlin",
+    ),
     ("schedule_cron", {"prompt": "x", "cron": "61 9 * * *"}, "Invalid cron expression: 61 9 * * *"),
     ("schedule_every", {"prompt": "x", "every": "0s"}, INTERVAL.format("0s")),
     ("schedule_every", {"prompt": "x", "every": 0}, INTERVAL.format("0")),

@@ -156,6 +156,14 @@ async def test_a_rule_is_tried(rest: httpx2.AsyncClient) -> None:
     assert told["rule"]["rule"] == "cron 0 9 * * MON-FRI"
 
 
+async def test_a_change_of_nothing_or_to_no_words_at_all_is_refused(rest: httpx2.AsyncClient, agent: str) -> None:
+    number = (await made(rest, agent, every="1h30m"))["id"]
+    for nothing, said in (({}, "Say what is to be different"), ({"prompt": " "}, "The new prompt is empty")):
+        answer = await rest.patch(f"/{number}", json=nothing)
+        assert (answer.status_code, answer.json()["error"].startswith(said)) == (400, True)
+    assert (await rest.get(f"/{number}")).json()["schedule_value"] == "90m"
+
+
 async def test_the_scheduler_says_how_it_is_doing(rest: httpx2.AsyncClient) -> None:
     assert (await rest.get("/status")).json()["running"] is True
 
@@ -164,10 +172,17 @@ async def test_the_scheduler_says_how_it_is_doing(rest: httpx2.AsyncClient) -> N
     ("asked", "said"),
     [
         ({"every": "0s"}, "Invalid interval format: 0s. Use formats like '30s', '5m', '1h'"),
-        ({"cron": "0 9 * *"}, "Invalid cron expression: 0 9 * *"),
+        (
+            {"cron": "0 9 * "},
+            (
+                "Invalid cron expression: 0 9 * (it has 3 fields; give five: minute, hour, day of the month, "
+                "month, day of the week)"
+            ),
+        ),
         ({"time": "2025-12-25T10:00:00Z"}, "Scheduled time must be in the future"),
         ({"every": "5m", "max_repetitions": 0}, "max-repetitions must be a positive integer"),
-        ({}, "Must specify one of --time, --cron, or --every"),
+        ({}, "Must specify one of when, time, cron and every"),
+        ({"when": " "}, "Must specify one of when, time, cron and every"),
         ({"every": "5m", "prompt": " "}, "Missing required arguments: agent-id and prompt"),
         ({"every": "5m", "max_repetition": 1}, "Validation failed"),
         ({"every": "5m", "prompt": 5}, "Validation failed"),

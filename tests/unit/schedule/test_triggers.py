@@ -39,7 +39,7 @@ def test_an_interval_is_read_and_told_in_its_largest_unit(text: str, length: int
 
 @shows("SCHEDULE-TRIGGERS")
 @pytest.mark.parametrize(
-    "text", ["0s", "0", "-5m", "-1", "", "m", "5x", "1.5h", "5 m", "1h30m", "٣s", "9" * 30, "36601d"]
+    "text", ["0s", "0", "-5m", "-1", "", "m", "5x", "1.5h", "5 m", "30m1h", "1h30", "1h1h", "٣s", "9" * 30, "36601d"]
 )
 def test_an_interval_that_is_none_is_refused_in_the_words_of_the_contract(text: str) -> None:
     with pytest.raises(Invalid) as refused:

@@ -34,6 +34,7 @@ NICKNAMES = {
 }
 LONGEST = 200
 MOST = (59, 23, 31, 12, 7)
+FIELDS = re.compile(r"[\d*][\d*/,-]*(\s+[\w*/,#?-]+){1,9}", re.ASCII)
 STEP = re.compile(r"/([0-9]+)")
 # February has a fifth Monday every 28 years, and every 40 around 2100.
 GIVE_UP_DAYS = 41 * 366
@@ -81,11 +82,16 @@ def normal(text: str) -> str:
     return NICKNAMES.get(plain.lower(), plain)
 
 
+def looks_like_fields(text: str) -> bool:
+    """Whether it may be meant as a rule, with however many fields."""
+    return FIELDS.fullmatch(text.strip()) is not None and "*" in text
+
+
 @lru_cache(maxsize=4096)
 def rule(text: str) -> Rule:
     """Read five fields."""
     fields = text.split()
-    if len(fields) in {6, 7}:
+    if len(fields) in {6, 7} or (len(fields) != 5 and looks_like_fields(text)):
         raise Invalid(
             f"Invalid cron expression: {text[:LONGEST]} (it has {len(fields)} fields; "
             "give five: minute, hour, day of the month, month, day of the week)"

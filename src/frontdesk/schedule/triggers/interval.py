@@ -1,4 +1,4 @@
-"""Intervals such as 30s, 5m, 1h or 2d, counted from their start so that they never drift."""
+"""Intervals such as 30s, 5m, 1h30m or 2d, counted from their start so that they never drift."""
 
 import re
 
@@ -6,14 +6,22 @@ from frontdesk.errors import Invalid
 from frontdesk.schedule.model import SECOND
 
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-SHAPE = re.compile(r"([0-9]{1,12})([smhdw]?)", re.IGNORECASE | re.ASCII)
+# One number with or without a unit, or several, the larger unit first: 90, 30s, 1h30m.
+SHAPE = re.compile(
+    r"[0-9]{1,12}|(?=[0-9])" + "".join(f"(?:(?P<{unit}>[0-9]{{1,12}}){unit})?" for unit in "wdhms"),
+    re.IGNORECASE | re.ASCII,
+)
 LONGEST_S = 100 * 366 * 86400
 
 
 def seconds(text: str) -> int:
     """How long the interval is; a number alone is seconds."""
-    shape = SHAPE.fullmatch(text.strip())
-    return checked(int(shape[1]) * UNITS[shape[2].lower() or "s"] if shape else 0, text)
+    plain = text.strip()
+    shape = SHAPE.fullmatch(plain)
+    if shape is None:
+        return checked(0, text)
+    parts = [int(number) * UNITS[unit] for unit, number in shape.groupdict().items() if number]
+    return checked(sum(parts) if parts else int(plain), text)
 
 
 def checked(length_s: int, text: str) -> int:

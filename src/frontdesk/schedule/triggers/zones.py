@@ -9,6 +9,11 @@ from frontdesk.errors import Invalid
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)
 # Files of the machine's own, and one that stands for no place at all.
+NEVER_SUMMER = {
+    "EST": "America/New_York, or Etc/GMT+5 for just that",
+    "MST": "America/Denver, or America/Phoenix, where clocks are not changed",
+    "HST": "Pacific/Honolulu",
+}
 NOT_PLACES = frozenset({"localtime", "posixrules", "Factory"})
 
 
@@ -23,11 +28,18 @@ def zone_name(text: str) -> str:
     name = names().get(text.strip().casefold())
     if name is None:
         raise unknown(text.strip())
+    if name in NEVER_SUMMER:
+        raise Invalid(
+            f"{name} is the same hours behind UTC in summer too, which is seldom meant. Use {NEVER_SUMMER[name]}"
+        )
     return name
 
 
 def unknown(name: str) -> Invalid:
-    return Invalid(f"Unknown time zone: {name[:100]}. Use an IANA name like Europe/Berlin or UTC")
+    city = "/" + name.casefold().replace(" ", "_")
+    meant = sorted(zone for key, zone in names().items() if key.endswith(city))
+    example = " or ".join(meant) or "an IANA name like Europe/Berlin or UTC"
+    return Invalid(f"Unknown time zone: {name[:100]}. Use {example}")
 
 
 def offset(wall: datetime, zone: ZoneInfo, fold: int = 0) -> timedelta:

@@ -35,7 +35,7 @@ def flag(given: object, *, default: bool = False) -> bool:
     if isinstance(given, str):
         word = given.strip().strip("\"'").lower()
         return True if word in TRUE else False if word in FALSE else default
-    if isinstance(given, int | float) and not math.isnan(given):
+    if isinstance(given, int) or (isinstance(given, float) and not math.isnan(given)):
         return given != 0
     return default
 

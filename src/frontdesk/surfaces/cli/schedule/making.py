@@ -3,6 +3,7 @@
 import sys
 
 from frontdesk.app import App
+from frontdesk.schedule import numbers
 from frontdesk.schedule.asked import Added, Asked, Change, Preview
 from frontdesk.surfaces.cli.agents import named
 from frontdesk.surfaces.cli.chat.plain import line
@@ -11,8 +12,10 @@ from frontdesk.surfaces.cli.schedule.options import Options, RuleOptions
 from frontdesk.surfaces.cli.tools.opening import Many
 from frontdesk.surfaces.cli.words import table
 from frontdesk.surfaces.record import Record
-from frontdesk.surfaces.scheduled import Previewed
+from frontdesk.surfaces.scheduled import Previewed, ways_to_say
 
+WAYS = "WHEN, or one of --time, --cron, or --every"
+MOST = 100
 NO_OPTIONS = Options()
 NO_RULE = RuleOptions()
 
@@ -56,7 +59,8 @@ def add(
             prompt, agent_id, when=when, timeline=timeline, skip_validation=skip_validation, **options.given()
         )
         record.caller = caller_of(user, agent_id)
-        added = await app.schedules.add(caller_of(user), asked)
+        with ways_to_say(WAYS):
+            added = await app.schedules.add(caller_of(user), asked)
         record.action += f" {added.schedule.id}"
         return added
 
@@ -117,10 +121,13 @@ def preview(what: Text | None = None, *, count: int = 5, rule: RuleOptions = NO_
         One JSON object.
     """
 
+    times = numbers.within("--count", count, MOST, MOST)
+
     async def look(app: App) -> Preview:
         if what is not None and what.isdecimal():
-            return await app.schedules.preview(caller_of(), what, count)
-        return await app.schedules.preview_rule(caller_of(), Asked(when=what, **rule.given()), count)
+            return await app.schedules.preview(caller_of(), what, times)
+        with ways_to_say(WAYS):
+            return await app.schedules.preview_rule(caller_of(), Asked(when=what, **rule.given()), times)
 
     found = with_schedules(look)
     shape = Previewed.of(found)

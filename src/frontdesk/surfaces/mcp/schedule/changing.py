@@ -1,10 +1,8 @@
 """The tools that change schedules: cancel, pause, resume, update, run now."""
 
 from frontdesk.app import App
-from frontdesk.errors import Invalid
 from frontdesk.identity.model import Caller
 from frontdesk.schedule import numbers
-from frontdesk.schedule.asked import Change
 from frontdesk.surfaces.mcp.schedule.asked import Update, Which
 from frontdesk.surfaces.mcp.schedule.told import Cancelled, Made, Running, Stands
 from frontdesk.surfaces.mcp.tool import Result
@@ -26,8 +24,6 @@ async def resume(app: App, caller: Caller, given: Which) -> Result:
 
 
 async def update(app: App, caller: Caller, given: Update) -> Result:
-    if given.change == Change():
-        raise Invalid("Say what is to be different: prompt, time, cron, every, zone, max_repetitions, clear, …")
     added = await app.schedules.update(caller, given.schedule_id, given.change)
     return Made.of(added, f"Schedule {added.schedule.id} updated").result()
 

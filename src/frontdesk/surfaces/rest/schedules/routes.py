@@ -13,10 +13,11 @@ from frontdesk.surfaces.rest.schedules.asked import ChangeAsked, NewAsked, Previ
 from frontdesk.surfaces.rest.schedules.told import RunList, ScheduleList, Started
 from frontdesk.surfaces.rest.tools.callers import identify
 from frontdesk.surfaces.rest.tools.finding import REFUSED
-from frontdesk.surfaces.scheduled import ExecutorShape, Previewed, Run, Scheduled
+from frontdesk.surfaces.scheduled import ExecutorShape, Previewed, Run, Scheduled, ways_to_say
 
 PATH = "/v1/schedules"
 MOST = 1000
+WAYS = "one of when, time, cron and every"
 LAST = 2**31 - 1
 Count = Annotated[int, Query(ge=1, le=MOST)]
 Times = Annotated[int, Query(ge=1, le=100)]
@@ -64,11 +65,13 @@ def _add_making(router: APIRouter, app: App) -> None:
     @router.post("/", status_code=201, include_in_schema=False)
     @router.post("", status_code=201, summary="Make a schedule")
     async def add_schedule(asked: NewAsked, caller: Who) -> Scheduled:
-        return _of(await schedules.add(caller, asked.asked))
+        with ways_to_say(WAYS):
+            return _of(await schedules.add(caller, asked.asked))
 
     @router.post("/preview", summary="When a rule would fire; nothing is made")
     async def preview_rule(asked: PreviewAsked, caller: Who) -> Previewed:
-        return Previewed.of(await schedules.preview_rule(caller, asked.asked, asked.count))
+        with ways_to_say(WAYS):
+            return Previewed.of(await schedules.preview_rule(caller, asked.asked, asked.count))
 
     @router.get("/status", summary="How the scheduler of this process is doing, and what waits")
     async def scheduler_status(caller: Who) -> ExecutorShape:
