@@ -12,10 +12,10 @@ from frontdesk.schedule.flight import Deliver, Flight
 from frontdesk.schedule.model import Standing
 
 # A transaction that takes longer has failed; what it may have done is found out later.
-STEP_S = 30.0
+STEP_S = 10.0
 CUT_S = 5.0
 # A database that is away for longer finds out from the leases.
-LAST_S = 15.0
+LAST_S = 12.0
 LAST_PAUSE_S = 0.5
 UNSTORABLE = "what came back could not be stored"
 

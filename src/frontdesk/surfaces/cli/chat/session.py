@@ -3,6 +3,7 @@
 Reading stays in the main thread: only there does Ctrl-C reach a line that is being typed.
 """
 
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -45,7 +46,8 @@ class Session:
                     self._interrupt()
                 step = self._listen
         except Left:
-            return
+            # What closes now takes a bounded time, and one more Ctrl-C must not cut it off.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def _greet(self) -> None:
         agent, conversation = self._thread.agent, self._thread.conversation_id
