@@ -17,7 +17,7 @@ from frontdesk.errors import (
 from frontdesk.identity.model import Caller
 from frontdesk.schedule.asked import Asked, Change, PastWanted, Wanted
 from frontdesk.schedule.limits import Limits
-from frontdesk.schedule.model import SECOND, Standing, State, now_us
+from frontdesk.schedule.model import SECOND, NewSchedule, Standing, State, Trigger, TriggerKind, now_us
 from tests.requirements import shows
 from tests.stores.schedule_service.conftest import HOUR_US, House, agent, begun, person, program
 from tests.support.scheduling import OPERATOR
@@ -304,3 +304,19 @@ async def test_figures_are_measured_for_the_metrics(house: House) -> None:
     await house.schedules.measure()
     shown = house.app.journal.render_metrics().decode()
     assert "frontdesk_schedule_due 1.0" in shown
+
+
+async def test_a_schedule_in_a_zone_that_is_not_known_here_is_shown_and_can_be_mended(house: House) -> None:
+    await house.put(house.ada)
+    odd = Trigger(TriggerKind.CRON, "0 9 * * *", "Moon/Base")
+    at = now_us() + HOUR_US
+    made = await house.schedules.store.add(NewSchedule(house.ada, "Ping", odd), at, now_us())
+    listed = (await house.schedules.list(OPERATOR)).schedules
+    told = [house.schedules.rule(one) for one in listed]
+    assert (told[1].facts["zone"], told[1].facts["next_local"]) == ("Moon/Base", None)
+    assert told[1].sentence.endswith("in a zone that is not known here")
+    with pytest.raises(Invalid, match="Unknown time zone: Moon/Base"):
+        await house.schedules.preview(OPERATOR, made.id)
+    mended = await house.schedules.update(OPERATOR, made.id, Change(zone="Europe/Berlin"))
+    assert mended.schedule.what.trigger.zone == "Europe/Berlin"
+    await house.schedules.cancel(OPERATOR, made.id)

@@ -1,8 +1,8 @@
 """A rule said back exactly: the rule itself, its zone, and when it fires next, there and in UTC."""
 
-from zoneinfo import ZoneInfo
-
+from frontdesk.errors import Invalid
 from frontdesk.schedule.model import Trigger, TriggerKind, moment
+from frontdesk.schedule.triggers import zones
 
 
 def told(trigger: Trigger, fire_us: int | None) -> dict[str, str | None]:
@@ -20,7 +20,10 @@ def sentence(trigger: Trigger, fire_us: int | None) -> str:
     if fire_us is None:
         return f"{rule(trigger)}, {trigger.zone}; it does not fire again"
     utc = moment(fire_us).isoformat()
-    at = utc if trigger.zone == "UTC" else f"{local(trigger, fire_us)} ({utc})"
+    there = local(trigger, fire_us)
+    if there is None:
+        return f"{rule(trigger)}, {trigger.zone}; next at {utc}, in a zone that is not known here"
+    at = utc if trigger.zone == "UTC" else f"{there} ({utc})"
     if trigger.kind is TriggerKind.ONCE:
         return f"once, {trigger.zone}, at {at}"
     return f"{rule(trigger)}, {trigger.zone}; next at {at}"
@@ -36,5 +39,9 @@ def rule(trigger: Trigger) -> str:
             return f"cron {trigger.value}"
 
 
-def local(trigger: Trigger, fire_us: int) -> str:
-    return moment(fire_us).astimezone(ZoneInfo(trigger.zone)).isoformat()
+def local(trigger: Trigger, fire_us: int) -> str | None:
+    """The time in the rule's zone; None where that zone is not known here."""
+    try:
+        return moment(fire_us).astimezone(zones.there(trigger.zone)).isoformat()
+    except Invalid:
+        return None

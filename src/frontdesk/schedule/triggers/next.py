@@ -2,10 +2,9 @@
 
 from functools import lru_cache
 from hashlib import blake2b
-from zoneinfo import ZoneInfo
 
 from frontdesk.schedule.model import SECOND, Trigger, TriggerKind, moment, us
-from frontdesk.schedule.triggers import cron, interval
+from frontdesk.schedule.triggers import cron, interval, zones
 from frontdesk.schedule.words import times
 
 # Past this, a datetime in some zone no longer fits the calendar.
@@ -67,5 +66,5 @@ def _unbounded(trigger: Trigger, after_us: int) -> int | None:
             after = after_us if trigger.start_us is None else max(after_us, trigger.start_us - 1)
             if after > LAST_MOMENT_US:
                 return None
-            fire = cron.next_fire(trigger.value, ZoneInfo(trigger.zone), moment(after))
+            fire = cron.next_fire(trigger.value, zones.there(trigger.zone), moment(after))
             return None if fire is None else us(fire)

@@ -2,7 +2,7 @@
 
 from datetime import UTC, date, datetime, time, timedelta
 from functools import cache, lru_cache
-from zoneinfo import ZoneInfo, available_timezones
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from frontdesk.errors import Invalid
 
@@ -33,6 +33,14 @@ def zone_name(text: str) -> str:
             f"{name} is the same hours behind UTC in summer too, which is seldom meant. Use {NEVER_SUMMER[name]}"
         )
     return name
+
+
+def there(name: str) -> ZoneInfo:
+    """The zone of this name; one that was stored by a machine with a newer database of zones may not be known here."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError) as error:
+        raise unknown(name) from error
 
 
 def unknown(name: str) -> Invalid:
