@@ -65,8 +65,8 @@ def _waiting(measured: ScheduleMeasured) -> Iterator[Verdict]:
     for store, share in measured.idle.workers.items():
         idle = f"an idle worker with {measured.effort.sizes[-1]:,} schedules on {store}"
         yield Verdict(f"{idle} takes at most {IDLE_PERCENT:g} % of a core", share * 100, IDLE_PERCENT, ())
-        claim = f"{idle} takes no more than a program that {ASKING[store]}"
-        yield Verdict(claim, share / measured.idle.floors[ASKING[store]], 1.0, ())
+        claim = f"{idle} takes at most twice as much as a program that {ASKING[store]}"
+        yield Verdict(claim, share / measured.idle.floors[ASKING[store]], 2.0, ())
 
 
 def _told(case: Case) -> str:

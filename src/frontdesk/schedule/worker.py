@@ -29,7 +29,7 @@ TIMEOUT_S = 900.0
 DRAIN_S = 10.0
 # A clock that was set forward is noticed within this time, and so is what no bell told of. A sixth of a lease at most:
 # who looks more rarely cannot tell whether it was left alone.
-IDLE_S = 15.0
+IDLE_S = 10.0
 # What is due and yet not to be had is locked by another worker, for some milliseconds.
 LOCKED_S = 0.02
 RECOVER_S = 5.0
