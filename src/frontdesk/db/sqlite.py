@@ -148,7 +148,7 @@ def _pragmas_aside(connection: Any, record: object) -> None:  # noqa: ANN401 - t
     _pragmas(connection, record)
     # What goes here is written in bulk, and to fold the log back every thousand pages took a third of the time; so did
     # pages that did not fit into the two megabytes of cache that are the default.
-    connection.execute("PRAGMA wal_autocheckpoint=10000")
+    connection.execute("PRAGMA wal_autocheckpoint=20000")
     connection.execute("PRAGMA cache_size=-32000")
 
 
