@@ -63,9 +63,9 @@ PREVIEW = (
     'Example: {"cron": "every weekday at 9 Berlin time", "count": 3}, or {"schedule_id": 42}.'
 )
 EXECUTE = (
-    "Run your prompts that are due right now and wait for the outcome. Not needed as a rule: Frontdesk runs them by "
-    'itself, on time. {"loop": true, "interval": 60} looks again every 60 seconds for a while, reports progress, and '
-    "ends when the call is cancelled."
+    "Run prompts that are due right now and wait for the outcome; your own come when your present turn has ended. Not "
+    'needed as a rule: Frontdesk runs them by itself, on time. {"loop": true, "interval": 60} looks again every 60 '
+    "seconds for a while, reports progress, and ends when the call is cancelled."
 )
 TEST = "Whether the server that hosts the agents answers."
 AGENTS = "The agents that prompts can be scheduled for, with their ids."
