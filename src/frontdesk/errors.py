@@ -23,9 +23,15 @@ FrontdeskError
 
 from collections.abc import Sequence
 
+from typing_extensions import override
+
 
 class FrontdeskError(Exception):
     """What a user of Frontdesk may see: the message says what happened and what to do."""
+
+    @property
+    def in_full(self) -> str:
+        return str(self)
 
 
 class ConfigurationError(FrontdeskError):
@@ -37,7 +43,16 @@ class NotFound(FrontdeskError):
 
 
 class Invalid(FrontdeskError):
-    """Something was asked in a way that cannot be done."""
+    """Something was asked in a way that cannot be done. `hint` says more, where the message is fixed to the letter."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+    @property
+    @override
+    def in_full(self) -> str:
+        return f"{self} ({self.hint})" if self.hint else str(self)
 
 
 class Conflict(FrontdeskError):

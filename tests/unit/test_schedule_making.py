@@ -63,16 +63,7 @@ def changed(new: NewSchedule, fired: int = 0, **said: Any) -> NewSchedule:
         ({"every": "5m", "start_at": "soonish"}, BAD_TIME),
         ({"cron": "not a cron"}, "Invalid cron expression: not a cron"),
         ({"cron": "61 * * * *"}, "Invalid cron expression: 61 * * * *"),
-        *[
-            (
-                {way: "0 9 * *"},
-                (
-                    "Invalid cron expression: 0 9 * * (it has 4 fields; "
-                    "give five: minute, hour, day of the month, month, day of the week)"
-                ),
-            )
-            for way in ("cron", "when")
-        ],
+        *[({way: "0 9 * *"}, "Invalid cron expression: 0 9 * *") for way in ("cron", "when")],
         ({"when": "in 1000000 days"}, '"in 1000000 days" is too far ahead: a hundred years are the most'),
         (
             {"cron": "0 9 * * *", "zone": "est"},

@@ -16,7 +16,7 @@ from frontdesk.agents.host import NewAgent
 from frontdesk.app import open_app
 from tests.conftest import settings_with
 from tests.support.chat import key
-from tests.support.desk import Desk, open_desk
+from tests.support.desk import Desk, frontdesk, open_desk
 
 SECONDS = 60
 # The contract's examples are of a year that is over.
@@ -69,9 +69,9 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 
 @pytest.fixture(scope="package")
-async def agent(desk: Desk) -> str:
-    """An agent that the host knows."""
-    return await created(desk, "Ada")
+def agent(desk: Desk) -> str:
+    """An agent that the host knows; not made by an event loop, which would stay for the tests that start their own."""
+    return frontdesk("agents", "create", "Ada", data=desk.data).stdout.strip()
 
 
 @pytest.fixture

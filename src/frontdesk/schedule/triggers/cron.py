@@ -93,14 +93,14 @@ def rule(text: str) -> Rule:
     fields = text.split()
     if len(fields) in {6, 7} or (len(fields) != 5 and looks_like_fields(text)):
         raise Invalid(
-            f"Invalid cron expression: {text[:LONGEST]} (it has {len(fields)} fields; "
-            "give five: minute, hour, day of the month, month, day of the week)"
+            f"Invalid cron expression: {text[:LONGEST]}",
+            f"it has {len(fields)} fields; give five: minute, hour, day of the month, month, day of the week",
         )
     if len(fields) != 5 or len(text) > LONGEST:
         raise Invalid(f"Invalid cron expression: {text[:LONGEST]}")
     # Every 90 minutes cannot be told as */90, which would be every hour.
     if any(int(step) > most for field, most in zip(fields, MOST, strict=True) for step in STEP.findall(field)):
-        raise Invalid(f"Invalid cron expression: {text} (a step is larger than its field)")
+        raise Invalid(f"Invalid cron expression: {text}", "a step is larger than its field")
     try:
         # Where to start from is asked later, of the rule.
         read = CronSim(text, EPOCH)

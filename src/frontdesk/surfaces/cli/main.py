@@ -69,7 +69,7 @@ def main() -> NoReturn:
     try:
         command()
     except FrontdeskError as error:
-        print(f"frontdesk: {error}", file=sys.stderr)
+        print(f"frontdesk: {error.in_full}", file=sys.stderr)
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except KeyboardInterrupt:
         sys.exit(130)

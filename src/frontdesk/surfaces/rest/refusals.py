@@ -62,7 +62,7 @@ def refusal(error: FrontdeskError) -> Refusal:
 def refuse(error: FrontdeskError) -> JSONResponse:
     """The answer that tells this error."""
     how = refusal(error)
-    told = error.public if isinstance(error, Unavailable) else str(error)
+    told = error.public if isinstance(error, Unavailable) else error.in_full
     body: dict[str, Any] = {"error": how.headline, "details": told} if how.headline else {"error": told}
     headers: dict[str, str] = {}
     match error:
