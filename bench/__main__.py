@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 import anyio
 
-from bench import report
+from bench import page, report
 from bench.calls import FULL, QUICK, measure
 from bench.claims import Verdict, proxy_verdicts, turn_verdicts, verdicts
 from bench.processes import ROOT
@@ -101,13 +101,15 @@ def main() -> int:
     except (RuntimeError, OSError) as error:
         print(f"bench: nothing was measured: {error}", file=sys.stderr)
         return 2
-    return _tell(found)
+    return _tell(found, quick=given.quick)
 
 
-def _tell(found: Mapping[str, Found]) -> int:
+def _tell(found: Mapping[str, Found], *, quick: bool) -> int:
     every = [verdict for part in found.values() for verdict in part.verdicts]
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps({name: part.document() for name, part in found.items()}, indent=2) + "\n")
+    if not quick:
+        page.write({name: page.section(name, part.table, part.verdicts) for name, part in found.items()}, list(PARTS))
     tables = "".join(f"\n{part.table}\n" for part in found.values() if part.table)
     print(f"{tables}\n{report.verdict_lines(every)}\n\nresults: {RESULTS.relative_to(ROOT)}")
     failed = [verdict for verdict in every if not verdict.holds]
