@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.tools.selection.given import NAME_CHARACTERS, NAMES, drop_rate, flag, limit, min_score, tool_names
+from frontdesk.surfaces.given import NAME_CHARACTERS, NAMES, drop_rate, flag, limit, min_score, tool_names
 
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),

@@ -9,13 +9,13 @@ from pydantic import Field
 from frontdesk.app import App
 from frontdesk.errors import Invalid
 from frontdesk.identity.model import Caller
+from frontdesk.surfaces import given
 from frontdesk.surfaces.findings import Selected
 from frontdesk.surfaces.mcp.line import Line
 from frontdesk.surfaces.mcp.relay import relayed
 from frontdesk.surfaces.mcp.tool import Arguments, Door, Result, ToolSpec, loose
 from frontdesk.tools.catalogue.roster.model import ServerState
 from frontdesk.tools.looking import servers_for
-from frontdesk.tools.selection import given
 from frontdesk.tools.service import Wanted
 from frontdesk.tools.telling import shortened, told
 

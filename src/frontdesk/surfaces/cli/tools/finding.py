@@ -7,7 +7,8 @@ from typing import Any, cast
 
 from frontdesk.app import App
 from frontdesk.errors import ConfigurationError
-from frontdesk.surfaces.cli.chat.plain import line, plain
+from frontdesk.surfaces import given
+from frontdesk.surfaces.cli.plain import line, plain
 from frontdesk.surfaces.cli.tools.opening import (
     Json,
     Many,
@@ -26,7 +27,6 @@ from frontdesk.tools.finding import Found, Search
 from frontdesk.tools.gateway.result import CallResult
 from frontdesk.tools.looking import Explanation
 from frontdesk.tools.looking import explain as explained
-from frontdesk.tools.selection import given
 
 FROM_INPUT = "-"
 DESCRIPTION = 60

@@ -7,8 +7,8 @@ from typing import Any, cast
 from pydantic import ConfigDict
 
 from frontdesk.schedule.asked import Asked, Change
+from frontdesk.surfaces.given import flag
 from frontdesk.surfaces.mcp.tool import Arguments, loose
-from frontdesk.tools.selection.given import flag
 
 TIME = (
     "When: an ISO 8601 time in the future with Z or an offset (2025-12-25T10:00:00Z), or plain words "

@@ -6,11 +6,11 @@ from frontdesk.app import App
 from frontdesk.identity.model import Caller
 from frontdesk.schedule import numbers
 from frontdesk.schedule.asked import Executed
+from frontdesk.surfaces.given import flag
 from frontdesk.surfaces.mcp.line import Line
 from frontdesk.surfaces.mcp.schedule.asked import Execute, number
 from frontdesk.surfaces.mcp.schedule.told import Execution
 from frontdesk.surfaces.mcp.tool import Result
-from frontdesk.tools.selection.given import flag
 
 LOOP_SECONDS = 300
 

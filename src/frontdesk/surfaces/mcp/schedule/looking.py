@@ -6,6 +6,7 @@ from frontdesk.identity.model import Caller, Source
 from frontdesk.schedule import numbers
 from frontdesk.schedule.asked import PastWanted, Wanted
 from frontdesk.schedule.model import Standing
+from frontdesk.surfaces.given import flag
 from frontdesk.surfaces.mcp.core import NoArguments
 from frontdesk.surfaces.mcp.schedule.asked import History, Listing, Upload, number, said, text
 from frontdesk.surfaces.mcp.schedule.told import (
@@ -19,7 +20,6 @@ from frontdesk.surfaces.mcp.schedule.told import (
 )
 from frontdesk.surfaces.mcp.tool import Result
 from frontdesk.surfaces.scheduled import ExecutorShape
-from frontdesk.tools.selection.given import flag
 
 LISTED = 100
 RUNS = 20

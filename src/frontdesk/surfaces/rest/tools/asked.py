@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from frontdesk.errors import Denied
+from frontdesk.surfaces import given
 from frontdesk.tools.catalogue.servers import REFERENCE, ServerSpec, Transport
-from frontdesk.tools.selection import given
 from frontdesk.tools.service import Wanted
 
 QUERY = "file an issue about the broken login"

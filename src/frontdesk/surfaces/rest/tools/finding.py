@@ -5,6 +5,7 @@ from typing import Any
 from fastapi import APIRouter
 
 from frontdesk.app import App
+from frontdesk.surfaces import given
 from frontdesk.surfaces.findings import Changed, Selected
 from frontdesk.surfaces.rest.calls import Token, Who
 from frontdesk.surfaces.rest.shapes import Problem
@@ -19,7 +20,6 @@ from frontdesk.surfaces.rest.tools.asked import (
 from frontdesk.surfaces.rest.tools.told import Called, Explained, Results, ToolShape
 from frontdesk.tools.finding import Search
 from frontdesk.tools.looking import explain, servers_for
-from frontdesk.tools.selection import given
 
 REFUSED: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
 

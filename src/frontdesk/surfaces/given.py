@@ -1,4 +1,4 @@
-"""What a caller gives a selection, made fit: junk is clamped or falls back to the default, never refused."""
+"""Loose values as callers give them, made fit: junk is clamped or falls back to the default, never refused."""
 
 import json
 import math
