@@ -12,8 +12,8 @@ from frontdesk.agents.events import Done, StopReason, TextChunk, UserText
 from frontdesk.agents.host import AgentHost
 from frontdesk.app import open_app
 from frontdesk.db.schema import turns
-from frontdesk.schedule.delivery import deliverer, now_us, prompt_of
-from frontdesk.schedule.model import Delivered, Occurrence, Undelivered, delivery_id
+from frontdesk.schedule.delivery import deliverer, prompt_of
+from frontdesk.schedule.model import Delivered, Occurrence, Undelivered, delivery_id, now_us
 from tests.hosts.conftest import BUILT_IN
 from tests.hosts.lab import SECONDS, Lab, client_tool, said, script, take
 from tests.requirements import shows

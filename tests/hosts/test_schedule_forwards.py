@@ -27,11 +27,10 @@ from frontdesk.app import open_app, running
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import forwards
 from frontdesk.schedule.asked import Asked
-from frontdesk.schedule.delivery import now_us
 from frontdesk.schedule.forwards.model import DEAD, SENT, WAITING, Due, NewForward, Pace, forward_of
 from frontdesk.schedule.forwards.service import Forwards
 from frontdesk.schedule.forwards.store import ForwardStore, add_in
-from frontdesk.schedule.model import Forward
+from frontdesk.schedule.model import Forward, now_us
 from frontdesk.settings import Settings
 from tests.hosts.lab import script
 from tests.hosts.test_schedule_delivery import run_of

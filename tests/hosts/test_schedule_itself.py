@@ -13,8 +13,7 @@ from frontdesk.agents.events import TextChunk, ToolReturn, UserText
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app
 from frontdesk.schedule.asked import PastWanted
-from frontdesk.schedule.delivery import now_us
-from frontdesk.schedule.model import Delivered, Past, Standing, State
+from frontdesk.schedule.model import Delivered, Past, Standing, State, now_us
 from frontdesk.schedule.prompt import composed
 from tests.conftest import settings_with
 from tests.hosts.conftest import PASSWORD

@@ -1,10 +1,8 @@
 """Hands an occurrence to its agent and says what came of it, in the same words whichever host the agent is on."""
 
-import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
 
 from anyio.lowlevel import checkpoint_if_cancelled
 
@@ -12,10 +10,8 @@ from frontdesk.agents.events import Done, Event, Failed, Started, StopReason, Te
 from frontdesk.agents.host import AgentHost, Prompt
 from frontdesk.errors import Conflict, FrontdeskError, PendingApproval, RateLimited, Unavailable
 from frontdesk.identity.model import Caller, Source
-from frontdesk.schedule.model import Delivered, Occurrence, Undelivered
+from frontdesk.schedule.model import Deliver, Delivered, Occurrence, Undelivered, now_us
 from frontdesk.schedule.prompt import composed
-
-Deliver = Callable[[Occurrence], Coroutine[Any, Any, Delivered]]
 
 ANSWER_BYTES = 64 * 1024
 LEFT_OUT = "\n[The rest was left out]"
@@ -25,10 +21,6 @@ APPROVAL_SECONDS = 60.0
 # However long the other side says that we are to wait.
 LONGEST_WAIT_SECONDS = 3600.0
 BROKEN = frozenset({StopReason.ERROR, StopReason.CANCELLED, StopReason.INTERRUPTED})
-
-
-def now_us() -> int:
-    return time.time_ns() // 1000
 
 
 def deliverer(host: AgentHost, clock: Callable[[], int] = now_us) -> Deliver:
@@ -137,7 +129,7 @@ class Heard:
 
     def refused(self, error: FrontdeskError) -> Undelivered:
         """The turn was not taken on, or its host is gone."""
-        text = error.public if isinstance(error, Unavailable) else str(error)
+        text = error.public
         match error:
             case PendingApproval():
                 return self._undelivered(text, counted=False, retry_after=APPROVAL_SECONDS)

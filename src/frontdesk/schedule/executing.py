@@ -12,8 +12,7 @@ from frontdesk.schedule import numbers, rights
 from frontdesk.schedule.asked import Executed, Executor
 from frontdesk.schedule.handed import Handed
 from frontdesk.schedule.metrics import ScheduleMetrics
-from frontdesk.schedule.model import Executed as Ran
-from frontdesk.schedule.model import Past, Schedule, Standing, State, Whose, delivery_id, now_us
+from frontdesk.schedule.model import Past, Ran, Schedule, Standing, State, Whose, delivery_id, now_us
 from frontdesk.schedule.past.store import PastQuery, PastStore
 from frontdesk.schedule.store import ScheduleFilter, ScheduleStore
 from frontdesk.schedule.worker import Worker

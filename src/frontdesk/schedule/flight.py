@@ -3,17 +3,15 @@
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import anyio
 import structlog
 
 from frontdesk.schedule.due.model import Settled
-from frontdesk.schedule.model import Delivered, Occurrence, Undelivered
+from frontdesk.schedule.model import SECOND, Deliver, Delivered, Occurrence, Undelivered
 from frontdesk.schedule.retry import settled
-
-Deliver = Callable[[Occurrence], Awaitable[Delivered]]
 
 log = structlog.get_logger("frontdesk.schedule")
 
@@ -88,7 +86,7 @@ class Flight:
         finally:
             del self.running[occurrence.id, occurrence.fence]
             if outcome is not None:
-                took_us = int((time.monotonic() - began) * 1_000_000)
+                took_us = int((time.monotonic() - began) * SECOND)
                 now_us = occurrence.started_us + took_us
                 self.ended.append(settled(occurrence, outcome, now_us, took_us, random.random()))  # noqa: S311 - no secret
             self._on_end()

@@ -1,6 +1,6 @@
 """Schedules, their occurrences, and what became of them. Every time in here is UTC microseconds since the epoch."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -217,8 +217,12 @@ class Delivered:
     answer: str | None = None
 
 
+# Returns once the agent's turn has ended, or raises `Undelivered`.
+Deliver = Callable[[Occurrence], Awaitable[Delivered]]
+
+
 @dataclass(frozen=True, slots=True)
-class Executed:
+class Ran:
     """What became of an occurrence that was run on somebody's word."""
 
     occurrence: Occurrence

@@ -8,8 +8,8 @@ import structlog
 from frontdesk.errors import Unavailable, Unstorable
 from frontdesk.schedule.due.model import Ask, Settled, Step
 from frontdesk.schedule.due.store import DueStore
-from frontdesk.schedule.flight import Deliver, Flight
-from frontdesk.schedule.model import Standing
+from frontdesk.schedule.flight import Flight
+from frontdesk.schedule.model import Deliver, Standing
 
 # A transaction that takes longer has failed; what it may have done is found out later.
 STEP_S = 10.0

@@ -11,6 +11,7 @@ from frontdesk.db.schema import UNDER_WAY, lanes, occurrences, schedules
 from frontdesk.errors import Conflict, NotFound
 from frontdesk.schedule.bell import Bell
 from frontdesk.schedule.due.again.store import RUNNING, occurrence_of
+from frontdesk.schedule.due.settle.store import CANCELLED
 from frontdesk.schedule.lanes.store import lower, owned
 from frontdesk.schedule.model import (
     NewSchedule,
@@ -27,7 +28,6 @@ from frontdesk.schedule.rows import lane_of, schedule_of, trigger_of, written
 from frontdesk.schedule.triggers.next import fire_at, next_after
 
 LIVING = (State.ACTIVE, State.PAUSED)
-CANCELLED = "the schedule was cancelled"
 CHUNK = 1_000
 # Runs of one agent that were asked for by hand and have not ended.
 MANUAL = 20

@@ -15,9 +15,8 @@ from frontdesk.errors import Unavailable
 from frontdesk.schedule.bell import Bell
 from frontdesk.schedule.due.model import Ask, Settled, Step
 from frontdesk.schedule.due.store import DueStore
-from frontdesk.schedule.flight import Deliver
 from frontdesk.schedule.metrics import ScheduleMetrics
-from frontdesk.schedule.model import SECOND, Executed, Standing, Whose, now_us
+from frontdesk.schedule.model import SECOND, Deliver, Ran, Standing, Whose, now_us
 from frontdesk.schedule.past.store import PastStore
 from frontdesk.schedule.shift import STEP_S, Shift
 from frontdesk.schedule.telling import tell_of
@@ -134,7 +133,7 @@ class Worker:
         finally:
             self._started_us = None
 
-    async def once(self, whose: Whose | None = None) -> Sequence[Executed]:
+    async def once(self, whose: Whose | None = None) -> Sequence[Ran]:
         """Deliver what is due for them by now, and tell what came of it."""
         done: list[Settled] = []
 
@@ -149,7 +148,7 @@ class Worker:
                 await shift.signal.wait(self._timeout_s)
                 places = self._concurrency - len(shift.flight.running)
                 await shift.step(await self._ask(places, whose, by_us))
-        return [_executed(one) for one in done]
+        return [_ran(one) for one in done]
 
     @asynccontextmanager
     async def _shift(self, tell: Callable[[Step], None]) -> AsyncGenerator[Shift]:
@@ -287,5 +286,5 @@ def _goes_on(one: Settled) -> bool:
     return one.standing is Standing.DELIVERED and one.occurrence.forward.webhook is not None
 
 
-def _executed(one: Settled) -> Executed:
-    return Executed(one.occurrence, one.standing is Standing.DELIVERED, one.answer, one.error)
+def _ran(one: Settled) -> Ran:
+    return Ran(one.occurrence, one.standing is Standing.DELIVERED, one.answer, one.error)

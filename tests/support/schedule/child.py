@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -16,14 +15,12 @@ from frontdesk.agents.turns.model import Owner
 from frontdesk.db.engine import Database, _create_engine, database_url
 from frontdesk.db.sqlite import Aside, InPlace
 from frontdesk.schedule.bell import Bell
-from frontdesk.schedule.model import Delivered, Occurrence, Undelivered
+from frontdesk.schedule.model import Deliver, Delivered, Occurrence, Undelivered
 from frontdesk.schedule.worker import Worker
 from frontdesk.settings import Settings
 from tests.support.schedule.clock import SharedClock
 from tests.support.schedule.points import Points
 from tests.support.schedule.tampering import tamper
-
-Deliver = Callable[[Occurrence], Awaitable[Delivered]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """Forwards answers to webhooks in the background: several at once, again after a failure, and not for ever."""
 
-import time
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -14,18 +13,14 @@ from frontdesk.errors import Unavailable
 from frontdesk.schedule.forwards.model import Due, Pace, Unsent
 from frontdesk.schedule.forwards.post import Poster
 from frontdesk.schedule.forwards.store import ForwardStore
+from frontdesk.schedule.model import SECOND, now_us
 
 AT_ONCE = 16
 # What another process took and left is looked for this often; what this one writes rings the bell.
 IDLE_SECONDS = 30.0
 DATABASE_SECONDS = 5.0
-SECOND = 1_000_000
 
 log = structlog.get_logger("frontdesk.schedule")
-
-
-def now_us() -> int:
-    return time.time_ns() // 1000
 
 
 class Forwards:
