@@ -1,1 +1,49 @@
+"""The front desk for stateful AI agents: what a program that builds on it may import stands in `__all__`."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from frontdesk.agents.host import Agent, AgentHost, NewAgent, Prompt
+    from frontdesk.app import App, open_app, running
+    from frontdesk.errors import FrontdeskError
+    from frontdesk.identity.model import Caller
+    from frontdesk.settings import Settings
+
 __version__ = "0.1.0"
+__all__ = [
+    "Agent",
+    "AgentHost",
+    "App",
+    "Caller",
+    "FrontdeskError",
+    "NewAgent",
+    "Prompt",
+    "Settings",
+    "open_app",
+    "running",
+]
+
+# By name, so that whoever wants one of them does not wait for all the others to be imported.
+_HOMES = {
+    "Agent": "agents.host",
+    "AgentHost": "agents.host",
+    "App": "app",
+    "Caller": "identity.model",
+    "FrontdeskError": "errors",
+    "NewAgent": "agents.host",
+    "Prompt": "agents.host",
+    "Settings": "settings",
+    "open_app": "app",
+    "running": "app",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'frontdesk' has no attribute '{name}'")
+    return getattr(import_module(f"frontdesk.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

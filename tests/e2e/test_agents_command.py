@@ -116,13 +116,13 @@ def test_a_memory_block_is_printed_and_written_from_an_argument_or_from_standard
     assert typed("block", "Keeper", "human", "-", given=io.StringIO("two\nlines\n")).code == 0
     assert typed("block", "Keeper", "human").out == "two\nlines\n"
     assert "there are: persona, human" in typed("block", "Keeper", "nope").err
-    assert typed("block", "Keeper", "human", "x" * 5001).code == 1
+    assert typed("block", "Keeper", "human", "x" * 5001).code == 2
 
 
 def test_a_name_that_two_agents_have_is_refused_with_their_ids(typed: Typed) -> None:
     first, second = typed("create", "Twin").out.strip(), typed("add", "Twin", "--description", "the other").out.strip()
     refused = typed("show", "Twin")
-    assert refused.code == 1
+    assert refused.code == 2
     assert f"{first}, {second}" in refused.err
     assert typed("delete", first, "--yes").code == 0
     assert second in typed("show", "Twin").out
@@ -149,9 +149,9 @@ def test_what_an_agent_is_called_cannot_draw_on_the_terminal(typed: Typed) -> No
         (("show", "nobody"), 1, "There is no agent 'nobody'; `frontdesk agents list` shows them"),
         (("delete", "nobody", "--yes"), 1, "There is no agent 'nobody'"),
         (("create", "Novice", "--block", "notes"), 2, "write LABEL=TEXT"),
-        (("create", "Novice", "--model", "clever"), 1, "'clever' is not a model"),
-        (("create", ""), 1, "1 to 200 characters"),
-        (("attach", "ONE", "nowhere", "x"), 1, "There is no MCP server 'nowhere'; there are: desk"),
+        (("create", "Novice", "--model", "clever"), 2, "'clever' is not a model"),
+        (("create", ""), 2, "1 to 200 characters"),
+        (("attach", "ONE", "nowhere", "x"), 2, "There is no MCP server 'nowhere'; there are: desk"),
         (("attach", "ONE", "desk", "nope"), 1, "has no tool 'nope'; it has: "),
         (("detach", "ONE", "nope"), 1, "holds no tool 'nope'"),
     ],

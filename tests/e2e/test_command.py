@@ -3,6 +3,8 @@
 import json
 import socket
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 
 from frontdesk.app import open_app, running
 from frontdesk.errors import ConfigurationError
+from frontdesk.surfaces.cli.main import COMMANDS
 from frontdesk.surfaces.http import build
 from frontdesk.surfaces.serving import listen
 from tests.conftest import settings_with
@@ -47,6 +50,7 @@ def test_doctor_says_what_is_set_from_where_and_that_all_is_well(tmp_path: Path)
     [
         ({"FRONTDESK_HOST": "0.0.0.0"}, "keys create"),
         ({"FRONTDESK_PROT": "1"}, "did you mean FRONTDESK_PORT"),
+        ({"FRONTDESK_FOO": "1"}, "FRONTDESK_FOO is not a setting\n"),
         ({"SUPABASE_JWT_SECRET": "s"}, "has no effect"),
         ({"FRONTDESK_HOST": "0.0.0.0", "FRONTDESK_ISSUERS": '[{"issuer": "i"}]'}, "set FRONTDESK_PUBLIC_URL"),
         ({"LETTA_BASE_URL": "http://127.0.0.1:1"}, "check that it runs, and LETTA_BASE_URL"),
@@ -125,31 +129,84 @@ def test_a_key_is_shown_once_rotated_with_overlap_and_revoked(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "code", "said"),
     [
-        (("keys", "create"), "give an agent, a user, or both"),
-        (("keys", "create", "--agent", "a b"), "Invalid agent ID format"),
-        (("keys", "create", "--agent", "a", "--scope", "everything"), "There is no scope 'everything'"),
-        (("keys", "create", "--agent", "a", "--expires", "soon"), "write 45s, 30m, 12h or 90d"),
-        (("keys", "rotate", "nope"), "no working key"),
-        (("journal", "--since", "999999d"), "write 45s, 30m, 12h or 90d"),
+        (("keys", "create"), 2, "give an agent, a user, or both"),
+        (("keys", "create", "--agent", "a b"), 2, "Invalid agent ID format"),
+        (("keys", "create", "--agent", "a", "--scope", "everything"), 2, "There is no scope 'everything'"),
+        (("keys", "create", "--agent", "a", "--expires", "soon"), 2, "write 45s, 30m, 12h or 90d"),
+        (("keys", "rotate", "nope"), 1, "no working key"),
+        (("journal", "--since", "999999d"), 2, "write 45s, 30m, 12h or 90d"),
     ],
 )
-def test_a_mistake_says_what_to_do(tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+def test_a_mistake_says_what_to_do(tmp_path: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
     done = frontdesk_here(*arguments, data=tmp_path / "data")
-    assert done.returncode in (1, 2)
+    assert done.returncode == code
     assert said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("worker", "--concurrency", "0"), 'Invalid value "0" for --concurrency. Must be >= 1.'),
+        (("up", "--port", "99999"), 'Invalid value "99999" for --port. Must be <= 65535.'),
+        (("journal", "--limit", "-3"), 'Invalid value "-3" for --limit. Must be >= 1.'),
+        (("tools", "list", "--limit", "0"), 'Invalid value "0" for --limit. Must be >= 1.'),
+        (("tools", "usage", "--limit", "-1"), 'Invalid value "-1" for --limit. Must be >= 1.'),
+        (("tools", "search"), "parameter QUERY requires an argument"),
+        (("schedule", "add"), "parameter AGENT requires an argument"),
+    ],
+)
+def test_a_number_that_cannot_be_or_a_missing_argument_is_refused(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    done = frontdesk_here(*arguments, data=tmp_path / "data")
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+    assert not tmp_path.joinpath("data").exists(), "nothing was opened"
+
+
+def test_help_and_version_wait_for_nothing_to_be_imported() -> None:
+    heavy = "[name for name in ('frontdesk.app', 'sqlalchemy', 'pydantic', 'numpy') if name in sys.modules]"
+    for option in ("--help", "--version"):
+        asked = f"""
+import atexit, sys
+atexit.register(lambda: print({heavy}, file=sys.stderr))
+sys.argv = ["frontdesk", "{option}"]
+from frontdesk.surfaces.cli.main import main
+main()
+"""
+        done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, "[]\n")
+
+
+def test_every_command_is_where_the_help_says(tmp_path: Path) -> None:
+    for name, _, words in COMMANDS:
+        done = frontdesk_here(name, "--help", data=tmp_path / "data")
+        assert done.returncode == 0, done.stderr
+        assert words.split()[0] in done.stdout
+        assert "[ARGS]" not in done.stdout
+
+
+def test_what_somebody_named_a_key_cannot_drive_the_terminal(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    frontdesk_here("keys", "create", "--agent", "a", "--name", "nice\x1b[2J\nname", data=data)
+    listed = frontdesk_here("keys", "list", data=data).stdout
+    assert "nice name" in listed
+    assert "\x1b" not in listed
+    refused = frontdesk_here("keys", "revoke", "no\x1b[2Jpe", data=data)
+    assert (refused.returncode, "\x1b" in refused.stderr) == (1, False)
 
 
 def test_the_journal_is_read_by_agent_and_as_json(tmp_path: Path) -> None:
     data = tmp_path / "data"
     served(data, *({"x-agent-id": agent} for agent in ("agent-1", "agent-2", "bad id")))
-    lines = frontdesk("journal", "--as-json", data=data).stdout.splitlines()
+    lines = frontdesk("journal", "--json", data=data).stdout.splitlines()
     assert [json.loads(line)["outcome"] for line in lines] == ["ok", "ok", "refused"]
     shown = frontdesk_here("journal", "--agent", "agent-2", data=data).stdout
     assert shown.count("\n") == 1
     assert "whoami" in shown
     assert "agent-2 (header, asserted)" in shown
+    assert frontdesk_here("journal", "--as-json", data=data).stdout.splitlines() == lines, "as it was called before"
 
 
 def test_the_data_folder_is_private_and_the_database_waits_for_no_one(tmp_path: Path) -> None:

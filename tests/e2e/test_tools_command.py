@@ -176,7 +176,7 @@ def test_a_changed_tool_is_held_shown_and_accepted(typed: Typed, shop: ToolServe
     assert "\x1b" not in shown
     assert typed("review", "shop::send_mail", "--accept").stdout == "shop::send_mail: the change is accepted.\n"
     assert typed("call", "send_mail", '{"text": "hi"}').returncode == 0
-    assert typed("review", "shop::send_mail", "--accept", "--refuse").returncode == 1
+    assert typed("review", "shop::send_mail", "--accept", "--refuse").returncode == 2
 
 
 def test_a_change_that_counts_at_once_is_told_with_where_to_look_at_it(typed: Typed, shop: ToolServer) -> None:
@@ -199,7 +199,7 @@ def test_rules_decide_what_an_agent_sees(typed: Typed, shop: ToolServer) -> None
     assert (refused.returncode, "You may not use" in refused.stderr) == (1, True)
     rule = added.split()[1].rstrip(":")
     assert typed("rights", "remove", rule).stdout == f"Rule {rule} is gone.\n"
-    assert typed("rights", "allow", "everyone", "shop").returncode == 1
+    assert typed("rights", "allow", "everyone", "shop").returncode == 2
     bare = typed("rights", "deny", "*", "send_mail")
     said = "There is no tool server 'send_mail'; a rule names tools as server::tool"
     assert (bare.returncode, said in bare.stderr) == (1, True)
@@ -217,7 +217,7 @@ def test_the_use_of_a_tool_is_asked_for_by_its_name(typed: Typed, shop: ToolServ
     with open_tool_server("other", LISTED) as other:
         typed("add", "other", other.url)
     several = typed("usage", "--tool", "send_mail")
-    assert (several.returncode, "say which: other::send_mail, shop::send_mail" in several.stderr) == (1, True)
+    assert (several.returncode, "say which: other::send_mail, shop::send_mail" in several.stderr) == (2, True)
 
 
 def test_what_was_of_use_counts_until_it_is_forgotten(typed: Typed, shop: ToolServer) -> None:
@@ -260,10 +260,14 @@ def test_search_is_measured_on_ones_own_queries(typed: Typed, shop: ToolServer, 
     [
         (("add",), 2, "Say what to add"),
         (("add", "shop"), 2, "Say what to add"),
-        (("add", "a shop", NOWHERE), 1, "cannot be a tool server's name"),
-        (("add", "shop", "ftp://x/"), 2, "'ftp://x/' is no address; a command stands after --"),
-        (("add", "shop", "true", "--", "true"), 2, "'true' is no address; a command stands after --"),
-        (("add", "shop", NOWHERE, "more"), 2, "'more' is one too many"),
+        (("add", "a shop", NOWHERE), 2, "cannot be a tool server's name"),
+        (("add", "shop", "ftp://x/"), 2, "'ftp://x/' is not an address; write http(s)://…, or put a command after --"),
+        (
+            ("add", "shop", "true", "--", "true"),
+            2,
+            "'true' is not an address; write http(s)://…, or put a command after --",
+        ),
+        (("add", "shop", NOWHERE, "more"), 2, "'more' is one argument too many"),
         (("list", "--server", "nosuch"), 1, "There is no tool server 'nosuch'; there are: none"),
         (("search", "x", "--server", "nosuch"), 1, "There is no tool server 'nosuch'; there are: none"),
         (("usage", "--tool", "nothing"), 1, "There is no tool 'nothing'"),
@@ -272,8 +276,8 @@ def test_search_is_measured_on_ones_own_queries(typed: Typed, shop: ToolServer, 
         (("remove", "shop"), 1, "There is no tool server 'shop'"),
         (("call", "nothing"), 1, "There is no tool 'nothing'"),
         (("call", "nothing", "[]"), 2, "must be a JSON object"),
-        (("call", "nothing", "{"), 2, "The arguments are no JSON"),
-        (("search", " "), 1, "`query` is empty"),
+        (("call", "nothing", "{"), 2, "The arguments are not JSON"),
+        (("search", " "), 2, "`query` is empty"),
         (("usage", "--since", "soon"), 2, "is not a length of time"),
     ],
 )

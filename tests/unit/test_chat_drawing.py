@@ -29,8 +29,8 @@ from frontdesk.agents.events import (
 )
 from frontdesk.surfaces.cli.chat.input import Word, word
 from frontdesk.surfaces.cli.chat.once import named
-from frontdesk.surfaces.cli.chat.plain import arguments, line, plain, revealed
 from frontdesk.surfaces.cli.chat.terminal import Pen, asking, drawn, spent
+from frontdesk.surfaces.cli.plain import arguments, line, plain, revealed
 from tests.requirements import shows
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\x1bc\rover\x08\x07\x00\u202egnp"

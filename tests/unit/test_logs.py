@@ -52,6 +52,16 @@ def test_a_librarys_record_is_passed_on_without_its_arguments(sink: io.StringIO)
     assert SECRET not in written
 
 
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_every_line_says_which_part_wrote_it(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    logs.configure(settings_with(FRONTDESK_LOG_FORMAT=form))
+    structlog.get_logger("frontdesk.schedule").warning("worker_waits")
+    logging.getLogger("mcp.server").warning("body was %s", SECRET)
+    ours, theirs = capsys.readouterr().err.splitlines()
+    assert "frontdesk.schedule" in ours
+    assert ("mcp.server" in theirs, SECRET in theirs) == (True, False)
+
+
 def test_what_is_below_the_level_is_not_written(sink: io.StringIO) -> None:
     structlog.get_logger("test").debug("quiet")
     logging.getLogger("uvicorn").info("quiet too")

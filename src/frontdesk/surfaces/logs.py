@@ -33,11 +33,12 @@ def configure(settings: Settings) -> None:
         processors=[
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
+            from_part,
             where_it_failed,
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
-        logger_factory=lambda *_: Sink(sys.stderr),
+        logger_factory=lambda *names: Sink(sys.stderr, *names),
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(handlers=[Forward()], level=max(level, logging.WARNING), force=True)
@@ -46,15 +47,22 @@ def configure(settings: Settings) -> None:
 class Sink:
     """Writes lines while they can be written: a full disk, or a reader that has left, must not end who logs."""
 
-    def __init__(self, file: TextIO) -> None:
+    def __init__(self, file: TextIO, name: str = "frontdesk") -> None:
+        self.name = name
         self._lines = structlog.WriteLogger(file)
 
     def msg(self, line: str) -> None:
-        # A file that is closed raises a ValueError.
         with suppress(OSError, ValueError):
             self._lines.msg(line)
 
     debug = info = warning = error = critical = msg
+
+
+def from_part(logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Say which part of the house speaks, where it is not a library."""
+    if "logger" not in event and isinstance(logger, Sink):
+        event["logger"] = logger.name
+    return event
 
 
 def where_it_failed(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

@@ -3,35 +3,34 @@
 import sys
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Annotated
 
 from cyclopts import App as Command
-from cyclopts import Parameter
 
 from frontdesk.agents.host import Agent, AgentHost, Block, HeldTool, NewAgent
 from frontdesk.app import App
-from frontdesk.errors import ConfigurationError, Invalid, NotFound
-from frontdesk.surfaces.cli.chat.plain import line, plain
+from frontdesk.errors import Invalid, NotFound
+from frontdesk.journal.record import Record
 from frontdesk.surfaces.cli.chat.turns import left
-from frontdesk.surfaces.cli.running import with_app
-from frontdesk.surfaces.cli.words import table
+from frontdesk.surfaces.cli.options import Flag, Many, Text
+from frontdesk.surfaces.cli.plain import line, plain
+from frontdesk.surfaces.cli.running import operator, with_app, with_change
+from frontdesk.surfaces.cli.words import ABSENT, moment, table
 
-command = Command(name="agents", help="The agents of the host: built in, or Letta's. AGENT is an id or a unique name.")
+command = Command(name="agents")
 SHOWN = 1000
 CONVERSATIONS = 10
 FROM_INPUT = "-"
-# A text may begin with a hyphen, as lists do.
-Text = Annotated[str, Parameter(allow_leading_hyphen=True)]
 
 
 @command.command
 def create(
     name: str,
+    /,
     *,
     description: Text = "",
     model: str | None = None,
     persona: Text | None = None,
-    block: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    block: Many = (),
 ) -> None:
     """Make an agent and print its id.
 
@@ -50,7 +49,13 @@ def create(
         A memory block as LABEL=TEXT, repeated for several.
     """
     blocks = [*([Block("persona", persona)] if persona is not None else []), *map(_block, block)]
-    print(with_app(lambda app: app.host.create(NewAgent(name, description, model, blocks))).id)
+
+    async def make(app: App, record: Record) -> Agent:
+        made = await app.host.create(NewAgent(name, description, model, blocks))
+        record.caller = operator(agent=made.id)
+        return made
+
+    print(with_change("agents create", make).id)
 
 
 command.command(create, name="add", show=False)
@@ -63,18 +68,24 @@ def show_all() -> None:
     if not agents:
         print("No agents yet. Make one: frontdesk agents create NAME")
         return
-    rows = [(agent.id, line(agent.name), line(agent.model or "-"), line(agent.description, 60)) for agent in agents]
+    rows = [(agent.id, agent.name, agent.model or ABSENT, line(agent.description, 60)) for agent in agents]
     print(table(("id", "name", "model", "description"), rows))
 
 
 @command.command
-def show(agent: str) -> None:
-    """Show an agent: its model, memory blocks, tools and conversations."""
+def show(agent: str, /) -> None:
+    """Show an agent: its model, memory blocks, tools and conversations.
+
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    """
     print(with_app(lambda app: _described(app.host, agent)))
 
 
 @command.command
-def delete(agent: str, *, yes: Annotated[bool, Parameter(negative=())] = False) -> None:
+def delete(agent: str, /, *, yes: Flag = False) -> None:
     """Delete an agent with its memory, all its conversations and the API keys made for it.
 
     Parameters
@@ -82,21 +93,24 @@ def delete(agent: str, *, yes: Annotated[bool, Parameter(negative=())] = False) 
     agent
         Its id or name.
     yes
-        Do not ask.
+        Delete without asking for the name.
     """
     found = with_app(lambda app: named(app.host, agent))
     if not yes:
         _confirm(found)
-    ended = with_app(lambda app: _delete(app, found.id))
+
+    async def end(app: App, record: Record) -> list[str]:
+        record.caller = operator(agent=found.id)
+        return await _delete(app, found.id)
+
+    ended = with_change("agents delete", end)
     print(f"{line(found.name)} ({found.id}) is deleted.")
     if ended:
         print(f"Its keys no longer work: {', '.join(ended)}")
 
 
 @command.command
-def attach(
-    agent: str, server: str, tool: str, *, needs_approval: Annotated[bool, Parameter(negative=())] = False
-) -> None:
+def attach(agent: str, server: str, tool: str, /, *, needs_approval: Flag = False) -> None:
     """Give an agent a tool of an MCP server and print the name it goes by.
 
     Parameters
@@ -104,36 +118,47 @@ def attach(
     agent
         Its id or name.
     server
-        The server's name, as in FRONTDESK_MCP_SERVERS.
+        The server's name, as `tools servers` lists it.
     tool
         The tool's name on that server.
     needs_approval
         Ask a person before each call.
     """
 
-    async def give(app: App) -> str:
+    async def give(app: App, record: Record) -> str:
         found = await named(app.host, agent)
+        record.caller = operator(agent=found.id)
         await app.host.attach(found.id, HeldTool(tool, "", needs_approval, server, tool))
         held = await app.host.tools(found.id)
         return next((one.name for one in held if (one.server, one.remote_name) == (server, tool)), tool)
 
-    print(line(with_app(give)))
+    print(line(with_change(f"agents attach {server}::{tool}", give)))
 
 
 @command.command
-def detach(agent: str, tool: str) -> None:
-    """Take a tool from an agent, by the name that `agents show` lists."""
+def detach(agent: str, tool: str, /) -> None:
+    """Take a tool from an agent.
 
-    async def take(app: App) -> None:
-        await app.host.detach((await named(app.host, agent)).id, tool)
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    tool
+        The tool's name, as `agents show` lists it.
+    """
 
-    with_app(take)
+    async def take(app: App, record: Record) -> None:
+        found = await named(app.host, agent)
+        record.caller = operator(agent=found.id)
+        await app.host.detach(found.id, tool)
+
+    with_change(f"agents detach {tool}", take)
     print(f"{line(tool)} is detached.")
 
 
-@command.command
-def block(agent: str, label: str, text: Text | None = None) -> None:
-    """Print a memory block, or write it anew.
+@command.command(usage="Usage: frontdesk agents block AGENT LABEL [TEXT]")
+def block(agent: str, label: str, text: Text | None = None, /) -> None:
+    """Print a memory block, or replace its text.
 
     Parameters
     ----------
@@ -150,10 +175,12 @@ def block(agent: str, label: str, text: Text | None = None) -> None:
         return
     new = sys.stdin.read().removesuffix("\n") if text == FROM_INPUT else text
 
-    async def write(app: App) -> Block:
-        return await app.host.write_block((await named(app.host, agent)).id, label, new)
+    async def write(app: App, record: Record) -> Block:
+        found = await named(app.host, agent)
+        record.caller = operator(agent=found.id)
+        return await app.host.write_block(found.id, label, new)
 
-    print(_sized(with_app(write)))
+    print(_sized(with_change(f"agents block {label}", write)))
 
 
 async def named(host: AgentHost, text: str) -> Agent:
@@ -192,7 +219,7 @@ async def _described(host: AgentHost, agent: str) -> str:
     facts = [
         ("id", found.id),
         ("name", line(found.name)),
-        ("description", line(found.description) or "-"),
+        ("description", line(found.description) or ABSENT),
         ("model", line(found.model or "the host's default")),
     ]
     return "\n\n".join(
@@ -207,7 +234,7 @@ async def _described(host: AgentHost, agent: str) -> str:
 
 async def _blocks(host: AgentHost, agent_id: str) -> str:
     rows = [
-        (line(block.label), f"{len(block.value)} of {block.limit}", "yes" if block.read_only else "-")
+        (block.label, f"{len(block.value)} of {block.limit}", "yes" if block.read_only else ABSENT)
         for block in await host.blocks(agent_id)
     ]
     return table(("memory block", "characters", "read-only"), rows) if rows else "No memory blocks."
@@ -215,7 +242,7 @@ async def _blocks(host: AgentHost, agent_id: str) -> str:
 
 async def _tools(host: AgentHost, agent_id: str) -> str:
     rows = [
-        (line(tool.name), line(tool.server or "-"), "asks first" if tool.needs_approval else "-")
+        (tool.name, tool.server or ABSENT, "asks first" if tool.needs_approval else ABSENT)
         for tool in await host.tools(agent_id)
     ]
     return table(("tool", "server", "approval"), rows) if rows else "No tools besides its own."
@@ -224,19 +251,19 @@ async def _tools(host: AgentHost, agent_id: str) -> str:
 async def _conversations(host: AgentHost, agent_id: str) -> str:
     rows: list[tuple[str, ...]] = []
     for one in await host.conversations(agent_id, CONVERSATIONS):
-        begun = f"{one.created_at:%Y-%m-%d %H:%M} UTC"
-        rows.append((one.id, line(one.title, 40) or "-", begun, await left(host, agent_id, one.id) or "-"))
+        how = await left(host, agent_id, one.id) or ABSENT
+        rows.append((one.id, line(one.title, 40) or ABSENT, moment(one.created_at), how))
     if not rows:
         return f"No conversations yet. Begin one: frontdesk chat {agent_id}"
     # Letta does not keep how a turn ended.
-    shown = 4 if any(row[3] != "-" for row in rows) else 3
+    shown = 4 if any(row[3] != ABSENT for row in rows) else 3
     return table(("conversation", "title", "begun", "last turn")[:shown], [row[:shown] for row in rows])
 
 
 def _block(text: str) -> Block:
     label, found, value = text.partition("=")
     if not found:
-        raise ConfigurationError(f"'{text}' is no memory block; write LABEL=TEXT")
+        raise Invalid(f"'{text}' is not a memory block; write LABEL=TEXT")
     return Block(label, value)
 
 
@@ -246,7 +273,7 @@ def _sized(block: Block) -> str:
 
 def _confirm(agent: Agent) -> None:
     if not sys.stdin.isatty():
-        raise ConfigurationError("There is no terminal to ask whether you mean it; add --yes")
+        raise Invalid("There is no terminal to ask whether you mean it; add --yes")
     try:
         typed = input(f"Its memory, conversations and keys go with it. Type {line(agent.name)} to delete it: ")
     except EOFError:

@@ -18,14 +18,15 @@ from frontdesk.settings import (
     origin,
     variables,
 )
-from frontdesk.surfaces.cli.words import table
+from frontdesk.surfaces.cli.plain import line
+from frontdesk.surfaces.cli.words import ABSENT, table
 from frontdesk.surfaces.doorstep import EVERY_ADDRESS
 
 OURS = "FRONTDESK_"
 
 
 def examine() -> None:
-    """Print what is set and from where, then everything that is wrong; exit 1 if something is."""
+    """Show every setting and where it comes from, then what is wrong."""
     settings = Settings.read()
     keys = file_keys()
     rows = [
@@ -34,10 +35,10 @@ def examine() -> None:
     ]
     print(table(("setting", "value", "from"), rows))
     for remark in remarks(os.environ):
-        print(f"note: {remark}")
+        print(f"note: {line(remark)}")
     wrong = [*misspelt(os.environ), *contradictions(settings), *anyio.run(problems, settings)]
     for problem in wrong:
-        print(f"wrong: {problem}")
+        print(f"wrong: {line(problem)}")
     if wrong:
         sys.exit(1)
     print("All is well.")
@@ -81,16 +82,18 @@ def contradictions(settings: Settings) -> Iterator[str]:
 
 def misspelt(environ: Mapping[str, str]) -> Iterator[str]:
     """Variables that look like ours and are not."""
-    known = [CONFIG_FILE_VARIABLE, *(name for field in Settings.model_fields for name in variables(field))]
+    names = [CONFIG_FILE_VARIABLE, *(name for field in Settings.model_fields for name in variables(field))]
+    # Without what they all begin with: by that alone, any two would be alike.
+    known = [name.removeprefix(OURS) for name in names if name.startswith(OURS)]
     for name in environ:
-        if name.startswith(OURS) and name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            yield f"{name} is no setting" + (f"; did you mean {near[0]}?" if near else "")
+        if name.startswith(OURS) and name not in names:
+            near = difflib.get_close_matches(name.removeprefix(OURS), known, 1)
+            yield f"{name} is not a setting" + (f"; did you mean {OURS}{near[0]}?" if near else "")
 
 
 def _shown(value: object) -> str:
     if isinstance(value, SecretStr):
         return "(set, not shown)"
     if value is None or value == ():
-        return "-"
+        return ABSENT
     return str(value)

@@ -3,14 +3,18 @@
 import json
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from typing import Annotated
 
 import anyio
+from cyclopts import Parameter
 
 from frontdesk.app import App
 from frontdesk.journal.model import Entry, Kind, Outcome
 from frontdesk.journal.store import Query
+from frontdesk.surfaces.cli.options import Flag, Limit
+from frontdesk.surfaces.cli.plain import line
 from frontdesk.surfaces.cli.running import with_app
-from frontdesk.surfaces.cli.words import duration
+from frontdesk.surfaces.cli.words import duration, moment
 
 POLL_SECONDS = 1.0
 
@@ -22,30 +26,30 @@ def read(
     kind: Kind | None = None,
     outcome: Outcome | None = None,
     since: str | None = None,
-    limit: int = 50,
-    as_json: bool = False,
-    follow: bool = False,
+    limit: Limit = 50,
+    as_json: Annotated[bool, Parameter(name=("--json", "--as-json"), negative=(), show_default=False)] = False,
+    follow: Flag = False,
 ) -> None:
-    """Read the journal, oldest first.
+    """Show what was called.
 
     Parameters
     ----------
     agent
         Only calls of this agent.
     user
-        Only calls for this user.
+        Only calls for this person.
     kind
-        Only calls of ours, only denials, only turns of agents, or only calls of tools elsewhere.
+        Only this kind: calls of Frontdesk, denials, turns of agents, calls of tools, or deliveries of prompts.
     outcome
-        Only calls that ended so.
+        Only rows with this outcome.
     since
-        Only the last while, e.g. 1h.
+        Only the last 45s, 30m, 12h, 7d and so on.
     limit
-        At most so many rows, the newest.
+        Show at most this many rows, the newest ones.
     as_json
-        One JSON object a line.
+        Print one JSON object a line.
     follow
-        Go on as new rows come.
+        Keep printing new rows.
     """
     start = datetime.now(UTC) - duration(since) if since else None
     query = Query(agent, user, kind, outcome, start, limit=limit)
@@ -66,9 +70,9 @@ def read(
 def _line(entry: Entry, number: int, *, as_json: bool) -> str:
     if as_json:
         return json.dumps({"id": number, **asdict(entry), "at": entry.at.isoformat()})
-    who = entry.agent_id or entry.user_id or "-"
+    who = line(entry.agent_id or entry.user_id or "-")
     trust = "proven" if entry.verified else "asserted"
-    why = f"  {entry.reason}" if entry.reason else ""
+    why = f"  {line(entry.reason)}" if entry.reason else ""
     took = f"{entry.duration_us / 1000:.1f} ms"
-    at = entry.at.strftime("%Y-%m-%d %H:%M:%S")
-    return f"{at}  {entry.outcome:<8}  {entry.action:<24}  {who} ({entry.source}, {trust})  {took}{why}"
+    at = moment(entry.at, seconds=True)
+    return f"{at}  {entry.outcome:<8}  {line(entry.action):<24}  {who} ({entry.source}, {trust})  {took}{why}"

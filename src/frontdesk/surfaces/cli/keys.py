@@ -7,11 +7,16 @@ from typing import Annotated
 from cyclopts import App as Command
 from cyclopts import Parameter
 
+from frontdesk.app import App
 from frontdesk.identity.keys import ApiKey
-from frontdesk.surfaces.cli.running import with_app
-from frontdesk.surfaces.cli.words import duration, table
+from frontdesk.identity.model import ANY_AGENT
+from frontdesk.journal.record import Record
+from frontdesk.surfaces.cli.options import Many
+from frontdesk.surfaces.cli.plain import line
+from frontdesk.surfaces.cli.running import operator, with_app, with_change
+from frontdesk.surfaces.cli.words import ABSENT, duration, moment, table
 
-command = Command(name="keys", help="API keys: each speaks for one agent, one user, or both.")
+command = Command(name="keys")
 
 
 @command.command
@@ -19,11 +24,13 @@ def create(
     *,
     agent: str | None = None,
     user: str | None = None,
-    name: str = "",
-    scope: Annotated[tuple[str, ...], Parameter(negative=())] = (),
+    name: Annotated[str, Parameter(show_default=False)] = "",
+    scope: Many = (),
     expires: str | None = None,
 ) -> None:
-    """Make a key and print it, once.
+    """Make a key and print it; it is not shown again.
+
+    frontdesk keys create --agent Clerk --scope tools:call --expires 90d
 
     Parameters
     ----------
@@ -32,19 +39,23 @@ def create(
     user
         The person it acts for.
     name
-        What you will know it by in the list.
+        A name for the list.
     scope
-        What it may do, repeated; without any it is not limited.
+        A scope it has, e.g. tools:call; repeated for several. Without any, it may do everything. A wrong one is
+        answered with the list.
     expires
-        How long it works, e.g. 90d or 12h; for ever when left out.
+        How long it works, e.g. 90d; for ever when left out.
     """
     lifetime = duration(expires) if expires else None
-    key, text = with_app(
-        lambda app: app.identity.create_key(
+
+    async def make(app: App, record: Record) -> tuple[ApiKey, str]:
+        key, text = await app.identity.create_key(
             name=name, agent_id=agent, user_id=user, scopes=frozenset(scope) or None, lifetime=lifetime
         )
-    )
-    _hand_out(key, text)
+        _note(record, key)
+        return key, text
+
+    _hand_out(*with_change("keys create", make))
 
 
 @command.command(name="list")
@@ -58,11 +69,11 @@ def show() -> None:
         (
             key.id,
             key.name,
-            key.agent_id or "-",
-            key.user_id or "-",
+            key.agent_id or ABSENT,
+            key.user_id or ABSENT,
             _scopes(key),
             _state(key),
-            _when(key.last_used_at),
+            moment(key.last_used_at),
         )
         for key in keys
     ]
@@ -70,26 +81,48 @@ def show() -> None:
 
 
 @command.command
-def rotate(key_id: str, *, overlap: str = "24h") -> None:
+def rotate(key_id: str, /, *, overlap: Annotated[str, Parameter(name=("--works-on", "--overlap"))] = "24h") -> None:
     """Replace a key by a new one with the same rights; the old one works on for a while.
 
     Parameters
     ----------
     key_id
-        The key's id, as listed.
+        The key's id, as `keys list` shows it.
     overlap
         How long the old key still works.
     """
     lasting = duration(overlap)
-    key, text = with_app(lambda app: app.identity.rotate_key(key_id, lasting))
-    _hand_out(key, text)
+
+    async def replace(app: App, record: Record) -> tuple[ApiKey, str]:
+        key, text = await app.identity.rotate_key(key_id, lasting)
+        _note(record, key, f"{key_id} ")
+        return key, text
+
+    _hand_out(*with_change("keys rotate", replace))
 
 
 @command.command
-def revoke(key_id: str) -> None:
-    """End a key now."""
-    with_app(lambda app: app.identity.revoke_key(key_id))
-    print(f"Key {key_id} no longer works.")
+def revoke(key_id: str, /) -> None:
+    """End a key now.
+
+    Parameters
+    ----------
+    key_id
+        The key's id, as `keys list` shows it.
+    """
+
+    async def end(app: App, record: Record) -> None:
+        await app.identity.revoke_key(key_id)
+        record.action += f" {key_id}"
+
+    with_change("keys revoke", end)
+    print(f"Key {line(key_id)} no longer works.")
+
+
+def _note(record: Record, key: ApiKey, before: str = "") -> None:
+    """Only once the key is there: somebody may type a whole key where its id belongs."""
+    record.action += f" {before}{key.id}"
+    record.caller = operator(agent=None if key.agent_id == ANY_AGENT else key.agent_id, user=key.user_id)
 
 
 def _hand_out(key: ApiKey, text: str) -> None:
@@ -107,8 +140,4 @@ def _state(key: ApiKey) -> str:
         return "revoked"
     if key.expires_at and not key.works_at(datetime.now(UTC)):
         return "expired"
-    return f"until {_when(key.expires_at)}" if key.expires_at else "works"
-
-
-def _when(at: datetime | None) -> str:
-    return at.strftime("%Y-%m-%d %H:%M UTC") if at else "-"
+    return f"until {moment(key.expires_at)}" if key.expires_at else "works"

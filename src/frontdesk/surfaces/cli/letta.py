@@ -7,22 +7,25 @@ from cyclopts import Parameter
 
 from frontdesk.app import App, base_url
 from frontdesk.errors import ConfigurationError
-from frontdesk.surfaces.cli.running import with_app
+from frontdesk.journal.record import Record
+from frontdesk.surfaces.cli.options import Flag
+from frontdesk.surfaces.cli.plain import line
+from frontdesk.surfaces.cli.running import with_change
 
 if TYPE_CHECKING:
     from frontdesk.agents.letta.connect import Connected
 
-command = Command(name="letta", help="Work with the Letta server that LETTA_BASE_URL names.")
+command = Command(name="letta")
 EVERY = 10_000
 
 
-@command.command
+@command.command(usage="Usage: frontdesk letta connect [OPTIONS] [AGENT …]")
 def connect(
     *agents: str,
     url: str | None = None,
     name: str = "frontdesk",
-    every: Annotated[bool, Parameter(name="--all", negative=())] = False,
-    rotate: Annotated[bool, Parameter(negative=())] = False,
+    every: Annotated[bool, Parameter(name="--all", negative=(), show_default=False)] = False,
+    rotate: Flag = False,
 ) -> None:
     """Register Frontdesk's MCP address with Letta, and give agents its tools and a key that proves who they are.
 
@@ -42,7 +45,7 @@ def connect(
         Give out new keys, and end the old ones.
     """
 
-    async def use(app: App) -> "Connected":
+    async def use(app: App, record: Record) -> "Connected":
         # Letta's client and the MCP library are slow to import, and the other commands do without.
         from frontdesk.agents.letta.connect import Connector, Wanted  # noqa: PLC0415
         from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
@@ -54,17 +57,19 @@ def connect(
         address, names = url or f"{base_url(app.settings)}/mcp", [spec.name for spec in SPECS]
         handed = frozenset(spec.name for spec in SPECS if spec.handed)
         wanted = Wanted(address, name, names, tuple(chosen), rotate, handed)
-        return await Connector(app.host, app.identity, app.keys).connect(wanted)
+        connected = await Connector(app.host, app.identity, app.keys).connect(wanted)
+        record.action += "".join(f" {agent.id}" for agent in connected.agents)
+        return connected
 
-    _tell(with_app(use), name)
+    _tell(with_change("letta connect", use), name)
 
 
 def _tell(connected: "Connected", name: str) -> None:
     did = "is registered with Letta now" if connected.created else "is registered with Letta"
-    print(f"'{name}' {did}: {', '.join(connected.tools)}")
+    print(f"'{line(name)}' {did}: {line(', '.join(connected.tools))}")
     for agent in connected.agents:
         key = "new key" if agent.new_key else "key kept"
-        tools = f"got {', '.join(agent.attached)}" if agent.attached else "had all tools"
-        print(f"{agent.id} ({agent.name}): {key}, {tools}")
+        tools = f"got {line(', '.join(agent.attached))}" if agent.attached else "had all tools"
+        print(f"{line(agent.id)} ({line(agent.name)}): {key}, {tools}")
     if not connected.agents:
         print("No agent was connected. Name some: frontdesk letta connect AGENT …, or --all")

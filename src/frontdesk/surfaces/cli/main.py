@@ -2,48 +2,84 @@
 
 import os
 import sys
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 from cyclopts import App as Command
 
 from frontdesk import __version__
-from frontdesk.app import App, running
-from frontdesk.errors import ConfigurationError, FrontdeskError
-from frontdesk.settings import Settings
-from frontdesk.surfaces import logs
-from frontdesk.surfaces.cli import agents, doctor, journal, keys, letta, worker
-from frontdesk.surfaces.cli.chat.command import talk
-from frontdesk.surfaces.cli.running import with_app
-from frontdesk.surfaces.cli.schedule.command import command as schedule
-from frontdesk.surfaces.cli.tools.command import command as tools
+from frontdesk.errors import ConfigurationError, FrontdeskError, IdentityError, Invalid
+from frontdesk.surfaces.cli.options import up_to
+from frontdesk.surfaces.cli.plain import line
 
-# What a shell sees: 2 for a setting to mend, 1 for anything else that did not work.
-EXIT_CODES: tuple[tuple[type[FrontdeskError], int], ...] = ((ConfigurationError, 2), (FrontdeskError, 1))
+# What a shell sees: 2 for something to write differently, 1 for anything else that did not work.
+EXIT_CODES: tuple[tuple[type[FrontdeskError], int], ...] = (
+    (ConfigurationError, 2),
+    (Invalid, 2),
+    (IdentityError, 2),
+    (FrontdeskError, 1),
+)
+HELP = """The front desk for stateful AI agents.
 
-command = Command(name="frontdesk", help="The front desk for stateful AI agents.", version=__version__)
-command.command(keys.command)
-command.command(agents.command)
-command.command(tools)
-command.command(schedule)
-command.command(worker.work, name="worker")
-command.command(talk, name="chat")
-command.command(letta.command)
-command.command(journal.read, name="journal")
-command.command(doctor.examine, name="doctor")
+First steps: frontdesk agents create Clerk, then frontdesk chat Clerk. Is something odd? frontdesk doctor.
+"""
+CHAT = """Talk with an agent.
+
+frontdesk chat Clerk
+
+echo 'Sum this up' | frontdesk chat Clerk
+"""
+# By where they are, since what they stand on takes seconds to import: only the one that is run is loaded.
+COMMANDS = (
+    ("keys", "keys:command", "Make, list, rotate and revoke API keys. A key speaks for an agent, a person, or both."),
+    (
+        "agents",
+        "agents:command",
+        "Make, look at, equip and delete agents. AGENT is an id, or a name that only one agent has.",
+    ),
+    (
+        "tools",
+        "tools.command:command",
+        "Find, call and review tools, and their servers. TOOL is an id (server::tool), or a name that only one has.",
+    ),
+    ("schedule", "schedule.command:command", "Prompt agents later: once, by a cron rule, or at an interval."),
+    (
+        "worker",
+        "worker:work",
+        "Deliver due prompts until stopped, without serving anybody; any number of workers may share a database.",
+    ),
+    ("chat", "chat.command:talk", CHAT),
+    ("letta", "letta:command", "Connect agents of the Letta server that LETTA_BASE_URL names."),
+    (
+        "journal",
+        "journal:read",
+        "Show what was called, by whom, and how it went: the newest rows, the oldest of them first.",
+    ),
+    (
+        "doctor",
+        "doctor:examine",
+        "Show every setting and where it comes from, then what is wrong; exit 1 if anything is.",
+    ),
+)
+
+command = Command(name="frontdesk", help=HELP, version=__version__)
+for name, place, words in COMMANDS:
+    command.command(f"frontdesk.surfaces.cli.{place}", name=name, help=words)
+
+Port = Annotated[int | None, up_to(65_535, least=0)]
 
 
 @command.command
-def up(*, host: str | None = None, port: int | None = None) -> None:
-    """Start the server.
+def up(*, host: str | None = None, port: Port = None) -> None:
+    """Start the server, with a worker inside.
 
     Parameters
     ----------
     host
-        Address to listen on, instead of FRONTDESK_HOST.
+        Address to listen on; FRONTDESK_HOST, or 127.0.0.1, when left out.
     port
-        Port to listen on, instead of FRONTDESK_PORT.
+        Port to listen on, 0 for a free one; FRONTDESK_PORT, or 3020, when left out.
     """
-    # The web stack is slow to import, and the other commands do without.
+    from frontdesk.settings import Settings  # noqa: PLC0415
     from frontdesk.surfaces.cli.serving import open_doors  # noqa: PLC0415
 
     open_doors(Settings.read().replaced(host=host, port=port))
@@ -52,16 +88,9 @@ def up(*, host: str | None = None, port: int | None = None) -> None:
 @command.command
 def mcp() -> None:
     """Serve MCP on standard input and output, for a client that starts Frontdesk itself."""
-    # Only the process that started us can write to our standard input: that is as near as loopback.
-    settings = Settings.read().replaced(host="127.0.0.1", public_url="", allowed_hosts=(), require_auth=False)
-    logs.configure(settings)
-    from frontdesk.surfaces.mcp import stdio  # noqa: PLC0415
+    from frontdesk.surfaces.cli.stdio import serve  # noqa: PLC0415
 
-    async def serve(app: App) -> None:
-        async with running(app):
-            await stdio.serve(app)
-
-    with_app(serve, settings, fast=True)
+    serve()
 
 
 def main() -> NoReturn:
@@ -69,7 +98,7 @@ def main() -> NoReturn:
     try:
         command()
     except FrontdeskError as error:
-        print(f"frontdesk: {error.in_full}", file=sys.stderr)
+        print(f"frontdesk: {line(error.in_full)}", file=sys.stderr)
         sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
     except KeyboardInterrupt:
         sys.exit(130)

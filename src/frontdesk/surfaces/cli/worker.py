@@ -2,6 +2,7 @@
 
 import json
 import signal
+from typing import Annotated
 
 import anyio
 
@@ -9,19 +10,21 @@ from frontdesk import __version__
 from frontdesk.app import App, running_worker
 from frontdesk.settings import Settings
 from frontdesk.surfaces import logs
+from frontdesk.surfaces.cli.options import Json, up_to
 from frontdesk.surfaces.cli.running import with_app
-from frontdesk.surfaces.cli.schedule.opening import Json
+
+Concurrency = Annotated[int | None, up_to(10_000)]
 
 
-def work(*, concurrency: int | None = None, as_json: Json = False) -> None:
-    """Deliver due prompts until told to stop; as many workers as you like may share a database.
+def work(*, concurrency: Concurrency = None, as_json: Json = False) -> None:
+    """Deliver due prompts.
 
     Parameters
     ----------
     concurrency
-        How many prompts at once, instead of FRONTDESK_WORKER_CONCURRENCY.
+        Prompts at once; FRONTDESK_WORKER_CONCURRENCY, or 128, when left out.
     as_json
-        Say when it starts and when it stops as JSON, one object a line.
+        Print start and stop as JSON, one object a line.
     """
     settings = Settings.read().replaced(worker_concurrency=concurrency)
     logs.configure(settings)

@@ -1,30 +1,29 @@
 """`frontdesk chat`: talk with an agent in the terminal, or have a script say one thing."""
 
 import sys
-from typing import Annotated
 
 from anyio.from_thread import start_blocking_portal
-from cyclopts import Parameter
 
 from frontdesk.app import App, open_app
-from frontdesk.errors import ConfigurationError
+from frontdesk.errors import Invalid
 from frontdesk.settings import Settings
-from frontdesk.surfaces import logs
 from frontdesk.surfaces.cli.agents import named
 from frontdesk.surfaces.cli.chat import once
 from frontdesk.surfaces.cli.chat.input import in_colour, prepare
 from frontdesk.surfaces.cli.chat.session import Session
 from frontdesk.surfaces.cli.chat.turns import Thread, begin
-from frontdesk.surfaces.cli.running import with_app
+from frontdesk.surfaces.cli.options import Flag, Json, Text
+from frontdesk.surfaces.cli.running import quiet, with_app
 
 
 def talk(
     agent: str,
+    /,
     *,
     conversation: str | None = None,
-    new: Annotated[bool, Parameter(negative=())] = False,
-    message: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    new: Flag = False,
+    message: Text | None = None,
+    as_json: Json = False,
     user: str | None = None,
 ) -> None:
     """Talk with an agent.
@@ -42,12 +41,12 @@ def talk(
     as_json
         Print each event of that one turn as a line of JSON.
     user
-        The person to speak as.
+        The person you speak as; nobody in particular when left out.
     """
     if conversation and new:
-        raise ConfigurationError("Give --conversation or --new, not both")
+        raise Invalid("Give --conversation or --new, not both")
     prepare()
-    settings = _quiet(Settings.read())
+    settings = quiet(Settings.read())
     text = _message(message, as_json=as_json)
 
     async def enter(app: App) -> Thread:
@@ -72,17 +71,10 @@ def _message(given: str | None, *, as_json: bool) -> str | None:
     """What to say in the only turn there will be; None to ask the person turn by turn."""
     if given is None and sys.stdin.isatty():
         if as_json:
-            raise ConfigurationError("--json is for one turn: give --message, or the message on standard input")
+            raise Invalid("--json is for one turn: give --message, or the message on standard input")
         return None
     # What the shell passes on need not be text; a lone surrogate could not be stored.
     text = (sys.stdin.read() if given is None else given).strip().encode(errors="replace").decode()
     if not text:
-        raise ConfigurationError("There is no message; give --message, or the message on standard input")
+        raise Invalid("There is no message; give --message, or the message on standard input")
     return text
-
-
-def _quiet(settings: Settings) -> Settings:
-    """Logs for somebody who reads a conversation: what went wrong, unless they asked for all."""
-    chosen = settings.replaced(log_level="warning") if settings.log_level == "info" else settings
-    logs.configure(chosen)
-    return chosen

@@ -9,9 +9,9 @@ from dataclasses import asdict
 from frontdesk.agents.events import Done, Event, Failed, StopReason, TextChunk, ThoughtChunk, ToolArguments, Usage
 from frontdesk.agents.host import AgentHost
 from frontdesk.errors import Conflict, PendingApproval
-from frontdesk.surfaces.cli.chat.plain import plain
 from frontdesk.surfaces.cli.chat.terminal import STOPS
 from frontdesk.surfaces.cli.chat.turns import Thread
+from frontdesk.surfaces.cli.plain import plain
 
 # After these there is no answer, or only the beginning of one.
 UNANSWERED = (StopReason.ERROR, StopReason.REQUIRES_APPROVAL, StopReason.CANCELLED, StopReason.INTERRUPTED)

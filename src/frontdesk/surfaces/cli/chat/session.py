@@ -16,9 +16,9 @@ from frontdesk.agents.host import AgentHost, Approval, Prompt
 from frontdesk.errors import FrontdeskError, PendingApproval
 from frontdesk.surfaces.cli.chat import turns
 from frontdesk.surfaces.cli.chat.input import CHOICE, Left, Word, read, remember, word
-from frontdesk.surfaces.cli.chat.plain import line, plain
 from frontdesk.surfaces.cli.chat.slash import HELP, LOOKS
 from frontdesk.surfaces.cli.chat.terminal import YOU, Ink, Pen, asking, drawn, painted
+from frontdesk.surfaces.cli.plain import line, plain
 
 REJECTED = "Rejected in the terminal."
 

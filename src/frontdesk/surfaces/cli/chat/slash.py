@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from frontdesk.agents.host import AgentHost
-from frontdesk.surfaces.cli.chat.plain import line, plain
 from frontdesk.surfaces.cli.chat.terminal import Ink, Pen, closing, drawn, painted
 from frontdesk.surfaces.cli.chat.turns import Thread
+from frontdesk.surfaces.cli.plain import line, plain
 
 HELP = """\
 /help     this list

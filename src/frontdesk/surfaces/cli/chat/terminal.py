@@ -22,7 +22,7 @@ from frontdesk.agents.events import (
     Usage,
     UserText,
 )
-from frontdesk.surfaces.cli.chat.plain import arguments, line, plain, revealed
+from frontdesk.surfaces.cli.plain import arguments, line, plain, revealed
 
 YOU = "you> "
 ARGUMENT = 60

@@ -7,21 +7,22 @@ from pathlib import Path
 import anyio
 
 from frontdesk.app import App
-from frontdesk.errors import ConfigurationError, Unavailable
+from frontdesk.errors import Invalid, Unavailable
+from frontdesk.journal.record import Record
 from frontdesk.schedule import numbers
 from frontdesk.schedule.asked import Imported, PastWanted
 from frontdesk.schedule.model import Standing
-from frontdesk.surfaces.cli.chat.plain import line, plain
-from frontdesk.surfaces.cli.schedule.opening import Flag, Json, caller_of, of, shown, tell, with_change
+from frontdesk.surfaces.cli.options import Flag, Json
+from frontdesk.surfaces.cli.plain import line, plain
+from frontdesk.surfaces.cli.running import operator, with_change
+from frontdesk.surfaces.cli.schedule.telling import tell
 from frontdesk.surfaces.cli.tools.opening import dumped
-from frontdesk.surfaces.record import Record
 from frontdesk.surfaces.scheduled import Run, Scheduled, Shape
 
 WAIT_SECONDS = 300
 POLL_SECONDS = 0.2
 LOOKED_AT = 100
-# So many looks without anybody taking it are worth a word.
-PATIENCE = 15
+LOOKS_BEFORE_WORD = 15
 NOBODY = "Nobody has taken it yet: start a server (frontdesk up) or a worker (frontdesk worker). Still waiting …"
 UNDER_WAY = frozenset({Standing.RUNNING, Standing.WAITING})
 
@@ -33,25 +34,25 @@ class Asked(Shape):
     delivery_id: str
 
 
-def cancel(schedule_id: str, *, as_json: Json = False) -> None:
-    """Cancel a schedule for good; one that runs just now runs to its end.
+def cancel(schedule_id: str, /, *, as_json: Json = False) -> None:
+    """Cancel a schedule for good; a run under way still ends.
 
     Parameters
     ----------
     schedule_id
         Its number, as listed.
     as_json
-        One JSON object.
+        Print one JSON object.
     """
 
     async def change(app: App, _record: Record) -> Scheduled:
-        return shown(app, await app.schedules.cancel(caller_of(), schedule_id))
+        return Scheduled.of(await app.schedules.cancel(operator(), schedule_id))
 
-    done = with_change(f"cancel {schedule_id}", change)
+    done = with_change(f"schedule cancel {schedule_id}", change)
     tell(done, f"Schedule {done.id} cancelled", as_json=as_json)
 
 
-def pause(schedule_id: str, *, as_json: Json = False) -> None:
+def pause(schedule_id: str, /, *, as_json: Json = False) -> None:
     """Stop a schedule for a while.
 
     Parameters
@@ -59,92 +60,92 @@ def pause(schedule_id: str, *, as_json: Json = False) -> None:
     schedule_id
         Its number, as listed.
     as_json
-        One JSON object.
+        Print one JSON object.
     """
 
     async def change(app: App, _record: Record) -> Scheduled:
-        return shown(app, await app.schedules.pause(caller_of(), schedule_id))
+        return Scheduled.of(await app.schedules.pause(operator(), schedule_id))
 
-    done = with_change(f"pause {schedule_id}", change)
+    done = with_change(f"schedule pause {schedule_id}", change)
     tell(done, f"Schedule {done.id} paused", as_json=as_json)
 
 
-def resume(schedule_id: str, *, as_json: Json = False) -> None:
-    """Go on with a schedule that was paused; of what fell into the pause only a one-time prompt is made up for.
+def resume(schedule_id: str, /, *, as_json: Json = False) -> None:
+    """Resume a paused schedule. Runs that fell into the pause are skipped; a one-time prompt is delivered now.
 
     Parameters
     ----------
     schedule_id
         Its number, as listed.
     as_json
-        One JSON object.
+        Print one JSON object.
     """
-    added = with_change(f"resume {schedule_id}", lambda app, _: app.schedules.resume(caller_of(), schedule_id))
-    tell(of(added), f"Schedule {added.schedule.id}: {added.rule.sentence}", as_json=as_json)
+    added = with_change(f"schedule resume {schedule_id}", lambda app, _: app.schedules.resume(operator(), schedule_id))
+    tell(Scheduled.of(added.schedule), f"Schedule {added.schedule.id}: {added.rule.sentence}", as_json=as_json)
 
 
-def run(schedule_id: str, *, wait: Flag = False, as_json: Json = False) -> None:
-    """Run a schedule once now, besides its rule: a server or a worker that is up takes it.
+def run(schedule_id: str, /, *, wait: Flag = False, as_json: Json = False) -> None:
+    """Run a schedule once now; its next time stays as it is. Needs a running server or worker.
 
     Parameters
     ----------
     schedule_id
         Its number, as listed.
     wait
-        Until it is over, and print what the agent said; exit 1 if it was not delivered.
+        Wait for the run to end and print the agent's answer; exit 1 if it was not delivered.
     as_json
-        One JSON object.
+        Print one JSON object.
     """
 
     async def start(app: App, _record: Record) -> Asked:
-        delivery_id = await app.schedules.run_now(caller_of(), schedule_id)
+        delivery_id = await app.schedules.run_now(operator(), schedule_id)
         return Asked(schedule_id=numbers.schedule_id(schedule_id), delivery_id=delivery_id)
 
     async def start_and_wait(app: App, record: Record) -> Run:
         return await _over(app, await start(app, record))
 
     if not wait:
-        asked = with_change(f"run {schedule_id}", start)
+        asked = with_change(f"schedule run {schedule_id}", start)
         tell(asked, f"The next server or worker that is free runs it: {asked.delivery_id}", as_json=as_json)
         return
-    ended = with_change(f"run {schedule_id}", start_and_wait)
+    ended = with_change(f"schedule run {schedule_id}", start_and_wait)
     print(ended.model_dump_json() if as_json else plain(ended.answer or ended.reason or ended.standing))
     if ended.standing != Standing.DELIVERED:
         sys.exit(1)
 
 
-def redrive(delivery_id: str, *, as_json: Json = False) -> None:
-    """Try a run that was given up again, from its first attempt on.
+def redrive(run_id: str, /, *, as_json: Json = False) -> None:
+    """Try a dead run again, from its first attempt.
 
     Parameters
     ----------
-    delivery_id
+    run_id
         The run, as `frontdesk schedule history --standing dead` lists it.
     as_json
-        One JSON object.
+        Print one JSON object.
     """
-    past = with_change(f"redrive {delivery_id}", lambda app, _: app.schedules.redrive(caller_of(), delivery_id))
+    past = with_change(f"schedule redrive {run_id}", lambda app, _: app.schedules.redrive(operator(), run_id))
     tell(Run.of(past), f"{past.id} is tried again", as_json=as_json)
 
 
-def take_over(file: Path | None = None, *, as_json: Json = False) -> None:
-    """Take over the schedules of a PromptYoSelf database; those that are here already are left alone.
+def take_over(file: Path | None = None, /, *, as_json: Json = False) -> None:
+    """Copy the schedules of a PromptYoSelf database; ones copied before are left alone.
 
     Parameters
     ----------
     file
         The database file; PROMPTYOSELF_DB when left out.
     as_json
-        One JSON object.
+        Print one JSON object.
     """
 
     async def read(app: App, _record: Record) -> Imported:
         path = file or app.settings.promptyoself_db
         if not path:
-            raise ConfigurationError("Say which file: frontdesk schedule import FILE, or set PROMPTYOSELF_DB")
-        return await app.schedules.import_file(caller_of(), Path(path))
+            raise Invalid("Say which file: frontdesk schedule import FILE, or set PROMPTYOSELF_DB")
+        return await app.schedules.importing.take_over(operator(), Path(path))
 
-    done = with_change("import", read)
+    done = with_change("schedule import", read)
     if as_json:
         print(dumped(asdict(done)))
         return
@@ -160,15 +161,15 @@ async def _over(app: App, asked: Asked) -> Run:
     wanted, looks = PastWanted(asked.schedule_id, limit=LOOKED_AT), 0
     with anyio.move_on_after(WAIT_SECONDS):
         while True:
-            runs = await app.schedules.history(caller_of(), wanted)
+            runs = (await app.schedules.looking.history(operator(), wanted)).runs
             past = next((one for one in runs if one.id == asked.delivery_id), None)
             if past is not None and past.standing not in UNDER_WAY:
                 return Run.of(past)
             looks += 1
-            if looks == PATIENCE and (past is None or past.started_us is None):
+            if looks == LOOKS_BEFORE_WORD and (past is None or past.started_us is None):
                 print(NOBODY, file=sys.stderr, flush=True)
             await anyio.sleep(POLL_SECONDS)
     raise Unavailable(
-        f"{asked.delivery_id} is not over after {WAIT_SECONDS} s; is a server or a `frontdesk worker` up? "
-        f"frontdesk schedule history {asked.schedule_id}"
+        f"The run {asked.delivery_id} has not ended after {WAIT_SECONDS} s; check that a server or worker is up, and "
+        f"see frontdesk schedule history {asked.schedule_id}"
     )

@@ -12,16 +12,16 @@ from frontdesk.schedule.asked import PastListed, PastWanted, Wanted
 from frontdesk.schedule.forwards.model import DEAD
 from frontdesk.schedule.model import Standing
 from frontdesk.surfaces.cli.agents import named
-from frontdesk.surfaces.cli.chat.plain import line, plain
-from frontdesk.surfaces.cli.schedule.opening import Json, caller_of, shown, with_schedules
-from frontdesk.surfaces.cli.words import table
+from frontdesk.surfaces.cli.options import Json, up_to
+from frontdesk.surfaces.cli.plain import line, plain
+from frontdesk.surfaces.cli.running import operator, with_app
+from frontdesk.surfaces.cli.words import ABSENT, table
 from frontdesk.surfaces.scheduled import Run, Scheduled
 
-MOST = 1000
 PROMPT = 40
 REASON = 60
+Limit = Annotated[int, up_to(1000)]
 NONE = "No schedules. Make one: frontdesk schedule add AGENT PROMPT WHEN"
-ABSENT = "-"
 
 
 def show_all(
@@ -30,7 +30,7 @@ def show_all(
     user: str | None = None,
     all_states: Annotated[bool, Parameter(name="--all", negative=(), show_default=False)] = False,
     after: int = 0,
-    limit: int = 1000,
+    limit: Limit = 1000,
     as_json: Json = False,
 ) -> None:
     """List schedules.
@@ -42,22 +42,22 @@ def show_all(
     user
         Only those of this person.
     all_states
-        Also those that are cancelled or over.
+        Also cancelled and finished ones.
     after
         Only those with a higher number.
     limit
-        At most so many.
+        Show at most this many.
     as_json
-        One JSON object a line.
+        Print one JSON object a line.
     """
 
     async def look(app: App) -> tuple[list[Scheduled], int | None]:
         agent_id = await agent_named(app, agent)
-        wanted = Wanted(agent_id, all_states, after_id=after, limit=_limit(limit))
-        listed = await app.schedules.list(caller_of(user), wanted)
-        return [shown(app, one) for one in listed.schedules], listed.next
+        wanted = Wanted(agent_id, all_states, after_id=after, limit=limit)
+        listed = await app.schedules.looking.list(operator(user=user), wanted)
+        return [Scheduled.of(one) for one in listed.schedules], listed.next
 
-    found, more = with_schedules(look)
+    found, more = with_app(look)
     if as_json:
         for one in found:
             print(one.model_dump_json())
@@ -68,26 +68,26 @@ def show_all(
         print(f"There are more: --after {more}", file=sys.stderr)
 
 
-def show(schedule_id: str, *, as_json: Json = False) -> None:
-    """Show a schedule with all that was said of it.
+def show(schedule_id: str, /, *, as_json: Json = False) -> None:
+    """Show a schedule: its rule, options, state and prompt.
 
     Parameters
     ----------
     schedule_id
         Its number, as listed.
     as_json
-        One JSON object.
+        Print one JSON object.
     """
 
     async def look(app: App) -> Scheduled:
-        return shown(app, await app.schedules.get(caller_of(), schedule_id))
+        return Scheduled.of(await app.schedules.looking.get(operator(), schedule_id))
 
-    found = with_schedules(look)
+    found = with_app(look)
     if as_json:
         print(found.model_dump_json())
         return
     facts = found.model_dump(exclude={"rule", "prompt_text"}, exclude_none=True)
-    print(found.rule.sentence)
+    print(line(found.rule.sentence))
     for name, value in facts.items():
         print(f"{name:<18}{line(str(value))}")
     print(f"\n{plain(found.prompt_text)}")
@@ -95,11 +95,12 @@ def show(schedule_id: str, *, as_json: Json = False) -> None:
 
 def history(
     schedule_id: str | None = None,
+    /,
     *,
     agent: str | None = None,
     standing: Standing | None = None,
     before: str | None = None,
-    limit: int = 50,
+    limit: Limit = 50,
     as_json: Json = False,
 ) -> None:
     """Show what became of runs, the newest first.
@@ -111,27 +112,27 @@ def history(
     agent
         Only runs of this agent, by its id or name.
     standing
-        Only those that stand so; dead ones were given up after all attempts.
+        Only runs with this standing; dead ones were given up.
     before
-        Only those that were due before this time; or go on where the last page ended, as it says.
+        Only runs due before this time, or the value that the page before ended with.
     limit
-        At most so many.
+        Show at most this many.
     as_json
-        One JSON object a line.
+        Print one JSON object a line.
     """
 
     async def look(app: App) -> PastListed:
         number = None if schedule_id is None else numbers.schedule_id(schedule_id)
-        wanted = PastWanted(number, await agent_named(app, agent), standing, before, _limit(limit))
-        return await app.schedules.history_page(caller_of(), wanted)
+        wanted = PastWanted(number, await agent_named(app, agent), standing, before, limit)
+        return await app.schedules.looking.history(operator(), wanted)
 
-    listed = with_schedules(look)
+    listed = with_app(look)
     runs = [Run.of(past) for past in listed.runs]
     if as_json:
         for run in runs:
             print(run.model_dump_json())
     else:
-        head = ("run", "agent", "due", "state", "attempt", "what came of it")
+        head = ("run", "agent", "due", "standing", "attempt", "what came of it")
         print(table(head, [_run(run) for run in runs]) if runs else "No runs yet.")
     if listed.next is not None:
         print(f"There are more: --before {listed.next}", file=sys.stderr)
@@ -147,15 +148,11 @@ async def agent_named(app: App, text: str | None) -> str | None:
         return text
 
 
-def _limit(limit: int) -> int:
-    return numbers.within("--limit", limit, MOST, MOST)
-
-
 def _row(one: Scheduled) -> tuple[str, ...]:
     return (
         str(one.id),
-        line(one.agent_id),
-        line(one.rule.rule or one.schedule_value) + ("" if one.zone == "UTC" else f" ({line(one.zone)})"),
+        one.agent_id,
+        (one.rule.rule or one.schedule_value) + ("" if one.zone == "UTC" else f" ({one.zone})"),
         one.rule.next_local or ABSENT if one.active else ABSENT,
         str(one.repetition_count) + (f" of {one.max_repetitions}" if one.max_repetitions else ""),
         one.state,
@@ -166,7 +163,7 @@ def _row(one: Scheduled) -> tuple[str, ...]:
 def _run(run: Run) -> tuple[str, ...]:
     return (
         run.delivery_id,
-        line(run.agent_id),
+        run.agent_id,
         run.intended_at,
         run.standing,
         str(run.attempt),

@@ -1,21 +1,22 @@
 """`frontdesk schedule add`, `update` and `preview`."""
 
 import sys
+from typing import Annotated
 
 from frontdesk.app import App
-from frontdesk.schedule import numbers
+from frontdesk.journal.record import Record
 from frontdesk.schedule.asked import Added, Asked, Change, Preview
 from frontdesk.surfaces.cli.agents import named
-from frontdesk.surfaces.cli.chat.plain import line
-from frontdesk.surfaces.cli.schedule.opening import Flag, Json, Text, caller_of, of, tell, with_change, with_schedules
+from frontdesk.surfaces.cli.options import Flag, Json, Many, Text, up_to
+from frontdesk.surfaces.cli.plain import line
+from frontdesk.surfaces.cli.running import operator, with_app, with_change
 from frontdesk.surfaces.cli.schedule.options import Options, RuleOptions
-from frontdesk.surfaces.cli.tools.opening import Many
+from frontdesk.surfaces.cli.schedule.telling import tell
 from frontdesk.surfaces.cli.words import table
-from frontdesk.surfaces.record import Record
-from frontdesk.surfaces.scheduled import Previewed, ways_to_say
+from frontdesk.surfaces.scheduled import Previewed, Scheduled, ways_to_say
 
 WAYS = "WHEN, or one of --time, --cron, or --every"
-MOST = 100
+Count = Annotated[int, up_to(100)]
 NO_OPTIONS = Options()
 NO_RULE = RuleOptions()
 
@@ -24,6 +25,7 @@ def add(
     agent: str,
     prompt: Text,
     when: Text | None = None,
+    /,
     *,
     options: Options = NO_OPTIONS,
     timeline: Flag = False,
@@ -31,7 +33,7 @@ def add(
     skip_validation: Flag = False,
     as_json: Json = False,
 ) -> None:
-    """Schedule a prompt for an agent; its number alone goes to standard output.
+    """Schedule a prompt for an agent and print the schedule's number.
 
     frontdesk schedule add Clerk 'Write the report' 'every weekday at 9 Berlin time'
 
@@ -42,15 +44,16 @@ def add(
     prompt
         What it is told.
     when
-        In plain words, or a rule; or say it with --time, --cron or --every.
+        When, in plain words or as a rule: 'in 2 hours', 'every weekday at 9 Berlin time', '0 9 * * MON-FRI'. Or use
+        --time, --cron or --every.
     timeline
-        Put the agent's answer into the user's timeline.
+        For later: there is no timeline yet.
     user
         The person it is for.
     skip_validation
-        Do not check that the agent exists; then it is an id.
+        Do not check that the agent exists; AGENT must be an id then.
     as_json
-        One JSON object.
+        Print one JSON object.
     """
 
     async def make(app: App, record: Record) -> Added:
@@ -58,15 +61,15 @@ def add(
         asked = Asked(
             prompt, agent_id, when=when, timeline=timeline, skip_validation=skip_validation, **options.given()
         )
-        record.caller = caller_of(user, agent_id)
+        record.caller = operator(agent=agent_id, user=user)
         with ways_to_say(WAYS):
-            added = await app.schedules.add(caller_of(user), asked)
+            added = await app.schedules.add(operator(user=user), asked)
         record.action += f" {added.schedule.id}"
         return added
 
-    added = with_change("add", make)
+    added = with_change("schedule add", make)
     if as_json:
-        print(of(added).model_dump_json())
+        print(Scheduled.of(added.schedule).model_dump_json())
         return
     print(added.schedule.id)
     print(f"Schedule {added.schedule.id}: {line(added.rule.sentence)}", file=sys.stderr)
@@ -75,6 +78,7 @@ def add(
 def update(
     schedule_id: str,
     when: Text | None = None,
+    /,
     *,
     prompt: Text | None = None,
     options: Options = NO_OPTIONS,
@@ -89,24 +93,28 @@ def update(
     schedule_id
         Its number, as listed.
     when
-        A new rule, in plain words or as one.
+        A new rule, in plain words or as a cron rule.
     prompt
         What the agent is told from now on.
     timeline
-        Whether the agent's answer goes into the user's timeline.
+        For later: there is no timeline yet.
     clear
-        Take this away; repeated for several: start-at, end-at, jitter, max-repetitions, max-late, webhook,
+        Remove this; repeated for several: start-at, end-at, jitter, max-repetitions, max-late, webhook,
         conversation-id.
     as_json
-        One JSON object.
+        Print one JSON object.
     """
     cleared = frozenset(name.replace("-", "_") for name in clear)
     change = Change(prompt, when=when, timeline=timeline, clear=cleared, **options.given())
-    added = with_change(f"update {schedule_id}", lambda app, _: app.schedules.update(caller_of(), schedule_id, change))
-    tell(of(added), f"Schedule {added.schedule.id}: {added.rule.sentence}", as_json=as_json)
+    added = with_change(
+        f"schedule update {schedule_id}", lambda app, _: app.schedules.update(operator(), schedule_id, change)
+    )
+    tell(Scheduled.of(added.schedule), f"Schedule {added.schedule.id}: {added.rule.sentence}", as_json=as_json)
 
 
-def preview(what: Text | None = None, *, count: int = 5, rule: RuleOptions = NO_RULE, as_json: Json = False) -> None:
+def preview(
+    what: Text | None = None, /, *, count: Count = 5, rule: RuleOptions = NO_RULE, as_json: Json = False
+) -> None:
     """Show when a schedule, or a rule to try, fires next.
 
     frontdesk schedule preview 'every weekday at 9 Berlin time'
@@ -118,22 +126,20 @@ def preview(what: Text | None = None, *, count: int = 5, rule: RuleOptions = NO_
     count
         How many times to show.
     as_json
-        One JSON object.
+        Print one JSON object.
     """
-
-    times = numbers.within("--count", count, MOST, MOST)
 
     async def look(app: App) -> Preview:
         if what is not None and what.isdecimal():
-            return await app.schedules.preview(caller_of(), what, times)
+            return await app.schedules.looking.preview(operator(), what, count)
         with ways_to_say(WAYS):
-            return await app.schedules.preview_rule(caller_of(), Asked(when=what, **rule.given()), times)
+            return await app.schedules.looking.preview_rule(operator(), Asked(when=what, **rule.given()), count)
 
-    found = with_schedules(look)
+    found = with_app(look)
     shape = Previewed.of(found)
     if as_json:
         print(shape.model_dump_json())
         return
-    print(found.rule.sentence)
+    print(line(found.rule.sentence))
     if shape.times:
         print(table((f"in {shape.zone}", "in UTC"), [(one.local, one.utc) for one in shape.times]))

@@ -46,19 +46,21 @@ class Options(RuleOptions):
     Parameters
     ----------
     max_repetitions
-        Stop after so many runs.
+        Stop after this many runs.
     jitter
-        Let each run come up to this much later, e.g. 30s.
+        Delay each run by up to this much, e.g. 30s.
     overlap
-        What a run does that falls into the one before it: wait for it, be left out, or run beside it.
+        When the run before it has not ended: queue (wait for it), skip (leave it out) or allow (run beside it). A new
+        schedule has queue.
     misfire
-        What happens to runs that nobody was there for: one run makes up for all, each is run, or none.
+        Runs that fell due while no worker ran: once (one run for all of them), all (each), skip (none). A new
+        schedule has once.
     max_late
-        Leave out a run that would be later than this, e.g. 1h.
+        Skip a run that would start later than this, e.g. 1h.
     attempts
-        How often one run is tried.
+        Tries of one run before it is given up, 1 to 100. A new schedule has 10.
     webhook
-        Where the agent's answer is sent.
+        URL that the agent's answer is posted to; needs FRONTDESK_WEBHOOK_SECRET.
     conversation_id
         The conversation to speak in; the agent's first when left out.
     """
@@ -70,4 +72,4 @@ class Options(RuleOptions):
     max_late: str | None = None
     attempts: str | None = None
     webhook: str | None = None
-    conversation_id: str | None = None
+    conversation_id: Annotated[str | None, Parameter(name=("--conversation", "--conversation-id"))] = None

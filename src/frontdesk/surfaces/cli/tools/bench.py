@@ -9,9 +9,11 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from frontdesk.app import App
-from frontdesk.errors import ConfigurationError
+from frontdesk.errors import Invalid
 from frontdesk.identity.model import Caller
-from frontdesk.surfaces.cli.tools.opening import Json, caller_of, understand, with_tools
+from frontdesk.surfaces.cli.options import Json
+from frontdesk.surfaces.cli.running import operator
+from frontdesk.surfaces.cli.tools.opening import understand, with_tools
 from frontdesk.surfaces.cli.tools.progress import Told
 from frontdesk.surfaces.cli.words import table
 from frontdesk.tools.finding import Search
@@ -49,8 +51,8 @@ class Measured:
     tools: int
 
 
-def measure(file: Path, *, agent: str | None = None, user: str | None = None, as_json: Json = False) -> None:
-    """Measure search on your own tools: by words alone, and as it is shipped.
+def measure(file: Path, /, *, agent: str | None = None, user: str | None = None, as_json: Json = False) -> None:
+    """Measure how well search finds your tools, by words alone and with meaning.
 
     Parameters
     ----------
@@ -61,13 +63,13 @@ def measure(file: Path, *, agent: str | None = None, user: str | None = None, as
     user
         Search as this person.
     as_json
-        Print JSON.
+        Print one JSON object.
     """
     given = list(_read(file))
 
     async def run(app: App) -> Measured:
         await understand(app)
-        return await _measured(app, given, caller_of(agent, user))
+        return await _measured(app, given, operator(agent=agent, user=user))
 
     found = with_tools(run)
     if as_json:
@@ -80,10 +82,10 @@ def measure(file: Path, *, agent: str | None = None, user: str | None = None, as
 
 
 async def _measured(app: App, given: Sequence[Asked], caller: Caller) -> Measured:
-    tools = app.tools
+    tools, permitted = app.tools, await app.tools.allowed.of(caller)
     cases = [case for asked in given if (case := await _case(app, asked)) is not None]
     if not cases:
-        raise ConfigurationError("None of the right tools is in the catalogue; `frontdesk tools list` shows what is")
+        raise Invalid("None of the right tools is in the catalogue; `frontdesk tools list` shows what is")
     words: list[tuple[list[str], frozenset[str]]] = []
     shipped: list[tuple[list[str], frozenset[str]]] = []
     with Told(sys.stderr) as told:
@@ -91,7 +93,7 @@ async def _measured(app: App, given: Sequence[Asked], caller: Caller) -> Measure
             told.now(f"searching: {number} of {len(cases)}")
             by_words = tools.catalogue.index.search(Query(case.query, limit=DEPTH))
             words.append(([hit.id for hit in by_words], case.gold))
-            found = await tools.finder.look(caller, Search(case.query, limit=DEPTH), remember=False)
+            found = await tools.finder.look(caller, permitted, Search(case.query, limit=DEPTH), remember=False)
             shipped.append(([one.tool.id for one in found.findings], case.gold))
     return Measured(quality(words), quality(shipped), len(cases), len(given) - len(cases), len(tools.catalogue.index))
 
@@ -106,13 +108,13 @@ def _read(file: Path) -> Iterator[Asked]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{file} cannot be read: {error}") from error
+        raise Invalid(f"{file} cannot be read: {error}") from error
     for number, text in enumerate(lines, 1):
         try:
             if text.strip():
                 yield Asked.model_validate_json(text)
         except ValidationError as error:
-            raise ConfigurationError(f"{file}, line {number} is no query with its right tools; write {FORM}") from error
+            raise Invalid(f"{file}, line {number} is no query with its right tools; write {FORM}") from error
 
 
 def _figures(found: Quality) -> tuple[str, ...]:

@@ -6,19 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from frontdesk.app import App
-from frontdesk.errors import ConfigurationError
+from frontdesk.errors import Invalid
 from frontdesk.surfaces import given
+from frontdesk.surfaces.cli.options import Json, Many, Text
 from frontdesk.surfaces.cli.plain import line, plain
-from frontdesk.surfaces.cli.tools.opening import (
-    Json,
-    Many,
-    Text,
-    caller_of,
-    no_tools,
-    states_of,
-    understand,
-    with_tools,
-)
+from frontdesk.surfaces.cli.running import operator
+from frontdesk.surfaces.cli.tools.opening import no_tools, states_of, understand, with_tools
 from frontdesk.surfaces.cli.tools.progress import Told
 from frontdesk.surfaces.cli.words import table
 from frontdesk.surfaces.findings import FoundTool
@@ -34,6 +27,7 @@ DESCRIPTION = 60
 
 def search(
     query: Text,
+    /,
     *,
     limit: int = given.LIMIT,
     min_score: float = 0,
@@ -49,7 +43,7 @@ def search(
     query
         What you want done, in plain words, or a tool's name.
     limit
-        At most so many, up to 25.
+        Show at most this many, up to 25.
     min_score
         Leave out what fits less well than this, from 0 to 100.
     server
@@ -59,14 +53,14 @@ def search(
     user
         Search as this person.
     as_json
-        Print JSON.
+        Print a JSON array.
     """
 
     async def look(app: App) -> tuple[Found, Sequence[ServerState]]:
         states = states_of(app, server)
         await understand(app)
         wanted = Search(query, given.limit(limit), given.min_score(min_score), frozenset(server))
-        return await app.tools.search(caller_of(agent, user), wanted), states
+        return await app.tools.search(operator(agent=agent, user=user), wanted), states
 
     found, states = with_tools(look)
     if as_json:
@@ -77,8 +71,7 @@ def search(
         print(f"Nothing fits among {found.searched:,} tools.{best}" if found.searched else no_tools(states))
         return
     rows = [
-        (f"{one.score:.0f}", line(one.tool.id), line(one.tool.description, DESCRIPTION), line(one.reason))
-        for one in found.findings
+        (f"{one.score:.0f}", one.tool.id, line(one.tool.description, DESCRIPTION), one.reason) for one in found.findings
     ]
     print(table(("score", "tool", "what it does", "why"), rows))
     if found.findings[0].score < given.MIN_SCORE:
@@ -88,6 +81,7 @@ def search(
 def explain(
     query: Text,
     tool: str,
+    /,
     *,
     limit: int = given.LIMIT,
     min_score: float = given.MIN_SCORE,
@@ -104,20 +98,20 @@ def explain(
     tool
         The tool's id or name.
     limit
-        How many tools are asked for.
+        How many tools the search returns.
     min_score
-        The score that is asked for.
+        The score that it must reach; find_tools asks for 50, `tools search` for none.
     agent
-        As this agent.
+        Search as this agent.
     user
-        As this person.
+        Search as this person.
     as_json
-        Print JSON.
+        Print one JSON object.
     """
 
     async def look(app: App) -> Explanation:
         await understand(app)
-        caller = caller_of(agent, user)
+        caller = operator(agent=agent, user=user)
         return await explained(app.tools, caller, query, tool, limit=limit, min_score=min_score)
 
     found = with_tools(look)
@@ -130,8 +124,9 @@ def explain(
 
 
 def call(
-    name: str,
+    tool: str,
     arguments: Text = "{}",
+    /,
     *,
     agent: str | None = None,
     user: str | None = None,
@@ -139,10 +134,12 @@ def call(
 ) -> None:
     """Run a tool now and print what it answers; exit 1 if it fails.
 
+    frontdesk tools call files::read '{"path": "notes.md"}'
+
     Parameters
     ----------
-    name
-        The tool's id or name.
+    tool
+        Its id or name.
     arguments
         A JSON object; - reads it from standard input.
     agent
@@ -150,7 +147,7 @@ def call(
     user
         Call for this person.
     as_json
-        Print the whole answer as JSON.
+        Print the whole answer as one JSON object.
     """
     told = _object(sys.stdin.read() if arguments == FROM_INPUT else arguments)
 
@@ -162,7 +159,7 @@ def call(
                 shown.now(text)
                 shown.done(text)
 
-            return await app.tools.calling.call(caller_of(agent, user), name, told, progress=progress)
+            return await app.tools.calling.call(operator(agent=agent, user=user), tool, told, progress=progress)
 
     result = with_tools(run)
     if as_json:
@@ -193,7 +190,7 @@ def _object(text: str) -> Mapping[str, Any]:
     try:
         found: object = json.loads(text or "{}")
     except ValueError as error:
-        raise ConfigurationError(f"The arguments are no JSON: {error}") from error
+        raise Invalid(f"The arguments are not JSON: {error}") from error
     if not isinstance(found, dict):
-        raise ConfigurationError('The arguments must be a JSON object: {"name": "value"}')
+        raise Invalid('The arguments must be a JSON object: {"name": "value"}')
     return cast("Mapping[str, Any]", found)

@@ -1,6 +1,7 @@
 """`frontdesk tools list`, `servers`, `review` and `usage`."""
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -9,19 +10,11 @@ from typing import Any
 from frontdesk.app import App
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.journal.store import ToolUse, UseQuery
-from frontdesk.surfaces.cli.chat.plain import line, revealed
-from frontdesk.surfaces.cli.tools.opening import (
-    NONE,
-    Flag,
-    Json,
-    caller_of,
-    dumped,
-    no_tools,
-    states_of,
-    with_servers,
-    with_tools,
-)
-from frontdesk.surfaces.cli.words import duration, table
+from frontdesk.surfaces.cli.options import Flag, Json, Limit
+from frontdesk.surfaces.cli.plain import line, revealed
+from frontdesk.surfaces.cli.running import changing, operator
+from frontdesk.surfaces.cli.tools.opening import NONE, dumped, no_tools, states_of, with_servers, with_tools
+from frontdesk.surfaces.cli.words import ABSENT, duration, moment, table
 from frontdesk.tools.catalogue.roster.model import ServerState
 from frontdesk.tools.catalogue.store import Filter
 from frontdesk.tools.looking import Page, listed, shown
@@ -38,7 +31,7 @@ def show(
     changed: Flag = False,
     agent: str | None = None,
     user: str | None = None,
-    limit: int = 1000,
+    limit: Limit = 1000,
     as_json: Json = False,
 ) -> None:
     """List the tools.
@@ -54,28 +47,27 @@ def show(
     user
         Only those that this person may use.
     limit
-        At most so many.
+        Show at most this many.
     as_json
-        One JSON object a line.
+        Print one JSON object a line.
     """
     wanted = Filter(server, changed=changed, limit=limit)
 
     async def look(app: App) -> tuple[Page, Sequence[ServerState]]:
         states = states_of(app, () if server is None else (server,))
-        return await listed(app.tools, caller_of(agent, user), wanted), states
+        return await listed(app.tools, operator(agent=agent, user=user), wanted), states
 
     page, states = with_tools(look)
     if as_json:
         for tool in page.tools:
             print(dumped(asdict(tool)))
-        return
-    if not page.tools:
+    elif not page.tools:
         print("No tool has changed." if changed else no_tools(states))
-        return
-    rows = [(line(tool.id), line(tool.description, DESCRIPTION), _state(tool)) for tool in page.tools]
-    print(table(("tool", "what it does", "state"), rows))
+    else:
+        rows = [(tool.id, line(tool.description, DESCRIPTION), _state(tool)) for tool in page.tools]
+        print(table(("tool", "what it does", "state"), rows))
     if page.next:
-        print(f"There are more; --limit {limit * 10} shows more of them.")
+        print(f"There are more: --limit {limit * 10}", file=sys.stderr)
 
 
 def servers(*, as_json: Json = False) -> None:
@@ -84,7 +76,7 @@ def servers(*, as_json: Json = False) -> None:
     Parameters
     ----------
     as_json
-        One JSON object a line.
+        Print one JSON object a line.
     """
 
     async def look(app: App) -> list[ServerState]:
@@ -96,7 +88,7 @@ def servers(*, as_json: Json = False) -> None:
             print(dumped(_server(state)))
         return
     rows = [
-        (line(one.name), line(one.spec.place, 50) or "-", one.spec.origin, str(one.tools), _health(one))
+        (one.name, line(one.spec.place, PLACE) or ABSENT, one.spec.origin, str(one.tools), _health(one))
         for one in found
     ]
     print(table(("server", "where", "from", "tools", "state"), rows) if rows else NONE)
@@ -105,7 +97,7 @@ def servers(*, as_json: Json = False) -> None:
             print(f"{line(one.name)}: {line(problem)}")
 
 
-def review(tool: str | None = None, *, accept: Flag = False, refuse: Flag = False) -> None:
+def review(tool: str | None = None, /, *, accept: Flag = False, refuse: Flag = False) -> None:
     """Look at the tools that changed since they were approved, and accept or refuse a change.
 
     Parameters
@@ -125,9 +117,10 @@ def review(tool: str | None = None, *, accept: Flag = False, refuse: Flag = Fals
 
     async def look(app: App) -> tuple[CatalogueTool, Mapping[str, Any] | None]:
         catalogue = app.tools.catalogue
-        found = await shown(app.tools, caller_of(None, None), tool)
+        found = await shown(app.tools, operator(), tool)
         if accept or refuse:
-            found = await catalogue.review(found.id, accept=accept)
+            with changing(app, f"tools review {found.id} {'accept' if accept else 'refuse'}"):
+                found = await catalogue.review(found.id, accept=accept)
             if found is None:
                 raise NotFound(f"There is no tool '{tool}' any more")
         return found, await catalogue.other_version(found.id)
@@ -145,7 +138,7 @@ def review(tool: str | None = None, *, accept: Flag = False, refuse: Flag = Fals
 
 
 def usage(
-    *, agent: str | None = None, tool: str | None = None, since: str = "30d", limit: int = 100, as_json: Json = False
+    *, agent: str | None = None, tool: str | None = None, since: str = "30d", limit: Limit = 100, as_json: Json = False
 ) -> None:
     """Show which agents use which tools, how often and how well, from the journal.
 
@@ -156,11 +149,11 @@ def usage(
     tool
         Only this tool, by its id or name.
     since
-        Only the last while, e.g. 7d.
+        Only the last 45s, 30m, 12h, 7d and so on.
     limit
-        At most so many rows, the most used first.
+        Show at most this many rows, the most used first.
     as_json
-        One JSON object a line.
+        Print one JSON object a line.
     """
     start = datetime.now(UTC) - duration(since)
 
@@ -175,12 +168,12 @@ def usage(
         return
     rows = [
         (
-            line(use.agent_id or "-"),
-            line(use.tool),
+            use.agent_id or ABSENT,
+            use.tool,
             str(use.calls),
             str(use.failed),
             f"{use.mean_us / 1000:.1f} ms",
-            f"{use.last_at:%Y-%m-%d %H:%M} UTC",
+            moment(use.last_at),
         )
         for use in uses
     ]
@@ -195,7 +188,7 @@ async def _used(app: App, tool: str) -> str:
         ids = ", ".join(one.id for one in known[:CANDIDATES])
         raise Invalid(f"Several tools are called '{tool}'; say which: {ids}")
     if not known and SEPARATOR not in tool:
-        raise NotFound(f"There is no tool '{tool}'; one that is gone goes by its id, server::tool")
+        raise NotFound(f"There is no tool '{tool}'; for one that is gone give its id, server::tool")
     return known[0].id if known else tool
 
 
@@ -205,7 +198,7 @@ def _state(tool: CatalogueTool) -> str:
 
 
 def _health(state: ServerState) -> str:
-    when = f"{state.answered_at:%Y-%m-%d %H:%M} UTC" if state.answered_at else "never"
+    when = moment(state.answered_at) if state.answered_at else "never"
     if state.error:
         return f"failed: {line(state.error, 80)} (last answer: {when})"
     return f"answered {when}" if state.answered_at else "not asked yet"

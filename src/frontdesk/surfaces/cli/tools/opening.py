@@ -1,20 +1,19 @@
-"""Opens the tools room for a command: directly on the database, whether a server runs or not."""
+"""Opens the tools room for a command: directly on the database, whether a server runs or not.
+
+Only errors are logged: what a server does not answer is said by the command itself.
+"""
 
 import json
 import sys
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import TypeVar
 
 import anyio
-from cyclopts import Parameter
 
 from frontdesk.app import App
 from frontdesk.errors import NotFound
-from frontdesk.identity.model import Caller
-from frontdesk.settings import Settings
-from frontdesk.surfaces import logs
-from frontdesk.surfaces.cli.running import with_app
+from frontdesk.surfaces.cli.running import Use, with_app
 from frontdesk.surfaces.cli.tools.progress import Told
 from frontdesk.tools.catalogue.roster.model import ServerState, Status
 
@@ -22,14 +21,8 @@ T = TypeVar("T")
 POLL_SECONDS = 0.2
 NONE = "There are no tool servers yet. Add one: frontdesk tools add NAME URL"
 
-Json = Annotated[bool, Parameter(name="--json", negative=(), show_default=False)]
-Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
-Many = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
-# A text may begin with a hyphen, as lists do.
-Text = Annotated[str, Parameter(allow_leading_hyphen=True)]
 
-
-def with_tools(use: Callable[[App], Coroutine[Any, Any, T]]) -> T:
+def with_tools(use: Use[T]) -> T:
     """What `use` returns, once the catalogue is read."""
 
     async def opened(app: App) -> T:
@@ -41,17 +34,17 @@ def with_tools(use: Callable[[App], Coroutine[Any, Any, T]]) -> T:
             await app.tools.learning.flush()
             await app.journal.flush()
 
-    return _quietly(opened)
+    return with_app(opened, log_level="error")
 
 
-def with_servers(use: Callable[[App], Coroutine[Any, Any, T]]) -> T:
+def with_servers(use: Use[T]) -> T:
     """What `use` returns, once the servers are known; their tools are not read."""
 
     async def opened(app: App) -> T:
         await app.tools.catalogue.reach()
         return await use(app)
 
-    return _quietly(opened)
+    return with_app(opened, log_level="error")
 
 
 def states_of(app: App, names: Collection[str]) -> Sequence[ServerState]:
@@ -78,11 +71,6 @@ def dumped(value: object) -> str:
     return json.dumps(value, default=lambda one: one.isoformat() if isinstance(one, datetime) else str(one))
 
 
-def caller_of(agent: str | None, user: str | None) -> Caller:
-    """Whoever sits at this machine, or the agent or person they speak for."""
-    return Caller("command", agent, user)
-
-
 async def understand(app: App) -> None:
     """Have search by meaning at hand: tools that came in while no server ran are embedded now, and that is shown."""
     catalogue = app.tools.catalogue
@@ -101,10 +89,3 @@ async def understand(app: App) -> None:
             tasks.start_soon(watch)
             await catalogue.fill()
             tasks.cancel_scope.cancel()
-
-
-def _quietly(use: Callable[[App], Coroutine[Any, Any, T]]) -> T:
-    settings = Settings.read()
-    # What a server does not answer is said by the command itself.
-    logs.configure(settings.replaced(log_level="error"))
-    return with_app(use, settings)

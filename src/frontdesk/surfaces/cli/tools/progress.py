@@ -5,7 +5,7 @@ import shutil
 from types import TracebackType
 from typing import Self, TextIO
 
-from frontdesk.surfaces.cli.chat.plain import line
+from frontdesk.surfaces.cli.plain import line
 from frontdesk.tools.catalogue.crawl import Stage, Step
 
 ERASE = "\r\x1b[K"

@@ -6,17 +6,22 @@ from fnmatch import fnmatchcase
 from cyclopts import App as Command
 
 from frontdesk.app import App
-from frontdesk.errors import ConfigurationError, NotFound
-from frontdesk.identity.model import Caller
-from frontdesk.surfaces.cli.chat.plain import line
-from frontdesk.surfaces.cli.running import with_app
-from frontdesk.surfaces.cli.tools.opening import Flag, with_servers
+from frontdesk.errors import Invalid, NotFound
+from frontdesk.journal.record import Record
+from frontdesk.surfaces.cli.options import Flag
+from frontdesk.surfaces.cli.plain import line
+from frontdesk.surfaces.cli.running import operator, with_app, with_change
+from frontdesk.surfaces.cli.tools.opening import with_servers
 from frontdesk.surfaces.cli.words import table
 from frontdesk.tools.learning.model import LOCAL, tenant_of
 from frontdesk.tools.model import SEPARATOR
 from frontdesk.tools.rights.model import Effect, Rule
 
-command = Command(name="rights", help="Who may use which tools. Without any rule, everybody may use everything.")
+command = Command(
+    name="rights",
+    help="Who may use which tools. Without any rule, everybody may use everything. Without a command, the rules are "
+    "listed.",
+)
 
 
 @command.default
@@ -26,13 +31,13 @@ def show() -> None:
     if not rules:
         print("No rules: everybody may use every tool. Add one: frontdesk tools rights deny SUBJECT PATTERN")
         return
-    rows = [(rule.id, line(rule.subject), rule.effect, line(rule.pattern)) for rule in rules]
+    rows = [(rule.id, rule.subject, rule.effect, rule.pattern) for rule in rules]
     print(table(("id", "who", "rule", "tools"), rows))
 
 
 @command.command
-def allow(subject: str, pattern: str) -> None:
-    """Let somebody use these tools, and no others but those that other rules allow.
+def allow(subject: str, pattern: str, /) -> None:
+    """Let somebody use these tools. Whoever has an allow rule may use only what such rules name.
 
     Parameters
     ----------
@@ -45,7 +50,7 @@ def allow(subject: str, pattern: str) -> None:
 
 
 @command.command
-def deny(subject: str, pattern: str) -> None:
+def deny(subject: str, pattern: str, /) -> None:
     """Keep somebody from these tools, whatever other rules say.
 
     Parameters
@@ -59,14 +64,20 @@ def deny(subject: str, pattern: str) -> None:
 
 
 @command.command
-def remove(rule_id: str) -> None:
-    """Take a rule away, by the id that the list shows."""
-    with_app(lambda app: app.tools.allowed.remove(rule_id))
+def remove(rule_id: str, /) -> None:
+    """Take a rule away.
+
+    Parameters
+    ----------
+    rule_id
+        The rule's id, as `tools rights` lists it.
+    """
+    with_change(f"tools rights remove {rule_id}", lambda app, _: app.tools.allowed.remove(rule_id))
     print(f"Rule {line(rule_id)} is gone.")
 
 
 def forget(*, agent: str | None = None, user: str | None = None, local: Flag = False) -> None:
-    """Forget which tools were of use, for one agent, one person, or calls from this machine in nobody's name.
+    """Forget which tools were useful to an agent, to a person, or to calls from this machine without a name.
 
     Parameters
     ----------
@@ -78,22 +89,23 @@ def forget(*, agent: str | None = None, user: str | None = None, local: Flag = F
         What was used in nobody's name.
     """
     if (agent is not None) + (user is not None) + local != 1:
-        raise ConfigurationError("Say whose: --agent AGENT, --user USER or --local")
-    tenant = LOCAL if local else tenant_of(Caller("command", agent, user))
+        raise Invalid("Say whose uses to forget: --agent AGENT, --user USER or --local")
+    tenant = LOCAL if local else tenant_of(operator(agent=agent, user=user))
 
-    async def clear(app: App) -> None:
+    async def clear(app: App, record: Record) -> None:
+        record.caller = operator(agent=agent, user=user)
         await app.tools.learning.forget(tenant)
 
-    with_app(clear)
+    with_change("tools forget", clear)
     print(f"Forgotten: which tools were of use to {line(tenant)}.")
 
 
 def _add(subject: str, effect: Effect, pattern: str) -> None:
-    async def write(app: App) -> Rule:
+    async def write(app: App, _record: Record) -> Rule:
         _check(app, pattern.strip())
         return await app.tools.allowed.add(subject, effect, pattern)
 
-    rule = with_servers(write)
+    rule = with_change(f"tools rights {effect} {subject} {pattern}", write, with_servers)
     may = "may use" if rule.effect is Effect.ALLOW else "may not use"
     print(f"Rule {rule.id}: {line(rule.subject)} {may} {line(rule.pattern)}")
 

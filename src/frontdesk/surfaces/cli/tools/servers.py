@@ -9,9 +9,12 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from frontdesk.app import App
-from frontdesk.errors import ConfigurationError, FrontdeskError
-from frontdesk.surfaces.cli.chat.plain import line
-from frontdesk.surfaces.cli.tools.opening import NONE, Flag, Many, with_tools
+from frontdesk.errors import FrontdeskError, Invalid
+from frontdesk.journal.record import Record
+from frontdesk.surfaces.cli.options import Flag, Many, Text
+from frontdesk.surfaces.cli.plain import line
+from frontdesk.surfaces.cli.running import changing, with_change
+from frontdesk.surfaces.cli.tools.opening import NONE, with_tools
 from frontdesk.surfaces.cli.tools.progress import Servers, Told, outcome
 from frontdesk.surfaces.cli.words import table
 from frontdesk.tools.catalogue.crawl import Stage, Step
@@ -21,7 +24,6 @@ from frontdesk.tools.enrolling import enrol
 
 ADDRESSES = ("http://", "https://", "${")
 COMMAND_FOLLOWS = "--"
-Description = Annotated[str, Parameter(allow_leading_hyphen=True, show_default=False)]
 # The help tells of these with the one before them.
 Words = Annotated[str, Parameter(show=False)]
 
@@ -36,7 +38,7 @@ def add(  # noqa: PLR0913 - each is an option of the command
     sse: Flag = False,
     user_token: Flag = False,
     hold_changes: Flag = False,
-    description: Description = "",
+    description: Text = "",
     manifest: Path | None = None,
     force: Flag = False,
 ) -> None:
@@ -57,7 +59,7 @@ def add(  # noqa: PLR0913 - each is an option of the command
     header
         A header it always gets, as 'Name: value'; ${VARIABLE} in it is read from the environment when it is used.
     env
-        A variable for a command, as NAME=value; ${VARIABLE} is read as above.
+        A variable for a command, as NAME=value; ${VARIABLE} is read from the environment.
     sse
         It speaks the old HTTP+SSE transport.
     user_token
@@ -69,12 +71,12 @@ def add(  # noqa: PLR0913 - each is an option of the command
     manifest
         Add every server of this file instead, as editors and the Agent 365 tooling write it.
     force
-        Keep it although it does not answer, and in place of one of the same name.
+        Add it even if it does not answer, and replace one of the same name.
     """
     if manifest is not None:
         specs = [replace(spec, origin=Origin.ADDED, tools=None) for spec in read_manifest(manifest)]
     elif name is None or where is None:
-        raise ConfigurationError("Say what to add: NAME URL, NAME -- COMMAND, or --manifest FILE")
+        raise Invalid("Say what to add: NAME URL, NAME -- COMMAND, or --manifest FILE")
     else:
         command, url = (where, "") if _is_command(where, rest) else ("", _address(where, rest))
         kind = Transport.STDIO if command else Transport.SSE if sse else Transport.HTTP
@@ -99,9 +101,15 @@ def add(  # noqa: PLR0913 - each is an option of the command
         sys.exit(1)
 
 
-def remove(name: str) -> None:
-    """Take off a server that was added, and its tools with it."""
-    with_tools(lambda app: app.tools.catalogue.remove(name))
+def remove(name: str, /) -> None:
+    """Remove a server that was added, and its tools.
+
+    Parameters
+    ----------
+    name
+        The server's name, as `tools servers` lists it.
+    """
+    with_change(f"tools remove {name}", lambda app, _: app.tools.catalogue.remove(name), with_tools)
     print(f"{line(name)} is removed, and its tools with it.")
 
 
@@ -114,7 +122,7 @@ def refresh(*server: str) -> None:
         Only these; all of them when none is named.
     """
 
-    async def ask(app: App) -> Sequence[Step]:
+    async def ask(app: App, _record: Record) -> Sequence[Step]:
         catalogue = app.tools.catalogue
         if app.settings.mcp_servers or app.settings.tools_manifest:
             # What is named here may never have been asked, where no server ran yet.
@@ -123,8 +131,8 @@ def refresh(*server: str) -> None:
             follow = Servers(told, len(server) or len(catalogue.servers()))
             return await catalogue.refresh(server or None, follow.step)
 
-    steps = with_tools(ask)
-    print(table(("server", "tools"), [(line(s.server), line(outcome(s))) for s in steps]) if steps else NONE)
+    steps = with_change(" ".join(("tools refresh", *server)), ask, with_tools)
+    print(table(("server", "tools"), [(step.server, outcome(step)) for step in steps]) if steps else NONE)
     if any(step.stage is Stage.FAILED for step in steps):
         sys.exit(1)
 
@@ -136,7 +144,8 @@ async def _add(app: App, specs: Sequence[ServerSpec], *, force: bool) -> Sequenc
         for spec in specs:
             told.now(f"asking {spec.name} for its tools")
             try:
-                ends.append(await enrol(app.tools.catalogue, spec, force=force))
+                with changing(app, f"tools add {spec.name}"):
+                    ends.append(await enrol(app.tools.catalogue, spec, force=force))
             except FrontdeskError as error:
                 if len(specs) == 1:
                     raise
@@ -152,14 +161,14 @@ def _is_command(where: str, rest: Sequence[str]) -> bool:
 
 def _address(where: str, rest: Sequence[str]) -> str:
     if not where.lower().startswith(ADDRESSES):
-        raise ConfigurationError(f"'{where}' is no address; a command stands after --")
+        raise Invalid(f"'{where}' is not an address; write http(s)://…, or put a command after --")
     if rest:
-        raise ConfigurationError(f"'{rest[0]}' is one too many after the address; a command stands after --")
+        raise Invalid(f"'{rest[0]}' is one argument too many; a command goes after --")
     return where
 
 
 def _pair(text: str, separator: str, form: str) -> tuple[str, str]:
     name, found, value = text.partition(separator)
     if not found or not name.strip():
-        raise ConfigurationError(f"'{text}' is not of the form {form}")
+        raise Invalid(f"'{text}' is not of the form {form}")
     return name.strip(), value.strip() if separator == ":" else value
