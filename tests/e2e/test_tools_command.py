@@ -69,7 +69,7 @@ def test_a_server_is_added_its_tools_are_found_and_called_and_it_is_removed(type
 
 def test_a_server_that_does_not_answer_is_not_kept_unless_it_must_be(typed: Typed, shop: ToolServer) -> None:
     refused = typed("add", "shop", NOWHERE)
-    assert (refused.returncode, refused.stdout) == (1, "")
+    assert (refused.returncode, refused.stdout) == (2, "")
     assert "frontdesk: The tool server 'shop' was not added: " in refused.stderr
     assert "no tool servers yet" in typed("servers").stdout
     assert typed("add", "shop", NOWHERE, "--force").returncode == 0
@@ -84,7 +84,7 @@ def test_a_name_that_is_taken_is_not_given_to_another_server_unless_it_must_be(t
     refused = typed("add", "shop", NOWHERE)
     assert (refused.returncode, f"already at {shop.url}; with force it is replaced" in refused.stderr) == (1, True)
     assert typed("add", "shop", "--", sys.executable, str(STDIO)).returncode == 1
-    assert typed("add", "shop", shop.url, "--header", "x: ${NOBODY_SET_THIS}").returncode == 1
+    assert typed("add", "shop", shop.url, "--header", "x: ${NOBODY_SET_THIS}").returncode == 2
     assert shop.url in typed("servers").stdout, "what was there before is back"
     assert "shop::send_mail" in typed("list").stdout
 

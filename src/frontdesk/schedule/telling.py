@@ -1,5 +1,6 @@
 """What the log says of deliveries: never a prompt, never an answer."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import structlog
@@ -8,16 +9,15 @@ from frontdesk.schedule.due.model import Settled
 from frontdesk.schedule.model import SECOND, Standing
 
 # When more end at once, a line for each would take longer than they did; history and journal have them all.
-EACH = 10
+TOLD_ONE_BY_ONE = 10
 
 log = structlog.get_logger("frontdesk.schedule")
 
 
 def tell_of(ended: Sequence[Settled]) -> None:
     """One line for each attempt that ended, or one for all when they are many."""
-    if len(ended) > EACH:
-        delivered = sum(one.standing is Standing.DELIVERED for one in ended)
-        log.info("prompts_ended", delivered=delivered, failed=len(ended) - delivered)
+    if len(ended) > TOLD_ONE_BY_ONE:
+        _tell_of_many(ended)
         return
     for one in ended:
         told: dict[str, object] = {
@@ -34,3 +34,12 @@ def tell_of(ended: Sequence[Settled]) -> None:
             log.warning("prompt_failed", **told, error=one.error, again_s=one.wait_us // SECOND)
         else:
             log.error("prompt_dead", **told, error=one.error)
+
+
+def _tell_of_many(ended: Sequence[Settled]) -> None:
+    """As loud as the worst of them would have been alone."""
+    stood = Counter(one.standing for one in ended)
+    delivered, failed = stood[Standing.DELIVERED], stood[Standing.WAITING]
+    dead = len(ended) - delivered - failed
+    say = log.error if dead else log.warning if failed else log.info
+    say("prompts_ended", delivered=delivered, failed=failed, dead=dead)
