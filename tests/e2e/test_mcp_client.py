@@ -34,6 +34,7 @@ from frontdesk.surfaces.gate import ASGIApp, Receive, Send
 from frontdesk.surfaces.http import build
 from tests.conftest import settings_with
 from tests.requirements import shows
+from tests.support.calling import call
 from tests.support.token_server import TokenServer, open_token_server, serve
 
 pytestmark = pytest.mark.anyio
@@ -86,7 +87,7 @@ async def misdelivered(ask: Callable[[str], Awaitable[ToolOutcome]]) -> list[tup
 @shows("MCP-CLIENT")
 async def test_no_answer_reaches_the_other_user(tokens: TokenServer, clients: McpClients) -> None:
     async def ask(token: str) -> ToolOutcome:
-        return await clients.client(keeper(tokens), USERS[token], token).call("whose", {})
+        return await call(clients.client(keeper(tokens), USERS[token], token), "whose", {})
 
     assert await misdelivered(ask) == []
     assert (len(tokens.sessions), tokens.called("set_access_token")) == (2, 2)
@@ -130,7 +131,7 @@ async def test_calls_that_come_first_together_hand_the_token_over_once(
     client = clients.client(keeper(tokens), "ada", ADA)
 
     async def one(_index: int) -> None:
-        assert await client.call("whose", {}) == ToolOutcome("ada")
+        assert await call(client, "whose", {}) == ToolOutcome("ada")
 
     await together(one, 20)
     assert (len(tokens.sessions), tokens.called("set_access_token")) == (1, 1)
@@ -144,11 +145,11 @@ async def test_a_lost_session_or_token_is_renewed_once_for_all_callers(
     tokens: TokenServer, clients: McpClients, event: Callable[[TokenServer], None], sessions: int
 ) -> None:
     client = clients.client(keeper(tokens), "ada", ADA)
-    assert await client.call("whose", {}) == ToolOutcome("ada")
+    assert await call(client, "whose", {}) == ToolOutcome("ada")
     event(tokens)
 
     async def one(_index: int) -> None:
-        assert await client.call("whose", {}) == ToolOutcome("ada")
+        assert await call(client, "whose", {}) == ToolOutcome("ada")
 
     await together(one, 10)
     assert tokens.called("set_access_token") == 2
@@ -158,7 +159,7 @@ async def test_a_lost_session_or_token_is_renewed_once_for_all_callers(
 async def test_a_token_the_server_does_not_know_is_tried_twice_and_no_more(
     tokens: TokenServer, clients: McpClients
 ) -> None:
-    outcome = await clients.client(keeper(tokens), "eve", "token-of-eve").call("whose", {})
+    outcome = await call(clients.client(keeper(tokens), "eve", "token-of-eve"), "whose", {})
     assert outcome == ToolOutcome("Error calling whose: 需要认证", ok=False)
     assert (tokens.called("whose"), tokens.called("set_access_token")) == (2, 2)
 
@@ -166,16 +167,16 @@ async def test_a_token_the_server_does_not_know_is_tried_twice_and_no_more(
 async def test_signing_in_is_not_for_agents(tokens: TokenServer, clients: McpClients) -> None:
     client = clients.client(keeper(tokens), "ada", ADA)
     assert [tool.name for tool in await client.tools()] == ["whose"]
-    outcome = await client.call("set_access_token", {"access_token": BEN})
+    outcome = await call(client, "set_access_token", {"access_token": BEN})
     assert not outcome.ok
-    assert await client.call("whose", {}) == ToolOutcome("ada")
+    assert await call(client, "whose", {}) == ToolOutcome("ada")
     assert tokens.called("set_access_token") == 1
 
 
 async def test_the_token_is_sent_bare_and_as_bearer(tokens: TokenServer, clients: McpClients) -> None:
     client = clients.client(keeper(tokens), "ada", f"bEARER  {ADA}")
     assert client is clients.client(keeper(tokens), "ada", ADA)
-    assert await client.call("whose", {}, {"x-agent-id": "agent-1"}) == ToolOutcome("ada")
+    assert await call(client, "whose", {}, {"x-agent-id": "agent-1"}) == ToolOutcome("ada")
     seen = tokens.seen[-1].headers
     assert (seen["x-user-auth-token"], seen["authorization"], seen["x-agent-id"]) == (ADA, f"Bearer {ADA}", "agent-1")
 
@@ -184,7 +185,7 @@ async def test_a_server_that_is_not_to_have_the_token_never_sees_it(tokens: Toke
     plain = McpServer("plain", tokens.url, {"x-api-key": "fixed"})
     client = clients.client(plain, "ada", ADA)
     smuggled = {"Authorization": f"Bearer {ADA}", "X-User-Auth-Token": ADA, "Cookie": ADA}
-    assert not (await client.call("whose", {}, smuggled)).ok
+    assert not (await call(client, "whose", {}, smuggled)).ok
     assert tokens.called("set_access_token") == 0
     assert tokens.seen[-1].headers["x-api-key"] == "fixed"
     assert ADA not in str(tokens.seen)
@@ -195,7 +196,7 @@ async def test_the_least_recently_used_client_ends_its_session(tokens: TokenServ
     pool = McpClients(kept=2)
     sessions: dict[str, str] = {}
     for user in ("a", "b", "a", "c"):
-        await pool.client(keeper(tokens), user, ADA).call("whose", {})
+        await call(pool.client(keeper(tokens), user, ADA), "whose", {})
         sessions[user] = tokens.seen[-1].session
     assert len(pool) == 2
     await pool.close()
@@ -209,7 +210,7 @@ async def test_a_client_at_work_keeps_its_session(tokens: TokenServer) -> None:
     pool = McpClients(kept=1)
 
     async def one(index: int) -> None:
-        assert await pool.client(keeper(tokens), f"user-{index}", ADA).call("whose", {}) == ToolOutcome("ada")
+        assert await call(pool.client(keeper(tokens), f"user-{index}", ADA), "whose", {}) == ToolOutcome("ada")
 
     await together(one, 10)
     assert tokens.called("set_access_token") == 10
@@ -298,17 +299,17 @@ async def test_the_sdks_tools_are_listed_over_all_pages(sdk: McpServer, clients:
 async def test_what_the_sdks_tools_answer(
     sdk: McpServer, clients: McpClients, tool: str, arguments: Mapping[str, Any], outcome: ToolOutcome
 ) -> None:
-    assert await clients.client(sdk, "ada", ADA).call(tool, arguments) == outcome
+    assert await call(clients.client(sdk, "ada", ADA), tool, arguments) == outcome
 
 
 async def test_what_the_sdk_says_before_its_answer_is_no_answer(sdk: McpServer, clients: McpClients) -> None:
     # Only in this way of running can a server ask something back.
     pings = sdk.name == "sse"
-    assert await clients.client(sdk, "ada", ADA).call("noisy", {"pings": pings}) == ToolOutcome("answered")
+    assert await call(clients.client(sdk, "ada", ADA), "noisy", {"pings": pings}) == ToolOutcome("answered")
 
 
 async def test_the_headers_of_a_call_reach_the_sdk(sdk: McpServer, clients: McpClients) -> None:
-    outcome = await clients.client(sdk, "ada", ADA).call("headers", {}, {"x-agent-id": "agent-1"})
+    outcome = await call(clients.client(sdk, "ada", ADA), "headers", {}, {"x-agent-id": "agent-1"})
     seen = json.loads(outcome.text)
     assert (seen["x-agent-id"], seen["x-api-key"], seen["authorization"]) == ("agent-1", "fixed", f"Bearer {ADA}")
     assert seen["mcp-protocol-version"] == (MODERN if sdk.name == "modern" else "2025-11-25")
@@ -317,21 +318,21 @@ async def test_the_headers_of_a_call_reach_the_sdk(sdk: McpServer, clients: McpC
 
 async def test_a_session_that_the_sdk_ended_is_opened_again(sdk: McpServer, clients: McpClients) -> None:
     client = clients.client(sdk, "ada", ADA)
-    first = json.loads((await client.call("headers", {})).text)
+    first = json.loads((await call(client, "headers", {})).text)
     async with httpx2.AsyncClient() as other:
         await other.delete(sdk.url, headers={"mcp-session-id": first.get("mcp-session-id", "none")})
-    again = json.loads((await client.call("headers", {})).text)
+    again = json.loads((await call(client, "headers", {})).text)
     assert (first.get("mcp-session-id") != again.get("mcp-session-id")) == (sdk.name in ("sse", "json"))
 
 
 async def test_tools_for_a_turn_call_the_server_for_its_agent(sdk: McpServer, clients: McpClients) -> None:
-    async def call(
+    async def attached(
         caller: Caller, server: str, name: str, arguments: Mapping[str, Any], token: SecretStr | None
     ) -> ToolOutcome:
         assert (server, token) == (sdk.name, SecretStr(ADA))
-        return await clients.client(sdk, caller.user_id, ADA).call(name, arguments, outbound.headers(caller))
+        return await call(clients.client(sdk, caller.user_id, ADA), name, arguments, outbound.headers(caller))
 
-    toolbox = Toolbox(call, Servers([sdk]), clients)
+    toolbox = Toolbox(attached, Servers([sdk]), clients)
     found = [await toolbox.look_up(HeldTool("", "", server=sdk.name, remote_name=name)) for name in LISTED]
     tools = toolbox.bound(found, Caller("req-1", agent_id="agent-1", user_id="ada"), SecretStr(ADA))
     assert [tool.name for tool in tools] == [f"{sdk.name}__{name}" for name in LISTED]
@@ -370,13 +371,13 @@ async def test_our_own_server_sees_the_agent_and_the_user(
 ) -> None:
     async with in_process(modern_only(house, *refusal) if refusal else house, KEYS["ada"]) as client:
         assert {tool.name for tool in await client.tools()} >= {"health", "whoami"}
-        who = json.loads((await client.call("whoami", {}, {"x-request-id": "request-1"})).text)
+        who = json.loads((await call(client, "whoami", {}, {"x-request-id": "request-1"})).text)
         assert (who["agent_id"], who["user_id"], who["request_id"]) == ("agent-1", "ada", "request-1")
 
 
 async def test_our_own_server_refuses_a_wrong_key(house: ASGIApp) -> None:
     async with in_process(house, "no-such-key") as client:
-        refused = await client.call("whoami", {})
+        refused = await call(client, "whoami", {})
         assert (refused.ok, "HTTP 401" in refused.text, "no-such-key" in refused.text) == (False, True, False)
         with pytest.raises(Unavailable, match="HTTP 401"):
             await client.tools()

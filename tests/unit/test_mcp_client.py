@@ -24,6 +24,8 @@ from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.ready import MAX_PAGES
 from frontdesk.loop.mcp.wire import Events
 from frontdesk.loop.tools import ToolOutcome
+from frontdesk.tools.gateway.result import read
+from tests.support.calling import call
 from tests.support.token_server import serve
 
 TOKEN = "token-of-ada"
@@ -111,15 +113,16 @@ def test_names_stay_as_they_are_where_they_can() -> None:
         ({"content": [{"type": "hologram"}, "no block", {}]}, ToolOutcome("[hologram]\n[unknown content]")),
         ({"content": "nothing"}, ToolOutcome("")),
         ({"content": [{"type": "text", "text": "no"}], "isError": True}, ToolOutcome("no", ok=False)),
-        ({"isError": True}, ToolOutcome("Error calling work: the tool failed and gave no reason", ok=False)),
+        ({"isError": True}, ToolOutcome("work: the tool failed and gave no reason", ok=False)),
     ],
 )
 def test_what_a_result_says_to_a_model(result: Mapping[str, Any], outcome: ToolOutcome) -> None:
-    assert results.outcome("work", result) == outcome
+    found = read("work", result, len(json.dumps(result)))
+    assert ToolOutcome(found.text, ok=found.ok) == outcome
 
 
 def test_a_tool_that_wants_more_input_has_failed() -> None:
-    assert not results.outcome("work", {"resultType": "input_required", "inputRequests": {}}).ok
+    assert not read("work", {"resultType": "input_required", "inputRequests": {}}, 60).ok
 
 
 def test_tools_without_a_name_are_none_and_a_missing_schema_takes_anything() -> None:
@@ -271,7 +274,7 @@ async def test_a_broken_server_is_told_of_and_gives_no_secret_away(
     pool = McpClients(timeout=0.1) if how == "silent" else clients
     client = pool.client(server, "ada", TOKEN)
     with nothing_secret() as texts:
-        outcome = await client.call("work", {})
+        outcome = await call(client, "work", {})
         assert (outcome.ok, reason in outcome.text) == (False, True), outcome.text
         assert outcome.text.startswith("Error calling work: ")
         with pytest.raises(Unavailable) as raised:
@@ -286,7 +289,7 @@ async def test_a_broken_server_is_told_of_and_gives_no_secret_away(
 
 async def test_what_a_server_asks_in_between_is_answered(broken: str, clients: McpClients) -> None:
     server = McpServer("asking", f"{broken}/asks")
-    assert await clients.client(server, None, None).call("work", {}) == ToolOutcome("fine")
+    assert await call(clients.client(server, None, None), "work", {}) == ToolOutcome("fine")
     assert [frame["id"] for frame in RECEIVED if "params" in frame] == [1, 2]
     answers = {frame["id"]: frame for frame in RECEIVED if "method" not in frame}
     assert answers["ping"]["result"] == {}
@@ -297,14 +300,14 @@ async def test_what_a_server_asks_in_between_is_answered(broken: str, clients: M
 
 async def test_a_cookie_of_one_user_is_not_shown_for_another(broken: str, clients: McpClients) -> None:
     for user in ("ada", "ben"):
-        assert (await clients.client(McpServer("cookies", f"{broken}/fine"), user, None).call("work", {})).ok
+        assert (await call(clients.client(McpServer("cookies", f"{broken}/fine"), user, None), "work", {})).ok
     assert not any("cookie" in frame["headers"] for frame in RECEIVED)
 
 
 async def test_a_token_that_no_header_can_hold_stays_out_of_the_message(broken: str, clients: McpClients) -> None:
     server = McpServer("strict", f"{broken}/fine", user_token=True)
     for token in (f"{TOKEN}\r\nx-agent-id: other", f"{TOKEN}-ü"):
-        outcome = await clients.client(server, "ada", token).call("work", {})
+        outcome = await call(clients.client(server, "ada", token), "work", {})
         assert (outcome.ok, "'x-user-auth-token'" in outcome.text, TOKEN in outcome.text) == (False, True, False)
 
 
@@ -318,7 +321,7 @@ async def test_a_client_is_of_one_server_one_user_and_one_token(clients: McpClie
 
 async def test_a_tool_that_fails_over_the_token_is_called_again_with_it(broken: str, clients: McpClients) -> None:
     server = McpServer("keeps", f"{broken}/keeps", user_token=True)
-    assert await clients.client(server, "ada", TOKEN).call("work", {}) == ToolOutcome("fine")
+    assert await call(clients.client(server, "ada", TOKEN), "work", {}) == ToolOutcome("fine")
     assert (asked("work"), asked("set_access_token")) == (2, 2)
 
 
@@ -328,7 +331,9 @@ async def test_no_token_is_left_with_a_server_that_would_keep_it_for_everybody(
     server = McpServer("sessionless", f"{broken}/sessionless", user_token=True)
     client = clients.client(server, "ada", TOKEN)
     with structlog.testing.capture_logs() as logged:
-        assert await client.call("work", {}) == await client.call("work", {}) == ToolOutcome("Token expired", ok=False)
+        assert (
+            await call(client, "work", {}) == await call(client, "work", {}) == ToolOutcome("Token expired", ok=False)
+        )
     assert (asked("work"), asked("set_access_token")) == (2, 0)
     assert [entry["event"] for entry in logged] == ["mcp_token_not_left"]
 
@@ -338,7 +343,7 @@ async def test_a_refused_request_is_repeated_once_where_there_is_a_token(
     broken: str, clients: McpClients, *, user_token: bool, calls: int
 ) -> None:
     server = McpServer("doubts", f"{broken}/doubts", user_token=user_token)
-    outcome = await clients.client(server, "ada", TOKEN).call("work", {})
+    outcome = await call(clients.client(server, "ada", TOKEN), "work", {})
     assert (outcome.ok, asked("work")) == (user_token, calls)
 
 
@@ -346,7 +351,7 @@ async def test_an_error_that_merely_sounds_like_authentication_is_not_repeated(
     broken: str, clients: McpClients
 ) -> None:
     server = McpServer("misses", f"{broken}/misses")
-    outcome = await clients.client(server, "ada", TOKEN).call("work", {})
+    outcome = await call(clients.client(server, "ada", TOKEN), "work", {})
     assert (outcome, asked("work")) == (ToolOutcome("Error calling work: no such author", ok=False), 1)
 
 

@@ -10,6 +10,7 @@ import pytest
 from frontdesk.loop.mcp.model import Broken, McpServer, Unauthorized
 from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.tools import ToolOutcome
+from tests.support.calling import call
 from tests.support.upstreams import TOOLS, Upstream, open_upstream, until
 
 SECONDS = 10
@@ -45,20 +46,20 @@ async def test_tools_are_listed_and_called_over_one_stream(upstream: Upstream, c
     before = len(upstream.streams)
 
     async def one(number: int) -> None:
-        assert json.loads((await client.call("echo", {"n": number})).text) == {"n": number}
+        assert json.loads((await call(client, "echo", {"n": number})).text) == {"n": number}
 
     async with anyio.create_task_group() as tasks:
         for number in range(20):
             tasks.start_soon(one, number)
     assert len(upstream.streams) == before
-    assert await client.call("nothing", {}) == ToolOutcome("Error calling nothing: No tool nothing", ok=False)
+    assert await call(client, "nothing", {}) == ToolOutcome("Error calling nothing: No tool nothing", ok=False)
 
 
 async def test_what_a_call_says_of_itself_is_in_the_headers_of_its_request(
     upstream: Upstream, clients: McpClients
 ) -> None:
     client = clients.client(sse(upstream, **{"x-api-key": "fixed"}), "ada", None)
-    seen = json.loads((await client.call("headers", {}, {"x-agent-id": "agent-1", "authorization": "no"})).text)
+    seen = json.loads((await call(client, "headers", {}, {"x-agent-id": "agent-1", "authorization": "no"})).text)
     assert (seen["x-agent-id"], seen["x-api-key"], "authorization" in seen) == ("agent-1", "fixed", False)
 
 
@@ -66,11 +67,11 @@ async def test_a_stream_that_ends_fails_the_calls_on_it_and_the_next_call_opens_
     upstream: Upstream, clients: McpClients
 ) -> None:
     client = clients.client(sse(upstream), "ada", None)
-    assert (await client.call("echo", {})).ok
+    assert (await call(client, "echo", {})).ok
     outcomes: list[ToolOutcome] = []
 
     async def hold() -> None:
-        outcomes.append(await client.call("hold", {}))
+        outcomes.append(await call(client, "hold", {}))
 
     held = upstream.held
     with anyio.fail_after(SECONDS):
@@ -79,7 +80,7 @@ async def test_a_stream_that_ends_fails_the_calls_on_it_and_the_next_call_opens_
             await until(lambda: upstream.held > held)
             await other.post(f"{upstream.url}/end")
     assert "ended its stream" in outcomes[0].text
-    assert (await client.call("echo", {})).ok
+    assert (await call(client, "echo", {})).ok
 
 
 @pytest.mark.parametrize("elsewhere", ["http://127.0.0.1:1/messages", "//example.com/messages", "https:/messages"])
@@ -114,7 +115,7 @@ async def test_progress_is_handed_on_and_a_call_that_nobody_waits_for_is_cancell
     held, left = upstream.held, upstream.left
     with anyio.fail_after(SECONDS):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(client.call, "hold", dict[str, object]())
+            tasks.start_soon(client.raw, "hold", dict[str, object]())
             await until(lambda: upstream.held > held)
             tasks.cancel_scope.cancel()
         await until(lambda: upstream.left > left)

@@ -19,7 +19,6 @@ from frontdesk.loop.mcp.session import NOTHING_SAID, Progress, Result, Session
 from frontdesk.loop.mcp.sse import sse_session
 from frontdesk.loop.mcp.stdio.program import Program
 from frontdesk.loop.mcp.streamable import HttpSession
-from frontdesk.loop.tools import ToolOutcome
 
 # What says how far it is may take so many times its time.
 PATIENCE = 10
@@ -70,17 +69,6 @@ class McpClient:
         except RpcError as error:
             raise Unavailable(self.redacted(f"{self.server} does not list its tools: {error}")) from None
         return results.for_agents(listed)
-
-    async def call(
-        self, name: str, arguments: Mapping[str, Any], headers: Mapping[str, str] = NOTHING_SAID
-    ) -> ToolOutcome:
-        """Call a tool; whatever goes wrong is an outcome that a model can read."""
-        try:
-            result = await self.raw(name, arguments, headers)
-        except Unavailable as error:
-            return results.failed(name, error.public)
-        outcome = results.outcome(name, result.value)
-        return outcome if outcome.ok else ToolOutcome(self.redacted(outcome.text), ok=False)
 
     async def raw(
         self,

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from frontdesk.loop.mcp.model import RemoteTool
-from frontdesk.loop.tools import ToolOutcome
 
 Object = Mapping[str, Any]
 
@@ -29,7 +28,7 @@ ANYTHING: Object = {"type": "object"}
 
 def tools_of(page: Object) -> list[RemoteTool]:
     """The tools on one page of a listing; what has no name is none."""
-    return [_tool(item) for item in _objects(page.get("tools")) if isinstance(item.get("name"), str)]
+    return [_tool(item) for item in objects(page.get("tools")) if isinstance(item.get("name"), str)]
 
 
 def for_agents(tools: Sequence[RemoteTool]) -> Sequence[RemoteTool]:
@@ -39,21 +38,6 @@ def for_agents(tools: Sequence[RemoteTool]) -> Sequence[RemoteTool]:
 
 def keeps_token(tools: Sequence[RemoteTool]) -> bool:
     return any(tool.name == PRIMING_TOOL for tool in tools)
-
-
-def failed(tool: str, reason: str) -> ToolOutcome:
-    return ToolOutcome(f"Error calling {tool}: {reason}", ok=False)
-
-
-def outcome(tool: str, result: Object) -> ToolOutcome:
-    """A tools/call result as text for the model."""
-    kind = result.get("resultType", "complete")
-    if kind != "complete":
-        return failed(tool, f"it wants more than its arguments ({kind}), which cannot be given here")
-    text = text_of(result)
-    if is_error(result):
-        return ToolOutcome(text, ok=False) if text else failed(tool, "the tool failed and gave no reason")
-    return ToolOutcome(text)
 
 
 def is_error(result: Object) -> bool:
@@ -66,7 +50,7 @@ def speaks_of_authentication(text: str) -> bool:
 
 def text_of(result: Object) -> str:
     """The blocks of a result, one after another; structured content stands in where no block is text."""
-    blocks = _objects(result.get("content"))
+    blocks = objects(result.get("content"))
     lines = [_text(block) for block in blocks]
     structured: object = result.get("structuredContent")
     if structured is not None and not any(block.get("type") == "text" for block in blocks):
@@ -102,7 +86,8 @@ def _decoded_size(data: str) -> int:
     return len(data) * 3 // 4 - data[-2:].count("=")
 
 
-def _objects(value: object) -> list[Object]:
+def objects(value: object) -> list[Object]:
+    """Those of a list's items that are objects; none where it is no list."""
     if not isinstance(value, list):
         return []
     return [cast("Object", item) for item in cast("list[object]", value) if isinstance(item, dict)]

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from frontdesk.loop.mcp import results
 
@@ -42,7 +42,9 @@ def read(tool: str, value: Mapping[str, Any], size: int, limit: int = MAX_RESULT
     kind = value.get("resultType", "complete")
     if kind != "complete":
         return failure(f"{tool} wants more than its arguments ({kind}), which cannot be given here")
-    found = CallResult(ok=True, content=_blocks(value.get("content")), structured=value.get("structuredContent"))
+    found = CallResult(
+        ok=True, content=results.objects(value.get("content")), structured=value.get("structuredContent")
+    )
     if size > limit:
         try:
             found = shortened(found, limit)
@@ -100,9 +102,3 @@ def _cut(text: str, size: int) -> str:
 
 def _size(value: object) -> int:
     return len(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
-
-
-def _blocks(value: object) -> list[Block]:
-    if not isinstance(value, list):
-        return []
-    return [cast("Block", item) for item in cast("list[object]", value) if isinstance(item, dict)]
