@@ -1,7 +1,7 @@
 """Texts and values from outside, made fit to be kept and handed on."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn, cast
 
 # Deeper than any schema that a person wrote, and far from where libraries give up.
@@ -14,6 +14,21 @@ def storable(text: str) -> str:
         return text.replace("\0", "")
     # Two halves that a stream cut apart are one character again.
     return text.replace("\0", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def is_storable(text: str) -> bool:
+    return storable(text) == text
+
+
+def one_line(text: str, most: int) -> str:
+    """A text on one line, of so many characters at most."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
+def some_of(names: Sequence[str], most: int) -> str:
+    """The first so many of these, and a sign where there are more."""
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
 def json_object(given: object) -> Mapping[str, Any] | None:

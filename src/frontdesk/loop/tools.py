@@ -70,7 +70,7 @@ def typed_tool(name: str, description: str, arguments: type[G], run: Callable[[G
         try:
             return await run(arguments.model_validate(given))
         except ValidationError as error:
-            return ToolOutcome(f"Invalid arguments: {_told(error)}", ok=False)
+            return ToolOutcome(f"Invalid arguments: {problems_of(error)}", ok=False)
         except FrontdeskError as error:
             return ToolOutcome(str(error), ok=False)
 
@@ -83,6 +83,10 @@ def _schema(arguments: type[Given]) -> Mapping[str, Any]:
     return {key: schema[key] for key in schema if key not in ("title", "description")}
 
 
-def _told(error: ValidationError) -> str:
+def problems_of(error: ValidationError) -> str:
+    """What does not fit in arguments, in words for a model; nothing that was sent is repeated."""
     problems = error.errors(include_url=False, include_input=False, include_context=False)
-    return "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in problems)
+    return "; ".join(
+        f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg'].removeprefix('Value error, ')}"
+        for problem in problems
+    )

@@ -45,6 +45,7 @@ TOOL_CHARACTERS = 60_000
 ROOM = 0.9
 SAVE_SECONDS = 10
 BROKEN_OFF = Failed(Trouble.UNAVAILABLE, "The model broke its answer off; try again in a while")
+NO_OBJECT = ToolOutcome("The arguments are not a JSON object; send one that fits the tool's schema", ok=False)
 STOPS = {"length": StopReason.MAX_TOKENS, "content_filter": StopReason.REFUSAL}
 
 
@@ -129,32 +130,33 @@ class Turn:
         failures: list[FrontdeskError] = []
         limit = anyio.CapacityLimiter(AT_ONCE)
 
-        async def use(call: ToolCallPart) -> None:
+        async def use(call: ToolCallPart, given: Mapping[str, Any] | None) -> None:
             try:
                 async with limit:
-                    answers[call.tool_call_id] = answer = await self._call(call)
+                    answers[call.tool_call_id] = answer = await self._call(call, given)
                 # At once: what has taken effect must not be forgotten because another tool takes longer.
                 await self._save(answer)
             except FrontdeskError as error:
                 failures.append(error)
                 tasks.cancel_scope.cancel()
 
-        for call in calls:
-            await self.emit(ToolCall(call.tool_call_id, call.tool_name, _shown(call)))
+        read = [(call, json_object(call.args)) for call in calls]
+        for call, given in read:
+            await self.emit(ToolCall(call.tool_call_id, call.tool_name, given or {}))
         async with anyio.create_task_group() as tasks:
-            for call in calls:
-                tasks.start_soon(use, call)
+            for call, given in read:
+                tasks.start_soon(use, call, given)
         if failures:
             raise failures[0]
         add_request(self.messages, [*denied, *(answers[call.tool_call_id] for call in calls)])
 
-    async def _call(self, call: ToolCallPart) -> ToolReturnPart:
+    async def _call(self, call: ToolCallPart, given: Mapping[str, Any] | None) -> ToolReturnPart:
         tool = self._offered.get(call.tool_name)
         if tool is None:
             known = ", ".join(sorted(self._offered)) or "none"
             outcome, status = ToolOutcome(f"Tool '{call.tool_name}' not found; there are: {known}"), ToolStatus.UNKNOWN
         else:
-            outcome = await _run(tool, call)
+            outcome = NO_OBJECT if given is None else await attempt(tool, given)
             status = ToolStatus.OK if outcome.ok else ToolStatus.ERROR
         text = _bounded(storable(outcome.text))
         await self.emit(ToolReturn(call.tool_call_id, call.tool_name, text, status))
@@ -172,7 +174,7 @@ class Turn:
         return tool is not None and tool.needs_approval
 
     async def _wait_for(self, calls: Sequence[ToolCallPart]) -> Ending:
-        requests = [ApprovalRequest(call.tool_call_id, call.tool_name, _shown(call)) for call in calls]
+        requests = [ApprovalRequest(call.tool_call_id, call.tool_name, json_object(call.args) or {}) for call in calls]
         for request in requests:
             await self.emit(request)
         return self._ending(StopReason.REQUIRES_APPROVAL, requests)
@@ -197,17 +199,6 @@ class Turn:
     @property
     def usage(self) -> Usage:
         return self.spent.total
-
-
-async def _run(tool: Tool, call: ToolCallPart) -> ToolOutcome:
-    arguments = json_object(call.args)
-    if arguments is None:
-        return ToolOutcome("The arguments are not a JSON object; send one that fits the tool's schema", ok=False)
-    return await attempt(tool, arguments)
-
-
-def _shown(call: ToolCallPart) -> Mapping[str, Any]:
-    return json_object(call.args) or {}
 
 
 def _bounded(text: str) -> str:

@@ -1,5 +1,6 @@
 """What comes after an attempt: whether there is another one, and when."""
 
+from frontdesk.loop.text import storable
 from frontdesk.schedule.due.model import Settled
 from frontdesk.schedule.model import SECOND, Delivered, Occurrence, Standing, Undelivered
 
@@ -9,7 +10,6 @@ BUSY_S = 1.0
 BUSY_LONGEST_S = 30.0
 # Longer than this nobody waits for an agent that is always busy.
 PATIENCE_US = 24 * 3600 * SECOND
-ANSWER_LENGTH = 65_536
 ERROR_LENGTH = 2_000
 STOPPED = "the worker stopped before this ended"
 
@@ -19,9 +19,9 @@ def settled(
 ) -> Settled:
     """How an attempt is recorded; `chance`, from 0 to 1, spreads those that failed together."""
     if isinstance(outcome, Delivered):
-        answer = None if outcome.answer is None else storable(outcome.answer, ANSWER_LENGTH)
+        answer = None if outcome.answer is None else storable(outcome.answer)
         return Settled(occurrence, Standing.DELIVERED, took_us, answer=answer)
-    error = storable(str(outcome), ERROR_LENGTH)
+    error = storable(str(outcome))[:ERROR_LENGTH]
     counted = outcome.counted or now_us - occurrence.created_us > PATIENCE_US
     if outcome.permanent or (counted and occurrence.attempt >= occurrence.attempts):
         return Settled(occurrence, Standing.DEAD, took_us, error=error, in_doubt=outcome.in_doubt)
@@ -50,10 +50,3 @@ def wait_s(occurrence: Occurrence, outcome: Undelivered, chance: float, *, count
 def _busy(occurrence: Occurrence) -> tuple[float, float, int]:
     """Each start raises the fence, and only those that count the attempt."""
     return BUSY_S, BUSY_LONGEST_S, max(1, occurrence.fence - occurrence.attempt + 1)
-
-
-def storable(text: str, length: int) -> str:
-    """As much of a text as a database takes: it has no half characters, and PostgreSQL no zeros."""
-    if text.isascii():
-        return text[:length].replace("\x00", "")
-    return text[:length].replace("\x00", "").encode("utf-8", "replace").decode()

@@ -9,11 +9,13 @@ from frontdesk.agents.embedded.model import AttachedTool
 from frontdesk.agents.host import HeldTool
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.identity.model import Caller
-from frontdesk.loop.mcp.model import RemoteTool
 from frontdesk.loop.mcp.names import api_name
 from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.servers import Servers
+from frontdesk.loop.text import some_of
 from frontdesk.loop.tools import Tool, ToolOutcome
+
+NAMED = 20
 
 Call = Callable[[Caller, str, str, Mapping[str, Any], SecretStr | None], Awaitable[ToolOutcome]]
 
@@ -44,7 +46,8 @@ class Toolbox:
         listed = await self._clients.client(server, None, None).tools()
         found = next((tool for tool in listed if tool.name == wanted.remote_name), None)
         if found is None:
-            raise NotFound(f"{server} has no tool '{wanted.remote_name}'; it has: {_named(listed)}")
+            known = some_of([tool.name for tool in listed], NAMED) or "none"
+            raise NotFound(f"{server} has no tool '{wanted.remote_name}'; it has: {known}")
         name = api_name(server.name, found.name, {})
         return AttachedTool(name, found.description, found.parameters, server.name, found.name, wanted.needs_approval)
 
@@ -55,8 +58,3 @@ class Toolbox:
             return await self._call(caller, tool.server, tool.remote_name, arguments, token)
 
         return run
-
-
-def _named(tools: Sequence[RemoteTool]) -> str:
-    names = [tool.name for tool in tools]
-    return ", ".join(names[:20]) + (", …" if len(names) > 20 else "") if names else "none"
