@@ -23,7 +23,7 @@ from frontdesk.agents.events import (
     Usage,
     UserText,
 )
-from frontdesk.agents.host import Approval, Prompt
+from frontdesk.agents.host import Approval, Block, NewAgent, Prompt
 from frontdesk.errors import Invalid, NotFound, PendingApproval
 from tests.hosts.lab import CALLER, SECONDS, Lab, client_tool, of_kind, said, script, take
 from tests.requirements import shows
@@ -165,6 +165,39 @@ async def test_what_was_said_is_replayed_in_order_by_another_process(lab: Lab) -
     first = script({"tool": "shout", "args": {"x": "a"}}, {"text": "the answer"})
     async with lab.open() as host:
         agent = await lab.agent(host)
+@shows("HOST")
+async def test_a_block_is_written_within_its_limit_and_never_where_it_is_read_only(lab: Lab) -> None:
+    law, short = Block("law", "never", read_only=True), Block("short", "abc", limit=5)
+    async with lab.open() as host:
+        agent = await host.create(NewAgent("Ada", "A test.", lab.model, [law, short]))
+        with pytest.raises(Invalid, match="The block 'law' is read-only"):
+            await host.write_block(agent.id, "law", "always")
+        with pytest.raises(Invalid, match="The block 'short' takes 5 characters; this would be 6"):
+            await host.write_block(agent.id, "short", "abcdef")
+        assert (await host.write_block(agent.id, "short", "a\0b")).value == "ab"
+        kept = {block.label: (block.value, block.read_only) for block in await host.blocks(agent.id)}
+    assert (kept["law"], kept["short"]) == (("never", True), ("ab", False))
+
+
+@shows("HOST")
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        [Block("", "")],
+        [Block("x" * 101, "")],
+        [Block("a", ""), Block("a", "")],
+        [Block("a", "xx", limit=1)],
+        [Block("a", "\0")],
+        [Block(str(number), "") for number in range(50)],
+    ],
+)
+async def test_an_agent_with_blocks_that_cannot_be_is_not_made(lab: Lab, blocks: list[Block]) -> None:
+    async with lab.open() as host:
+        with pytest.raises(Invalid):
+            await host.create(NewAgent("Unfit", "A test.", lab.model, blocks))
+        assert "Unfit" not in {one.name for one in await host.list(1000)}
+
+
         await take(host, agent.id, first, tools=[client_tool("shout", lambda _: "A!")])
         await take(host, agent.id, script({"text": "the second"}))
     async with lab.open() as host:

@@ -31,10 +31,10 @@ from frontdesk.agents.events import (
     Usage,
     UserText,
 )
-from frontdesk.agents.host import Approval, Block, Prompt
+from frontdesk.agents.host import Approval, Prompt
 from frontdesk.agents.letta.errors import LettaTrouble, told
 from frontdesk.agents.letta.history import in_order, recalled
-from frontdesk.agents.letta.memory import check_value, edits, may_have_changed
+from frontdesk.agents.letta.memory import edits, may_have_changed
 from frontdesk.agents.letta.stream import Reader
 from frontdesk.agents.letta.turn import refusal
 from frontdesk.errors import FrontdeskError, Invalid, NotFound, PendingApproval, Unavailable
@@ -270,12 +270,6 @@ def test_an_edit_shows_blocks_that_changed_came_or_went() -> None:
 def test_only_a_memory_tool_that_worked_may_have_changed_memory() -> None:
     assert may_have_changed([ToolReturn("c", "memory_insert", "")])
     assert not may_have_changed([ToolReturn("c", "memory_insert", "", ToolStatus.ERROR), ToolReturn("c", "search", "")])
-
-
-@pytest.mark.parametrize("block", [Block("human", "", limit=3), Block("human", "", read_only=True)])
-def test_a_block_keeps_its_own_rules_though_letta_does_not(block: Block) -> None:
-    with pytest.raises(Invalid, match="human"):
-        check_value(block, "Anna")
 
 
 async def nothing(_arguments: object) -> ToolOutcome:

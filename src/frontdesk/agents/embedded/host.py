@@ -10,7 +10,8 @@ from uuid import uuid4
 
 import anyio
 
-from frontdesk.agents.embedded.model import AttachedTool, first_conversation, lane_of, starting_blocks
+from frontdesk.agents import blocks
+from frontdesk.agents.embedded.model import AttachedTool, first_conversation, lane_of
 from frontdesk.agents.embedded.store import AgentStore, no_agent
 from frontdesk.agents.embedded.toolbox import Toolbox
 from frontdesk.agents.events import ApprovalRequest, Event
@@ -21,15 +22,13 @@ from frontdesk.db.engine import Database
 from frontdesk.errors import FrontdeskError, Invalid, NotFound, Unavailable
 from frontdesk.loop.access import ModelAccess
 from frontdesk.loop.mcp.names import TAKEN_BY_APIS
-from frontdesk.loop.text import storable
+from frontdesk.loop.text import is_storable, storable
 from frontdesk.loop.tools import OwnTools
 
 if TYPE_CHECKING:
     from frontdesk.agents.embedded.stage import Stage
 
 NAME_LENGTH = 200
-LABEL_LENGTH = 100
-BLOCKS = 50
 
 
 class EmbeddedHost:
@@ -72,12 +71,11 @@ class EmbeddedHost:
 
     async def create(self, new: NewAgent) -> Agent:
         _check_names(new)
-        blocks = starting_blocks(new.name, new.blocks)
-        _check_blocks(blocks)
+        memory = blocks.starting(new.name, new.blocks)
         if new.model is not None:
             await self.stage.models.open(new.model)
         agent = Agent(f"agent-{uuid4()}", new.name, new.description, new.model)
-        await self._agents.add(agent, blocks, datetime.now(UTC))
+        await self._agents.add(agent, memory, datetime.now(UTC))
         return agent
 
     async def delete(self, agent_id: str) -> None:
@@ -123,8 +121,7 @@ class EmbeddedHost:
 
     async def write_block(self, agent_id: str, label: str, value: str) -> Block:
         await self._require(agent_id)
-        text = storable(value)
-        _, after = await self._agents.edit_block(agent_id, label, lambda _block: text, datetime.now(UTC))
+        _, after = await self._agents.edit_block(agent_id, label, lambda _before: value, datetime.now(UTC))
         return after
 
     async def tools(self, agent_id: str) -> Sequence[HeldTool]:
@@ -195,7 +192,7 @@ def _check_tool(name: str, server: str, remote: str) -> None:
         raise Invalid(f"'{name}' is not a tool of an MCP server, and a built-in agent can hold no others")
     if not TAKEN_BY_APIS.fullmatch(name):
         raise Invalid(f"No model takes a tool named '{name}': letters, digits, - and _, at most 64")
-    if len(remote) > NAME_LENGTH or storable(remote) != remote:
+    if len(remote) > NAME_LENGTH or not is_storable(remote):
         raise Invalid(f"The tool's own name cannot be kept: at most {NAME_LENGTH} characters, and none that are broken")
 
 
@@ -204,18 +201,5 @@ def _check_names(new: NewAgent) -> None:
         raise Invalid(f"An agent's name has 1 to {NAME_LENGTH} characters")
     if new.model is not None and len(new.model) > NAME_LENGTH:
         raise Invalid(f"A model's name has at most {NAME_LENGTH} characters")
-    for text in (new.name, new.description, new.model or "", *(block.value for block in new.blocks)):
-        if storable(text) != text:
-            raise Invalid("A text has characters that cannot be stored")
-
-
-def _check_blocks(blocks: Sequence[Block]) -> None:
-    if len(blocks) > BLOCKS:
-        raise Invalid(f"An agent has at most {BLOCKS} memory blocks")
-    if len({block.label for block in blocks}) < len(blocks):
-        raise Invalid("Two memory blocks have the same label")
-    for block in blocks:
-        if not block.label or len(block.label) > LABEL_LENGTH:
-            raise Invalid(f"A memory block's label has 1 to {LABEL_LENGTH} characters")
-        if len(block.value) > block.limit:
-            raise Invalid(f"The block '{block.label}' takes {block.limit} characters; this would be {len(block.value)}")
+    if not all(map(is_storable, (new.name, new.description, new.model or ""))):
+        raise Invalid("A text has characters that cannot be stored")

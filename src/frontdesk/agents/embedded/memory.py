@@ -69,12 +69,7 @@ class Memory:
         return await self._edit(given.label, lambda _value: given.new_memory)
 
     async def _edit(self, label: str, change: Callable[[str], str]) -> ToolOutcome:
-        def changed(block: Block) -> str:
-            if block.read_only:
-                raise Invalid(f"The block '{label}' is read-only")
-            return change(block.value)
-
-        before, after = await self.store.edit_block(self.agent_id, label, changed, datetime.now(UTC))
+        before, after = await self.store.edit_block(self.agent_id, label, change, datetime.now(UTC))
         self.blocks[label] = after
         return ToolOutcome(after.value, events=(MemoryEdit(label, before.value, after.value),))
 

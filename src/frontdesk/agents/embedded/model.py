@@ -1,13 +1,8 @@
 """What the built-in host keeps of an agent."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-from frontdesk.agents.host import Block
-
-PERSONA = "persona"
-HUMAN = "human"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +24,3 @@ def first_conversation(agent_id: str) -> str:
 
 def lane_of(conversation_id: str) -> str:
     return f"conversation:{conversation_id}"
-
-
-def starting_blocks(name: str, given: Sequence[Block]) -> Sequence[Block]:
-    """The blocks of a new agent: those given, and a persona and a human where they were not."""
-    labels = {block.label for block in given}
-    usual = (
-        Block(PERSONA, f"I am {name}.", "Who I am, how I speak and what I care about."),
-        Block(HUMAN, "", "What I know about the person I talk with."),
-    )
-    return [*(block for block in usual if block.label not in labels), *given]

@@ -6,11 +6,12 @@ from datetime import datetime
 
 from sqlalchemy import Row, String, bindparam, delete, insert, select, update
 
+from frontdesk.agents.blocks import changed
 from frontdesk.agents.embedded.model import AttachedTool, first_conversation
 from frontdesk.agents.host import Agent, Block
 from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import agent_tools, agents, blocks, conversations, held_tools, messages, turns
-from frontdesk.errors import Invalid, NotFound
+from frontdesk.errors import NotFound
 
 # Made once: every turn runs these, and to build a statement takes longer than to run it.
 THE_AGENT = bindparam("agent_id", type_=String())
@@ -77,9 +78,9 @@ class AgentStore:
             return await read_blocks(connection, agent_id)
 
     async def edit_block(
-        self, agent_id: str, label: str, change: Callable[[Block], str], now: datetime
+        self, agent_id: str, label: str, change: Callable[[str], str], now: datetime
     ) -> tuple[Block, Block]:
-        """Change a block's value; (before, after). Nobody else's change can come between."""
+        """Change a block's value by its rules; (before, after). Nobody else's change can come between."""
         mine = (blocks.c.agent_id == agent_id, blocks.c.label == label)
         async with self._database.transaction() as connection:
             row = (await connection.execute(select(blocks).where(*mine).with_for_update())).one_or_none()
@@ -87,11 +88,9 @@ class AgentStore:
                 known = ", ".join(block.label for block in await read_blocks(connection, agent_id)) or "none"
                 raise NotFound(f"There is no memory block '{label}'; there are: {known}")
             before = _block(row)
-            value = change(before)
-            if len(value) > before.limit:
-                raise Invalid(f"The block '{label}' takes {before.limit} characters; this would be {len(value)}")
-            await connection.execute(update(blocks).where(*mine).values(value=value, updated_at=now))
-        return before, _block(row, value)
+            after = changed(before, change)
+            await connection.execute(update(blocks).where(*mine).values(value=after.value, updated_at=now))
+        return before, after
 
     async def tools(self, agent_id: str) -> Sequence[AttachedTool]:
         async with self._database.reading() as connection:
@@ -115,7 +114,8 @@ class AgentStore:
             rows = (await connection.execute(HELD, {"agent_id": agent_id})).all()
             since = {row.name: row.attached_at for row in rows}
             gone = [name for name in since if name in new or name in detach]
-            await connection.execute(TAKE, {"agent_id": agent_id, "names": gone})
+            if gone:
+                await connection.execute(TAKE, {"agent_id": agent_id, "names": gone})
             if new:
                 rows = [_tool_row(agent_id, tool, since.get(tool.name, now)) for tool in new.values()]
                 await connection.execute(GIVE, rows)
@@ -146,8 +146,8 @@ def _agent(row: Row[tuple[object, ...]]) -> Agent:
     return Agent(row.id, row.name, row.description, row.model)
 
 
-def _block(row: Row[tuple[object, ...]], value: str | None = None) -> Block:
-    return Block(row.label, row.value if value is None else value, row.description, row.size_limit, row.read_only)
+def _block(row: Row[tuple[object, ...]]) -> Block:
+    return Block(row.label, row.value, row.description, row.size_limit, row.read_only)
 
 
 def _block_row(agent_id: str, block: Block, position: int, now: datetime) -> dict[str, object]:

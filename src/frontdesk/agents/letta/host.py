@@ -11,6 +11,7 @@ from letta_client import NotFoundError
 from letta_client.types import AgentState, CreateBlockParam
 from letta_client.types import Conversation as LettaConversation
 
+from frontdesk.agents import blocks
 from frontdesk.agents.events import ApprovalRequest, Ending, Event
 from frontdesk.agents.host import Agent, Block, Conversation, HeldTool, NewAgent, Prompt, Said, ToolChange
 from frontdesk.agents.letta import memory
@@ -64,8 +65,7 @@ class LettaHost:
         return [_agent(state) for state in page.items]
 
     async def create(self, new: NewAgent) -> Agent:
-        blocks = _starting_blocks(new)
-        memory.check_blocks(blocks)
+        given = blocks.starting(new.name, new.blocks)
         model = new.model or self._model or await self._first_model()
         with self.server.asking(f"model '{model}'"):
             embeddings = await self._client.models.embeddings.list()
@@ -74,7 +74,7 @@ class LettaHost:
                 description=new.description,
                 model=model,
                 embedding=next((found.handle for found in embeddings if found.handle), FREE),
-                memory_blocks=[_block(block) for block in blocks],
+                memory_blocks=[_block(block) for block in given],
                 # Without it Letta drops all but the first of several calls.
                 parallel_tool_calls=True,
             )
@@ -136,14 +136,14 @@ class LettaHost:
         return recalled(await self._thread(agent_id, conversation_id).recent(min(limit, HISTORY)))
 
     async def blocks(self, agent_id: str) -> Sequence[Block]:
-        _, blocks = await Thread(self.server, agent_id).memory()
-        return blocks
+        return (await Thread(self.server, agent_id).memory())[1]
 
     async def write_block(self, agent_id: str, label: str, value: str) -> Block:
         with self.server.asking(f"memory block '{label}' of agent '{agent_id}'"):
             found = memory.block_of(await self._client.agents.blocks.retrieve(label, agent_id=agent_id))
-            memory.check_value(found, value)
-            return memory.block_of(await self._client.agents.blocks.update(label, agent_id=agent_id, value=value))
+            # Letta stores whatever it is given over REST.
+            new = blocks.changed(found, lambda _before: value)
+            return memory.block_of(await self._client.agents.blocks.update(label, agent_id=agent_id, value=new.value))
 
     async def tools(self, agent_id: str) -> Sequence[HeldTool]:
         return await self._tools.held(agent_id)
@@ -242,16 +242,6 @@ def _agent(state: AgentState) -> Agent:
 
 def _conversation(given: LettaConversation) -> Conversation:
     return Conversation(given.id, given.agent_id, given.created_at or datetime.now(UTC), given.summary or "")
-
-
-def _starting_blocks(new: NewAgent) -> Sequence[Block]:
-    """The blocks of a new agent: those given, and the usual two where they were not."""
-    labels = {block.label for block in new.blocks}
-    usual = (
-        Block("persona", f"I am {new.name}.", "Who I am, how I speak and what I care about."),
-        Block("human", "", "What I know about the person I talk with."),
-    )
-    return [*(block for block in usual if block.label not in labels), *new.blocks]
 
 
 def _block(block: Block) -> CreateBlockParam:

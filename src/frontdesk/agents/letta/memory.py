@@ -7,7 +7,6 @@ from letta_client.types.agents import Block as LettaBlock
 
 from frontdesk.agents.events import Event, MemoryEdit, ToolReturn, ToolStatus
 from frontdesk.agents.host import Block
-from frontdesk.errors import Invalid
 
 MEMORY_TOOLS = frozenset(
     {
@@ -46,24 +45,3 @@ def may_have_changed(events: Sequence[Event]) -> bool:
         isinstance(event, ToolReturn) and event.status is ToolStatus.OK and event.name in MEMORY_TOOLS
         for event in events
     )
-
-
-def check_value(block: Block, value: str) -> None:
-    """Letta stores whatever it is given over REST; the block's own rules are kept here."""
-    if block.read_only:
-        raise Invalid(f"The memory block '{block.label}' is read-only")
-    if len(value) > block.limit:
-        raise Invalid(f"The memory block '{block.label}' takes {block.limit} characters; this is {len(value)}")
-
-
-def check_blocks(blocks: Sequence[Block]) -> None:
-    """What Letta would accept and then trip over."""
-    if len({block.label for block in blocks}) < len(blocks):
-        raise Invalid("Two memory blocks have the same label")
-    for block in blocks:
-        if not block.label:
-            raise Invalid("A memory block needs a label")
-        if len(block.value) > block.limit:
-            raise Invalid(
-                f"The memory block '{block.label}' takes {block.limit} characters; this is {len(block.value)}"
-            )

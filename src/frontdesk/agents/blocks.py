@@ -1,0 +1,50 @@
+"""The rules of memory blocks, the same on every host."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from frontdesk.agents.host import Block
+from frontdesk.errors import Invalid
+from frontdesk.loop.text import is_storable, storable
+
+LABEL_LENGTH = 100
+MOST = 50
+
+
+def starting(name: str, given: Sequence[Block]) -> Sequence[Block]:
+    """The blocks of a new agent: those given, and the usual two where they were not; `Invalid` where they cannot be."""
+    labels = {block.label for block in given}
+    usual = (
+        Block("persona", f"I am {name}.", "Who I am, how I speak and what I care about."),
+        Block("human", "", "What I know about the person I talk with."),
+    )
+    blocks = [*(block for block in usual if block.label not in labels), *given]
+    _check(blocks)
+    return blocks
+
+
+def changed(block: Block, change: Callable[[str], str]) -> Block:
+    """The block with another value; `Invalid` where it may not be written, or takes less."""
+    if block.read_only:
+        raise Invalid(f"The block '{block.label}' is read-only")
+    after = replace(block, value=storable(change(block.value)))
+    _check_size(after)
+    return after
+
+
+def _check(blocks: Sequence[Block]) -> None:
+    if len(blocks) > MOST:
+        raise Invalid(f"An agent has at most {MOST} memory blocks")
+    if len({block.label for block in blocks}) < len(blocks):
+        raise Invalid("Two memory blocks have the same label")
+    for block in blocks:
+        if not block.label or len(block.label) > LABEL_LENGTH:
+            raise Invalid(f"A memory block's label has 1 to {LABEL_LENGTH} characters")
+        if not all(map(is_storable, (block.label, block.value, block.description))):
+            raise Invalid("A text has characters that cannot be stored")
+        _check_size(block)
+
+
+def _check_size(block: Block) -> None:
+    if len(block.value) > block.limit:
+        raise Invalid(f"The block '{block.label}' takes {block.limit} characters; this would be {len(block.value)}")
