@@ -101,7 +101,7 @@ class App:
     async def check_model(self) -> None:
         """Refuse a default model that could not be asked."""
         if isinstance(self.host, EmbeddedHost):
-            await self.host.stage.models.open(None)
+            await (await self.host.stage()).models.open(None)
 
     async def _database_state(self) -> str:
         try:

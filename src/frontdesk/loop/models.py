@@ -4,6 +4,7 @@ import re
 from contextlib import AsyncExitStack
 from typing import Any
 
+import anyio
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider, infer_provider
@@ -23,6 +24,7 @@ class Models:
         self._access = access
         self._opened: dict[str, Model] = {}
         self._clients = AsyncExitStack()
+        self._opening = anyio.Lock()
 
     @property
     def default(self) -> str:
@@ -32,12 +34,19 @@ class Models:
         """The model of a string like `anthropic:claude-sonnet-5-5`, `openai/gpt-6-luna` or `offline`."""
         wanted = name or self.default
         if wanted not in self._opened:
-            model = self._opened[wanted] = self._open(wanted)
-            await self._clients.enter_async_context(model)
+            async with self._opening:
+                await self._add(wanted)
         return self._opened[wanted]
 
     async def close(self) -> None:
         await self._clients.aclose()
+
+    async def _add(self, name: str) -> None:
+        if name not in self._opened:
+            # Aside: a provider's library is slow to import.
+            model = await anyio.to_thread.run_sync(self._open, name)
+            await self._clients.enter_async_context(model)
+            self._opened[name] = model
 
     def _open(self, name: str) -> Model:
         if name == OFFLINE:

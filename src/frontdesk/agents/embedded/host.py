@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
-from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -28,6 +27,7 @@ from frontdesk.loop.tools import OwnTools
 if TYPE_CHECKING:
     from frontdesk.agents.embedded.stage import Stage
 
+STAGE = "frontdesk.agents.embedded.stage"
 NAME_LENGTH = 200
 
 
@@ -48,19 +48,21 @@ class EmbeddedHost:
         self._access = access
         self._toolbox = toolbox
         self._own_tools = own_tools
+        self._stage: Stage | None = None
 
-    @cached_property
-    def stage(self) -> "Stage":
-        """Where turns are taken. It takes a second or more to import, which only those who talk with agents pay."""
-        from frontdesk.agents.embedded.stage import Stage  # noqa: PLC0415
-
-        return Stage(self._database, self._agents, self._access, self._toolbox, self._own_tools)
+    async def stage(self) -> "Stage":
+        """Where turns are taken. It takes a second or more to import: aside, and only where agents are talked with."""
+        if self._stage is None:
+            await anyio.to_thread.run_sync(import_module, STAGE)
+            self._stage = self._stage or self._set_stage()
+        return self._stage
 
     async def warm_up(self) -> None:
         """Load what turns need, aside, so that the first one need not wait; where there are no agents, nothing."""
         with suppress(Unavailable):
             if await self._agents.list(1):
-                for module in ("frontdesk.agents.embedded.stage", *self._access.libraries):
+                await self.stage()
+                for module in self._access.libraries:
                     await anyio.to_thread.run_sync(import_module, module)
 
     async def find(self, agent_id: str) -> Agent | None:
@@ -73,7 +75,7 @@ class EmbeddedHost:
         _check_names(new)
         memory = blocks.starting(new.name, new.blocks)
         if new.model is not None:
-            await self.stage.models.open(new.model)
+            await (await self.stage()).models.open(new.model)
         agent = Agent(f"agent-{uuid4()}", new.name, new.description, new.model)
         await self._agents.add(agent, memory, datetime.now(UTC))
         return agent
@@ -86,34 +88,37 @@ class EmbeddedHost:
     async def converse(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:
         await self._require(agent_id)
         conversation = Conversation(f"conv-{uuid4()}", agent_id, datetime.now(UTC), title[:NAME_LENGTH])
-        await self.stage.talk.add(conversation, user_id)
+        await (await self.stage()).talk.add(conversation, user_id)
         return conversation
 
     async def conversations(self, agent_id: str, limit: int) -> Sequence[Conversation]:
         await self._require(agent_id)
-        return await self.stage.talk.of_agent(agent_id, limit)
+        return await (await self.stage()).talk.of_agent(agent_id, limit)
 
     async def send(self, prompt: Prompt) -> AsyncGenerator[Event]:
         conversation = prompt.conversation_id or first_conversation(prompt.agent_id)
         lane, user_id = lane_of(conversation), prompt.caller.user_id
         new = NewTurn(f"turn-{uuid4()}", lane, prompt.agent_id, conversation, user_id, prompt.otid)
-        async with aclosing(self._turns.take(new, self.stage.work(prompt, new, self._turns.hold))) as events:
+        work = (await self.stage()).work(prompt, new, self._turns.hold)
+        async with aclosing(self._turns.take(new, work)) as events:
             async for event in events:
                 yield event
 
     async def cancel(self, agent_id: str, conversation_id: str | None = None) -> bool:
-        conversation = await self._thread(agent_id, conversation_id)
+        stage = await self.stage()
+        conversation = await _thread(stage, agent_id, conversation_id)
         stopped = await self._turns.cancel(lane_of(conversation), conversation)
-        return await self.stage.talk.drop_pending(conversation) or stopped
+        return await stage.talk.drop_pending(conversation) or stopped
 
     async def pending(self, agent_id: str, conversation_id: str | None = None) -> Sequence[ApprovalRequest]:
-        conversation = await self._thread(agent_id, conversation_id)
-        return await self.stage.talk.pending(conversation)
+        stage = await self.stage()
+        return await stage.talk.pending(await _thread(stage, agent_id, conversation_id))
 
     async def history(self, agent_id: str, conversation_id: str | None = None, *, limit: int = 200) -> Sequence[Said]:
-        conversation = await self._thread(agent_id, conversation_id)
+        stage = await self.stage()
+        conversation = await _thread(stage, agent_id, conversation_id)
         await self._turns.recover(lane_of(conversation))
-        return await self.stage.recall(conversation, limit)
+        return await stage.recall(conversation, limit)
 
     async def blocks(self, agent_id: str) -> Sequence[Block]:
         await self._require(agent_id)
@@ -159,8 +164,8 @@ class EmbeddedHost:
         return ()
 
     async def close(self) -> None:
-        if "stage" in self.__dict__:
-            await self.stage.models.close()
+        if self._stage is not None:
+            await self._stage.models.close()
 
     async def _described(self, tool: HeldTool) -> AttachedTool:
         """A tool with all that a model is told of it; what is not known is asked of its server."""
@@ -175,10 +180,16 @@ class EmbeddedHost:
         if await self._agents.get(agent_id) is None:
             raise no_agent(agent_id)
 
-    async def _thread(self, agent_id: str, conversation_id: str | None) -> str:
-        conversation = conversation_id or first_conversation(agent_id)
-        await self.stage.talk.require(agent_id, conversation)
-        return conversation
+    def _set_stage(self) -> "Stage":
+        from frontdesk.agents.embedded.stage import Stage  # noqa: PLC0415 - once it is loaded
+
+        return Stage(self._database, self._agents, self._access, self._toolbox, self._own_tools)
+
+
+async def _thread(stage: "Stage", agent_id: str, conversation_id: str | None) -> str:
+    conversation = conversation_id or first_conversation(agent_id)
+    await stage.talk.require(agent_id, conversation)
+    return conversation
 
 
 def _held(tool: AttachedTool) -> HeldTool:
