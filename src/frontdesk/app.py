@@ -127,7 +127,7 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         reach = await stack.enter_async_context(open_reach(settings, database, journal))
         turns = Turns(TurnStore(database), tasks)
         own = OwnSchedules()
-        host, upload = _host(settings, database, turns, said, reach, keys, own)
+        host, upload = _host(settings, database, turns, reach, keys, own)
         stack.push_async_callback(host.close)
         tools = open_tools(settings, database, host, reach, tasks)
         tasks.start_soon(turns.run)
@@ -226,7 +226,6 @@ def _host(
     settings: Settings,
     database: Database,
     turns: Turns,
-    headers: dict[str, str],
     reach: Reach,
     keys: KeyStore,
     own: OwnSchedules,
@@ -248,7 +247,8 @@ def _host(
     token = settings.letta_token
     secret = token.get_secret_value() if token else None
     registrar = Registrar(HandedStore(database), keys, base_url(settings))
-    host = LettaHost(settings.letta_base_url, secret, headers, turns, settings.model, registrar)
+    name = settings.application_name
+    host = LettaHost(settings.letta_base_url, secret, name, turns, settings.model, registrar)
     return host, partial(upload, host.server)
 
 

@@ -41,10 +41,15 @@ async def test_an_agent_is_made_found_listed_and_deleted(lab: Lab) -> None:
         assert (found.id, found.name) == (agent.id, "Ada")
         assert agent.id in {one.id for one in await host.list(1000)}
         assert "Likes tea" in {block.value for block in await host.blocks(agent.id)}
+        talk = await host.converse(agent.id)
+        assert not await host.pending(agent.id, talk.id)
         await host.delete(agent.id)
         assert await host.find(agent.id) is None
-        with pytest.raises(NotFound):
-            await take(host, agent.id, "hello")
+        for conversation_id in (None, talk.id):
+            with pytest.raises(NotFound):
+                await take(host, agent.id, "hello", conversation_id=conversation_id)
+            with pytest.raises(NotFound):
+                await host.pending(agent.id, conversation_id)
 
 
 @shows("HOST")
@@ -161,11 +166,6 @@ async def test_an_edit_of_memory_is_shown_with_before_and_after_and_stays(lab: L
 
 
 @shows("HOST")
-async def test_what_was_said_is_replayed_in_order_by_another_process(lab: Lab) -> None:
-    first = script({"tool": "shout", "args": {"x": "a"}}, {"text": "the answer"})
-    async with lab.open() as host:
-        agent = await lab.agent(host)
-@shows("HOST")
 async def test_a_block_is_written_within_its_limit_and_never_where_it_is_read_only(lab: Lab) -> None:
     law, short = Block("law", "never", read_only=True), Block("short", "abc", limit=5)
     async with lab.open() as host:
@@ -198,6 +198,11 @@ async def test_an_agent_with_blocks_that_cannot_be_is_not_made(lab: Lab, blocks:
         assert "Unfit" not in {one.name for one in await host.list(1000)}
 
 
+@shows("HOST")
+async def test_what_was_said_is_replayed_in_order_by_another_process(lab: Lab) -> None:
+    first = script({"tool": "shout", "args": {"x": "a"}}, {"text": "the answer"})
+    async with lab.open() as host:
+        agent = await lab.agent(host)
         await take(host, agent.id, first, tools=[client_tool("shout", lambda _: "A!")])
         await take(host, agent.id, script({"text": "the second"}))
     async with lab.open() as host:

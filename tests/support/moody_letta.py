@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from tests.support.token_server import serve
 
@@ -40,11 +41,16 @@ class MoodyLetta:
     messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     cancelled: list[Any] = field(default_factory=list[Any])
     looks: int = 0
+    # Every request there was, whatever it asked for.
+    requests: list[Request] = field(default_factory=list[Request])
     # What is under way, look by look; the last one stays.
     runs: list[list[dict[str, Any]]] = field(default_factory=lambda: [[]])
 
     async def agent(self, _request: Request) -> Response:
         return JSONResponse({"id": AGENT, "name": "Ada", "blocks": []})
+
+    async def conversation(self, request: Request) -> Response:
+        return JSONResponse({"id": request.path_params["conversation_id"], "agent_id": AGENT})
 
     async def active(self, _request: Request) -> Response:
         self.looks += 1
@@ -93,15 +99,25 @@ class MoodyLetta:
 def open_moody_letta() -> Generator[MoodyLetta]:
     """Run the server, until the end of the block."""
     server = MoodyLetta()
-    agent = "/v1/agents/{agent_id}"
+    agent, conversation = "/v1/agents/{agent_id}", "/v1/conversations/{conversation_id}"
     routes = [
         Route(agent, server.agent),
         Route(f"{agent}/messages", server.message, methods=["POST"]),
         Route(f"{agent}/messages", server.history, methods=["GET"]),
         Route(f"{agent}/messages/cancel", server.cancel, methods=["POST"]),
+        Route(conversation, server.conversation),
+        Route(f"{conversation}/messages", server.message, methods=["POST"]),
+        Route(f"{conversation}/messages", server.history, methods=["GET"]),
         Route("/v1/runs/", server.active),
     ]
-    with serve(Starlette(routes=routes)) as address:
+    app = Starlette(routes=routes)
+
+    async def noted(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            server.requests.append(Request(scope))
+        await app(scope, receive, send)
+
+    with serve(noted) as address:
         server.url = address
         yield server
 

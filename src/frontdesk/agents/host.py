@@ -1,7 +1,7 @@
 """The port to whatever runs the agents."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -124,6 +124,11 @@ class Prompt:
             raise Invalid("Only words that were sent under a name can be sent again")
         if self.max_steps < 1:
             raise Invalid("A turn takes at least one step")
+
+    @property
+    def acting(self) -> Caller:
+        """Who acts in the turn: its agent, for whoever sent the prompt."""
+        return replace(self.caller, agent_id=self.agent_id)
 
 
 @dataclass(frozen=True, slots=True)

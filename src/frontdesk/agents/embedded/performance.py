@@ -1,7 +1,7 @@
 """One turn of a built-in agent: the scene is set, the loop runs, and all that was said is stored."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
@@ -131,7 +131,7 @@ class Performance:
 
     def _kit(self, scene: Scene, memory: Memory) -> Kit:
         """The agent's own tools, the caller's, and those it holds; a name that is taken is not taken over."""
-        caller = replace(self.prompt.caller, agent_id=scene.agent.id)
+        caller = self.prompt.acting
         search = conversation_search(self.talk, scene.agent.id, scene.user_id)
         own = named([*memory.tools(), search, update_plan(), *self.own_tools(caller, self.prompt.user_token)])
 

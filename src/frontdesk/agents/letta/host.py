@@ -18,14 +18,13 @@ from frontdesk.agents.letta import memory
 from frontdesk.agents.letta.handed.registrar import Registrar
 from frontdesk.agents.letta.history import recalled
 from frontdesk.agents.letta.quiet import until_quiet
-from frontdesk.agents.letta.server import Server
+from frontdesk.agents.letta.server import Server, open_server
 from frontdesk.agents.letta.thread import DEFAULT, LOOKS, Thread
 from frontdesk.agents.letta.tools import AgentTools
 from frontdesk.agents.letta.turn import Turn, refusal
 from frontdesk.agents.turns.model import NewTurn
 from frontdesk.agents.turns.service import Emit, Turns, Work
 from frontdesk.errors import Invalid, NotFound, Unavailable
-from frontdesk.identity import outbound
 
 HISTORY = 1000
 # A free model of Letta's own, which a self-hosted server lists first and can rarely reach.
@@ -39,12 +38,12 @@ class LettaHost:
         self,
         base_url: str,
         token: str | None,
-        headers: dict[str, str],
+        application_name: str | None,
         turns: Turns,
         model: str | None,
         registrar: Registrar,
     ) -> None:
-        self.server = Server(base_url, token, headers)
+        self.server = open_server(base_url, token, application_name)
         self._tools = AgentTools(self.server, registrar)
         self._client = self.server.client
         self._turns = turns
@@ -84,12 +83,15 @@ class LettaHost:
         with self.server.asking(_about(agent_id)):
             state = await self._client.agents.retrieve(agent_id, include=["agent.blocks"])
             await self._client.agents.delete(agent_id)
+        self.server.forget(agent_id)
         for block in state.blocks or ():
             await self._drop_block(block.id or "")
 
     async def converse(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:  # noqa: ARG002 - Letta has no place for whom it is with
         with self.server.asking(_about(agent_id)):
-            return _conversation(await self._client.conversations.create(agent_id=agent_id, summary=title or None))
+            begun = _conversation(await self._client.conversations.create(agent_id=agent_id, summary=title or None))
+        self.server.remember(begun.id, begun.agent_id)
+        return begun
 
     async def conversations(self, agent_id: str, limit: int) -> Sequence[Conversation]:
         state = await self._state(agent_id)
@@ -101,8 +103,8 @@ class LettaHost:
         return [*map(_conversation, newest), first][:limit]
 
     async def send(self, prompt: Prompt) -> AsyncGenerator[Event]:
-        said = outbound.headers(prompt.caller) | self.server.headers
-        thread = self._thread(prompt.agent_id, await self._where(prompt), said)
+        server = self.server.acting(prompt.acting)
+        thread = _thread(server, prompt.agent_id, await _where(server, prompt))
         user_id, otid = prompt.caller.user_id, prompt.otid
         new = NewTurn(f"turn-{uuid4()}", _lane(thread), thread.agent_id, thread.name, user_id, otid)
         door = self._doors.setdefault(new.lane, anyio.Lock())
@@ -119,7 +121,7 @@ class LettaHost:
                 yield event
 
     async def cancel(self, agent_id: str, conversation_id: str | None = None) -> bool:
-        thread = self._thread(agent_id, conversation_id)
+        thread = _thread(self.server, agent_id, conversation_id)
         lane = _lane(thread)
         await self._turns.recover(lane)
         if await self._turns.cancel(lane, thread.name):
@@ -130,10 +132,10 @@ class LettaHost:
         return await thread.deny_pending("Cancelled") or stopped
 
     async def pending(self, agent_id: str, conversation_id: str | None = None) -> Sequence[ApprovalRequest]:
-        return await self._thread(agent_id, conversation_id).pending()
+        return await _thread(self.server, agent_id, conversation_id).pending()
 
     async def history(self, agent_id: str, conversation_id: str | None = None, *, limit: int = 200) -> Sequence[Said]:
-        return recalled(await self._thread(agent_id, conversation_id).recent(min(limit, HISTORY)))
+        return recalled(await _thread(self.server, agent_id, conversation_id).recent(min(limit, HISTORY)))
 
     async def blocks(self, agent_id: str) -> Sequence[Block]:
         return (await Thread(self.server, agent_id).memory())[1]
@@ -162,17 +164,6 @@ class LettaHost:
 
     async def close(self) -> None:
         await self.server.close()
-
-    def _thread(self, agent_id: str, conversation_id: str | None, headers: dict[str, str] | None = None) -> Thread:
-        own = None if conversation_id == DEFAULT else conversation_id
-        return Thread(self.server, agent_id, own, headers or self.server.headers)
-
-    async def _where(self, prompt: Prompt) -> str | None:
-        """The conversation of a turn. Turns wait for each other, but only some for runs that were begun without us."""
-        if not prompt.follow_up and not prompt.patient:
-            return prompt.conversation_id
-        at_work = await until_quiet(self.server, prompt.agent_id, LOOKS if prompt.again else LOOKS[:1])
-        return at_work if prompt.follow_up else prompt.conversation_id
 
     async def _admit(self, prompt: Prompt, thread: Thread, new: NewTurn) -> Unavailable | None:
         """Raise the caller's mistakes; what is not theirs is returned, for the turn to tell."""
@@ -210,6 +201,18 @@ class LettaHost:
         if not handles:
             raise Invalid("The Letta server has no model; set up a provider there, or name a model")
         return next((handle for handle in handles if handle != FREE), handles[0])
+
+
+def _thread(server: Server, agent_id: str, conversation_id: str | None) -> Thread:
+    return Thread(server, agent_id, None if conversation_id == DEFAULT else conversation_id)
+
+
+async def _where(server: Server, prompt: Prompt) -> str | None:
+    """The conversation of a turn. Turns wait for each other, but only some for runs that were begun without us."""
+    if not prompt.follow_up and not prompt.patient:
+        return prompt.conversation_id
+    at_work = await until_quiet(server, prompt.agent_id, LOOKS if prompt.again else LOOKS[:1])
+    return at_work if prompt.follow_up else prompt.conversation_id
 
 
 class Unclaimed(Exception):

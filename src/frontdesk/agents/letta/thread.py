@@ -1,7 +1,7 @@
 """One conversation with a Letta agent, over the wire: send, look at what waits, stop, read back."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import anyio
 from letta_client import AsyncStream, omit
@@ -39,12 +39,11 @@ Input = MessageCreateParam | ApprovalCreateParam
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """`conversation_id` None is the agent's own first conversation; `headers` say on whose behalf we ask."""
+    """`conversation_id` None is the agent's own first conversation."""
 
     server: Server
     agent_id: str
     conversation_id: str | None = None
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def name(self) -> str:
@@ -70,7 +69,6 @@ class Thread:
                 streaming=True,
                 stream_tokens=True,
                 include_pings=True,
-                extra_headers=self.headers,
             )
         return await self.server.streaming.conversations.messages.create(
             self.conversation_id,
@@ -80,7 +78,6 @@ class Thread:
             streaming=True,
             stream_tokens=True,
             include_pings=True,
-            extra_headers=self.headers,
         )
 
     async def pending(self) -> list[ApprovalRequest]:
@@ -90,7 +87,7 @@ class Thread:
             if self.conversation_id is None:
                 state = await client.agents.retrieve(self.agent_id, include=["agent.pending_approval"])
                 return requests_of(state.pending_approval) if state.pending_approval else []
-            await self._check_owner()
+            await self._check_owner(self.conversation_id)
             newest = await client.conversations.messages.list(self.conversation_id, order="desc", limit=1)
         return [
             request
@@ -124,7 +121,7 @@ class Thread:
                     self.agent_id, conversation_id=DEFAULT, order="desc", limit=limit
                 )
                 return in_order(page.items, newest_first=False)
-            await self._check_owner()
+            await self._check_owner(self.conversation_id)
             page = await client.conversations.messages.list(self.conversation_id, order="desc", limit=limit)
         return in_order(page.items, newest_first=True)
 
@@ -163,9 +160,8 @@ class Thread:
             runs = await self.server.client.runs.list(agent_id=self.agent_id, active=True, order="asc", limit=RUNS)
         return [run.id for run in runs.items if (run.conversation_id or DEFAULT) == self.name]
 
-    async def _check_owner(self) -> None:
-        conversation = await self.server.client.conversations.retrieve(self.conversation_id or DEFAULT)
-        if conversation.agent_id != self.agent_id:
+    async def _check_owner(self, conversation_id: str) -> None:
+        if await self.server.owner(conversation_id) != self.agent_id:
             raise NotFound(f"The Letta server has no {self.about}")
 
 

@@ -1,0 +1,94 @@
+"""What the Letta host asks of its server for a turn, and on whose behalf."""
+
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+
+import pytest
+
+from frontdesk.agents.host import AgentHost
+from frontdesk.agents.letta import server as letta_server
+from frontdesk.errors import NotFound
+from frontdesk.identity.model import Caller
+from tests.conftest import settings_with
+from tests.hosts.lab import opened, said, take
+from tests.support.moody_letta import AGENT, MoodyLetta, open_moody_letta
+
+pytestmark = pytest.mark.anyio
+TALK = "conv-11111111-1111-4111-8111-111111111111"
+OTHER = "agent-22222222-2222-4222-8222-222222222222"
+PERSON = Caller("req-1", user_id="ann")
+
+
+@pytest.fixture
+def letta() -> Iterator[MoodyLetta]:
+    with open_moody_letta() as server:
+        yield server
+
+
+@pytest.fixture
+async def host(tmp_path: Path, letta: MoodyLetta) -> AsyncGenerator[AgentHost]:
+    settings = settings_with(
+        FRONTDESK_DATA=tmp_path / "data", LETTA_BASE_URL=letta.url, AGENT365_APPLICATION_NAME="the-desk"
+    )
+    async with opened(settings) as opened_host:
+        yield opened_host
+
+
+def asked(letta: MoodyLetta) -> list[str]:
+    return [f"{request.method} {request.url.path.removeprefix('/v1/')}" for request in letta.requests]
+
+
+@pytest.mark.parametrize("conversation", [None, TALK])
+async def test_every_request_of_a_persons_turn_names_the_agent_and_the_request(
+    host: AgentHost, letta: MoodyLetta, conversation: str | None
+) -> None:
+    events = await take(host, AGENT, "hello", caller=PERSON, conversation_id=conversation)
+    assert said(events) == "All is well."
+    assert "POST" in {request.method for request in letta.requests}
+    named = ("x-agent-id", "x-request-id", "x-ms-agentid")
+    told = {tuple(request.headers.get(name) for name in named) for request in letta.requests}
+    assert told == {(AGENT, "req-1", "the-desk")}
+
+
+async def test_who_took_a_turn_is_not_said_with_what_comes_after(host: AgentHost, letta: MoodyLetta) -> None:
+    await take(host, AGENT, "hello", caller=PERSON)
+    letta.requests.clear()
+    await host.find(AGENT)
+    [request] = letta.requests
+    assert request.headers["x-ms-agentid"] == "the-desk"
+    assert not {"x-agent-id", "x-request-id"} & set(request.headers)
+
+
+async def test_whose_a_conversation_is_is_asked_once_for_a_message(host: AgentHost, letta: MoodyLetta) -> None:
+    await host.pending(AGENT, TALK)
+    await take(host, AGENT, "hello", caller=PERSON, conversation_id=TALK)
+    await host.history(AGENT, TALK)
+    with pytest.raises(NotFound):
+        await host.pending(OTHER, TALK)
+    assert asked(letta) == [
+        f"GET conversations/{TALK}",
+        f"GET conversations/{TALK}/messages",
+        f"GET conversations/{TALK}/messages",
+        f"GET agents/{AGENT}",
+        f"POST conversations/{TALK}/messages",
+        f"GET conversations/{TALK}/messages",
+    ]
+
+
+async def test_a_conversation_that_may_be_gone_by_now_is_asked_for_again(
+    host: AgentHost, letta: MoodyLetta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(letta_server, "OWNER_SECONDS", 0)
+    await host.pending(AGENT, TALK)
+    await host.pending(AGENT, TALK)
+    assert asked(letta) == [f"GET conversations/{TALK}", f"GET conversations/{TALK}/messages"] * 2
+
+
+async def test_so_many_conversations_are_known_and_no_more(
+    host: AgentHost, letta: MoodyLetta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(letta_server, "OWNERS", 2)
+    for number in (1, 2, 3, 3, 1):
+        await host.pending(AGENT, f"conv-{number}")
+    looked_up = [one.rpartition("-")[2] for one in asked(letta) if not one.endswith("/messages")]
+    assert looked_up == ["1", "2", "3", "1"]
