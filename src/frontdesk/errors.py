@@ -21,17 +21,26 @@ FrontdeskError
 └── Unavailable                 a part we depend on (database, agent host, issuer) does not answer
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from typing_extensions import override
 
 
 class FrontdeskError(Exception):
-    """What a user of Frontdesk may see: the message says what happened and what to do."""
+    """What a user of Frontdesk may see: the message says what happened and what to do.
+
+    `str()` of it is fixed to the letter where a contract has the words.
+    """
 
     @property
     def in_full(self) -> str:
+        """For whoever runs Frontdesk: with all that can be said."""
         return str(self)
+
+    @property
+    def public(self) -> str:
+        """For everybody else, models and strangers: with nothing that only whoever runs Frontdesk may know."""
+        return self.in_full
 
 
 class ConfigurationError(FrontdeskError):
@@ -144,12 +153,19 @@ class Unstorable(FrontdeskError):
 
 
 class Unavailable(FrontdeskError):
-    """A part that Frontdesk depends on does not answer; `public` is what a stranger may be told of it.
-
-    `retry_after` is in seconds, where that part named them.
-    """
+    """A part that Frontdesk depends on does not answer; `retry_after` is in seconds, where that part named them."""
 
     def __init__(self, message: str, *, public: str | None = None, retry_after: float | None = None) -> None:
         super().__init__(message)
-        self.public = public or message
+        self._public = public
         self.retry_after = retry_after
+
+    @property
+    @override
+    def public(self) -> str:
+        return self._public or str(self)
+
+    def redact(self, redacted: Callable[[str], str]) -> None:
+        """Say no more than this function leaves of what is said."""
+        self._public = redacted(self.public)
+        self.args = (redacted(str(self)),)

@@ -18,6 +18,11 @@ class StopReason(StrEnum):
     INTERRUPTED = "interrupted"
     ERROR = "error"
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether the turn was cut short or failed, so that there is no answer to go by."""
+        return self in (StopReason.ERROR, StopReason.CANCELLED, StopReason.INTERRUPTED)
+
 
 class Trouble(StrEnum):
     """What kind of failure ended a turn, so that a surface can say it in its own way."""

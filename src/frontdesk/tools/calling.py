@@ -1,8 +1,6 @@
 """Calls a tool by the name that a caller has for it, and remembers that it was used."""
 
-import time
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import SecretStr
@@ -10,7 +8,8 @@ from pydantic import SecretStr
 from frontdesk.errors import Denied, FrontdeskError, Invalid, NotFound
 from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
-from frontdesk.journal.model import Kind, Outcome, entry
+from frontdesk.journal.model import Kind, Outcome
+from frontdesk.journal.record import Record
 from frontdesk.journal.service import Journal
 from frontdesk.loop.mcp.session import Progress
 from frontdesk.loop.tools import ToolOutcome
@@ -66,9 +65,7 @@ class Calling:
         subject_token: SecretStr | None = None,
         progress: Progress | None = None,
     ) -> CallResult:
-        started = time.perf_counter_ns()
-        outcome, reason = Outcome.FAILED, None
-        try:
+        with Record(self._journal, "tools", tool.id, caller, Kind.TOOL) as record:
             result = await self.gateway.call(
                 caller,
                 tool,
@@ -77,12 +74,7 @@ class Calling:
                 subject_token=subject_token,
                 progress=progress,
             )
-            outcome = Outcome.OK if result.ok else Outcome.FAILED
-        except FrontdeskError as error:
-            outcome, reason = Outcome.REFUSED, type(error).__name__
-            raise
-        finally:
-            self._record(caller, tool, outcome, reason, started)
+            record.outcome = Outcome.OK if result.ok else Outcome.FAILED
         if result.ok:
             self._usage.note(caller, tool.id, CALLED)
         return result
@@ -99,7 +91,7 @@ class Calling:
             tool = await self._held(caller, found) or CatalogueTool(found, server, name, "", ANYTHING)
             result = await self._run(caller, tool, arguments, user_token=user_token)
         except FrontdeskError as error:
-            return ToolOutcome(str(error), ok=False)
+            return ToolOutcome(error.public, ok=False)
         return ToolOutcome(result.text, ok=result.ok)
 
     async def _held(self, caller: Caller, found: str) -> CatalogueTool | None:
@@ -135,19 +127,6 @@ class Calling:
             # Should the catalogue change meanwhile, what was read goes with the old one.
             known[name] = await self._catalogue.resolve(name) if len(name) <= NAME_LENGTH else ()
         return known[name]
-
-    def _record(self, caller: Caller, tool: CatalogueTool, outcome: Outcome, reason: str | None, started: int) -> None:
-        row = entry(
-            caller,
-            at=datetime.now(UTC),
-            surface="tools",
-            action=tool.id,
-            outcome=outcome,
-            duration_us=(time.perf_counter_ns() - started) // 1000,
-            reason=reason,
-            kind=Kind.TOOL,
-        )
-        self._journal.record(row)
 
 
 def _waits(tool_id: str) -> Denied:

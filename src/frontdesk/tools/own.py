@@ -7,7 +7,6 @@ from typing import Any
 from pydantic import Field, SecretStr
 
 from frontdesk.agents.host import HeldTool
-from frontdesk.errors import FrontdeskError
 from frontdesk.identity.model import Caller
 from frontdesk.loop.tools import Given, Tool, ToolOutcome, typed_tool
 from frontdesk.tools.service import Tools, Wanted
@@ -62,10 +61,7 @@ class OwnTools:
             return ToolOutcome(told(await tools.find(caller, wanted), least=given.min_score, at_once=True))
 
         async def call(given: Call) -> ToolOutcome:
-            try:
-                result = await tools.calling.call(caller, given.name, given.arguments, user_token=user_token)
-            except FrontdeskError as error:
-                return ToolOutcome(str(error), ok=False)
+            result = await tools.calling.call(caller, given.name, given.arguments, user_token=user_token)
             return ToolOutcome(result.text, ok=result.ok)
 
         return [typed_tool("find_tools", FIND, Find, find), typed_tool("call_tool", CALL, Call, call)]

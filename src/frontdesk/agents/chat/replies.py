@@ -1,6 +1,5 @@
 """Makes the replies: a task of this process for each message, its words put where streams find them."""
 
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -18,8 +17,10 @@ from frontdesk.agents.chat.model import Session, Taken, new_message_id
 from frontdesk.agents.chat.words import Ear
 from frontdesk.agents.events import Started, StopReason
 from frontdesk.agents.host import AgentHost, Prompt
+from frontdesk.background import Chore
 from frontdesk.errors import Conflict, FrontdeskError, RateLimited, Unavailable
-from frontdesk.journal.model import Kind, Outcome, entry
+from frontdesk.journal.model import Kind, Outcome
+from frontdesk.journal.record import Record
 from frontdesk.journal.service import Journal
 
 AT_ONCE = 8
@@ -30,9 +31,9 @@ FORGET_SECONDS = 5.0
 END_SECONDS = 10
 FAILED = "The reply failed inside Frontdesk; its log says why"
 STOPPING = "Frontdesk is stopping; send the message again in a moment"
-UNFINISHED = frozenset({StopReason.ERROR, StopReason.CANCELLED, StopReason.INTERRUPTED})
 
 log = structlog.get_logger("frontdesk.chat")
+FORGETTING = Chore(log, "chat_replies_not_forgotten", "chat_replies_not_forgotten")
 
 
 @dataclass(slots=True)
@@ -61,8 +62,7 @@ class Job:
         """Say the last word; before the turn began, `error` is why it did not."""
         if not self.started:
             self.refused = error
-        told = error.public if isinstance(error, Unavailable) else str(error)
-        self.reply.add(self.ear.end(stop, told if error is not None and stop is StopReason.ERROR else None))
+        self.reply.add(self.ear.end(stop, error.public if error is not None and stop is StopReason.ERROR else None))
 
 
 class Replies:
@@ -136,9 +136,7 @@ class Replies:
         async with anyio.create_task_group() as tasks:
             if self._mirror is not None:
                 tasks.start_soon(self._mirror.run)
-            while True:
-                await anyio.sleep(FORGET_SECONDS)
-                self._feed.forget(anyio.current_time())
+            await FORGETTING.every(FORGET_SECONDS, self._forget)
 
     async def close(self) -> None:
         """End what is under way, as interrupted; to be called more than once if need be."""
@@ -153,6 +151,9 @@ class Replies:
             if self._mirror is not None:
                 await self._mirror.close()
         self._feed.close()
+
+    async def _forget(self) -> None:
+        self._feed.forget(anyio.current_time())
 
     async def _admitted(self, reply: Reply, user_id: str) -> bool:
         if self._mirror is not None:
@@ -169,7 +170,8 @@ class Replies:
             self._jobs[message_id].scope.cancel()
 
     async def _make(self, job: Job) -> None:
-        at, began = datetime.now(UTC), time.perf_counter_ns()
+        who = replace(job.prompt.caller, agent_id=job.session.agent_id)
+        record = Record(self._journal, "chat", "turn", who, Kind.TURN)
         try:
             with job.scope:
                 await self._hear(job)
@@ -185,7 +187,9 @@ class Replies:
             job.end(StopReason.ERROR, FrontdeskError(FAILED))
         finally:
             job.reply.add(job.ear.end(StopReason.INTERRUPTED))
-            self._record(job, at, (time.perf_counter_ns() - began) // 1000)
+            stop = job.reply.ended.stop if job.reply.ended else StopReason.INTERRUPTED
+            record.outcome, record.reason = (Outcome.FAILED, stop) if stop.is_broken else (Outcome.OK, None)
+            record.write()
             del self._jobs[job.reply.message_id]
             job.settled.set()
             job.finished.set()
@@ -198,21 +202,6 @@ class Replies:
                 word = job.ear.hear(event)
                 if word is not None:
                     job.reply.add(word)
-
-    def _record(self, job: Job, at: datetime, duration_us: int) -> None:
-        ended = job.reply.ended
-        stop = ended.stop if ended else StopReason.INTERRUPTED
-        row = entry(
-            replace(job.prompt.caller, agent_id=job.session.agent_id),
-            at=at,
-            surface="chat",
-            action="turn",
-            outcome=Outcome.FAILED if stop in UNFINISHED else Outcome.OK,
-            duration_us=duration_us,
-            reason=stop if stop in UNFINISHED else None,
-            kind=Kind.TURN,
-        )
-        self._journal.record(row)
 
 
 async def _nothing_else(_session_id: str) -> bool:

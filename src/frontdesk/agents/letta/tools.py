@@ -15,7 +15,7 @@ from frontdesk.agents.letta.handed.registrar import Registrar, Registration
 from frontdesk.agents.letta.handed.schema import readable
 from frontdesk.agents.letta.server import Server
 from frontdesk.agents.letta.words import server_of
-from frontdesk.errors import Conflict, FrontdeskError, NotFound, Unavailable
+from frontdesk.errors import Conflict, FrontdeskError, NotFound
 
 AT_ONCE = 4
 PAGE = 100
@@ -74,7 +74,7 @@ class AgentTools:
         try:
             found = await self._find(tools)
         except FrontdeskError as error:
-            outcome.failed.update({tool.name: _told(error) for tool in tools})
+            outcome.failed.update({tool.name: error.public for tool in tools})
             return
         async with anyio.create_task_group() as tasks:
             for tool in tools:
@@ -135,7 +135,7 @@ class Outcome:
             try:
                 await work()
             except FrontdeskError as error:
-                self.failed[name] = _told(error)
+                self.failed[name] = error.public
             else:
                 done.append(name)
 
@@ -186,10 +186,6 @@ def _own(tool: LettaTool) -> HeldTool:
     approval = bool(tool.default_requires_approval)
     tags = tuple(tool.tags or ())
     return HeldTool(tool.name or "", tool.description or "", approval, parameters=schema, tags=tags)
-
-
-def _told(error: FrontdeskError) -> str:
-    return error.public if isinstance(error, Unavailable) else str(error)
 
 
 def _about(agent_id: str) -> str:

@@ -13,11 +13,11 @@ from frontdesk.app import App
 from frontdesk.errors import FrontdeskError
 from frontdesk.identity.model import Caller
 from frontdesk.journal.model import Outcome
+from frontdesk.journal.record import Record
 from frontdesk.surfaces.mcp.line import Line, line_of
 from frontdesk.surfaces.mcp.refusals import refusal, refuse
 from frontdesk.surfaces.mcp.signals import Exchange, gather
 from frontdesk.surfaces.mcp.tool import Answer, ErrorShape, Result, ToolSpec
-from frontdesk.surfaces.record import Record
 
 # What answers a call of one tool, with what goes on the wire.
 Walk = Callable[[Exchange, Mapping[str, Any]], Awaitable[dict[str, Any]]]
@@ -55,7 +55,7 @@ def walk(
 
     async def call(exchange: Exchange, arguments: Mapping[str, Any]) -> dict[str, Any]:
         visit = exchange.visit
-        record = Record(app, "mcp", name, Caller(visit.request_id))
+        record = Record(app.journal, "mcp", name, Caller(visit.request_id))
         try:
             caller = record.caller = await app.identity.identify(gather(exchange, arguments if naming else {}))
             _mark_span(caller)
@@ -67,8 +67,9 @@ def walk(
             return _failure(_explain(name, error), plain=plain)
         except FrontdeskError as error:
             how = refusal(error, shape)
-            record.outcome, record.reason = how.outcome, type(error).__name__
+            record.ended_by(error)
             if how.code is None:
+                # To the letter of the contracts; what only the house may know has a code, and is told by `refuse`.
                 return _failure(how.message or str(error), plain=plain)
             modern = exchange.version in MODERN_PROTOCOL_VERSIONS
             raise refuse(error, how, visit, challenge, modern=modern) from error

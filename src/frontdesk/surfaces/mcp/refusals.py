@@ -15,7 +15,6 @@ from frontdesk.errors import (
     RateLimited,
     Unavailable,
 )
-from frontdesk.journal.model import Outcome
 from frontdesk.surfaces.mcp.tool import ErrorShape
 from frontdesk.surfaces.visit import Visit
 
@@ -32,8 +31,7 @@ class Refusal:
     Older clients read a JSON-RPC error only under 200, hence two statuses.
     """
 
-    code: int | None
-    outcome: Outcome
+    code: int | None = None
     status: int | None = None
     legacy_status: int | None = None
     message: str | None = None
@@ -41,14 +39,14 @@ class Refusal:
 
 # The narrower error stands first.
 TABLE: tuple[tuple[type[FrontdeskError], Refusal], ...] = (
-    (IdentityError, Refusal(INVALID_PARAMS, Outcome.REFUSED)),
-    (MissingScope, Refusal(DENIED, Outcome.DENIED, 403, 403)),
-    (Denied, Refusal(DENIED, Outcome.DENIED, 403)),
-    (RateLimited, Refusal(RATE_LIMITED, Outcome.LIMITED, 429)),
-    (Unavailable, Refusal(UNAVAILABLE, Outcome.FAILED, 503)),
-    (FrontdeskError, Refusal(None, Outcome.FAILED)),
+    (IdentityError, Refusal(INVALID_PARAMS)),
+    (MissingScope, Refusal(DENIED, 403, 403)),
+    (Denied, Refusal(DENIED, 403)),
+    (RateLimited, Refusal(RATE_LIMITED, 429)),
+    (Unavailable, Refusal(UNAVAILABLE, 503)),
+    (FrontdeskError, Refusal()),
 )
-CANNOT_INFER = Refusal(None, Outcome.REFUSED, message="agent_id is required and could not be inferred")
+CANNOT_INFER = Refusal(message="agent_id is required and could not be inferred")
 
 
 def refusal(error: FrontdeskError, shape: ErrorShape) -> Refusal:
@@ -70,5 +68,4 @@ def refuse(error: FrontdeskError, how: Refusal, visit: Visit, challenge: str, *,
         headers.append(("www-authenticate", text))
         data = {"scope": error.scope}
     visit.refuse(how.status if modern else how.legacy_status, headers)
-    told = error.public if isinstance(error, Unavailable) else str(error)
-    return MCPError(how.code or INTERNAL_ERROR, told, data)
+    return MCPError(how.code or INTERNAL_ERROR, error.public, data)

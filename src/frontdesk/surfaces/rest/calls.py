@@ -18,9 +18,9 @@ from frontdesk.errors import Denied, FrontdeskError
 from frontdesk.identity.keys import PREFIX
 from frontdesk.identity.model import Caller, Credential, Signals
 from frontdesk.journal.model import Outcome
+from frontdesk.journal.record import Record
 from frontdesk.surfaces.gate import presented
-from frontdesk.surfaces.record import Record
-from frontdesk.surfaces.rest.refusals import invalid, problem, refusal, refuse
+from frontdesk.surfaces.rest.refusals import invalid, problem, refuse
 from frontdesk.surfaces.visit import visit_of
 
 CALLER = "frontdesk.caller"
@@ -43,13 +43,13 @@ def recorded(
 
             async def handle(request: Request) -> Response:
                 visit = visit_of(request.scope)
-                record = Record(app, "rest", f"{request.method} {path}", Caller(visit.request_id))
+                record = Record(app.journal, "rest", f"{request.method} {path}", Caller(visit.request_id))
                 try:
                     record.caller = request.scope[CALLER] = await who(app, request)
                     answer = await inner(request)
                     record.outcome = Outcome.OK
                 except FrontdeskError as error:
-                    record.outcome, record.reason = refusal(error).outcome, type(error).__name__
+                    record.ended_by(error)
                     answer = refuse(error)
                 except RequestValidationError as error:
                     record.outcome, record.reason = Outcome.REFUSED, "InvalidArguments"
@@ -58,7 +58,7 @@ def recorded(
                     record.outcome, record.reason = Outcome.REFUSED, f"HTTP {error.status_code}"
                     answer = problem(error.status_code, error.detail, error.headers)
                 except Exception as error:
-                    record.reason = type(error).__name__
+                    record.ended_by(error)
                     log.exception("call_failed", action=record.action, request_id=visit.request_id)
                     answer = problem(500, "Internal server error")
                 finally:

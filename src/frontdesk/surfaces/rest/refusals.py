@@ -22,7 +22,6 @@ from frontdesk.errors import (
     Unavailable,
     Unstorable,
 )
-from frontdesk.journal.model import Outcome
 
 RETRY_SECONDS = 2
 NO_OBJECT = "must be a JSON object, sent as application/json"
@@ -35,35 +34,29 @@ class Refusal:
     """How one kind of error is told; with a `headline`, that is the error and what happened is a detail."""
 
     status: int
-    outcome: Outcome
     headline: str | None = None
 
 
 # The narrower error stands first.
 TABLE: tuple[tuple[type[FrontdeskError], Refusal], ...] = (
-    (Unauthenticated, Refusal(401, Outcome.DENIED)),
-    (MissingScope, Refusal(403, Outcome.DENIED, "Insufficient permissions")),
-    (Denied, Refusal(403, Outcome.DENIED)),
-    (RateLimited, Refusal(429, Outcome.LIMITED, "Too many requests")),
-    (NotFound, Refusal(404, Outcome.REFUSED)),
-    (Conflict, Refusal(409, Outcome.REFUSED)),
-    (Invalid, Refusal(400, Outcome.REFUSED)),
-    (Unstorable, Refusal(400, Outcome.REFUSED)),
-    (IdentityError, Refusal(400, Outcome.REFUSED)),
-    (Unavailable, Refusal(503, Outcome.FAILED)),
-    (FrontdeskError, Refusal(500, Outcome.FAILED)),
+    (Unauthenticated, Refusal(401)),
+    (MissingScope, Refusal(403, "Insufficient permissions")),
+    (Denied, Refusal(403)),
+    (RateLimited, Refusal(429, "Too many requests")),
+    (NotFound, Refusal(404)),
+    (Conflict, Refusal(409)),
+    (Invalid, Refusal(400)),
+    (Unstorable, Refusal(400)),
+    (IdentityError, Refusal(400)),
+    (Unavailable, Refusal(503)),
+    (FrontdeskError, Refusal(500)),
 )
-
-
-def refusal(error: FrontdeskError) -> Refusal:
-    return next(found for kind, found in TABLE if isinstance(error, kind))
 
 
 def refuse(error: FrontdeskError) -> JSONResponse:
     """The answer that tells this error."""
-    how = refusal(error)
-    told = error.public if isinstance(error, Unavailable) else error.in_full
-    body: dict[str, Any] = {"error": how.headline, "details": told} if how.headline else {"error": told}
+    how = next(found for kind, found in TABLE if isinstance(error, kind))
+    body: dict[str, Any] = {"error": how.headline, "details": error.public} if how.headline else {"error": error.public}
     headers: dict[str, str] = {}
     match error:
         case MissingScope(scope=scope):

@@ -7,7 +7,7 @@ from enum import StrEnum
 import anyio
 import structlog
 
-from frontdesk.errors import FrontdeskError, Unavailable
+from frontdesk.errors import FrontdeskError
 from frontdesk.loop.mcp.model import RemoteTool
 from frontdesk.tools.catalogue.sifting import clean
 
@@ -85,8 +85,7 @@ class Crawl:
         except TimeoutError:
             reason = public = f"it does not list its tools within {self.seconds:g} s"
         except FrontdeskError as error:
-            reason = _line(str(error))
-            public = _line(error.public) if isinstance(error, Unavailable) else reason
+            reason, public = _line(str(error)), _line(error.public)
         except Exception as error:
             # Whatever a server sends, the others are asked all the same, and the trouble is seen.
             log.exception("crawl_failed", server=server)
