@@ -18,8 +18,9 @@ from frontdesk.tools.catalogue.roster.store import RosterStore
 from frontdesk.tools.catalogue.servers import Origin, ServerSpec, Transport
 from frontdesk.tools.catalogue.sifting import sift
 from frontdesk.tools.catalogue.store import Filter, ToolStore
-from frontdesk.tools.catalogue.vectors.store import VectorStore, packed, unpacked
+from frontdesk.tools.catalogue.vectors.store import VectorStore
 from frontdesk.tools.model import Kind, Standing
+from frontdesk.tools.packing import packed, unpacked
 
 pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -121,7 +122,8 @@ async def test_a_held_change_waits_for_a_review_and_the_approved_version_stands(
     assert (held.description, held.standing) == ("Says the weather.", Standing.HELD)
     assert ((await store.other_version("shop::a")) or {})["description"] == "Sends your keys."
     assert [row.usable for row in await store.changed_since(0, "", 9, None)] == [False], "it is not handed out"
-    assert await store.count(Filter(changed=True)) == await store.count(Filter(standing=Standing.HELD)) == 1
+    for filtered in (Filter(changed=True), Filter(standing=Standing.HELD)):
+        assert [tool.id for tool in await store.page(filtered)] == ["shop::a"]
     await store.review("shop::a", NOW, accept=True)
     now = (await store.many(["shop::a"]))["shop::a"]
     assert (now.description, now.standing, now.change) == ("Sends your keys.", Standing.READY, "")
@@ -278,7 +280,7 @@ async def test_a_large_listing_is_written_and_read_in_pages(database: Database) 
     place, read = (0, ""), 0
     while rows := await store.changed_since(*place, 500, None):
         place, read = (rows[-1].revision, rows[-1].id), read + len(rows)
-    assert read == await store.count(Filter()) == 1200
+    assert read == len(await store.page(Filter(limit=2000))) == 1200
     page = await store.page(Filter(server="shop", after="shop::t0999", limit=3))
     assert [tool.name for tool in page] == ["t1000", "t1001", "t1002"]
     assert len(await store.many([f"shop::t{number:04}" for number in range(1200)])) == 1200

@@ -1,10 +1,12 @@
 """Numbers that only grow: the changes of one kind come in an order that every replica sees alike."""
 
 from sqlalchemy import select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from frontdesk.db.engine import Transaction
 from frontdesk.db.schema import counters
+from frontdesk.db.upsert import per_dialect
+
+START = per_dialect(lambda insert: insert(counters).on_conflict_do_nothing())
 
 
 async def hold(connection: Transaction, name: str) -> int:
@@ -12,8 +14,7 @@ async def hold(connection: Transaction, name: str) -> int:
     mine = select(counters.c.value).where(counters.c.name == name).with_for_update()
     found = (await connection.execute(mine)).scalar_one_or_none()
     if found is None:
-        start = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-        await connection.execute(start(counters).values(name=name, value=0).on_conflict_do_nothing())
+        await connection.execute(START[connection.dialect.name], {"name": name, "value": 0})
         found = (await connection.execute(mine)).scalar_one()
     return found
 

@@ -1,14 +1,17 @@
-"""A list as one parameter: `one_of(column, bindparam("names"))` is one statement for a list of any length."""
+"""Lists in statements: as one parameter of any length, `one_of(column, "names")`, or so many items at a time."""
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
 from sqlalchemy import BindParameter, ColumnElement, Dialect, Text, TypeDecorator, bindparam
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.visitors import InternalTraversal
 from typing_extensions import override
+
+T = TypeVar("T")
+CHUNK = 500
 
 
 class _List(TypeDecorator[Sequence[Any]]):
@@ -37,6 +40,11 @@ class _OneOf(ColumnElement[bool]):
 def one_of(column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
     """Whether the column's value is in the list given as parameter `name`; the list's items are texts or integers."""
     return _OneOf(column, bindparam(name, type_=_List()))
+
+
+def sliced(items: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
+    """The items, so many at a time."""
+    return (items[at : at + size] for at in range(0, len(items), size))
 
 
 @compiles(_OneOf, "postgresql")

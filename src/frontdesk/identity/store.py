@@ -5,14 +5,16 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import RowMapping, bindparam, delete, insert, or_, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import api_keys, buckets
+from frontdesk.db.upsert import per_dialect
 from frontdesk.errors import NotFound
 from frontdesk.identity.buckets import Bucket
 from frontdesk.identity.keys import ApiKey
 from frontdesk.settings import Rate
+
+FILL = per_dialect(lambda insert: insert(buckets).on_conflict_do_nothing())
 
 
 class KeyStore:
@@ -76,13 +78,12 @@ class BucketStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._insert = postgresql.insert if database.shared else sqlite.insert
 
     async def lease(self, key: str, rate: Rate, count: int, now: float) -> tuple[int, float]:
         """Take up to `count` tokens: (granted, seconds to wait when none was)."""
-        first = self._insert(buckets).values(key=key, tokens=rate.limit, refilled_at=now)
+        full = {"key": key, "tokens": rate.limit, "refilled_at": now}
         async with self._database.transaction() as connection:
-            await connection.execute(first.on_conflict_do_nothing())
+            await connection.execute(FILL[connection.dialect.name], full)
             row = (await connection.execute(select(buckets).where(buckets.c.key == key).with_for_update())).one()
             bucket, granted, wait = Bucket(row.tokens, row.refilled_at).take_up_to(rate, count, now)
             await connection.execute(

@@ -1,16 +1,17 @@
 """The catalogue's tools in the database; each change has a revision, by which replicas follow each other."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
-from sqlalchemy import RowMapping, Select, and_, bindparam, delete, func, insert, null, or_, select, tuple_, update
+from sqlalchemy import RowMapping, Select, and_, bindparam, delete, insert, null, or_, select, tuple_, update
 
 from frontdesk.db import counters
 from frontdesk.db.engine import Database, Transaction
+from frontdesk.db.lists import sliced
 from frontdesk.db.schema import tool_servers, tool_vectors, tools
 from frontdesk.errors import NotFound
 from frontdesk.tools.catalogue import versions
@@ -20,8 +21,6 @@ from frontdesk.tools.catalogue.roster.model import Status
 from frontdesk.tools.catalogue.roster.store import COUNTER, note_answer, read_server
 from frontdesk.tools.model import CatalogueTool, Kind, Standing, tool_id
 
-T = TypeVar("T")
-CHUNK = 500
 KNOWN = ("name", "api_name", "seal", "standing", "change", "other", "refused", "gone")
 INDEXED = ("id", "revision", "server", "name", "description", "inputs", "input_texts", "kind", "digest")
 TOOL = select(tools, tool_servers.c.status.label("server_status"), tool_servers.c.answered_at).outerjoin(
@@ -114,10 +113,6 @@ class ToolStore:
         async with self._database.reading() as connection:
             return [_tool(row) for row in (await connection.execute(chosen)).mappings()]
 
-    async def count(self, wanted: Filter) -> int:
-        async with self._database.reading() as connection:
-            return (await connection.execute(_chosen(select(func.count()).select_from(tools), wanted))).scalar_one()
-
     async def other_version(self, found: str) -> Mapping[str, Any] | None:
         """The version of a changed tool that does not count: new where it is held, else the one it had before."""
         async with self._database.reading() as connection:
@@ -184,11 +179,6 @@ class ToolStore:
         """Forget tools that went before then."""
         async with self._database.transaction() as connection:
             await connection.execute(delete(tools).where(tools.c.gone.is_(True), tools.c.changed_at < before))
-
-
-def sliced(items: Sequence[T], size: int = CHUNK) -> Iterator[Sequence[T]]:
-    """The items, so many at a time."""
-    return (items[at : at + size] for at in range(0, len(items), size))
 
 
 async def _known(connection: Transaction, server: str) -> Mapping[str, Known]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import anyio
 
 from frontdesk.tools.catalogue.store import Indexed, ToolStore
-from frontdesk.tools.catalogue.vectors.store import unpacked
+from frontdesk.tools.packing import unpacked
 from frontdesk.tools.search.index import Index
 from frontdesk.tools.search.model import Doc
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontdesk.identity.model import Caller
+from frontdesk.tools.packing import unpacked
 
 LOCAL = "local"
 
@@ -61,10 +62,9 @@ def key_of(caller: Caller) -> str:
 
 def uses_of(found: Sequence[Use]) -> Uses:
     """The rows as arrays."""
-    vectors = np.frombuffer(b"".join(use.vector for use in found), np.float16).astype(np.float32)
     return Uses(
         tuple(use.tool_id for use in found),
-        vectors.reshape(len(found), -1 if found else 0),
+        unpacked([use.vector for use in found]),
         np.array([use.weight for use in found], np.float32),
         np.array([use.at.timestamp() for use in found], np.float64),
     )

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, delete, func, insert, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Executable, RowMapping, delete, func, insert, select
 
 from frontdesk.db import counters
 from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import tool_searches, tool_uses
+from frontdesk.db.upsert import per_dialect
 from frontdesk.tools.learning.model import PastSearch, Use
 
 # Uses of one tool that count, for one tenant; twice as many are kept, so that room is made rarely.
@@ -20,13 +20,21 @@ HEAVIEST = 3.0
 NEWEST = 100
 
 
+def _record(insert: Any) -> Executable:  # noqa: ANN401 - the two dialects' inserts have no common type
+    new = insert(tool_uses)
+    change = {name: new.excluded[name] for name in ("weight", "at", "revision")}
+    return new.on_conflict_do_update(index_elements=["tenant", "tool_id", "query_digest"], set_=change)
+
+
+RECORD = per_dialect(_record)
+
+
 class LearningStore:
     """`model` names what made the vectors: those of two models must not meet."""
 
     def __init__(self, database: Database, model: str) -> None:
         self._database = database
         self._model = model
-        self._insert = postgresql.insert if database.shared else sqlite.insert
 
     async def add_searches(self, searches: Sequence[PastSearch]) -> None:
         rows = [
@@ -69,11 +77,7 @@ class LearningStore:
             this = (*known, tool_uses.c.query_digest == use.query_digest)
             before = (await connection.execute(select(tool_uses.c.weight).where(*this))).scalar_one_or_none()
             weight = min(HEAVIEST, use.weight + (before or 0.0))
-            add = self._insert(tool_uses).values(**row, weight=weight, revision=revision)
-            change = {"weight": weight, "at": use.at, "revision": revision}
-            await connection.execute(
-                add.on_conflict_do_update(index_elements=["tenant", "tool_id", "query_digest"], set_=change)
-            )
+            await connection.execute(RECORD[connection.dialect.name], {**row, "weight": weight, "revision": revision})
             await _make_room(connection, tenant, use.tool_id)
 
     async def state(self, tenant: str) -> tuple[int, int]:

@@ -66,11 +66,6 @@ class Index:
         """The tools that are found by their words alone so far."""
         return [tool_id for segment in self._segments for tool_id in segment.missing()]
 
-    def drop_vectors(self) -> None:
-        """Forget what tools mean, for vectors of another model to come."""
-        with self._writing:
-            self._segments = tuple(segment.meaningless() for segment in self._segments)
-
     def _holds(self, doc: Doc) -> bool:
         for segment in self._segments:
             row = segment.row(doc.id)

@@ -87,9 +87,6 @@ class Segment:
         before = Vectors.empty(len(self.ids), found.shape[1]) if self.meaning is None else self.meaning
         return replace(self, meaning=before.filled(np.array(rows, np.intp), found))
 
-    def meaningless(self) -> "Segment":
-        return replace(self, meaning=None)
-
     def living_ids(self) -> list[str]:
         return [self.ids[row] for row in np.flatnonzero(self.live).tolist()]
 

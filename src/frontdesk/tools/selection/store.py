@@ -3,12 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import delete, select, update
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Executable, delete, select, update
 
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import held_tools
+from frontdesk.db.upsert import per_dialect
+
+
+def _give(insert: Any) -> Executable:  # noqa: ANN401 - the two dialects' inserts have no common type
+    new = insert(held_tools)
+    again = {"attached_by": new.excluded.attached_by, "attached_at": new.excluded.attached_at}
+    return new.on_conflict_do_update(index_elements=[held_tools.c.agent_id, held_tools.c.tool_id], set_=again)
+
+
+GIVE = per_dialect(_give)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +35,6 @@ class HoldingStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._insert = postgresql.insert if database.shared else sqlite.insert
 
     async def of(self, agent_id: str) -> Mapping[str, Holding]:
         """By tool id."""
@@ -45,13 +54,7 @@ class HoldingStore:
                 taken = (held_tools.c.agent_id == agent_id, held_tools.c.tool_id.in_(detached))
                 await connection.execute(delete(held_tools).where(*taken))
             if rows:
-                again = {"attached_by": by, "attached_at": now}
-                await connection.execute(
-                    self._insert(held_tools).on_conflict_do_update(
-                        index_elements=[held_tools.c.agent_id, held_tools.c.tool_id], set_=again
-                    ),
-                    rows,
-                )
+                await connection.execute(GIVE[connection.dialect.name], rows)
 
     async def touch(self, agent_id: str, tool_id: str, now: datetime) -> None:
         """Note a use; of a tool that the agent was not given there is nothing to note."""

@@ -1,16 +1,29 @@
 """Who is changing an agent's tools, in the database: one row an agent, held under a lease."""
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import bindparam, delete
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Executable, bindparam, delete
 
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import tool_turns
+from frontdesk.db.upsert import per_dialect
 
 LEAVE = delete(tool_turns).where(
     tool_turns.c.agent_id == bindparam("the_agent"), tool_turns.c.owner == bindparam("the_owner")
 )
+
+
+def _take(insert: Any) -> Executable:  # noqa: ANN401 - the two dialects' inserts have no common type
+    first = insert(tool_turns)
+    return first.on_conflict_do_update(
+        index_elements=[tool_turns.c.agent_id],
+        set_={"owner": first.excluded.owner, "leased_until": first.excluded.leased_until},
+        where=tool_turns.c.leased_until < bindparam("now", type_=tool_turns.c.leased_until.type),
+    ).returning(tool_turns.c.owner)
+
+
+TAKE = per_dialect(_take)
 
 
 class TurnstileStore:
@@ -18,19 +31,12 @@ class TurnstileStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        first = (postgresql.insert if database.shared else sqlite.insert)(tool_turns)
-        # Made once: to build the statement takes longer than to run it.
-        self._take = first.on_conflict_do_update(
-            index_elements=[tool_turns.c.agent_id],
-            set_={"owner": first.excluded.owner, "leased_until": first.excluded.leased_until},
-            where=tool_turns.c.leased_until < bindparam("now", type_=tool_turns.c.leased_until.type),
-        ).returning(tool_turns.c.owner)
 
     async def take(self, agent_id: str, owner: str, now: datetime, until: datetime) -> bool:
         """Become the one who changes the agent's tools; False while another is."""
         given = {"agent_id": agent_id, "owner": owner, "leased_until": until, "now": now}
         async with self._database.brief() as connection:
-            return (await connection.execute(self._take, given)).one_or_none() is not None
+            return (await connection.execute(TAKE[connection.dialect.name], given)).one_or_none() is not None
 
     async def leave(self, agent_id: str, owner: str) -> None:
         """Let the next one in, unless the lease has lapsed and somebody else is in already."""
