@@ -11,11 +11,10 @@ import pytest
 from frontdesk.agents.host import AgentHost, HeldTool, ToolChange
 from frontdesk.errors import NotFound, Unavailable
 from frontdesk.tools.selection.carry_out import LEFT, SILENT, carry_out, select
-from frontdesk.tools.selection.model import Choice, Match, Plan, Selection
+from frontdesk.tools.selection.model import Choice, Plan, Selection
 
 pytestmark = pytest.mark.anyio
 TOOLS = {f"shop::{name}": HeldTool(f"shop__{name}", "", server="shop", remote_name=name) for name in "abc"}
-FOUND = [Match("shop::a", "shop__a", 90), Match("shop::b", "shop__b", 80)]
 
 
 def choice(name: str, score: float | None = None) -> Choice:
@@ -54,14 +53,14 @@ class Desk:
 
 
 async def done(desk: Desk, tools: Mapping[str, HeldTool] = TOOLS, seconds: float = 60) -> Selection:
-    return await carry_out(desk.host, "agent-1", PLAN, tools, found=FOUND, seconds=seconds)
+    return await carry_out(desk.host, "agent-1", PLAN, tools, seconds=seconds)
 
 
 async def test_what_was_planned_is_done_in_one_change_and_told() -> None:
     desk = Desk()
     selection = await done(desk)
     assert desk.asked == [(["shop__a", "shop__b"], ["shop__x", "shop__y"])]
-    assert selection == Selection(FOUND, PLAN.attach, PLAN.keep, PLAN.detach, PLAN.skipped, [])
+    assert selection == Selection(PLAN.attach, PLAN.keep, PLAN.detach, PLAN.skipped, [])
 
 
 async def test_what_fails_is_told_beside_what_did_not() -> None:
@@ -95,7 +94,6 @@ async def test_a_host_that_does_not_answer_costs_nothing_but_the_change(desk: De
     assert (selection.attached, selection.detached) == ([], [])
     assert len(selection.failed) == 4
     assert all(why in one.reason for one in selection.failed)
-    assert selection.found == FOUND
 
 
 async def test_an_agent_that_is_not_there_is_an_error() -> None:
@@ -112,21 +110,18 @@ async def test_a_dry_run_asks_nothing_of_the_host_and_keeps_nobody_waiting() -> 
     def turn_of(_agent_id: str) -> nullcontext[None]:
         raise AssertionError
 
-    selection = await select(desk.host, "agent-1", decide, TOOLS, turn_of, found=FOUND, dry_run=True)
-    assert selection == Selection(FOUND, PLAN.attach, PLAN.keep, PLAN.detach, PLAN.skipped, dry_run=True)
-    assert selection == await carry_out(desk.host, "agent-1", PLAN, TOOLS, found=FOUND, dry_run=True)
+    selection = await select(desk.host, "agent-1", decide, TOOLS, turn_of, dry_run=True)
+    assert selection == Selection(PLAN.attach, PLAN.keep, PLAN.detach, PLAN.skipped, dry_run=True)
     assert desk.asked == []
 
 
-async def test_that_nothing_is_relevant_is_said_plainly() -> None:
+async def test_where_nothing_is_to_be_done_the_host_is_asked_for_nothing() -> None:
     desk = Desk()
 
     async def decide(_held: Sequence[HeldTool]) -> Plan:
         return Plan()
 
-    selection = await select(desk.host, "agent-1", decide, {}, nullcontext, found=[])
-    assert selection.nothing_relevant
-    assert not (await select(desk.host, "agent-1", decide, {}, nullcontext)).nothing_relevant
+    assert await select(desk.host, "agent-1", decide, {}, nullcontext) == Selection()
     assert desk.asked == []
 
 

@@ -10,7 +10,7 @@ from frontdesk.tools.model import CatalogueTool, Kind
 from frontdesk.tools.quality import ndcg, quality
 from frontdesk.tools.selection.model import Choice, Selection
 from frontdesk.tools.service import Outcomes
-from frontdesk.tools.telling import parameters_of, told
+from frontdesk.tools.telling import told
 
 
 def a_tool(name: str = "send", description: str = "Sends.", **more: Any) -> CatalogueTool:
@@ -20,7 +20,8 @@ def a_tool(name: str = "send", description: str = "Sends.", **more: Any) -> Cata
 
 def words(*findings: Finding, selection: Selection | None = None, searched: int = 5, **more: Any) -> str:
     found = Found(findings, searched, best=more.pop("best", None), by_meaning=more.pop("by_meaning", True))
-    return told(Outcomes(found, selection or Selection()), **more)
+    outcomes = Outcomes(found, selection or Selection(), servers=more.pop("servers", ()))
+    return told(outcomes, **more)
 
 
 def test_an_empty_catalogue_says_how_to_fill_it() -> None:
@@ -72,7 +73,7 @@ def test_what_gave_way_what_was_left_and_what_failed_are_told_with_reasons() -> 
 
 @pytest.mark.parametrize("schema", [{}, {"properties": 5}, {"properties": {"a": {}}, "required": "a"}])
 def test_a_strange_schema_has_no_needed_arguments(schema: dict[str, Any]) -> None:
-    assert parameters_of(schema)[0] == []
+    assert a_tool(parameters=schema).parameter_names[0] == []
 
 
 def test_the_figures_are_the_usual_ones() -> None:

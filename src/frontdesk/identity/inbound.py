@@ -131,7 +131,7 @@ def _caller(signals: Signals, agent_id: str | None, source: Source, *, trusted: 
         scopes=credential.scopes if credential else None,
         name=signals.name,
         capabilities=signals.capabilities,
-        local=trusted and credential is None,
+        local=trusted,
         any_agent=not bound and (trusted or (credential is not None and credential.agent_id == ANY_AGENT)),
         credential_id=credential.id if credential else None,
     )

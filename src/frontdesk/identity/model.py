@@ -56,8 +56,8 @@ class Signals:
 class Caller:
     """Who is calling, for one request. `verified`: a credential proves it; otherwise it is only asserted.
 
-    `local`: it came from this machine without a credential, and needs none. `any_agent`: it could have named whichever
-    agent it liked. `credential_id` is what it showed.
+    `local`: it came from this machine, and needs no credential. `any_agent`: it could have named whichever agent it
+    liked. `credential_id` is what it showed.
     """
 
     request_id: str
@@ -71,3 +71,8 @@ class Caller:
     local: bool = False
     any_agent: bool = False
     credential_id: str | None = None
+
+    @property
+    def keyless(self) -> bool:
+        """It came from this machine, and showed no credential."""
+        return self.local and self.credential_id is None

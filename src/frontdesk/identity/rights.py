@@ -1,7 +1,7 @@
-"""Scopes and the one check on them: a credential that carries scopes may do what they say and nothing else."""
+"""What a caller may do: scopes, and the one rule about who runs things; pure, from the caller alone."""
 
-from frontdesk.errors import MissingScope
-from frontdesk.identity.model import Caller
+from frontdesk.errors import Denied, MissingScope
+from frontdesk.identity.model import Caller, Source
 
 AGENTS_CHAT = "agents:chat"
 AGENTS_READ = "agents:read"
@@ -31,6 +31,9 @@ SCOPES = {
     TOOLS_READ: "search and list tools",
 }
 
+# Where an agent's id came from when the request itself named nobody.
+UNNAMED = frozenset({Source.ENVIRONMENT, Source.SINGLE_AGENT})
+
 
 def require(caller: Caller, scope: str) -> None:
     """Refuse a caller whose credential carries scopes but not this one."""
@@ -38,7 +41,39 @@ def require(caller: Caller, scope: str) -> None:
         raise MissingScope(scope)
 
 
-def require_granted(caller: Caller, scope: str) -> None:
-    """For what only an operator should see: the scope must be there by name."""
-    if caller.scopes is None or scope not in caller.scopes:
+def names_agent(caller: Caller) -> bool:
+    """Whether the request itself, or its credential, says for which agent it is."""
+    return caller.agent_id is not None and caller.source not in UNNAMED
+
+
+def is_operator(caller: Caller) -> bool:
+    """Whoever sits at this machine and names nobody."""
+    return caller.keyless and caller.user_id is None and not names_agent(caller)
+
+
+def is_admin(caller: Caller, scope: str) -> bool:
+    """Of what belongs to agents and people: the operator, or who was granted it by name."""
+    return is_operator(caller) or _is_granted(caller, scope)
+
+
+def require_admin(caller: Caller, scope: str, what: str) -> None:
+    """For what concerns everybody's."""
+    if not is_admin(caller, scope):
+        raise Denied(f"{what} is for the operator at this machine, or a key with the scope '{scope}'")
+
+
+def runs_house(caller: Caller, scope: str) -> bool:
+    """Of what belongs to nobody: who was granted it by name, and at this machine whoever is not limited by scopes.
+
+    There a name or a key takes nothing away: what they could do without it, they can do with it.
+    """
+    return _is_granted(caller, scope) or (caller.local and caller.scopes is None)
+
+
+def require_house(caller: Caller, scope: str) -> None:
+    if not runs_house(caller, scope):
         raise MissingScope(scope)
+
+
+def _is_granted(caller: Caller, scope: str) -> bool:
+    return caller.scopes is not None and scope in caller.scopes

@@ -3,17 +3,10 @@
 from dataclasses import replace
 
 from frontdesk.errors import Denied, MissingAgentId
+from frontdesk.identity import rights
 from frontdesk.identity.model import Caller, Source
-from frontdesk.identity.rights import SCHEDULES_ADMIN, SCHEDULES_READ, SCHEDULES_WRITE, require
+from frontdesk.identity.rights import SCHEDULES_ADMIN, SCHEDULES_READ, SCHEDULES_WRITE, names_agent, require
 from frontdesk.schedule.model import Whose
-
-# Where an agent's id came from when the request itself named nobody.
-UNNAMED = frozenset({Source.ENVIRONMENT, Source.SINGLE_AGENT})
-
-
-def names_agent(caller: Caller) -> bool:
-    """Whether the request itself, or its credential, says for which agent it is."""
-    return caller.agent_id is not None and caller.source not in UNNAMED
 
 
 def is_agent(caller: Caller) -> bool:
@@ -24,14 +17,9 @@ def is_agent(caller: Caller) -> bool:
     return names_agent(caller) and caller.source is not Source.PARAMETER and not is_admin(caller)
 
 
-def is_operator(caller: Caller) -> bool:
-    """Whoever sits at this machine and names nobody."""
-    return caller.local and caller.user_id is None and not names_agent(caller)
-
-
 def is_admin(caller: Caller) -> bool:
     """The operator, or who was granted it by name."""
-    return is_operator(caller) or (caller.scopes is not None and SCHEDULES_ADMIN in caller.scopes)
+    return rights.is_admin(caller, SCHEDULES_ADMIN)
 
 
 def may_read(caller: Caller) -> None:
@@ -94,5 +82,4 @@ def require_speaking_for(caller: Caller, agent_id: str) -> None:
 
 def require_admin(caller: Caller, what: str) -> None:
     """For what concerns everybody."""
-    if not is_admin(caller):
-        raise Denied(f"{what} is for the operator at this machine, or a key with the scope '{SCHEDULES_ADMIN}'")
+    rights.require_admin(caller, SCHEDULES_ADMIN, what)

@@ -6,10 +6,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from frontdesk.tools.finding import Finding
-from frontdesk.tools.selecting import attachable
 from frontdesk.tools.selection.model import Choice, Selection
 from frontdesk.tools.service import Outcomes
-from frontdesk.tools.telling import parameters_of, shortened
+from frontdesk.tools.telling import shortened
 
 
 class FoundTool(BaseModel):
@@ -31,10 +30,10 @@ class FoundTool(BaseModel):
     @classmethod
     def of(cls, finding: Finding, *, detailed: bool = False) -> "FoundTool":
         tool = finding.tool
-        required, optional = parameters_of(tool.parameters)
+        required, optional = tool.parameter_names
         return cls(
             id=tool.id,
-            name=attachable(tool).name,
+            name=tool.api_name,
             server=tool.server,
             description=shortened(tool.description),
             score=round(finding.score, 1),
@@ -90,7 +89,7 @@ class Selected(Changed):
     servers: list[str] = Field(description="Where tools come from.")
 
     @classmethod
-    def made(cls, outcomes: Outcomes, servers: Sequence[str], *, detailed: bool = False) -> "Selected":
+    def made(cls, outcomes: Outcomes, *, detailed: bool = False) -> "Selected":
         found = outcomes.found
         return cls(
             **fields_of(outcomes.selection),
@@ -100,7 +99,7 @@ class Selected(Changed):
             by_meaning=found.by_meaning,
             follow_up=outcomes.follow_up,
             note=outcomes.note,
-            servers=list(servers),
+            servers=list(outcomes.servers),
         )
 
 

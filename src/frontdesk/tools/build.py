@@ -24,6 +24,7 @@ from frontdesk.tools.embedding.port import Embedder
 from frontdesk.tools.finding import Excluded, Finder
 from frontdesk.tools.gateway.exchange import Exchange
 from frontdesk.tools.gateway.service import Gateway
+from frontdesk.tools.house import House
 from frontdesk.tools.learning.service import Learning
 from frontdesk.tools.own import OwnTools
 from frontdesk.tools.rights.service import Rights
@@ -49,6 +50,7 @@ class Reach:
     holdings: HoldingStore
     usage: Usage
     calling: Calling
+    house: House
     own: OwnTools
 
 
@@ -68,9 +70,10 @@ async def open_reach(settings: Settings, database: Database, journal: Journal) -
     usage = Usage(learning, holdings)
     gateway = Gateway(servers, clients, settings.application_name)
     calling = Calling(catalogue, gateway, allowed, usage, journal)
+    house = House(catalogue, allowed, learning, journal)
     try:
         await catalogue.reach()
-        yield Reach(servers, clients, embedder, catalogue, learning, allowed, holdings, usage, calling, own)
+        yield Reach(servers, clients, embedder, catalogue, learning, allowed, holdings, usage, calling, house, own)
     finally:
         await usage.close()
         await clients.close()
@@ -82,7 +85,7 @@ async def open_reach(settings: Settings, database: Database, journal: Journal) -
 def open_tools(settings: Settings, database: Database, host: AgentHost, reach: Reach, tasks: TaskGroup) -> Tools:
     """The whole room, once the agent host stands."""
     excluded = Excluded(settings.exclude_letta_core_tools, settings.exclude_official_tools)
-    finder = Finder(reach.catalogue, reach.embedder, reach.learning, reach.allowed, excluded)
+    finder = Finder(reach.catalogue, reach.embedder, reach.learning, excluded)
     turnstile = Turnstile(TurnstileStore(database))
     selecting = Selecting(host, reach.holdings, turnstile, _limits(settings))
     tools = Tools(
@@ -94,6 +97,7 @@ def open_tools(settings: Settings, database: Database, host: AgentHost, reach: R
         allowed=reach.allowed,
         learning=reach.learning,
         usage=reach.usage,
+        house=reach.house,
         tasks=tasks,
     )
     reach.own.open(tools)

@@ -15,7 +15,6 @@ from frontdesk.tools.embedding.port import Embedder
 from frontdesk.tools.learning.service import Learning
 from frontdesk.tools.model import CatalogueTool, Kind, Standing
 from frontdesk.tools.rights.model import Permitted
-from frontdesk.tools.rights.service import Rights
 from frontdesk.tools.search.clauses import clauses
 from frontdesk.tools.search.model import Hit, Query
 from frontdesk.tools.selection.model import Role
@@ -95,34 +94,32 @@ class Excluded:
 class Finder:
     """Search for the caller at hand; nothing is kept of it but what may be learned from."""
 
-    def __init__(
-        self, catalogue: Catalogue, embedder: Embedder | None, learning: Learning, rights: Rights, excluded: Excluded
-    ) -> None:
+    def __init__(self, catalogue: Catalogue, embedder: Embedder | None, learning: Learning, excluded: Excluded) -> None:
         self._catalogue = catalogue
         self._embedder = embedder
         self._learning = learning
-        self._rights = rights
         self._excluded = excluded
         self._counts: dict[tuple[int, Permitted], int] = {}
 
-    async def look(self, caller: Caller, search: Search, *, remember: bool = True) -> Found:
-        """What the caller may use and what fits; `remember` lets a later use be put down to it."""
+    async def look(self, caller: Caller, permitted: Permitted, search: Search, *, remember: bool = True) -> Found:
+        """What the caller is permitted and what fits; `remember` lets a later use be put down to it."""
         text = search.query.strip()
         if not text:
             raise Invalid("Say what the tool should do: `query` is empty")
         text = text[:QUERY_CHARACTERS]
         vectors = await self._vectors(text)
-        hits = await self._hits(caller, replace(search, query=text), vectors)
+        hits = await self._hits(caller, permitted, replace(search, query=text), vectors)
         known = await self._catalogue.many([hit.id for hit in hits])
         usable = [hit for hit in hits if hit.id in known and known[hit.id].standing is Standing.READY]
         findings = [_finding(known[hit.id], hit) for hit in usable if hit.score >= search.min_score]
         if remember and vectors is not None and findings:
             await self._learning.searched(caller, vectors[0], [finding.tool.id for finding in findings])
         best = max((hit.score for hit in usable), default=None)
-        return Found(findings, await self._searched(caller), best, vectors is not None)
+        return Found(findings, await self._searched(permitted), best, vectors is not None)
 
-    async def _hits(self, caller: Caller, search: Search, vectors: NDArray[np.float32] | None) -> Sequence[Hit]:
-        permitted = await self._rights.of(caller)
+    async def _hits(
+        self, caller: Caller, permitted: Permitted, search: Search, vectors: NDArray[np.float32] | None
+    ) -> Sequence[Hit]:
         past = None if vectors is None else await self._learning.recall(caller, vectors[0])
         query = Query(
             text=search.query,
@@ -139,9 +136,9 @@ class Finder:
             return index.search(query)
         return await anyio.to_thread.run_sync(index.search, query)
 
-    async def _searched(self, caller: Caller) -> int:
-        """Among how many tools the caller's search went: those it may use, which it takes a while to count."""
-        permitted, index = await self._rights.of(caller), self._catalogue.index
+    async def _searched(self, permitted: Permitted) -> int:
+        """Among how many tools the search went: those that are permitted, which it takes a while to count."""
+        index = self._catalogue.index
         if permitted.everything:
             return len(index)
         key = (self._catalogue.revision, permitted)

@@ -2,20 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 
-from frontdesk.errors import Denied, Invalid, NotFound
 from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
+from frontdesk.tools.catalogue.roster.model import ServerState
 from frontdesk.tools.catalogue.store import Filter
 from frontdesk.tools.finding import Finding, Search
-from frontdesk.tools.model import SEPARATOR, CatalogueTool, Standing, tool_id
-from frontdesk.tools.rights.model import Effect, Permitted
+from frontdesk.tools.model import CatalogueTool, Standing
+from frontdesk.tools.naming import the_one
 from frontdesk.tools.service import Tools
 
 # Far below this a tool is not found in practice, and its place among all others costs more to find out than it tells.
 RANKED = 1000
-NAMED = 8
 # Of rows that may all be others' alone, so many at once.
 READ = 200
 
@@ -56,32 +54,25 @@ async def listed(tools: Tools, caller: Caller, wanted: Filter) -> Page:
     return Page(found)
 
 
-async def servers_for(tools: Tools, caller: Caller, *, with_empty: bool = False) -> list[str]:
-    """Where the caller's tools come from, the servers with the most first."""
+async def servers(tools: Tools, caller: Caller) -> Sequence[ServerState]:
+    """Where the caller's tools come from, and how each server is."""
+    rights.require(caller, rights.TOOLS_READ)
     permitted = await tools.allowed.of(caller)
-    states = sorted(tools.catalogue.servers(), key=lambda state: (-state.tools, state.name))
-    return [state.name for state in states if (state.tools or with_empty) and _sees(permitted, state.name)]
+    return [state for state in tools.catalogue.servers() if permitted.sees(state.name)]
 
 
 async def shown(tools: Tools, caller: Caller, name: str) -> CatalogueTool:
     """One tool that the caller may use, by id or name, also one that is held back."""
     rights.require(caller, rights.TOOLS_READ)
-    permitted = await tools.allowed.of(caller)
-    known = await tools.catalogue.resolve(name)
-    usable = [tool for tool in known if permitted.allows(tool.id)]
-    if known and not usable:
-        raise Denied(f"You may not use the tool '{name[:200]}', so no search of yours finds it")
-    if not usable:
-        raise NotFound(f"There is no tool '{name[:200]}'")
-    if len(usable) > 1:
-        raise Invalid(f"Several tools are called '{name[:200]}': {', '.join(tool.id for tool in usable[:NAMED])}")
-    return usable[0]
+    return the_one(await tools.catalogue.resolve(name), await tools.allowed.of(caller), name)
 
 
 async def explain(tools: Tools, caller: Caller, query: str, name: str, *, limit: int, min_score: float) -> Explanation:
     """Why a search for `query` with this limit and score finds the tool, or does not."""
-    tool = await shown(tools, caller, name)
-    found = await tools.finder.look(caller, Search(query, limit=RANKED), remember=False)
+    rights.require(caller, rights.TOOLS_READ)
+    permitted = await tools.allowed.of(caller)
+    tool = the_one(await tools.catalogue.resolve(name), permitted, name)
+    found = await tools.finder.look(caller, permitted, Search(query, limit=RANKED), remember=False)
     place = next((at for at, one in enumerate(found.findings, 1) if one.tool.id == tool.id), None)
     finding = found.findings[place - 1] if place is not None else None
     verdict = _verdict(tool, finding, place, limit, min_score)
@@ -98,9 +89,3 @@ def _verdict(tool: CatalogueTool, finding: Finding | None, place: int | None, li
     if place > limit:
         return f"not found: {place - 1} others fit better, and {limit} are asked for"
     return "found"
-
-
-def _sees(permitted: Permitted, server: str) -> bool:
-    """Whether the rules leave the caller anything of a server, as far as that can be told without its tools."""
-    named = (rule.pattern.partition(SEPARATOR)[0] for rule in permitted.rules if rule.effect is Effect.ALLOW)
-    return permitted.allows(tool_id(server, "")) or any(fnmatchcase(server, pattern) for pattern in named)

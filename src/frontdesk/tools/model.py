@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
+
+from frontdesk.loop.mcp.names import api_name
 
 SEPARATOR = "::"
 # The server under which the agent host's own tools are listed.
@@ -41,6 +43,21 @@ class CatalogueTool:
     stale: bool = False
     seen_at: datetime | None = None
     changed_at: datetime | None = None
+
+    @property
+    def api_name(self) -> str:
+        """What models see it as, and whoever calls it may say; the host's own go by their names."""
+        return self.name if self.kind is Kind.HOST else api_name(self.server, self.name, {})
+
+    @property
+    def parameter_names(self) -> tuple[list[str], list[str]]:
+        """(the parameters that it must be given, those that it may be given)."""
+        properties, required = self.parameters.get("properties"), self.parameters.get("required")
+        known = list(cast("Mapping[str, Any]", properties)) if isinstance(properties, Mapping) else []
+        needed = (
+            [name for name in cast("list[object]", required) if name in known] if isinstance(required, list) else []
+        )
+        return cast("list[str]", needed), [name for name in known if name not in needed]
 
 
 def tool_id(server: str, name: str) -> str:

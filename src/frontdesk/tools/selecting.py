@@ -37,7 +37,7 @@ class Selecting:
         async def decide(held: Sequence[HeldTool]) -> Plan:
             return plan(await self._standing(agent_id, held), matches, self._limits, keep=keep, min_score=min_score)
 
-        return await self._carried_out(agent_id, decide, tools, matches, dry_run=dry_run)
+        return await self._carried_out(agent_id, decide, tools, dry_run=dry_run)
 
     async def prune(
         self,
@@ -54,25 +54,17 @@ class Selecting:
             standing = await self._standing(agent_id, held)
             return prune_plan(standing, scores, self._limits, keep=keep, drop_rate=drop_rate)
 
-        return await self._carried_out(agent_id, decide, {}, None, dry_run=dry_run)
+        return await self._carried_out(agent_id, decide, {}, dry_run=dry_run)
 
     async def _carried_out(
-        self,
-        agent_id: str,
-        decide: Decide,
-        tools: Mapping[str, HeldTool],
-        found: Sequence[Match] | None,
-        *,
-        dry_run: bool,
+        self, agent_id: str, decide: Decide, tools: Mapping[str, HeldTool], *, dry_run: bool
     ) -> Selection:
         async def record(done: Selection) -> None:
             attached = [choice.id for choice in done.attached if choice.id]
             detached = [choice.id for choice in done.detached if choice.id]
             await self._holdings.record(agent_id, attached, detached, datetime.now(UTC))
 
-        return await select(
-            self._host, agent_id, decide, tools, self._turnstile, record=record, found=found, dry_run=dry_run
-        )
+        return await select(self._host, agent_id, decide, tools, self._turnstile, record=record, dry_run=dry_run)
 
     async def _standing(self, agent_id: str, held: Sequence[HeldTool]) -> list[Held]:
         known, now = await self._holdings.of(agent_id), datetime.now(UTC)
@@ -83,8 +75,9 @@ def attachable(tool: CatalogueTool) -> HeldTool:
     """A tool of the catalogue as a host is given it."""
     if tool.kind is Kind.HOST:
         return HeldTool(tool.name, tool.description)
-    name = api_name(tool.server, tool.name, {})
-    return HeldTool(name, tool.description, server=tool.server, remote_name=tool.name, parameters=tool.parameters)
+    return HeldTool(
+        tool.api_name, tool.description, server=tool.server, remote_name=tool.name, parameters=tool.parameters
+    )
 
 
 def _match(finding: Finding, name: str) -> Match:

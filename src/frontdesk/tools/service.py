@@ -13,8 +13,10 @@ from frontdesk.identity.model import Caller
 from frontdesk.tools.calling import Calling
 from frontdesk.tools.catalogue.service import Catalogue
 from frontdesk.tools.finding import Finder, Found, Search
+from frontdesk.tools.house import House
 from frontdesk.tools.learning.service import Learning
 from frontdesk.tools.model import CatalogueTool
+from frontdesk.tools.rights.model import Permitted
 from frontdesk.tools.rights.service import Rights
 from frontdesk.tools.selecting import Selecting
 from frontdesk.tools.selection.model import Selection
@@ -38,12 +40,16 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """What `find_tools` came to: what fits, and what became of the agent's tools, if it has a place for them."""
+    """What `find_tools` came to: what fits, and what became of the agent's tools, if it has a place for them.
+
+    `servers` are those that the caller's tools come from, the ones with the most first.
+    """
 
     found: Found
     selection: Selection
     note: str = ""
     follow_up: bool = False
+    servers: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,37 +64,46 @@ class Tools:
     allowed: Rights
     learning: Learning
     usage: Usage
+    house: House
     tasks: TaskGroup
 
     async def search(self, caller: Caller, search: Search) -> Found:
         """What fits a query, among what the caller may use."""
         rights.require(caller, rights.TOOLS_READ)
-        return await self.finder.look(caller, search)
+        return await self.finder.look(caller, await self.allowed.of(caller), search)
 
     async def find(self, caller: Caller, wanted: Wanted) -> Outcomes:
         """Search, and give the agent what was found."""
         rights.require(caller, rights.TOOLS_ATTACH)
+        permitted = await self.allowed.of(caller)
         search = Search(wanted.query, wanted.limit, wanted.min_score, wanted.servers)
-        found = await self.finder.look(caller, search)
-        if caller.agent_id is None:
-            note = "No agent is named, so nothing was attached; use call_tool" if found.findings else ""
-            return Outcomes(found, Selection(dry_run=wanted.dry_run), note)
-        try:
-            selection = await self.selecting.select(
-                caller.agent_id, found.findings, wanted.keep, wanted.min_score, dry_run=wanted.dry_run
-            )
-        except NotFound:
-            unknown = f"Agent '{caller.agent_id}' is not one of the agent host's"
-            note = f"{unknown}, so nothing was attached; use call_tool" if found.findings else ""
-            return Outcomes(found, Selection(dry_run=wanted.dry_run), note)
-        kept = {choice.id for choice in selection.kept if choice.id and choice.reason.startswith("named in")}
-        for tool_id in kept:
+        found = await self.finder.look(caller, permitted, search)
+        selection, note = await self._selected(caller, found, wanted)
+        for tool_id in {choice.id for choice in selection.kept if choice.id and choice.reason.startswith("named in")}:
             self.usage.note(caller, tool_id, KEPT_BY_NAME)
         following = wanted.follow_up and bool(selection.attached) and not wanted.dry_run
         if following:
             names = ", ".join(choice.name for choice in selection.attached)
             self.tasks.start_soon(wake, self.host, caller, FOLLOW_UP.format(names=names))
-        return Outcomes(found, selection, follow_up=following)
+        return Outcomes(found, selection, note, following, self._servers(permitted))
+
+    async def _selected(self, caller: Caller, found: Found, wanted: Wanted) -> tuple[Selection, str]:
+        """What became of the agent's tools, and why nothing did where there is no such agent."""
+        if caller.agent_id is None:
+            why = "No agent is named"
+        else:
+            try:
+                return await self.selecting.select(
+                    caller.agent_id, found.findings, wanted.keep, wanted.min_score, dry_run=wanted.dry_run
+                ), ""
+            except NotFound:
+                why = f"Agent '{caller.agent_id}' is not one of the agent host's"
+        note = f"{why}, so nothing was attached; use call_tool" if found.findings else ""
+        return Selection(dry_run=wanted.dry_run), note
+
+    def _servers(self, permitted: Permitted) -> Sequence[str]:
+        states = sorted(self.catalogue.servers(), key=lambda state: (-state.tools, state.name))
+        return [state.name for state in states if state.tools and permitted.sees(state.name)]
 
     async def prune(
         self,
@@ -103,7 +118,8 @@ class Tools:
         rights.require(caller, rights.TOOLS_ATTACH)
         if caller.agent_id is None:
             raise Invalid("Name the agent whose tools are to be pruned: agent_id")
-        found = await self.finder.look(caller, Search(prompt, limit=1000), remember=False)
+        search = Search(prompt, limit=1000)
+        found = await self.finder.look(caller, await self.allowed.of(caller), search, remember=False)
         scores = {finding.tool.id: finding.score for finding in found.findings}
         return await self.selecting.prune(caller.agent_id, scores, keep, drop_rate, dry_run=dry_run)
 

@@ -1,12 +1,10 @@
 """Puts what `find_tools` came to into words that an agent can act on."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Sequence
 
 from frontdesk.tools.finding import Finding, Found
 from frontdesk.tools.model import CatalogueTool, Kind
-from frontdesk.tools.selecting import attachable
 from frontdesk.tools.selection.model import Choice, Selection
 from frontdesk.tools.service import Outcomes
 
@@ -22,7 +20,6 @@ NONE_YET = (
 def told(
     outcomes: Outcomes,
     *,
-    servers: Sequence[str] = (),
     detailed: bool = False,
     least: float | None = None,
     at_once: bool = False,
@@ -33,7 +30,7 @@ def told(
     """
     found = outcomes.found
     if found.nothing_relevant:
-        parts = [_nothing(found, servers, least)]
+        parts = [_nothing(found, outcomes.servers, least)]
     else:
         shown = [_finding(number, one, detailed=detailed) for number, one in enumerate(found.findings, 1)]
         parts = [f"Found {_count(len(shown), 'tool')}, the best first:", *shown]
@@ -46,14 +43,6 @@ def told(
     return "\n\n".join(part for part in parts if part)
 
 
-def parameters_of(schema: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """(the parameters that a tool must be given, those that it may be given), by name."""
-    properties, required = schema.get("properties"), schema.get("required")
-    known = list(cast("Mapping[str, Any]", properties)) if isinstance(properties, Mapping) else []
-    needed = [name for name in cast("list[object]", required) if name in known] if isinstance(required, list) else []
-    return cast("list[str]", needed), [name for name in known if name not in needed]
-
-
 def shortened(text: str, length: int = DESCRIPTION) -> str:
     """The text on one line, cut where it is long."""
     line = " ".join(text.split())
@@ -62,7 +51,7 @@ def shortened(text: str, length: int = DESCRIPTION) -> str:
 
 def _finding(number: int, finding: Finding, *, detailed: bool) -> str:
     tool = finding.tool
-    lines = [f"{number}. {attachable(tool).name} (id {tool.id}), score {finding.score:.0f} of 100: {finding.reason}"]
+    lines = [f"{number}. {tool.api_name} (id {tool.id}), score {finding.score:.0f} of 100: {finding.reason}"]
     if tool.description:
         lines.append(shortened(tool.description))
     lines.append(_arguments(tool))
@@ -74,7 +63,7 @@ def _finding(number: int, finding: Finding, *, detailed: bool) -> str:
 
 
 def _arguments(tool: CatalogueTool) -> str:
-    required, optional = parameters_of(tool.parameters)
+    required, optional = tool.parameter_names
     named = [*(f"{name} (required)" for name in required), *optional]
     more = f" and {len(named) - PARAMETERS} more" if len(named) > PARAMETERS else ""
     return f"Arguments: {', '.join(named[:PARAMETERS])}{more}" if named else "Arguments: none"
@@ -120,9 +109,9 @@ def _next(findings: Sequence[Finding], outcomes: Outcomes, *, at_once: bool) -> 
     callable_now = next((finding.tool for finding in findings if finding.tool.kind is Kind.MCP), None)
     said: list[str] = []
     if callable_now is not None:
-        required, _ = parameters_of(callable_now.parameters)
+        required, _ = callable_now.parameter_names
         example = json.dumps(dict.fromkeys(required, "…"), ensure_ascii=False)
-        name = attachable(callable_now).name
+        name = callable_now.api_name
         said.append(f"Next: call the one you need now with call_tool(name={name!r}, arguments={example}).")
     if outcomes.selection.attached and not outcomes.selection.dry_run:
         said.append(f"What was attached is among your own tools {'now' if at_once else 'by your next turn'}.")

@@ -6,6 +6,7 @@ import httpx2
 import pytest
 
 from frontdesk.app import App, open_app
+from frontdesk.settings import Settings
 from frontdesk.surfaces.gate import ASGIApp
 from frontdesk.surfaces.http import build
 from frontdesk.tools.catalogue.servers import ServerSpec
@@ -24,6 +25,24 @@ ADMIN: list[tuple[str, str, object]] = [
     ("DELETE", "/servers/shop", None),
     ("POST", "/refresh", {}),
     ("POST", "/shop::send_mail/review", {"accept": True}),
+]
+
+
+# Where a request comes in: what the house is set to, and what a proxy adds.
+PLACES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "loopback": ({}, {}),
+    "loopback behind a proxy": ({}, {"x-forwarded-for": "10.0.0.1"}),
+    "loopback that asks for proof": ({"FRONTDESK_REQUIRE_AUTH": "true"}, {}),
+    "elsewhere": ({"FRONTDESK_HOST": "0.0.0.0"}, {}),
+}
+# Who comes: nobody in particular, or the scopes, person and agent of a key.
+CROWD: list[tuple[tuple[str, ...], str | None, str | None] | None] = [
+    None,
+    ((), "ann", None),
+    ((), None, "agent-1"),
+    ((), "ann", "*"),
+    (("tools:read", "tools:attach"), "ann", None),
+    (("tools:admin", "tools:read", "metrics:read"), "ann", None),
 ]
 
 
@@ -121,3 +140,26 @@ async def test_everybody_sees_their_own_usage_and_only_an_admin_that_of_others(e
     granted = await key(exposed, "ann", "tools:admin", "tools:read")
     assert await seen(granted) == {"agent-9"}
     assert await seen(granted, "/usage") >= {"agent-8", "agent-9"}
+
+
+@shows("TOOLS-ADMIN")
+@pytest.mark.parametrize("place", PLACES)
+async def test_who_runs_the_house_from_where(settings: Settings, place: str) -> None:
+    changes, proxied = PLACES[place]
+    at_home = place == "loopback"
+    async with open_app(settings_with(FRONTDESK_DATA=settings.data, FRONTDESK_EMBEDDINGS="off", **changes)) as app:
+        asgi = build(app)
+        for who in CROWD:
+            scopes, user, agent = who or ((), None, None)
+            shown = await key(app, user, *scopes, agent=agent) if who else None
+            named = {"x-agent-id": "agent-1"} if agent or (at_home and not who) else {}
+            for headers in (proxied, proxied | named):
+                may = 200 if "tools:admin" in scopes or (at_home and not scopes) else 403 if who else 401
+                for method, path, body in (
+                    ("GET", "/rights", None),
+                    ("POST", "/rights", {"subject": "*", "effect": "allow", "pattern": "*"}),
+                    ("POST", "/refresh", {}),
+                    ("GET", "http://127.0.0.1:3020/metrics", None),
+                ):
+                    answer = await ask(asgi, method, path, body, shown, **headers)
+                    assert answer.status_code == may, (place, who, headers, path)

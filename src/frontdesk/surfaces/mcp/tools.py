@@ -15,7 +15,6 @@ from frontdesk.surfaces.mcp.line import Line
 from frontdesk.surfaces.mcp.relay import relayed
 from frontdesk.surfaces.mcp.tool import Arguments, Door, Result, ToolSpec, loose
 from frontdesk.tools.catalogue.roster.model import ServerState
-from frontdesk.tools.looking import servers_for
 from frontdesk.tools.service import Wanted
 from frontdesk.tools.telling import shortened, told
 
@@ -94,11 +93,10 @@ async def find_tools(app: App, caller: Caller, asked: FindTools) -> Result:
     app.identity.require_agent(caller)
     wanted, detailed = asked.wanted, given.flag(asked.detailed_response)
     outcomes = await app.tools.find(caller, wanted)
-    servers = await servers_for(app.tools, caller)
-    text = told(outcomes, servers=servers, detailed=detailed, least=wanted.min_score)
+    text = told(outcomes, detailed=detailed, least=wanted.min_score)
     if not given.flag(asked.apply_rules, default=True):
         text = f"{text}\n\n{RULES}."
-    structured = Selected.made(outcomes, servers, detailed=detailed).model_dump(mode="json", exclude_none=True)
+    structured = Selected.made(outcomes, detailed=detailed).model_dump(mode="json", exclude_none=True)
     return Result([{"type": "text", "text": text}], structured)
 
 

@@ -215,3 +215,7 @@ class Problem(BaseModel):
 
     error: str
     details: Any = None
+
+
+# Of any route.
+REFUSED: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}

@@ -4,11 +4,12 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from functools import cached_property
 
 from frontdesk.errors import Invalid
 from frontdesk.identity.model import Caller
-from frontdesk.tools.model import SEPARATOR
+from frontdesk.tools.model import SEPARATOR, tool_id
 
 EVERYBODY = "*"
 SUBJECT = re.compile(r"(agent|user):\S.{0,199}")
@@ -55,6 +56,11 @@ class Permitted:
         if self._denied is not None and self._denied.fullmatch(tool_id):
             return False
         return self._allowed is None or self._allowed.fullmatch(tool_id) is not None
+
+    def sees(self, server: str) -> bool:
+        """Whether the rules leave anything of a server, as far as that can be told without its tools."""
+        named = (rule.pattern.partition(SEPARATOR)[0] for rule in self.rules if rule.effect is Effect.ALLOW)
+        return self.allows(tool_id(server, "")) or any(fnmatchcase(server, pattern) for pattern in named)
 
     @cached_property
     def _denied(self) -> re.Pattern[str] | None:

@@ -7,7 +7,7 @@ import anyio
 
 from frontdesk.agents.host import AgentHost, HeldTool, ToolChange
 from frontdesk.errors import Unavailable
-from frontdesk.tools.selection.model import Choice, Match, Plan, Selection
+from frontdesk.tools.selection.model import Choice, Plan, Selection
 
 # Within the lease of the turnstile: whoever is in there is done, or gives up, before the next may come in.
 CHANGE_SECONDS = 15
@@ -29,7 +29,6 @@ async def select(
     turn_of: TurnOf,
     *,
     record: Record | None = None,
-    found: Sequence[Match] | None = None,
     dry_run: bool = False,
 ) -> Selection:
     """Read what an agent holds, decide, and carry it out, with nobody else changing the agent's tools in between.
@@ -39,13 +38,13 @@ async def select(
     """
     plan = await decide(await _held(host, agent_id))
     if dry_run or not plan.changes:
-        return planned(plan, found, dry_run=dry_run)
+        return planned(plan, dry_run=dry_run)
     async with turn_of(agent_id):
         try:
             # Carried to its end though the caller may leave: what was given and not recorded would never give way.
             with anyio.fail_after(HELD_SECONDS, shield=True):
                 plan = await decide(await host.tools(agent_id))
-                done = await carry_out(host, agent_id, plan, tools, found=found)
+                done = await carry_out(host, agent_id, plan, tools)
                 if record is not None and plan.changes:
                     await record(done)
         except TimeoutError as error:
@@ -58,14 +57,11 @@ async def carry_out(
     agent_id: str,
     plan: Plan,
     tools: Mapping[str, HeldTool],
-    *,
-    found: Sequence[Match] | None = None,
-    dry_run: bool = False,
     seconds: float = CHANGE_SECONDS,
 ) -> Selection:
-    """Do what a plan says; a dry run says what would be done. What is not in `tools` cannot be attached."""
-    if dry_run or not plan.changes:
-        return planned(plan, found, dry_run=dry_run)
+    """Do what a plan says. What is not in `tools` cannot be attached."""
+    if not plan.changes:
+        return planned(plan)
     attach = {tool.name: tool for choice in plan.attach if (tool := tools.get(choice.id or "")) is not None}
     detach = [choice.name for choice in plan.detach]
     try:
@@ -78,7 +74,6 @@ async def carry_out(
         change = _undone([*attach, *detach], error.public)
     why = {**dict.fromkeys((choice.name for choice in plan.attach if choice.name not in attach), LEFT), **change.failed}
     return Selection(
-        found=found or (),
         attached=_done(plan.attach, change.attached),
         kept=plan.keep,
         detached=_done(plan.detach, change.detached),
@@ -87,21 +82,12 @@ async def carry_out(
             *_failed(plan.attach, change.attached, "attached", why),
             *_failed(plan.detach, change.detached, "detached", why),
         ],
-        nothing_relevant=found is not None and not found,
     )
 
 
-def planned(plan: Plan, found: Sequence[Match] | None = None, *, dry_run: bool = False) -> Selection:
+def planned(plan: Plan, *, dry_run: bool = False) -> Selection:
     """A plan as if it were done: for a dry run, and where there is nothing to do."""
-    return Selection(
-        found or (),
-        plan.attach,
-        plan.keep,
-        plan.detach,
-        plan.skipped,
-        nothing_relevant=found is not None and not found,
-        dry_run=dry_run,
-    )
+    return Selection(plan.attach, plan.keep, plan.detach, plan.skipped, dry_run=dry_run)
 
 
 async def _held(host: AgentHost, agent_id: str) -> Sequence[HeldTool]:

@@ -84,13 +84,11 @@ class Plan:
 class Selection:
     """What came of a plan. A dry run says what would have been done; `failed` names what the host did not do."""
 
-    found: Sequence[Match] = ()
     attached: Sequence[Choice] = ()
     kept: Sequence[Choice] = ()
     detached: Sequence[Choice] = ()
     skipped: Sequence[Choice] = ()
     failed: Sequence[Choice] = ()
-    nothing_relevant: bool = False
     dry_run: bool = False
 
 

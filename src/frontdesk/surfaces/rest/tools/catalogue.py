@@ -2,16 +2,12 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Query
 
 from frontdesk.app import App
-from frontdesk.errors import NotFound
-from frontdesk.identity import rights
 from frontdesk.surfaces.rest.calls import Who
-from frontdesk.surfaces.rest.shapes import Done
+from frontdesk.surfaces.rest.shapes import REFUSED, Done
 from frontdesk.surfaces.rest.tools.asked import RefreshAsked, ReviewAsked, ServerAsked
-from frontdesk.surfaces.rest.tools.callers import admin_of
-from frontdesk.surfaces.rest.tools.finding import REFUSED
 from frontdesk.surfaces.rest.tools.told import (
     Asking,
     Refreshed,
@@ -21,8 +17,7 @@ from frontdesk.surfaces.rest.tools.told import (
     WholeTool,
 )
 from frontdesk.tools.catalogue.store import Filter
-from frontdesk.tools.enrolling import enrol
-from frontdesk.tools.looking import listed, servers_for, shown
+from frontdesk.tools.looking import listed, servers, shown
 from frontdesk.tools.model import Kind, Standing
 
 MOST = 500
@@ -30,29 +25,26 @@ MOST = 500
 
 def add_servers(router: APIRouter, app: App) -> None:
     """The routes about where tools come from."""
-    catalogue = app.tools.catalogue
-    admin = [Depends(admin_of(app))]
+    tools, house = app.tools, app.tools.house
 
     @router.get("/servers", responses=REFUSED, summary="Where tools come from, and how each server is")
     async def list_servers(caller: Who) -> ServerList:
-        rights.require(caller, rights.TOOLS_READ)
-        seen = await servers_for(app.tools, caller, with_empty=True)
-        progress = catalogue.progress()
-        shapes = [ServerShape.of(state) for state in catalogue.servers() if state.name in seen]
+        shapes = [ServerShape.of(state) for state in await servers(tools, caller)]
+        progress = tools.catalogue.progress()
         return ServerList(servers=shapes, tools=progress.tools, read=progress.embedded)
 
-    @router.post("/servers", responses=REFUSED, dependencies=admin, summary="Add a server, and ask it for its tools")
-    async def add_server(asked: ServerAsked) -> Asking:
-        return Asking.of(await enrol(catalogue, asked.spec, force=asked.force))
+    @router.post("/servers", responses=REFUSED, summary="Add a server, and ask it for its tools")
+    async def add_server(asked: ServerAsked, caller: Who) -> Asking:
+        return Asking.of(await house.add_server(caller, asked.spec, force=asked.force))
 
-    @router.delete("/servers/{name}", responses=REFUSED, dependencies=admin, summary="Take off a server that was added")
-    async def remove_server(name: str) -> Done:
-        await catalogue.remove(name)
+    @router.delete("/servers/{name}", responses=REFUSED, summary="Take off a server that was added")
+    async def remove_server(name: str, caller: Who) -> Done:
+        await house.remove_server(caller, name)
         return Done()
 
-    @router.post("/refresh", responses=REFUSED, dependencies=admin, summary="Ask servers for their tools now")
-    async def refresh_tools(asked: RefreshAsked | None = None) -> Refreshed:
-        steps = await catalogue.refresh(asked.servers if asked else None)
+    @router.post("/refresh", responses=REFUSED, summary="Ask servers for their tools now")
+    async def refresh_tools(caller: Who, asked: RefreshAsked | None = None) -> Refreshed:
+        steps = await house.refresh(caller, asked.servers if asked else None)
         return Refreshed(servers=[Asking.of(step) for step in steps])
 
 
@@ -75,16 +67,9 @@ def add_tools(router: APIRouter, app: App) -> None:
         wanted = Filter(server, kind, standing, changed=changed, after=after, limit=limit)
         return Tools.of(await listed(tools, caller, wanted))
 
-    @router.post(
-        "/{tool_id:path}/review",
-        responses=REFUSED,
-        dependencies=[Depends(admin_of(app))],
-        summary="Accept or refuse how a tool changed",
-    )
-    async def review_tool(tool_id: str, asked: ReviewAsked) -> WholeTool:
-        tool = await tools.catalogue.review(tool_id, accept=asked.accept)
-        if tool is None:
-            raise NotFound(f"There is no tool '{tool_id[:200]}'")
+    @router.post("/{tool_id:path}/review", responses=REFUSED, summary="Accept or refuse how a tool changed")
+    async def review_tool(tool_id: str, asked: ReviewAsked, caller: Who) -> WholeTool:
+        tool = await tools.house.review(caller, tool_id, accept=asked.accept)
         return WholeTool.whole(tool, await tools.catalogue.other_version(tool.id))
 
     @router.get("/{tool_id:path}", responses=REFUSED, summary="A tool with its schema, and the change to review")

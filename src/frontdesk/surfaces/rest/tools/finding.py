@@ -1,14 +1,12 @@
 """Search, attach, prune, call: what agents and people do with tools over HTTP."""
 
-from typing import Any
-
 from fastapi import APIRouter
 
 from frontdesk.app import App
 from frontdesk.surfaces import given
 from frontdesk.surfaces.findings import Changed, Selected
 from frontdesk.surfaces.rest.calls import Token, Who
-from frontdesk.surfaces.rest.shapes import Problem
+from frontdesk.surfaces.rest.shapes import REFUSED
 from frontdesk.surfaces.rest.tools.asked import (
     AttachAsked,
     CallAsked,
@@ -19,9 +17,7 @@ from frontdesk.surfaces.rest.tools.asked import (
 )
 from frontdesk.surfaces.rest.tools.told import Called, Explained, Results, ToolShape
 from frontdesk.tools.finding import Search
-from frontdesk.tools.looking import explain, servers_for
-
-REFUSED: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
+from frontdesk.tools.looking import explain
 
 
 def add_finding(router: APIRouter, app: App) -> None:
@@ -37,8 +33,7 @@ def add_finding(router: APIRouter, app: App) -> None:
     @router.post("/attach", responses=REFUSED, summary="Find tools for an agent, and attach them to it")
     async def attach_tools(asked: AttachAsked, caller: Who) -> Selected:
         app.identity.require_agent(caller)
-        outcomes = await tools.find(caller, asked.wanted)
-        return Selected.made(outcomes, await servers_for(tools, caller))
+        return Selected.made(await tools.find(caller, asked.wanted))
 
     @router.post("/prune", responses=REFUSED, summary="Take from an agent the tools that fit a prompt least")
     async def prune_tools(asked: PruneAsked, caller: Who) -> Changed:

@@ -3,8 +3,8 @@
 from fastapi import APIRouter, FastAPI
 
 from frontdesk.app import App
+from frontdesk.surfaces.rest.callers import identify
 from frontdesk.surfaces.rest.calls import recorded
-from frontdesk.surfaces.rest.tools.callers import identify
 from frontdesk.surfaces.rest.tools.catalogue import add_servers, add_tools
 from frontdesk.surfaces.rest.tools.finding import add_finding
 from frontdesk.surfaces.rest.tools.house import add_house

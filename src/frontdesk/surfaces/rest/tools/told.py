@@ -15,8 +15,6 @@ from frontdesk.tools.gateway.result import CallResult
 from frontdesk.tools.looking import Explanation, Page
 from frontdesk.tools.model import CatalogueTool
 from frontdesk.tools.rights.model import Rule
-from frontdesk.tools.selecting import attachable
-from frontdesk.tools.telling import parameters_of
 
 
 class Shape(BaseModel):
@@ -63,9 +61,9 @@ class ToolShape(Shape):
 
     @staticmethod
     def fields_of(tool: CatalogueTool) -> dict[str, Any]:
-        required, optional = parameters_of(tool.parameters)
+        required, optional = tool.parameter_names
         same = ("id", "server", "kind", "description", "standing", "change", "stale", "seen_at", "changed_at")
-        named = {"name": attachable(tool).name, "required": required, "optional": optional}
+        named = {"name": tool.api_name, "required": required, "optional": optional}
         return {field: getattr(tool, field) for field in same} | named
 
     @classmethod

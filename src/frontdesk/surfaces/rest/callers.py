@@ -1,16 +1,11 @@
-"""Who calls the tools API: an agent, named as at the MCP door, or a person, or whoever sits at this machine."""
+"""Who calls where agents call too: one that is named as at the MCP door, a person, or whoever sits at this machine."""
 
-from collections.abc import Callable
 from typing import cast
 
 from fastapi import Request
 
 from frontdesk.app import App
-from frontdesk.errors import MissingScope
 from frontdesk.identity.model import Caller, Signals
-from frontdesk.identity.rights import TOOLS_ADMIN, require, require_granted
-from frontdesk.surfaces.gate import needs_credential
-from frontdesk.surfaces.rest.calls import CALLER
 from frontdesk.surfaces.visit import visit_of
 
 
@@ -36,23 +31,3 @@ async def _parameter(request: Request) -> object:
     except (ValueError, RecursionError):
         return None
     return cast("dict[str, object]", body).get("agent_id") if isinstance(body, dict) else None
-
-
-def admin_of(app: App) -> Callable[[Request], Caller]:
-    """The caller, if it may change the house: whoever is at this machine, elsewhere only who was granted it by name."""
-
-    def admin(request: Request) -> Caller:
-        caller: Caller = request.scope[CALLER]
-        check = require_granted if needs_credential(app, visit_of(request.scope)) else require
-        check(caller, TOOLS_ADMIN)
-        return caller
-
-    return admin
-
-
-def is_admin(app: App, request: Request) -> bool:
-    try:
-        admin_of(app)(request)
-    except MissingScope:
-        return False
-    return True

@@ -1,0 +1,34 @@
+"""Who runs what: every kind of caller, from this machine and from elsewhere, with and without a credential."""
+
+from frontdesk.identity import rights
+from frontdesk.identity.rights import SCHEDULES_ADMIN
+from tests.requirements import shows
+from tests.support.scheduling import visitors
+
+EVERYONE = list(visitors())
+
+
+@shows("TOOLS-ADMIN")
+def test_at_this_machine_who_is_not_limited_runs_the_house_and_elsewhere_who_was_granted_it() -> None:
+    assert len(EVERYONE) > 300
+    for visitor, caller in EVERYONE:
+        scopes = visitor.shows.scopes if visitor.shows else None
+        granted = scopes is not None and SCHEDULES_ADMIN in scopes
+        at_home = visitor.trusted and not visitor.forwarded
+        assert rights.runs_house(caller, SCHEDULES_ADMIN) is (granted or (at_home and scopes is None)), visitor
+
+
+def test_a_key_makes_nobody_the_operator_and_the_operator_runs_the_house() -> None:
+    for visitor, caller in EVERYONE:
+        if rights.is_operator(caller):
+            assert (visitor.shows, visitor.names) == (None, None)
+            assert visitor.trusted
+            assert not visitor.forwarded
+        if rights.is_admin(caller, SCHEDULES_ADMIN):
+            assert rights.runs_house(caller, SCHEDULES_ADMIN)
+
+
+def test_a_caller_without_a_key_is_told_from_one_who_shows_it_here() -> None:
+    for visitor, caller in EVERYONE:
+        assert caller.local is (visitor.trusted and not visitor.forwarded)
+        assert caller.keyless is (caller.local and visitor.shows is None)
