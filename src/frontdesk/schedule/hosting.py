@@ -51,7 +51,7 @@ class Hosted:
 
     async def upload_tool(self, caller: Caller, source_code: str, description: str | None) -> Uploaded:
         """Give the host a tool made of Python source, for all of its agents."""
-        if not caller.local and not rights.is_admin(caller):
+        if not caller.keyless and not rights.is_admin(caller):
             raise Denied("Uploading tools is for callers at this machine, or a key with the scope 'schedules:admin'")
         if not self.keyed:
             raise Invalid("Missing LETTA_API_KEY or LETTA_SERVER_PASSWORD")

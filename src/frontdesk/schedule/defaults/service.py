@@ -100,4 +100,4 @@ def scope_of(caller: Caller) -> str | None:
         return caller.credential_id
     if rights.names_agent(caller):
         return f"agent:{caller.agent_id}"
-    return LOCAL if caller.local else None
+    return LOCAL if caller.keyless else None

@@ -8,8 +8,9 @@ from starlette.routing import Route
 from frontdesk import __version__
 from frontdesk.app import App
 from frontdesk.errors import MissingScope
-from frontdesk.identity.rights import METRICS_READ, require, require_granted
-from frontdesk.surfaces.gate import credential_caller, needs_credential
+from frontdesk.identity.inbound import resolve
+from frontdesk.identity.model import Signals
+from frontdesk.identity.rights import METRICS_READ, require_house
 from frontdesk.surfaces.rest.refusals import refuse
 from frontdesk.surfaces.visit import visit_of
 
@@ -29,9 +30,9 @@ def routes(app: App) -> list[Route]:
 
     async def metrics(request: Request) -> Response:
         visit = visit_of(request.scope)
-        check = require_granted if needs_credential(app, visit) else require
+        signals = Signals(visit.request_id, credential=visit.credential, forwarded=visit.forwarded)
         try:
-            check(credential_caller(visit), METRICS_READ)
+            require_house(resolve(signals, app.identity.policy), METRICS_READ)
         except MissingScope as error:
             return refuse(error)
         await app.schedules.measure()
