@@ -154,7 +154,7 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         chat = Chat(SessionStore(database), host, Replies(host, journal, tasks, turns.close, mirror))
         stack.push_async_callback(chat.close)
         schedules, working = open_schedules(settings, database, host, upload, metrics.registry, tasks)
-        stack.push_async_callback(schedules.close)
+        stack.push_async_callback(schedules.executing.close)
         own.open(schedules)
         handed = HandedStore(database)
         yield App(settings, database, keys, identity, journal, host, turns, chat, tools, handed, schedules, working)

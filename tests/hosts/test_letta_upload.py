@@ -36,33 +36,33 @@ async def app(letta: LettaServer, tmp_path: Path) -> AsyncGenerator[App]:
 
 
 async def test_a_tool_is_uploaded_and_replaced(app: App) -> None:
-    made = await app.schedules.upload_tool(OPERATOR, SOURCE, "sum", "Adds up.")
+    made = await app.schedules.hosted.upload_tool(OPERATOR, SOURCE, "sum", "Adds up.")
     assert made.tool_id.startswith("tool-")
     assert made.name == "add_up_for_frontdesk"
     assert "add_up_for_frontdesk" in {tool.name for tool in await app.host.offered()}
-    again = await app.schedules.upload_tool(OPERATOR, SOURCE.replace("first + second", "second + first"))
+    again = await app.schedules.hosted.upload_tool(OPERATOR, SOURCE.replace("first + second", "second + first"))
     assert again == made
 
 
 async def test_what_is_no_function_is_refused(app: App) -> None:
     for source in ("", "   ", "x" * 1_000_001):
         with pytest.raises(Invalid, match="one top-level Python function"):
-            await app.schedules.upload_tool(OPERATOR, source)
+            await app.schedules.hosted.upload_tool(OPERATOR, source)
     with pytest.raises(FrontdeskError):
-        await app.schedules.upload_tool(OPERATOR, "this is no python(")
+        await app.schedules.hosted.upload_tool(OPERATOR, "this is no python(")
 
 
 async def test_callers_from_elsewhere_upload_nothing_without_being_granted_it(app: App) -> None:
     with pytest.raises(Denied, match="schedules:admin"):
-        await app.schedules.upload_tool(Caller("1", "agent-1", verified=True, source=Source.CREDENTIAL), SOURCE)
+        await app.schedules.hosted.upload_tool(Caller("1", "agent-1", verified=True, source=Source.CREDENTIAL), SOURCE)
 
 
 async def test_agents_are_listed_to_those_who_could_name_them(app: App) -> None:
     ada, bob = [(await app.host.create(NewAgent(name, model="openai-proxy/fake-1"))).id for name in ("Ada", "Bob")]
-    assert {ada, bob} <= {agent.id for agent in await app.schedules.agents(OPERATOR)}
+    assert {ada, bob} <= {agent.id for agent in await app.schedules.hosted.agents(OPERATOR)}
     narrow = Caller("1", ada, verified=True, source=Source.CREDENTIAL)
-    assert [agent.id for agent in await app.schedules.agents(narrow)] == [ada]
-    assert list(await app.schedules.agents(Caller("1", user_id="ann", verified=True))) == []
+    assert [agent.id for agent in await app.schedules.hosted.agents(narrow)] == [ada]
+    assert list(await app.schedules.hosted.agents(Caller("1", user_id="ann", verified=True))) == []
 
 
 async def test_a_persons_prompt_gets_a_conversation_and_an_agents_own_are_known(app: App) -> None:
@@ -77,13 +77,13 @@ async def test_a_persons_prompt_gets_a_conversation_and_an_agents_own_are_known(
 
 
 async def test_the_host_is_tested(app: App, letta: LettaServer, tmp_path: Path) -> None:
-    told = await app.schedules.test_host(OPERATOR)
+    told = await app.schedules.hosted.test(OPERATOR)
     assert (told.message, told.details) == ("Connected", {"host": "letta", "base_url": letta.url})
     away = settings_with(FRONTDESK_DATA=tmp_path / "away", LETTA_BASE_URL="http://127.0.0.1:9")
     async with open_app(away) as other:
         with pytest.raises(Unavailable, match="does not answer"):
-            await other.schedules.test_host(OPERATOR)
+            await other.schedules.hosted.test(OPERATOR)
         with pytest.raises(Unavailable, match="Agent validation failed: The Letta server"):
             await other.schedules.add(OPERATOR, Asked("Hi", "agent-1", every="5m"))
         with pytest.raises(Invalid, match="Missing LETTA_API_KEY or LETTA_SERVER_PASSWORD"):
-            await other.schedules.upload_tool(OPERATOR, SOURCE)
+            await other.schedules.hosted.upload_tool(OPERATOR, SOURCE)

@@ -14,7 +14,7 @@ from tests.hosts.lab import SECONDS, Lab, of_kind, script
 from tests.requirements import shows
 from tests.support.desk import Desk, open_desk
 from tests.support.scheduling import OPERATOR
-from tests.support.upstreams import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio
 SLOWLY = script({"text": "word " * 20, "chunk_delay": 0.05})
@@ -51,7 +51,7 @@ async def killed_at_work(desk: Desk, lab: Lab) -> None:
 async def delivered(app: App, schedule_id: int) -> Past:
     with anyio.fail_after(SECONDS):
         while True:
-            [past] = await app.schedules.history(OPERATOR, PastWanted(schedule_id=schedule_id))
+            [past] = (await app.schedules.looking.history(OPERATOR, PastWanted(schedule_id=schedule_id))).runs
             if past.standing is Standing.DELIVERED:
                 return past
             await anyio.sleep(0.05)

@@ -30,7 +30,7 @@ from frontdesk.schedule.asked import Asked
 from frontdesk.schedule.forwards.model import DEAD, SENT, WAITING, Due, NewForward, Pace, forward_of
 from frontdesk.schedule.forwards.service import Forwards
 from frontdesk.schedule.forwards.store import ForwardStore, add_in
-from frontdesk.schedule.model import Forward, now_us
+from frontdesk.schedule.model import now_us
 from frontdesk.settings import Settings
 from tests.hosts.lab import script
 from tests.hosts.test_schedule_delivery import run_of
@@ -53,9 +53,8 @@ def webhooks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webhooks]:
 
 async def put(database: Database, url: str, *, schedule_id: int = 42) -> NewForward:
     """An answer that is to go there, as a settled delivery leaves it."""
-    run = replace(run_of("agent-1", "Report.", schedule_id=schedule_id), forward=Forward(webhook=url))
-    forward = forward_of(run, "All is well: ü", now_us())
-    assert forward is not None
+    run = run_of("agent-1", "Report.", schedule_id=schedule_id)
+    forward = forward_of(run, url, "All is well: ü", now_us())
     async with database.transaction() as connection:
         await connection.run_sync(add_in, [forward], now_us())
     return forward

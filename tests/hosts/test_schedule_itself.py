@@ -24,7 +24,7 @@ from tests.support.desk import Desk, frontdesk, open_desk
 from tests.support.letta import LettaServer, forget_servers
 from tests.support.models import ModelServer
 from tests.support.scheduling import OPERATOR
-from tests.support.upstreams import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio
 MODEL = "openai-proxy/fake-1"
@@ -70,7 +70,7 @@ async def test_a_letta_agent_schedules_itself_through_mcp_is_woken_and_answers(
 
     assert past.agent_id == agent.id
     assert (past.attempt, past.answer, past.earlier) == (1, "pong, as you asked", ())
-    assert (await app.schedules.get(OPERATOR, made["id"])).state is State.ENDED
+    assert (await app.schedules.looking.get(OPERATOR, made["id"])).state is State.ENDED
     events = [one.event for one in await app.host.history(agent.id)]
     assert [event.text for event in of_kind(events, TextChunk)][-2:] == ["I will.", "pong, as you asked"]
     woken = of_kind(events, UserText)[-1].text
@@ -95,7 +95,7 @@ async def test_a_run_cannot_multiply_itself(app: App, desk: Desk, reach: dict[st
     assert past.answer == "refused"
     events = [one.event for one in await app.host.history(agent.id)]
     assert "repeats by itself" in of_kind(events, ToolReturn)[-1].text
-    assert [one.id for one in (await app.schedules.list(OPERATOR)).schedules if one.id != made["id"]] == []
+    assert [one.id for one in (await app.schedules.looking.list(OPERATOR)).schedules if one.id != made["id"]] == []
 
 
 @shows("SCHEDULE-ONCE")
@@ -125,7 +125,7 @@ async def delivered(app: App, schedule_id: int) -> Past:
     """The first run of a schedule, once it has been delivered."""
     with anyio.fail_after(SECONDS):
         while True:
-            found = await app.schedules.history(OPERATOR, PastWanted(schedule_id=schedule_id))
+            found = (await app.schedules.looking.history(OPERATOR, PastWanted(schedule_id=schedule_id))).runs
             if found and found[-1].standing is Standing.DELIVERED:
                 return found[-1]
             await anyio.sleep(0.05)

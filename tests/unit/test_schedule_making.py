@@ -28,6 +28,7 @@ from tests.requirements import shows
 
 NOW = us(datetime(2026, 3, 4, 12, tzinfo=UTC))
 LIMITS = Limits(longest_prompt=100)
+HOOK = "https://example.com/hook"
 BAD_TIME = (
     "Invalid time format. Use ISO 8601 like 2025-12-25T10:00:00Z or include offset, e.g. 2025-12-25T10:00:00-05:00"
 )
@@ -156,10 +157,10 @@ def test_a_start_and_an_end_hold_for_a_rule() -> None:
 
 def test_policy_and_forwarding_are_as_asked() -> None:
     new = made(
-        every="5m", overlap="SKIP", misfire="all", max_late="10m", attempts="3", timeline=True, max_repetitions="4"
+        every="5m", overlap="SKIP", misfire="all", max_late="10m", attempts="3", webhook=HOOK, max_repetitions="4"
     )
     assert new.policy == Policy(Overlap.SKIP, Misfire.ALL, 600, 3)
-    assert new.forward == Forward(None, timeline=True)
+    assert new.forward == Forward(HOOK)
     assert new.max_repetitions == 4
 
 

@@ -18,8 +18,9 @@ from frontdesk.errors import (
 )
 from frontdesk.identity.model import Source
 from frontdesk.schedule.delivery import ANSWER_BYTES, LEFT_OUT, Heard, prompt_of
-from frontdesk.schedule.model import Delivered, Occurrence, Undelivered, delivery_id
+from frontdesk.schedule.model import SECOND, Delivered, Occurrence, Undelivered, delivery_id
 from frontdesk.schedule.prompt import composed
+from frontdesk.schedule.retry import settled
 
 DUE = 1_794_816_000_000_000
 LATE = DUE + 90_500_000
@@ -136,8 +137,8 @@ def test_what_went_wrong_says_whether_to_try_again_and_whether_it_counts(
 def test_the_wait_that_the_other_side_asked_for_is_kept_within_an_hour() -> None:
     failed = Failed(Trouble.RATE_LIMITED, "Slow down.", 17.0)
     assert why(STARTED, failed, Done(StopReason.ERROR)).retry_after == 17.0
-    endless = replace(failed, retry_after=1e9)
-    assert why(STARTED, endless, Done(StopReason.ERROR)).retry_after == 3600.0
+    endless = why(STARTED, replace(failed, retry_after=1e9), Done(StopReason.ERROR))
+    assert settled(RUN, endless, DUE, 0, 0.5).wait_us == 3600.5 * SECOND
 
 
 def test_a_run_that_somebody_cancelled_is_not_begun_again() -> None:

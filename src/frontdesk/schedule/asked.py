@@ -1,25 +1,28 @@
 """What callers ask of the scheduler, as they said it, and what they are answered."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields
 
-from frontdesk.schedule.model import Past, Schedule, Standing, State
+from frontdesk.schedule.model import Past, Schedule, Standing, State, Trigger
+from frontdesk.schedule.triggers import echo
 
-LISTED = 1000
-TOLD = 100
+CLEARABLE = ("start_at", "end_at", "jitter", "max_repetitions", "max_late", "webhook", "conversation_id")
+# How many are told unless more are asked for, and how many at most.
+LISTED = 100
+MOST_LISTED = 1000
+TIMES = 5
+MOST_TIMES = 100
+LOOP_SECONDS = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A schedule to be made. Exactly one of `time`, `cron`, `every` and `when`, each as a rule or in plain words.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class When:
+    """A rule as it was said: exactly one of `time`, `cron`, `every` and `when`, each as a rule or in plain words.
 
-    Without an agent it is inferred. `zone` is an IANA name; times without an offset are in it, and without either they
-    are refused. `jitter` and `max_late` are seconds, or an interval such as 5m. What is given as an object is checked
-    here, so that the caller is told in the same words at every door.
+    `zone` is an IANA name; times without an offset are in it, and without either they are refused. `jitter` is
+    seconds, or an interval such as 5m.
     """
 
-    prompt: str | None = None
-    agent_id: str | None = None
     time: str | None = None
     cron: str | None = None
     every: str | int | None = None
@@ -28,34 +31,22 @@ class Asked:
     start_at: str | None = None
     end_at: str | None = None
     jitter: str | int | None = None
-    max_repetitions: object = None
-    overlap: str | None = None
-    misfire: str | None = None
-    max_late: str | int | None = None
-    attempts: object = None
-    webhook: str | None = None
-    timeline: bool = False
-    conversation_id: str | None = None
-    skip_validation: bool = False
+
+    @property
+    def says_nothing(self) -> bool:
+        return all(getattr(self, one.name) in (None, "") for one in fields(When))
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """What is to be different about a schedule; None leaves a thing as it is, a name in `clear` takes it away.
+class Wish(When):
+    """Whatever can be said of a schedule; what is left out is None.
 
-    What can be taken away is start_at, end_at, jitter, max_repetitions, max_late, webhook and conversation_id. A new
-    time, cron, every or when replaces the whole rule.
+    `max_late` is seconds, or an interval. What is given as an object is checked here, so that the caller is told in
+    the same words at every door.
     """
 
     prompt: str | None = None
-    time: str | None = None
-    cron: str | None = None
-    every: str | int | None = None
-    when: str | None = None
-    zone: str | None = None
-    start_at: str | None = None
-    end_at: str | None = None
-    jitter: str | int | None = None
+    _: KW_ONLY
     max_repetitions: object = None
     overlap: str | None = None
     misfire: str | None = None
@@ -64,6 +55,23 @@ class Change:
     webhook: str | None = None
     timeline: bool | None = None
     conversation_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Wish):
+    """A schedule to be made; without an agent it is inferred."""
+
+    agent_id: str | None = None
+    skip_validation: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change(Wish):
+    """What is to be different about a schedule; None leaves a thing as it is, a name in `clear` takes it away.
+
+    `CLEARABLE` are the names of what can be taken away. A new time, cron, every or when replaces the whole rule.
+    """
+
     clear: frozenset[str] = frozenset()
 
 
@@ -74,13 +82,20 @@ class Rule:
     facts: Mapping[str, str | None]
     sentence: str
 
+    @classmethod
+    def of(cls, trigger: Trigger, next_us: int | None) -> "Rule":
+        return cls(echo.told(trigger, next_us), echo.sentence(trigger, next_us))
+
 
 @dataclass(frozen=True, slots=True)
 class Added:
     """A schedule as it now stands, and its rule said back."""
 
     schedule: Schedule
-    rule: Rule
+
+    @property
+    def rule(self) -> Rule:
+        return Rule.of(self.schedule.what.trigger, self.schedule.intended_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +108,8 @@ class Wanted:
     agent_id: str | None = None
     include_cancelled: bool = False
     state: State | None = None
-    after_id: int = 0
-    limit: int = LISTED
+    after_id: object = 0
+    limit: object = LISTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +128,7 @@ class PastWanted:
     agent_id: str | None = None
     standing: Standing | None = None
     before: str | None = None
-    limit: int = TOLD
+    limit: object = LISTED
 
 
 @dataclass(frozen=True, slots=True)

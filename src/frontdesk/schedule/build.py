@@ -21,6 +21,7 @@ from frontdesk.schedule.handed import Handed
 from frontdesk.schedule.hosting import Hosted, Upload
 from frontdesk.schedule.importing.service import Importing
 from frontdesk.schedule.limits import Limits
+from frontdesk.schedule.looking import Looking
 from frontdesk.schedule.metrics import ScheduleMetrics
 from frontdesk.schedule.past.store import PastStore
 from frontdesk.schedule.placing import Places
@@ -72,14 +73,15 @@ def open_schedules(
         *(worker, store, past, metrics, settings.works, settings.executor_interval, settings.worker_concurrency),
         Handed(tasks, worker.once),
     )
+    hosted = Hosted(host, settings.letta_base_url, upload, settings.letta_token is not None)
     schedules = Schedules(
         store=store,
-        past=past,
+        looking=Looking(store, past),
         limits=limits,
         webhooks=Webhooks(settings.webhook_secret is not None, settings.webhook_private),
         places=Places(host, SessionStore(database)),
-        defaults=_defaults(settings, database),
-        hosted=Hosted(host, settings.letta_base_url, upload, settings.letta_token is not None),
+        defaults=_defaults(settings, database, hosted),
+        hosted=hosted,
         executing=executing,
         importing=Importing(store, limits, host),
     )
@@ -90,6 +92,7 @@ def _limits(settings: Settings) -> Limits:
     return Limits(settings.schedule_limit, settings.schedule_shortest, settings.schedule_longest_prompt)
 
 
-def _defaults(settings: Settings, database: Database) -> Defaults:
+def _defaults(settings: Settings, database: Database, hosted: Hosted) -> Defaults:
     present = {name: bool(os.environ.get(name)) for name in variables("default_agent_id")}
-    return Defaults(DefaultStore(database), present, single_agent_fallback=settings.single_agent_fallback)
+    fallback = settings.single_agent_fallback
+    return Defaults(DefaultStore(database), hosted.validate, present, single_agent_fallback=fallback)

@@ -18,8 +18,6 @@ LEFT_OUT = "\n[The rest was left out]"
 # A busy agent is asked again soon; one that waits for a person's word will not be ready so soon.
 BUSY_SECONDS = 2.0
 APPROVAL_SECONDS = 60.0
-# However long the other side says that we are to wait.
-LONGEST_WAIT_SECONDS = 3600.0
 BROKEN = frozenset({StopReason.ERROR, StopReason.CANCELLED, StopReason.INTERRUPTED})
 
 
@@ -143,7 +141,6 @@ class Heard:
     def _undelivered(
         self, text: str, *, permanent: bool = False, counted: bool = True, retry_after: float | None = None
     ) -> Undelivered:
-        wait = None if retry_after is None else min(retry_after, LONGEST_WAIT_SECONDS)
         # A doubt from before stays until a turn has been begun that looked into it.
         doubt = self._started or self.occurrence.in_doubt
-        return Undelivered(text, permanent=permanent, counted=counted, retry_after=wait, in_doubt=doubt)
+        return Undelivered(text, permanent=permanent, counted=counted, retry_after=retry_after, in_doubt=doubt)

@@ -9,7 +9,7 @@ import structlog
 from frontdesk.errors import Unavailable
 from frontdesk.identity.model import Caller
 from frontdesk.schedule import numbers, rights
-from frontdesk.schedule.asked import Executed, Executor
+from frontdesk.schedule.asked import LOOP_SECONDS, Executed, Executor
 from frontdesk.schedule.handed import Handed
 from frontdesk.schedule.metrics import ScheduleMetrics
 from frontdesk.schedule.model import Past, Ran, Schedule, Standing, State, Whose, delivery_id, now_us
@@ -17,7 +17,6 @@ from frontdesk.schedule.past.store import PastQuery, PastStore
 from frontdesk.schedule.store import ScheduleFilter, ScheduleStore
 from frontdesk.schedule.worker import Worker
 
-LOOP_SECONDS = 300.0
 MEASURE_SECONDS = 2.0
 MOST_TOLD = 1000
 LATER = "Not yet: it was handed to the worker, and comes when your present turn has ended"
@@ -56,13 +55,15 @@ class Executing:
         mine = [ran for ran in done if whose.covers(ran.occurrence.agent_id, ran.occurrence.user_id)]
         return [await self._told(ran) for ran in mine]
 
-    async def loop(self, caller: Caller, interval: object, seconds: float | None, told: ToldOf | None) -> int:
+    async def loop(
+        self, caller: Caller, interval: object = None, seconds: object = LOOP_SECONDS, told: ToldOf | None = None
+    ) -> int:
         """Deliver what is due, again and again, for a bounded time; how many were run.
 
         It ends where something waits for the caller's own turn to end.
         """
         pause = numbers.interval_s(self.interval_s if interval is None else interval)
-        most = LOOP_SECONDS if seconds is None else min(max(seconds, 0.0), LOOP_SECONDS)
+        most = numbers.within("max_seconds", seconds, LOOP_SECONDS)
         until, number, count = anyio.current_time() + most, 0, 0
         while True:
             ran = await self.once(caller)
@@ -93,6 +94,10 @@ class Executing:
             dead=figures.dead,
             oldest_overdue_us=figures.oldest_overdue_us,
         )
+
+    async def close(self) -> None:
+        """Let what was begun behind somebody's back come to an end."""
+        await self.handed.close()
 
     async def measure(self) -> None:
         """Figures that somebody is about to read; while the database is away they stay as they were."""

@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+import structlog
+
 from frontdesk.agents.host import Agent, AgentHost
 from frontdesk.errors import Denied, Invalid, Unavailable
 from frontdesk.identity.model import Caller
@@ -11,6 +13,8 @@ from frontdesk.schedule.asked import HostTest, Uploaded
 
 LISTED = 1000
 LONGEST_SOURCE = 1_000_000
+
+log = structlog.get_logger("frontdesk.schedule")
 
 # (source code, description) -> (id, name)
 Upload = Callable[[str, str | None], Awaitable[tuple[str, str | None]]]
@@ -38,19 +42,25 @@ class Hosted:
 
     async def agents(self, caller: Caller) -> Sequence[Agent]:
         """The agents that the caller could name."""
+        rights.may_read(caller)
         if rights.is_admin(caller) or (caller.any_agent and not rights.names_agent(caller)):
             return await self.host.list(LISTED)
         found = await self.host.find(caller.agent_id) if caller.agent_id else None
         return [found] if found is not None else []
 
-    async def test(self) -> HostTest:
+    async def test(self, caller: Caller) -> HostTest:
         """Ask the host something that it can always answer."""
+        rights.may_read(caller)
         await self.host.list(1)
         details = {"host": "letta", "base_url": self.address} if self.address else {"host": "built in"}
         return HostTest("Connected", details)
 
-    async def upload_tool(self, caller: Caller, source_code: str, description: str | None) -> Uploaded:
-        """Give the host a tool made of Python source, for all of its agents."""
+    async def upload_tool(
+        self, caller: Caller, source_code: str, name: str | None = None, description: str | None = None
+    ) -> Uploaded:
+        """Give the host a tool made of Python source; it is called what its function is, and `name` is for the log."""
+        rights.may_write(caller)
+        log.info("tool_upload", name=name, request_id=caller.request_id)
         if not caller.keyless and not rights.is_admin(caller):
             raise Denied("Uploading tools is for callers at this machine, or a key with the scope 'schedules:admin'")
         if not self.keyed:
@@ -59,5 +69,4 @@ class Hosted:
             raise Invalid("The built-in agents take no uploaded tools; set LETTA_BASE_URL, or add an MCP server")
         if not source_code.strip() or len(source_code) > LONGEST_SOURCE:
             raise Invalid("source_code is one top-level Python function with a docstring and type hints")
-        tool_id, name = await self.upload(source_code, description)
-        return Uploaded(tool_id, name)
+        return Uploaded(*await self.upload(source_code, description))

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from frontdesk.errors import Invalid
 from frontdesk.schedule import numbers, reading
-from frontdesk.schedule.asked import Asked, Change
+from frontdesk.schedule.asked import CLEARABLE, Asked, Change, Wish
 from frontdesk.schedule.limits import Limits
 from frontdesk.schedule.model import (
     SECOND,
@@ -17,19 +17,19 @@ from frontdesk.schedule.model import (
     Trigger,
     TriggerKind,
 )
-from frontdesk.schedule.reading import Told, When
+from frontdesk.schedule.reading import Told
 from frontdesk.schedule.triggers import zones
 from frontdesk.schedule.triggers.parse import closest_fires_s
 
 NO_PROMPT = "Missing required arguments: agent-id and prompt"
 NOTHING = "Say what is to be different: the prompt, the rule, its zone, max_repetitions, what to clear, …"
-CLEARABLE = frozenset({"start_at", "end_at", "jitter", "max_repetitions", "max_late", "webhook", "conversation_id"})
+NO_TIMELINE = "There is no timeline yet that an answer could go into; leave `timeline` out"
 
 
 def made(asked: Asked, agent_id: str, user_id: str | None, limits: Limits, now_us: int) -> NewSchedule:
     """A schedule as it was asked for; its conversation is chosen elsewhere."""
     prompt = _prompt(asked.prompt, limits)
-    told = reading.read(when(asked), now_us)
+    told = reading.read(asked, now_us)
     most = numbers.max_repetitions(asked.max_repetitions)
     limits.check_pace(told.trigger, most)
     return NewSchedule(
@@ -40,7 +40,7 @@ def made(asked: Asked, agent_id: str, user_id: str | None, limits: Limits, now_u
         policy=_policy(asked, Policy()),
         max_repetitions=most,
         words=told.words,
-        forward=Forward(asked.webhook or None, asked.timeline),
+        forward=_forward(asked, Forward()),
     )
 
 
@@ -48,7 +48,7 @@ def changed(old: Schedule, change: Change, limits: Limits, now_us: int) -> NewSc
     """The schedule as it is to be; what the change does not name stays."""
     if change == Change():
         raise Invalid(NOTHING)
-    unknown = change.clear - CLEARABLE
+    unknown = change.clear.difference(CLEARABLE)
     if unknown:
         raise Invalid(f"{', '.join(sorted(unknown))} cannot be taken away; {', '.join(sorted(CLEARABLE))} can")
     was = old.what
@@ -60,32 +60,27 @@ def changed(old: Schedule, change: Change, limits: Limits, now_us: int) -> NewSc
         words=told.words,
         policy=_policy(change, was.policy),
         max_repetitions=_repetitions(old, change),
-        forward=_forward(was.forward, change),
+        forward=_forward(change, was.forward),
         conversation_id=None if "conversation_id" in change.clear else was.conversation_id,
     )
     limits.check_pace(new.trigger, new.max_repetitions)
     return new
 
 
-def when(said: Asked | Change) -> When:
-    return When(said.time, said.cron, said.every, said.when, said.zone or None, said.start_at, said.end_at, said.jitter)
-
-
 def _rule(was: NewSchedule, change: Change, now_us: int) -> Told:
-    said = when(change)
-    if said == When() and not change.clear:
+    if change.says_nothing and not change.clear:
         return Told(was.trigger, was.words)
     old = was.trigger
-    if any((said.time, said.cron, said.every, said.when)):
+    if any((change.time, change.cron, change.every, change.when)):
         # A new time is read in a zone only if one is named with it; a rule stays in the zone that it was in.
-        zone = said.zone or (None if said.time else old.zone)
-        told = reading.read(replace(said, zone=zone, start_at=None, end_at=None, jitter=None), now_us)
+        zone = change.zone or (None if change.time else old.zone)
+        told = reading.read(replace(change, zone=zone, start_at=None, end_at=None, jitter=None), now_us)
         told = replace(told, trigger=_between(told.trigger, old))
-    elif said.zone is not None:
-        told = Told(replace(old, zone=zones.zone_name(said.zone)))
+    elif change.zone:
+        told = Told(replace(old, zone=zones.zone_name(change.zone)))
     else:
         told = Told(old, was.words)
-    return replace(told, trigger=reading.bounded(_cleared(told.trigger, change, now_us), said, now_us))
+    return replace(told, trigger=reading.bounded(_cleared(told.trigger, change, now_us), change, now_us))
 
 
 def _between(new: Trigger, old: Trigger) -> Trigger:
@@ -120,8 +115,8 @@ def _prompt(text: str | None, limits: Limits) -> str:
     return text
 
 
-def _policy(said: Asked | Change, was: Policy) -> Policy:
-    late = None if isinstance(said, Change) and "max_late" in said.clear else was.max_late_s
+def _policy(said: Wish, was: Policy) -> Policy:
+    late = None if _takes_away(said, "max_late") else was.max_late_s
     return Policy(
         overlap=was.overlap if said.overlap is None else numbers.one_of(Overlap, "overlap", said.overlap),
         misfire=was.misfire if said.misfire is None else numbers.one_of(Misfire, "misfire", said.misfire),
@@ -141,7 +136,12 @@ def _repetitions(old: Schedule, change: Change) -> int | None:
     return most
 
 
-def _forward(was: Forward, change: Change) -> Forward:
-    kept = None if "webhook" in change.clear else was.webhook
-    timeline = was.timeline if change.timeline is None else change.timeline
-    return Forward(change.webhook or kept, timeline)
+def _forward(said: Wish, was: Forward) -> Forward:
+    if said.timeline:
+        raise Invalid(NO_TIMELINE)
+    kept = None if _takes_away(said, "webhook") else was.webhook
+    return Forward(said.webhook or kept, was.timeline and said.timeline is None)
+
+
+def _takes_away(said: Wish, name: str) -> bool:
+    return isinstance(said, Change) and name in said.clear

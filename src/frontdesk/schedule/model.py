@@ -83,7 +83,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """Where an agent's answer goes on to."""
+    """Where an agent's answer goes on to; `timeline` is kept for the memory room, and nobody can ask for it before."""
 
     webhook: str | None = None
     timeline: bool = False
@@ -143,7 +143,7 @@ class Occurrence:
     fence: int
     attempts: int = ATTEMPTS
     conversation_id: str | None = None
-    forward: Forward = field(default_factory=Forward)
+    webhook: str | None = None
     in_doubt: bool = False
     last: bool = False
     manual: bool = False

@@ -60,9 +60,9 @@ def interval_s(value: object) -> float:
     return float(found)
 
 
-def within(name: str, value: object, default: int, most: int, least: int = 1) -> int:
-    """How many of something; what is left out is the default."""
-    found = default if value is None else whole(value)
+def within(name: str, value: object, most: int, least: int = 1) -> int:
+    """How many of something."""
+    found = whole(value)
     if found is None or not least <= found <= most:
         raise Invalid(f"{name} must be a whole number from {least} to {most}")
     return found

@@ -7,7 +7,8 @@ from pydantic import Field, SecretStr
 
 from frontdesk.identity.model import Caller, Source
 from frontdesk.loop.tools import Given, Tool, ToolOutcome, typed_tool
-from frontdesk.schedule.asked import Asked, Wanted
+from frontdesk.schedule.asked import Asked, Rule, Wanted
+from frontdesk.schedule.model import Schedule
 from frontdesk.schedule.service import Schedules
 
 SCHEDULE = (
@@ -65,11 +66,8 @@ class OwnSchedules:
             return ToolOutcome(f"Scheduled with number {added.schedule.id}: {added.rule.sentence}")
 
         async def show(_given: Nothing) -> ToolOutcome:
-            listed = await schedules.list(own, Wanted(limit=LISTED))
-            lines = [
-                f"{one.id}: {schedules.rule(one).sentence}; {one.state}; {one.what.prompt[:SHOWN]}"
-                for one in listed.schedules
-            ]
+            listed = await schedules.looking.list(own, Wanted(limit=LISTED))
+            lines = [_told(one) for one in listed.schedules]
             return ToolOutcome("\n".join([*lines, *(["There are more."] if listed.next else [])]) or NONE)
 
         async def cancel(given: Which) -> ToolOutcome:
@@ -80,3 +78,8 @@ class OwnSchedules:
             typed_tool("list_schedules", LIST, Nothing, show),
             typed_tool("cancel_schedule", CANCEL, Which, cancel),
         ]
+
+
+def _told(one: Schedule) -> str:
+    rule = Rule.of(one.what.trigger, one.intended_us)
+    return f"{one.id}: {rule.sentence}; {one.state}; {one.what.prompt[:SHOWN]}"

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from frontdesk.errors import Invalid
 from frontdesk.schedule import numbers
+from frontdesk.schedule.asked import When
 from frontdesk.schedule.model import Trigger, TriggerKind, us
 from frontdesk.schedule.triggers import cron, zones
 from frontdesk.schedule.triggers.next import first, once_us
@@ -32,20 +33,6 @@ class NoRule(Invalid):
 
     def __init__(self) -> None:
         super().__init__(NONE_GIVEN)
-
-
-@dataclass(frozen=True, slots=True)
-class When:
-    """A rule as it was said, and what goes with it."""
-
-    time: str | None = None
-    cron: str | None = None
-    every: str | int | None = None
-    when: str | None = None
-    zone: str | None = None
-    start_at: str | None = None
-    end_at: str | None = None
-    jitter: str | int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +98,7 @@ def _rule(said: When, now_us: int) -> Told:
     text, way = given[0]
     if len(text) > LONGEST_RULE:
         raise Invalid(f"A rule has at most {LONGEST_RULE} characters")
-    return way(text, said.zone, now_us)
+    return way(text, said.zone or None, now_us)
 
 
 def _time(text: str, zone: str | None, now_us: int) -> Told:

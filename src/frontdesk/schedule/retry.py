@@ -8,6 +8,8 @@ FIRST_S = 2.0
 LONGEST_S = 300.0
 BUSY_S = 1.0
 BUSY_LONGEST_S = 30.0
+# However long the other side says that we are to wait.
+ASKED_LONGEST_S = 3600.0
 # Longer than this nobody waits for an agent that is always busy.
 PATIENCE_US = 24 * 3600 * SECOND
 ERROR_LENGTH = 2_000
@@ -39,12 +41,17 @@ def handed_back(occurrence: Occurrence, took_us: int) -> Settled:
 
 
 def wait_s(occurrence: Occurrence, outcome: Undelivered, chance: float, *, counted: bool) -> float:
-    """Twice as long each time, up to a limit, less up to half by chance; never sooner than the other side says."""
+    """Never sooner than the other side says."""
     first, longest, times = (FIRST_S, LONGEST_S, occurrence.attempt) if counted else _busy(occurrence)
-    pause = min(longest, first * 2 ** min(times - 1, 30)) * (1 - chance / 2)
+    pause = backoff_s(times, first, longest, chance)
     if outcome.retry_after is None:
         return pause
-    return max(pause, min(outcome.retry_after, 12 * LONGEST_S) + chance)
+    return max(pause, min(outcome.retry_after, ASKED_LONGEST_S) + chance)
+
+
+def backoff_s(times: int, first_s: float, longest_s: float, chance: float) -> float:
+    """Twice as long each time, up to a limit; less up to half by `chance`, so that not all come back together."""
+    return min(longest_s, first_s * 2 ** min(times - 1, 30)) * (1 - chance / 2)
 
 
 def _busy(occurrence: Occurrence) -> tuple[float, float, int]:

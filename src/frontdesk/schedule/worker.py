@@ -283,7 +283,7 @@ class Worker:
 
 
 def _goes_on(one: Settled) -> bool:
-    return one.standing is Standing.DELIVERED and one.occurrence.forward.webhook is not None
+    return one.standing is Standing.DELIVERED and one.occurrence.webhook is not None
 
 
 def _ran(one: Settled) -> Ran:

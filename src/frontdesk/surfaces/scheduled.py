@@ -72,14 +72,15 @@ class Scheduled(Shape):
     max_late: int | None = Field(description="Seconds after which a fire is left out.")
     attempts: int
     webhook: str | None
-    timeline: bool
+    timeline: bool = Field(description="For later: there is no timeline yet.")
     conversation_id: str | None
     updated_at: str
 
     @classmethod
-    def of(cls, schedule: Schedule, rule: Rule) -> "Scheduled":
+    def of(cls, schedule: Schedule) -> "Scheduled":
         what = schedule.what
         trigger, policy, forward = what.trigger, what.policy, what.forward
+        rule = Rule.of(trigger, schedule.intended_us)
         return cls(
             id=schedule.id,
             agent_id=what.agent_id,

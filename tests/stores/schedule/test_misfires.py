@@ -86,3 +86,11 @@ async def test_a_cron_rule_is_caught_up_and_goes_on_in_its_zone(lab: Lab) -> Non
     stored = await lab.schedules.get(schedule)
     assert stored is not None
     assert stored.intended_us == NOW + 86_400 * SECOND
+
+
+async def test_what_one_machine_cannot_read_is_looked_at_again_within_a_minute(lab: Lab) -> None:
+    schedule = await lab.add(trigger=Rule(TriggerKind.CRON, "* * * * *", "Nowhere/Town"), at_us=NOW)
+    assert await lab.claim() == []
+    stored = await lab.schedules.get(schedule)
+    assert stored is not None
+    assert (stored.intended_us, stored.fire_us, stored.state) == (NOW, NOW + MINUTE, State.ACTIVE)

@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.dialects.postgresql import dialect
 
 from frontdesk.db.schema import forwards
 from frontdesk.journal.model import Kind, Outcome
 from frontdesk.journal.store import JournalStore, Query
+from frontdesk.schedule.due.settle.store import LOCK
 from frontdesk.schedule.model import (
     SECOND,
     Delivered,
@@ -194,6 +196,10 @@ async def test_an_answer_that_goes_on_is_written_down_with_the_delivery(lab: Lab
     [ada] = [one for one in claimed if one.agent_id == "ada"]
     assert (row["occurrence_id"], row["url"], row["state"]) == (ada.id, "https://example.org/hook", "waiting")
     assert json.loads(row["body"])["answer"] == "an answer"
+
+
+async def test_lanes_are_locked_in_the_order_of_their_characters_whatever_language_the_database_speaks() -> None:
+    assert 'ORDER BY lanes.name COLLATE "C" FOR UPDATE' in " ".join(str(LOCK.compile(dialect=dialect())).split())
 
 
 async def test_what_fell_into_a_run_is_left_out_where_the_schedule_says_so(lab: Lab) -> None:

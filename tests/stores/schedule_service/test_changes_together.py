@@ -20,7 +20,7 @@ async def test_two_changes_at_once_are_both_made(house: House) -> None:
         tasks.start_soon(house.schedules.update, ada, made.id, Change(prompt="Pong"))
         tasks.start_soon(house.schedules.update, ada, made.id, Change(attempts=3))
         tasks.start_soon(house.schedules.update, ada, made.id, Change(misfire="all"))
-    found = (await house.schedules.get(ada, made.id)).what
+    found = (await house.schedules.looking.get(ada, made.id)).what
     assert (found.prompt, found.policy.attempts, found.policy.misfire) == ("Pong", 3, "all")
 
 
@@ -39,10 +39,16 @@ async def test_runs_by_hand_are_only_so_many_at_a_time(house: House) -> None:
         await house.schedules.run_now(ada, made.id)
 
 
-async def test_an_answer_for_nobodys_timeline_is_refused(house: House) -> None:
+async def test_an_answer_for_a_timeline_is_refused_as_long_as_there_is_none(house: House) -> None:
     ada, made = agent(house.ada), await house.put(house.ada)
-    with pytest.raises(Invalid, match="no person whose timeline"):
-        await house.schedules.update(ada, made.id, Change(timeline=True))
+    for ask in (
+        house.schedules.update(ada, made.id, Change(timeline=True)),
+        house.schedules.add(agent(house.ada, "ann"), Asked("Ping", every="1h", timeline=True)),
+    ):
+        with pytest.raises(Invalid, match="There is no timeline yet"):
+            await ask
+    unchanged = await house.schedules.update(ada, made.id, Change(timeline=False))
+    assert not unchanged.schedule.what.forward.timeline
 
 
 async def test_an_agent_does_not_plan_into_a_persons_conversation(house: House) -> None:

@@ -20,14 +20,14 @@ def key_for_any_agent(name: str) -> Caller:
 async def test_the_agent_is_looked_for_in_order(house: House) -> None:
     schedules = house.schedules
     environment = Caller("1", "agent-env", source=Source.ENVIRONMENT, local=True, any_agent=True)
-    assert (await schedules.infer(environment)).agent_id == "agent-env"
-    await schedules.set_default(OPERATOR, house.bob)
-    found = await schedules.infer(environment)
+    assert (await schedules.defaults.infer(environment)).agent_id == "agent-env"
+    await schedules.defaults.set_for_everybody(OPERATOR, house.bob)
+    found = await schedules.defaults.infer(environment)
     assert (found.agent_id, found.source) == (house.bob, "default")
-    await schedules.set_scoped_default(OPERATOR, house.ada)
-    found = await schedules.infer(environment)
+    await schedules.defaults.set(OPERATOR, house.ada)
+    found = await schedules.defaults.infer(environment)
     assert (found.agent_id, found.source, found.key) == (house.ada, "scoped_default", "local")
-    named = await schedules.infer(agent(house.bob))
+    named = await schedules.defaults.infer(agent(house.bob))
     assert (named.agent_id, named.source) == (house.bob, "header")
     added = await schedules.add(environment, Asked("Hi", every="5m"))
     assert added.schedule.what.agent_id == house.ada
@@ -38,43 +38,43 @@ async def test_nobody_but_an_admin_changes_everybodys_default_or_anothers(house:
     schedules = house.schedules
     for caller in (agent(house.ada), agent(house.ada, "ann"), person("ann"), key_for_any_agent("one")):
         with pytest.raises(Denied, match="everybody's"):
-            await schedules.set_default(caller, house.ada)
+            await schedules.defaults.set_for_everybody(caller, house.ada)
         for scope in ("user:ben", "key:two", f"agent:{house.bob}", "local"):
             with pytest.raises(Denied, match="not yours"):
-                await schedules.set_scoped_default(caller, house.ada, scope)
+                await schedules.defaults.set(caller, house.ada, scope)
             with pytest.raises(Denied, match="not yours"):
-                await schedules.scoped_default(caller, scope)
-    assert (await schedules.infer(OPERATOR)).agent_id is None
-    await schedules.set_scoped_default(OPERATOR, house.bob, "user:ben")
-    assert (await schedules.scoped_default(person("ben"))).agent_id == house.bob
+                await schedules.defaults.get(caller, scope)
+    assert (await schedules.defaults.infer(OPERATOR)).agent_id is None
+    await schedules.defaults.set(OPERATOR, house.bob, "user:ben")
+    assert (await schedules.defaults.get(person("ben"))).agent_id == house.bob
 
 
 async def test_each_key_has_a_default_of_its_own(house: House) -> None:
     one, two = key_for_any_agent("one"), key_for_any_agent("two")
-    assert (await house.schedules.set_scoped_default(one, house.ada)).scope == "key:one"
-    assert (await house.schedules.infer(one)).agent_id == house.ada
-    assert (await house.schedules.infer(two)).agent_id is None
-    await house.schedules.set_scoped_default(one, None)
-    assert (await house.schedules.scoped_default(one)).agent_id is None
+    assert (await house.schedules.defaults.set(one, house.ada)).scope == "key:one"
+    assert (await house.schedules.defaults.infer(one)).agent_id == house.ada
+    assert (await house.schedules.defaults.infer(two)).agent_id is None
+    await house.schedules.defaults.set(one, None)
+    assert (await house.schedules.defaults.get(one)).agent_id is None
 
 
 @shows("SCHEDULE-OWN")
 async def test_a_default_lends_nobody_an_agent_that_they_could_not_name(house: House) -> None:
-    await house.schedules.set_default(OPERATOR, house.bob)
-    await house.schedules.set_scoped_default(OPERATOR, house.bob, "user:ann")
-    found = await house.schedules.infer(person("ann"))
+    await house.schedules.defaults.set_for_everybody(OPERATOR, house.bob)
+    await house.schedules.defaults.set(OPERATOR, house.bob, "user:ann")
+    found = await house.schedules.defaults.infer(person("ann"))
     assert (found.agent_id, found.source) == (None, "none")
     with pytest.raises(Denied):
-        await house.schedules.set_scoped_default(person("ann"), house.bob)
+        await house.schedules.defaults.set(person("ann"), house.bob)
 
 
 async def test_a_default_is_an_agent_that_there_is(house: House) -> None:
     with pytest.raises(Invalid, match="Agent validation failed"):
-        await house.schedules.set_default(OPERATOR, "agent-x")
+        await house.schedules.defaults.set_for_everybody(OPERATOR, "agent-x")
     with pytest.raises(InvalidAgentId):
-        await house.schedules.set_scoped_default(OPERATOR, "no agent")
+        await house.schedules.defaults.set(OPERATOR, "no agent")
     with pytest.raises(Invalid, match="A scope is"):
-        await house.schedules.set_scoped_default(OPERATOR, house.ada, "everything")
-    await house.schedules.set_default(OPERATOR, house.ada)
-    await house.schedules.set_default(OPERATOR, None)
-    assert (await house.schedules.infer(OPERATOR)).agent_id is None
+        await house.schedules.defaults.set(OPERATOR, house.ada, "everything")
+    await house.schedules.defaults.set_for_everybody(OPERATOR, house.ada)
+    await house.schedules.defaults.set_for_everybody(OPERATOR, None)
+    assert (await house.schedules.defaults.infer(OPERATOR)).agent_id is None

@@ -16,7 +16,8 @@ async def delivered(house: House) -> set[int]:
     """The schedules that were run, as soon as any was."""
     with anyio.fail_after(SECONDS):
         while True:
-            runs = await house.schedules.history(agent(house.ada), PastWanted(standing=Standing.DELIVERED))
+            wanted = PastWanted(standing=Standing.DELIVERED)
+            runs = (await house.schedules.looking.history(agent(house.ada), wanted)).runs
             if runs:
                 return {run.schedule_id for run in runs}
             await anyio.lowlevel.checkpoint()
@@ -26,7 +27,7 @@ async def delivered(house: House) -> set[int]:
 async def test_an_agent_does_not_wait_for_the_end_of_its_own_turn(house: House, user: str | None) -> None:
     due = await house.put(house.ada, due_us=now_us() - SECOND)
     await house.put(house.bob, due_us=now_us() - SECOND)
-    (told,) = await house.schedules.execute_once(agent(house.ada, user))
+    (told,) = await house.schedules.executing.once(agent(house.ada, user))
     assert (told.id, told.agent_id, told.delivered, told.later) == (due.id, house.ada, False, True)
     assert told.error is not None
     assert "when your present turn has ended" in told.error
@@ -38,7 +39,7 @@ async def test_an_agent_in_a_scheduled_run_does_not_wait_however_it_is_named(hou
     await house.put(house.ada, due_us=now_us() - 2 * SECOND)
     other = await house.put(house.ada, due_us=now_us() - SECOND)
     await begun(house)
-    (told,) = await house.schedules.execute_once(program(house.ada))
+    (told,) = await house.schedules.executing.once(program(house.ada))
     assert (told.id, told.delivered, told.later) == (other.id, False, True)
 
 
@@ -50,13 +51,13 @@ async def test_a_loop_ends_where_something_waits_for_the_callers_own_turn(house:
 
     await house.put(house.ada, due_us=now_us() - SECOND)
     with anyio.fail_after(SECONDS):
-        assert await house.schedules.execute_loop(agent(house.ada), 1, 300, told) == 1
+        assert await house.schedules.executing.loop(agent(house.ada), 1, 300, told) == 1
     assert rounds == [1]
 
 
 async def test_the_next_time_is_one_at_which_something_is_due(house: House) -> None:
     async def next_us() -> int | None:
-        return (await house.schedules.executor(OPERATOR)).next_us
+        return (await house.schedules.executing.executor(OPERATOR)).next_us
 
     assert await next_us() is None
     soon, moved, later = [await house.put(agent_id) for agent_id in (house.ada, house.bob, house.bob)]
@@ -66,4 +67,4 @@ async def test_the_next_time_is_one_at_which_something_is_due(house: House) -> N
     await house.schedules.update(OPERATOR, moved.id, Change(every="9h"))
     assert await next_us() == later.intended_us
     await house.schedules.pause(OPERATOR, later.id)
-    assert await next_us() == (await house.schedules.get(OPERATOR, moved.id)).intended_us
+    assert await next_us() == (await house.schedules.looking.get(OPERATOR, moved.id)).intended_us

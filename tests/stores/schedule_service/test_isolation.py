@@ -20,9 +20,9 @@ NOWHERE = 999_999
 Kind = tuple[object, ...]
 
 READS: Sequence[Callable[[Schedules, Caller, int], Awaitable[object]]] = (
-    lambda schedules, caller, number: schedules.get(caller, number),
-    lambda schedules, caller, number: schedules.preview(caller, number),
-    lambda schedules, caller, number: schedules.history(caller, PastWanted(schedule_id=number)),
+    lambda schedules, caller, number: schedules.looking.get(caller, number),
+    lambda schedules, caller, number: schedules.looking.preview(caller, number),
+    lambda schedules, caller, number: schedules.looking.history(caller, PastWanted(schedule_id=number)),
 )
 CHANGES: Sequence[Callable[[Schedules, Caller, int], Awaitable[object]]] = (
     lambda schedules, caller, number: schedules.pause(caller, number),
@@ -86,7 +86,7 @@ async def test_what_is_anothers_cannot_be_told_from_what_is_not_there(house: Hou
 async def listed(schedules: Schedules, caller: Caller) -> set[int]:
     """By every filter together: none of them shows more than the list itself."""
     try:
-        page = await schedules.list(caller, Wanted(include_cancelled=True))
+        page = await schedules.looking.list(caller, Wanted(include_cancelled=True))
     except MissingAgentId:
         return set()
     found = {one.id for one in page.schedules}
@@ -94,19 +94,20 @@ async def listed(schedules: Schedules, caller: Caller) -> set[int]:
         narrowed: set[int] = set()
         # Another's agent is refused as such, whether it has schedules or not.
         with suppress(Denied):
-            narrowed = {one.id for one in (await schedules.list(caller, Wanted(agent_id=agent_id))).schedules}
+            narrowed = {one.id for one in (await schedules.looking.list(caller, Wanted(agent_id=agent_id))).schedules}
         assert narrowed == {one.id for one in page.schedules if one.what.agent_id == agent_id}
     return found
 
 
 async def told_of(schedules: Schedules, caller: Caller) -> set[str]:
     try:
-        found = {past.id for past in await schedules.history(caller)}
+        found = {past.id for past in (await schedules.looking.history(caller)).runs}
     except MissingAgentId:
         return set()
     for agent_id, _ in OWNERS:
         with suppress(Denied):
-            assert {past.id for past in await schedules.history(caller, PastWanted(agent_id=agent_id))} <= found
+            some = (await schedules.looking.history(caller, PastWanted(agent_id=agent_id))).runs
+            assert {past.id for past in some} <= found
     return found
 
 
@@ -116,22 +117,22 @@ async def test_executing_runs_and_tells_of_ones_own_alone(house: House) -> None:
     hers = await house.put(house.ada, "ann", due_us=late)
     for owner in ((house.ada, "ben"), (house.ada, None), (house.bob, "ben"), (house.bob, None)):
         await house.put(*owner, due_us=late + 1_000_000)
-    done = await house.schedules.execute_once(person("ann"))
+    done = await house.schedules.executing.once(person("ann"))
     assert [one.id for one in done] == [hers.id]
-    assert {past.user_id for past in await house.schedules.history(OPERATOR)} == {"ann"}
+    assert {past.user_id for past in (await house.schedules.looking.history(OPERATOR)).runs} == {"ann"}
 
 
 async def test_executing_leaves_other_agents_be(house: House) -> None:
     made = {agent_id: await house.put(agent_id, due_us=now_us() - 1_000_000) for agent_id in (house.ada, house.bob)}
-    done = await house.schedules.execute_once(program(house.ada))
+    done = await house.schedules.executing.once(program(house.ada))
     assert [one.id for one in done] == [made[house.ada].id]
-    assert {past.agent_id for past in await house.schedules.history(OPERATOR)} == {house.ada}
+    assert {past.agent_id for past in (await house.schedules.looking.history(OPERATOR)).runs} == {house.ada}
 
 
 async def test_to_ask_for_another_agents_is_refused_whether_it_has_any_or_not(house: House) -> None:
     for other in (house.bob, "agent-nobody-knows"):
         with pytest.raises(Denied, match=f"cannot see schedules of agent '{other}'"):
-            await house.schedules.list(agent(house.ada), Wanted(agent_id=other))
+            await house.schedules.looking.list(agent(house.ada), Wanted(agent_id=other))
         with pytest.raises(Denied, match=f"cannot see schedules of agent '{other}'"):
-            await house.schedules.history(agent(house.ada), PastWanted(agent_id=other))
-    assert (await house.schedules.list(person("ann"), Wanted(agent_id=house.bob))).schedules == []
+            await house.schedules.looking.history(agent(house.ada), PastWanted(agent_id=other))
+    assert (await house.schedules.looking.list(person("ann"), Wanted(agent_id=house.bob))).schedules == []

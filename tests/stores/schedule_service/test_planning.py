@@ -15,7 +15,7 @@ from frontdesk.errors import (
     NotFound,
 )
 from frontdesk.identity.model import Caller
-from frontdesk.schedule.asked import Asked, Change, PastWanted, Wanted
+from frontdesk.schedule.asked import Asked, Change, PastWanted, Rule, Wanted
 from frontdesk.schedule.limits import Limits
 from frontdesk.schedule.model import SECOND, NewSchedule, Standing, State, Trigger, TriggerKind, now_us
 from tests.requirements import shows
@@ -32,7 +32,7 @@ async def test_a_schedule_is_made_and_its_rule_said_back(house: House) -> None:
     assert added.rule.facts["rule"] == "cron 0 9 * * MON-FRI"
     assert added.rule.facts["zone"] == "Europe/Berlin"
     assert "Europe/Berlin" in added.rule.sentence
-    assert await house.schedules.get(agent(house.ada), str(added.schedule.id)) == added.schedule
+    assert await house.schedules.looking.get(agent(house.ada), str(added.schedule.id)) == added.schedule
 
 
 @shows("SCHEDULE-ERRORS")
@@ -60,7 +60,7 @@ async def test_nobody_schedules_for_an_agent_that_is_not_their_own(house: House)
             await house.schedules.add(caller, asked)
     for caller in (OPERATOR, agent(house.bob), Caller("1", verified=True, any_agent=True)):
         await house.schedules.add(caller, asked)
-    assert len((await house.schedules.list(OPERATOR)).schedules) == 3
+    assert len((await house.schedules.looking.list(OPERATOR)).schedules) == 3
 
 
 async def test_a_credential_for_other_things_plans_and_reads_nothing(house: House) -> None:
@@ -68,7 +68,7 @@ async def test_a_credential_for_other_things_plans_and_reads_nothing(house: Hous
     with pytest.raises(MissingScope, match="schedules:write"):
         await house.schedules.add(limited, Asked("Hi", every="5m"))
     with pytest.raises(MissingScope, match="schedules:read"):
-        await house.schedules.list(limited)
+        await house.schedules.looking.list(limited)
 
 
 @shows("SCHEDULE-LIMITS")
@@ -89,7 +89,7 @@ async def test_an_agent_has_as_many_schedules_as_it_may_and_no_more_however_many
             tasks.start_soon(one)
     assert outcomes.count(None) == 3
     await schedules.add(agent(house.bob), Asked("Hi", every="5m"))
-    first, *_ = (await schedules.list(agent(house.ada))).schedules
+    first, *_ = (await schedules.looking.list(agent(house.ada))).schedules
     await schedules.cancel(agent(house.ada), first.id)
     await schedules.add(agent(house.ada), Asked("Hi", every="5m"))
 
@@ -161,13 +161,13 @@ async def test_a_list_leaves_out_what_is_over_and_goes_on_where_it_ended(house: 
     ids = [(await house.put(house.ada)).id for _ in range(5)]
     await house.schedules.cancel(agent(house.ada), ids[0])
     await house.schedules.pause(agent(house.ada), ids[1])
-    page = await house.schedules.list(agent(house.ada), Wanted(limit=3))
+    page = await house.schedules.looking.list(agent(house.ada), Wanted(limit=3))
     assert ([one.id for one in page.schedules], page.next) == (ids[1:4], ids[3])
-    rest = await house.schedules.list(agent(house.ada), Wanted(limit=3, after_id=ids[3]))
+    rest = await house.schedules.looking.list(agent(house.ada), Wanted(limit=3, after_id=ids[3]))
     assert ([one.id for one in rest.schedules], rest.next) == (ids[4:], None)
-    everything = await house.schedules.list(agent(house.ada), Wanted(include_cancelled=True))
+    everything = await house.schedules.looking.list(agent(house.ada), Wanted(include_cancelled=True))
     assert [one.id for one in everything.schedules] == ids
-    paused = await house.schedules.list(agent(house.ada), Wanted(state=State.PAUSED))
+    paused = await house.schedules.looking.list(agent(house.ada), Wanted(state=State.PAUSED))
     assert [one.id for one in paused.schedules] == ids[1:2]
 
 
@@ -217,7 +217,7 @@ async def test_a_higher_maximum_goes_on_after_what_was_to_be_the_last_run(house:
     due = replace(made.what, trigger=replace(made.what.trigger, start_us=now_us() - SECOND))
     await house.schedules.store.update(made.id, due, now_us() - SECOND, now_us())
     await begun(house)
-    assert (await house.schedules.get(OPERATOR, made.id)).intended_us is None
+    assert (await house.schedules.looking.get(OPERATOR, made.id)).intended_us is None
     more = (await house.schedules.update(OPERATOR, made.id, Change(max_repetitions=2))).schedule
     assert more.intended_us is not None
     assert more.intended_us > now_us()
@@ -226,11 +226,11 @@ async def test_a_higher_maximum_goes_on_after_what_was_to_be_the_last_run(house:
 async def test_a_preview_tells_as_many_times_as_are_left(house: House) -> None:
     asked = Asked("Hi", every="1h", max_repetitions=3)
     made = (await house.schedules.add(agent(house.ada), asked)).schedule
-    shown = await house.schedules.preview(agent(house.ada), made.id, 10)
+    shown = await house.schedules.looking.preview(agent(house.ada), made.id, 10)
     assert list(shown.times) == [made.intended_us + number * HOUR_US for number in range(3) if made.intended_us]
-    assert len((await house.schedules.preview_rule(person("ann"), asked, 2)).times) == 2
+    assert len((await house.schedules.looking.preview_rule(person("ann"), asked, 2)).times) == 2
     await house.schedules.cancel(agent(house.ada), made.id)
-    assert list((await house.schedules.preview(agent(house.ada), made.id)).times) == []
+    assert list((await house.schedules.looking.preview(agent(house.ada), made.id)).times) == []
 
 
 async def test_webhooks_need_a_secret_to_be_signed_with(house: House) -> None:
@@ -244,9 +244,9 @@ async def test_webhooks_need_a_secret_to_be_signed_with(house: House) -> None:
 async def test_a_run_on_demand_is_delivered_and_told_of(house: House) -> None:
     made = await house.put(house.ada)
     run = await house.schedules.run_now(agent(house.ada), made.id)
-    (done,) = await house.schedules.execute_once(program(house.ada))
+    (done,) = await house.schedules.executing.once(program(house.ada))
     assert (done.id, done.delivery_id, done.delivered, done.error) == (made.id, run, True, None)
-    (past,) = await house.schedules.history(agent(house.ada), PastWanted(schedule_id=made.id))
+    (past,) = (await house.schedules.looking.history(agent(house.ada), PastWanted(schedule_id=made.id))).runs
     assert (past.id, past.standing, past.manual) == (run, Standing.DELIVERED, True)
     assert past.answer is not None
     assert "offline stand-in" in past.answer
@@ -257,11 +257,11 @@ async def test_what_is_due_is_executed_once_and_told_in_full(house: House) -> No
     made = (await house.schedules.add(agent(house.ada), asked)).schedule
     earlier = replace(made.what, trigger=replace(made.what.trigger, start_us=now_us() - SECOND))
     await house.schedules.store.update(made.id, earlier, now_us() - SECOND, now_us())
-    (done,) = await house.schedules.execute_once(OPERATOR)
+    (done,) = await house.schedules.executing.once(OPERATOR)
     assert (done.repetition_count, done.max_repetitions, done.completed) == (1, 2, False)
     assert done.next_us is not None
     assert done.next_us > now_us()
-    assert list(await house.schedules.execute_once(OPERATOR)) == []
+    assert list(await house.schedules.executing.once(OPERATOR)) == []
 
 
 async def test_a_loop_is_bounded_and_tells_of_every_round(house: House) -> None:
@@ -272,18 +272,18 @@ async def test_a_loop_is_bounded_and_tells_of_every_round(house: House) -> None:
         rounds.append((number, len(ran)))  # pyright: ignore[reportArgumentType] - a sequence
 
     with anyio.fail_after(30):
-        assert await house.schedules.execute_loop(OPERATOR, 1, 0, told) == 1
+        assert await house.schedules.executing.loop(OPERATOR, 1, 1, told) == 1
     assert rounds == [(1, 1)]
     with pytest.raises(Invalid, match="Interval must be a number"):
-        await house.schedules.execute_loop(OPERATOR, "often", 0)
+        await house.schedules.executing.loop(OPERATOR, "often")
 
 
 async def test_a_run_of_an_agent_that_is_not_there_is_a_dead_letter_that_can_be_tried_again(house: House) -> None:
     made = await house.put("agent-x", due_us=now_us() - SECOND)
-    (done,) = await house.schedules.execute_once(OPERATOR)
+    (done,) = await house.schedules.executing.once(OPERATOR)
     assert not done.delivered
     assert done.error
-    (dead,) = await house.schedules.history(OPERATOR, PastWanted(standing=Standing.DEAD))
+    (dead,) = (await house.schedules.looking.history(OPERATOR, PastWanted(standing=Standing.DEAD))).runs
     assert dead.schedule_id == made.id
     assert (await house.schedules.redrive(OPERATOR, dead.id)).standing is Standing.WAITING
     with pytest.raises(Conflict, match="only a dead one"):
@@ -292,16 +292,16 @@ async def test_a_run_of_an_agent_that_is_not_there_is_a_dead_letter_that_can_be_
 
 async def test_the_executor_tells_an_admin_of_everything_and_others_of_itself(house: House) -> None:
     await house.put("agent-x", due_us=now_us() - SECOND)
-    told = await house.schedules.executor(OPERATOR)
+    told = await house.schedules.executing.executor(OPERATOR)
     assert (told.running, told.due, told.dead) == (False, 1, 0)
     assert told.concurrency == house.app.settings.worker_concurrency
-    narrow = await house.schedules.executor(agent(house.ada))
+    narrow = await house.schedules.executing.executor(agent(house.ada))
     assert (narrow.due, narrow.dead, narrow.next_us) == (None, None, None)
 
 
 async def test_figures_are_measured_for_the_metrics(house: House) -> None:
     await house.put("agent-x", due_us=now_us() - SECOND)
-    await house.schedules.measure()
+    await house.schedules.executing.measure()
     shown = house.app.journal.render_metrics().decode()
     assert "frontdesk_schedule_due 1.0" in shown
 
@@ -311,12 +311,12 @@ async def test_a_schedule_in_a_zone_that_is_not_known_here_is_shown_and_can_be_m
     odd = Trigger(TriggerKind.CRON, "0 9 * * *", "Moon/Base")
     at = now_us() + HOUR_US
     made = await house.schedules.store.add(NewSchedule(house.ada, "Ping", odd), at, now_us())
-    listed = (await house.schedules.list(OPERATOR)).schedules
-    told = [house.schedules.rule(one) for one in listed]
+    listed = (await house.schedules.looking.list(OPERATOR)).schedules
+    told = [Rule.of(one.what.trigger, one.intended_us) for one in listed]
     assert (told[1].facts["zone"], told[1].facts["next_local"]) == ("Moon/Base", None)
     assert told[1].sentence.endswith("in a zone that is not known here")
     with pytest.raises(Invalid, match="Unknown time zone: Moon/Base"):
-        await house.schedules.preview(OPERATOR, made.id)
+        await house.schedules.looking.preview(OPERATOR, made.id)
     mended = await house.schedules.update(OPERATOR, made.id, Change(zone="Europe/Berlin"))
     assert mended.schedule.what.trigger.zone == "Europe/Berlin"
     await house.schedules.cancel(OPERATOR, made.id)

@@ -22,7 +22,7 @@ async def told(app: App, enough: Callable[[list[Past]], bool]) -> list[Past]:
     """The history, once it shows what is waited for."""
     with anyio.fail_after(SECONDS):
         while True:
-            past = list(await app.schedules.history(OPERATOR, PastWanted()))
+            past = list((await app.schedules.looking.history(OPERATOR, PastWanted())).runs)
             if enough(past):
                 return past
             await anyio.sleep(0.02)
@@ -57,7 +57,7 @@ async def test_a_process_for_deliveries_alone_delivers_too(settings: Settings) -
 async def test_a_server_without_a_worker_leaves_what_is_due_to_others(tmp_path: Path, switch: str) -> None:
     async with open_app(settings_with(FRONTDESK_DATA=tmp_path / "data", **{switch: False})) as app, running(app):
         assert not app.worker.status().running
-        assert not (await app.schedules.executor(OPERATOR)).autostart
+        assert not (await app.schedules.executing.executor(OPERATOR)).autostart
         await due_soon(app)
         async with open_app(settings_with(FRONTDESK_DATA=tmp_path / "data")) as other, running_worker(other):
             await told(other, lambda past: bool(past) and past[0].standing is Standing.DELIVERED)
@@ -68,5 +68,5 @@ async def test_what_is_under_way_when_the_server_stops_is_let_end(tmp_path: Path
         async with running(app):
             await due_soon(app, '@@[{"text": "Slowly but surely", "delay": 1}]@@')
             await told(app, lambda past: bool(past) and past[0].standing is Standing.RUNNING)
-        (past,) = await app.schedules.history(OPERATOR)
+        (past,) = (await app.schedules.looking.history(OPERATOR)).runs
         assert (past.standing, past.answer) == (Standing.DELIVERED, "Slowly but surely")

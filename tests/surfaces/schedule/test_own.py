@@ -46,7 +46,7 @@ async def delivered(house: App, agent: str) -> Past:
     with anyio.fail_after(SECONDS):
         while True:
             wanted = PastWanted(agent_id=agent, standing=Standing.DELIVERED)
-            for past in await house.schedules.history(OPERATOR, wanted):
+            for past in (await house.schedules.looking.history(OPERATOR, wanted)).runs:
                 return past
             await anyio.lowlevel.checkpoint()
 

@@ -23,12 +23,19 @@ Validate = Callable[[str], Awaitable[None]]
 class Defaults:
     """Each caller has a scope of its own, and changes no other: only an admin sets anybody else's."""
 
-    def __init__(self, store: DefaultStore, environment: Mapping[str, bool], *, single_agent_fallback: bool) -> None:
+    def __init__(
+        self, store: DefaultStore, validate: Validate, environment: Mapping[str, bool], *, single_agent_fallback: bool
+    ) -> None:
         self._store = store
+        self._validate = validate
         self._environment = environment
         self._single_agent_fallback = single_agent_fallback
 
     async def infer(self, caller: Caller) -> Inferred:
+        rights.may_read(caller)
+        return await self._infer(caller)
+
+    async def _infer(self, caller: Caller) -> Inferred:
         """The caller's agent; else a default that the caller could have named; else what stands in for nobody."""
         if rights.names_agent(caller):
             return self._inferred(caller.agent_id, caller.source)
@@ -44,7 +51,7 @@ class Defaults:
     async def agent(self, caller: Caller, given: str | None) -> str:
         """The agent a schedule is for, if the caller may make it one."""
         if given is None or given.strip().lower() in NO_ID:
-            found = (await self.infer(caller)).agent_id
+            found = (await self._infer(caller)).agent_id
             if found is None:
                 raise MissingAgentId
         else:
@@ -52,28 +59,31 @@ class Defaults:
         rights.require_speaking_for(caller, found)
         return found
 
-    async def set(self, caller: Caller, agent_id: str | None, scope: str | None, validate: Validate) -> ScopedDefault:
-        """Set a default, or take it away; `scope` None is the caller's own."""
+    async def set(self, caller: Caller, agent_id: str | None, scope: str | None = None) -> ScopedDefault:
+        """Set a default, or take it away with None; without a `scope` it is the caller's own."""
+        rights.may_write(caller)
         chosen = self._scope(caller, scope)
         if agent_id is not None:
             rights.require_speaking_for(caller, agent_id)
-        return await self._put(chosen, agent_id, validate)
+        return await self._put(chosen, agent_id)
 
-    async def set_for_everybody(self, caller: Caller, agent_id: str | None, validate: Validate) -> ScopedDefault:
+    async def set_for_everybody(self, caller: Caller, agent_id: str | None) -> ScopedDefault:
+        rights.may_write(caller)
         if not rights.is_admin(caller):
             raise Denied(
                 "The default agent is everybody's, so it is for the operator at this machine or an admin key; "
                 "promptyoself_set_scoped_default_agent sets one for you alone"
             )
-        return await self._put(EVERYBODY, agent_id, validate)
+        return await self._put(EVERYBODY, agent_id)
 
-    async def get(self, caller: Caller, scope: str | None) -> ScopedDefault:
+    async def get(self, caller: Caller, scope: str | None = None) -> ScopedDefault:
+        rights.may_read(caller)
         chosen = self._scope(caller, scope)
         return ScopedDefault(chosen, await self._store.get(chosen))
 
-    async def _put(self, scope: str, agent_id: str | None, validate: Validate) -> ScopedDefault:
+    async def _put(self, scope: str, agent_id: str | None) -> ScopedDefault:
         if agent_id is not None:
-            await validate(checked(agent_id))
+            await self._validate(checked(agent_id))
         await self._store.set(scope, agent_id, now_us())
         return ScopedDefault(scope, agent_id)
 

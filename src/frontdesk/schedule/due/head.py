@@ -23,7 +23,6 @@ class Head(NamedTuple):
     max_late_s: int | None
     attempts: int
     webhook: str | None
-    timeline: bool
     conversation_id: str | None
     intended_us: int
     fire_us: int

@@ -1,11 +1,11 @@
 """An answer on its way to a webhook: what it says, when it is tried again, and when it is given up."""
 
 import json
-import random
 from dataclasses import dataclass
 
 from frontdesk.schedule.model import Occurrence, moment
 from frontdesk.schedule.prompt import told
+from frontdesk.schedule.retry import backoff_s
 
 WAITING = "waiting"
 SENT = "sent"
@@ -34,7 +34,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How patiently an answer is forwarded: for two hours and a half in all. Whoever holds one has a minute for it."""
+    """How patiently an answer is forwarded: for two hours or so in all. Whoever holds one has a minute for it."""
 
     attempts: int = 12
     first_seconds: float = 5.0
@@ -42,11 +42,10 @@ class Pace:
     lease_seconds: float = 60.0
     send_seconds: float = 15.0
 
-    def wait(self, attempt: int, asked: float | None = None) -> float:
-        """Seconds until the next attempt: twice as long each time, not to the second, and no less than was asked."""
-        backoff = min(self.first_seconds * 2 ** min(attempt - 1, 30), self.longest_seconds)
-        spread = backoff * random.uniform(0.8, 1.2)  # noqa: S311 - nobody gains by guessing it
-        return min(max(spread, asked or 0.0), self.longest_seconds)
+    def wait(self, attempt: int, asked: float | None, chance: float) -> float:
+        """Seconds until the next attempt: no less than was asked, and never longer than the longest."""
+        pause = backoff_s(attempt, self.first_seconds, self.longest_seconds, chance)
+        return min(max(pause, asked or 0.0), self.longest_seconds)
 
 
 class Unsent(Exception):
@@ -61,10 +60,8 @@ class Unsent(Exception):
         self.retry_after = retry_after
 
 
-def forward_of(occurrence: Occurrence, answer: str | None, delivered_us: int) -> NewForward | None:
-    """What goes on to the webhook of a delivered occurrence, if its schedule names one."""
-    if occurrence.forward.webhook is None:
-        return None
+def forward_of(occurrence: Occurrence, url: str, answer: str | None, delivered_us: int) -> NewForward:
+    """What goes on to the webhook of a delivered occurrence."""
     body = {
         "delivery_id": occurrence.id,
         "schedule_id": occurrence.schedule_id,
@@ -74,4 +71,4 @@ def forward_of(occurrence: Occurrence, answer: str | None, delivered_us: int) ->
         "delivered_at": told(moment(delivered_us)),
         "answer": answer,
     }
-    return NewForward(occurrence.id, occurrence.forward.webhook, json.dumps(body))
+    return NewForward(occurrence.id, url, json.dumps(body))

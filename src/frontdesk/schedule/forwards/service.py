@@ -1,5 +1,6 @@
 """Forwards answers to webhooks in the background: several at once, again after a failure, and not for ever."""
 
+import random
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -93,7 +94,7 @@ class Forwards:
             await self._poster.post(due)
         except Unsent as error:
             over = error.permanent or due.attempt >= self._pace.attempts
-            wait = self._pace.wait(due.attempt, error.retry_after)
+            wait = self._pace.wait(due.attempt, error.retry_after, random.random())  # noqa: S311 - no secret
             await self._store.failed(due, str(error), None if over else self._clock() + int(wait * SECOND))
             log.warning("webhook_dead" if over else "webhook_failed", **said, error=str(error))
         else:

@@ -10,6 +10,8 @@ from anyio import to_thread
 
 from frontdesk.agents.host import AgentHost
 from frontdesk.errors import Unavailable
+from frontdesk.identity.model import Caller
+from frontdesk.schedule import rights
 from frontdesk.schedule.asked import Imported
 from frontdesk.schedule.importing import store as file
 from frontdesk.schedule.importing.plan import plan
@@ -26,8 +28,9 @@ class Importing:
     limits: Limits
     host: AgentHost
 
-    async def take_over(self, path: Path) -> Imported:
+    async def take_over(self, caller: Caller, path: Path) -> Imported:
         """Read the whole file, decide about each row, and make what is to be made in one go."""
+        rights.require_admin(caller, "An import")
         rows = await to_thread.run_sync(partial(file.read, path))
         now = now_us()
         planned = plan(rows, self.limits, now)

@@ -11,6 +11,7 @@ from frontdesk.surfaces.rest.events import place_of, stream
 from frontdesk.surfaces.rest.history import messages, waiting
 from frontdesk.surfaces.rest.shapes import (
     MESSAGE,
+    REFUSED,
     SESSION,
     AgentShape,
     Cancelled,
@@ -20,7 +21,6 @@ from frontdesk.surfaces.rest.shapes import (
     NewSession,
     OneSession,
     OpenedSession,
-    Problem,
     Restored,
     RestoredSession,
     Sent,
@@ -29,7 +29,6 @@ from frontdesk.surfaces.rest.shapes import (
     WholeSession,
 )
 
-REFUSED: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
 EVENTS = f"""data: {{"type": "connected", "sessionId": "{SESSION}"}}
 
 id: {MESSAGE}:1

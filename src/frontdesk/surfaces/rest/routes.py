@@ -35,7 +35,7 @@ def routes(app: App) -> list[Route]:
             require_house(resolve(signals, app.identity.policy), METRICS_READ)
         except MissingScope as error:
             return refuse(error)
-        await app.schedules.measure()
+        await app.schedules.executing.measure()
         return Response(app.journal.render_metrics(), headers={"content-type": CONTENT_TYPE_LATEST})
 
     return [Route(HEALTH, health, methods=["GET"]), Route(METRICS, metrics, methods=["GET"])]

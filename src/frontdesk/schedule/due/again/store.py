@@ -9,7 +9,7 @@ from frontdesk.db.each import UpdateEach
 from frontdesk.db.schema import UNDER_WAY, attempts, occurrences, schedules
 from frontdesk.schedule.due.decide import Do, Underway, View
 from frontdesk.schedule.due.settle.store import CANCELLED, NOW, RUNS, end_schedules
-from frontdesk.schedule.model import Forward, Occurrence, Overlap, Standing, State
+from frontdesk.schedule.model import Occurrence, Overlap, Standing, State
 
 LOST = "the worker was lost"
 LOST_TOO_OFTEN = "the worker was lost each time this was tried"
@@ -20,7 +20,6 @@ UNDERWAY = (
         schedules.c.attempts,
         schedules.c.conversation_id,
         schedules.c.webhook,
-        schedules.c.timeline,
         schedules.c.kind,
         schedules.c.overlap,
         schedules.c.state,
@@ -133,7 +132,7 @@ def occurrence_of(row: Row[Any], **changed: Any) -> Occurrence:  # noqa: ANN401 
         number=row.number,
         attempts=row.attempts,
         conversation_id=row.conversation_id,
-        forward=Forward(row.webhook, row.timeline),
+        webhook=row.webhook,
         last=row.next_us is None,
         manual=row.manual,
         recurring=row.kind != "once",

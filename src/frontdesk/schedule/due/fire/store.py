@@ -16,7 +16,6 @@ from frontdesk.schedule.due.head import Head
 from frontdesk.schedule.due.settle.store import NOW, RUNS, end_schedules
 from frontdesk.schedule.model import (
     SECOND,
-    Forward,
     Misfire,
     Occurrence,
     Overlap,
@@ -30,8 +29,9 @@ from frontdesk.schedule.model import (
 from frontdesk.schedule.triggers.misfire import Skipped, plan
 from frontdesk.schedule.triggers.next import fire_at
 
-# A rule that this machine cannot read, of a zone that it does not know, is looked at again after this time.
-REST_US = 3600 * SECOND
+# A rule that this machine cannot read, of a zone that it does not know, is looked at again after this time: soon, as
+# another machine may read it.
+REST_US = 60 * SECOND
 
 log = structlog.get_logger("frontdesk.schedule")
 
@@ -86,11 +86,6 @@ PASS_OVER = UpdateEach(schedules, ["id"], ["intended_us", "fire_us"], {})
 @lru_cache(maxsize=256)
 def _policy(overlap: str, misfire: str, max_late_s: int | None, attempts: int) -> Policy:
     return Policy(Overlap(overlap), Misfire(misfire), max_late_s, attempts)
-
-
-@lru_cache(maxsize=256)
-def _forward(webhook: str | None, timeline: bool) -> Forward:
-    return Forward(webhook, timeline)
 
 
 @dataclass(slots=True)
@@ -176,7 +171,7 @@ def _occurrence(head: Head, intended_us: int, next_us: int | None, overlap: Over
         1,
         head.attempts,
         head.conversation_id,
-        _forward(head.webhook, head.timeline),
+        head.webhook,
         last=next_us is None,
         recurring=head.kind != "once",
         overlap=overlap,

@@ -33,7 +33,9 @@ NOW = bindparam("now", type_=BigInteger)
 RUNS = occurrences.c.standing == literal_column("'running'")
 IS_OURS = occurrences.c.owner == bindparam("me")
 # Made once: to build a statement takes longer than to run it, and each of these runs for every batch.
-LOCK = select(lanes.c.name).where(one_of(lanes.c.name, "names")).order_by(lanes.c.name).with_for_update()
+# PostgreSQL's alone, in the order of `sorted`, by which others lock lanes: a language has another one.
+IN_ORDER = lanes.c.name.collate("C")
+LOCK = select(lanes.c.name).where(one_of(lanes.c.name, "names")).order_by(IN_ORDER).with_for_update()
 STILL_OURS = (
     select(occurrences.c.id, occurrences.c.fence)
     .where(one_of(occurrences.c.id, "ids"), IS_OURS, RUNS)
@@ -169,9 +171,8 @@ def _end(connection: Connection, kept: Sequence[Settled], now_us: int) -> None:
 
 
 def _send_on(connection: Connection, delivered: Sequence[Settled], now_us: int) -> None:
-    onward = [one for one in delivered if one.occurrence.forward.webhook is not None]
-    found = [forward_of(one.occurrence, one.answer, now_us) for one in onward]
-    add_in(connection, [one for one in found if one is not None], now_us)
+    found = [(one, one.occurrence.webhook) for one in delivered if one.occurrence.webhook is not None]
+    add_in(connection, [forward_of(one.occurrence, url, one.answer, now_us) for one, url in found], now_us)
 
 
 def _attempt(one: Settled, now_us: int) -> dict[str, Any]:

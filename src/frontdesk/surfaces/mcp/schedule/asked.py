@@ -6,7 +6,17 @@ from typing import Any, cast
 
 from pydantic import ConfigDict
 
-from frontdesk.schedule.asked import Asked, Change
+from frontdesk.schedule.asked import (
+    CLEARABLE,
+    LISTED,
+    LOOP_SECONDS,
+    MOST_LISTED,
+    MOST_TIMES,
+    TIMES,
+    Asked,
+    Change,
+)
+from frontdesk.schedule.model import Misfire, Overlap, Standing
 from frontdesk.surfaces.given import flag
 from frontdesk.surfaces.mcp.tool import Arguments, loose
 
@@ -22,6 +32,7 @@ START = "When to begin: a time in the future, as ISO 8601 or in plain words."
 END = "Nothing fires after this time."
 REPETITIONS = "Stop after so many runs."
 NOTHING = frozenset({"", "none", "null"})
+RUNS = 20
 VALIDATION = "Do not check that the agent exists."
 
 
@@ -49,9 +60,10 @@ def interval(given: object) -> str | int | None:
     return given if isinstance(given, int) and not isinstance(given, bool) else text(given)
 
 
-def number(given: object) -> object:
+def number(given: object, default: int | None = None) -> object:
     """A number that may be left out, as it came; whether it is one is for the scheduler to say."""
-    return text(given) if isinstance(given, str) else given
+    found = text(given) if isinstance(given, str) else given
+    return default if found is None else found
 
 
 class NewPrompt(Arguments):
@@ -122,8 +134,8 @@ class Every(NewPrompt):
         )
 
 
-class Rules(Arguments):
-    """Everything that can be said of when, and of what to do when things do not go as planned."""
+class Moments(Arguments):
+    """Everything that can be said of when."""
 
     time: object = loose("string", TIME)
     cron: object = loose("string", CRON)
@@ -131,33 +143,41 @@ class Rules(Arguments):
     zone: object = loose("string", ZONE)
     start_at: object = loose("string", START)
     end_at: object = loose("string", END)
+
+    @property
+    def moments(self) -> dict[str, Any]:
+        names = ("time", "cron", "zone", "start_at", "end_at")
+        return {name: text(getattr(self, name)) for name in names} | {"every": interval(self.every)}
+
+
+class Rules(Moments):
+    """The same, and what to do when things do not go as planned."""
+
     max_repetitions: object = loose("integer", REPETITIONS, minimum=1)
     jitter: object = loose("string", "Let each run come up to this much later, e.g. 30s, so that not all come at once.")
     overlap: object = loose(
         "string",
         "What a run does that falls into the one before it: queue (wait), skip, or allow (run beside it).",
-        enum=["queue", "skip", "allow"],
+        enum=list(Overlap),
     )
     misfire: object = loose(
         "string",
         "After a time when nothing ran: once (one run makes up for all that were missed), all, or skip.",
-        enum=["once", "all", "skip"],
+        enum=list(Misfire),
     )
     max_late: object = loose("string", "Leave out a run that would be later than this, e.g. 1h.")
     attempts: object = loose("integer", "How often to try to deliver one run.", minimum=1)
     webhook: object = loose("string", "An https address that the agent's answer is sent to.")
-    timeline: object = loose("boolean", "Put the agent's answer into the user's timeline.")
+    timeline: object = loose("boolean", "For later: there is no timeline yet, so leave it out.")
     conversation_id: object = loose("string", "The conversation to speak in; your main one when left out.")
 
     @property
-    def texts(self) -> dict[str, Any]:
-        names = ("time", "cron", "zone", "start_at", "end_at", "overlap", "misfire", "webhook", "conversation_id")
-        return {name: text(getattr(self, name)) for name in names}
-
-    @property
-    def numbers(self) -> dict[str, Any]:
-        lengths = {name: interval(getattr(self, name)) for name in ("every", "jitter", "max_late")}
-        return lengths | {"max_repetitions": number(self.max_repetitions), "attempts": number(self.attempts)}
+    def rules(self) -> dict[str, Any]:
+        texts = {name: text(getattr(self, name)) for name in ("overlap", "misfire", "webhook", "conversation_id")}
+        lengths = {name: interval(getattr(self, name)) for name in ("jitter", "max_late")}
+        numbers = {"max_repetitions": number(self.max_repetitions), "attempts": number(self.attempts)}
+        timeline = None if self.timeline is None else flag(self.timeline)
+        return self.moments | texts | lengths | numbers | {"timeline": timeline}
 
 
 class Register(Rules):
@@ -170,13 +190,7 @@ class Register(Rules):
 
     @property
     def asked(self) -> Asked:
-        return Asked(
-            said(self.prompt),
-            **self.texts,
-            **self.numbers,
-            timeline=flag(self.timeline),
-            skip_validation=flag(self.skip_validation),
-        )
+        return Asked(said(self.prompt), **self.rules, skip_validation=flag(self.skip_validation))
 
 
 class Which(Arguments):
@@ -196,20 +210,13 @@ class Update(Rules):
     prompt: object = loose("string", "The new text.")
     clear: object = loose(
         "array",
-        "Names of what is to be taken away: start_at, end_at, jitter, max_repetitions, max_late, webhook, "
-        "conversation_id.",
+        f"Names of what is to be taken away: {', '.join(CLEARABLE)}.",
         items={"type": "string"},
     )
 
     @property
     def change(self) -> Change:
-        return Change(
-            text(self.prompt),
-            **self.texts,
-            **self.numbers,
-            timeline=None if self.timeline is None else flag(self.timeline),
-            clear=frozenset(words(self.clear)),
-        )
+        return Change(text(self.prompt), **self.rules, clear=frozenset(words(self.clear)))
 
 
 class Listing(Arguments):
@@ -217,7 +224,7 @@ class Listing(Arguments):
 
     include_cancelled: object = loose("boolean", "Also those that are cancelled or over.", default=False)
     after: object = loose("integer", "Go on after the schedule with this number: `next` of the answer before.")
-    limit: object = loose("integer", "How many at most.", default=100, minimum=1, maximum=1000)
+    limit: object = loose("integer", "How many at most.", default=LISTED, minimum=1, maximum=MOST_LISTED)
 
 
 class History(Arguments):
@@ -227,34 +234,19 @@ class History(Arguments):
     standing: object = loose(
         "string",
         "Only runs that stand so; dead ones were given up after all attempts.",
-        enum=["running", "waiting", "delivered", "dead", "skipped", "cancelled"],
+        enum=list(Standing),
     )
-    limit: object = loose("integer", "How many at most, the newest first.", default=20, minimum=1, maximum=1000)
+    limit: object = loose(
+        "integer", "How many at most, the newest first.", default=RUNS, minimum=1, maximum=MOST_LISTED
+    )
     before: object = loose("string", "Go on before this time, or with `next` of the answer before.")
 
 
-class Upcoming(Arguments):
+class Upcoming(Moments):
     """Whose next times: those of a schedule that is there, or of a rule to try."""
 
     schedule_id: object = loose("integer", "A schedule that is there; or give a rule instead, to try it.")
-    time: object = loose("string", TIME)
-    cron: object = loose("string", CRON)
-    every: object = loose("string", EVERY)
-    zone: object = loose("string", ZONE)
-    start_at: object = loose("string", START)
-    end_at: object = loose("string", END)
-    count: object = loose("integer", "How many times to tell.", default=5, minimum=1, maximum=100)
-
-    @property
-    def asked(self) -> Asked:
-        return Asked(
-            time=text(self.time),
-            cron=text(self.cron),
-            every=interval(self.every),
-            zone=text(self.zone),
-            start_at=text(self.start_at),
-            end_at=text(self.end_at),
-        )
+    count: object = loose("integer", "How many times to tell.", default=TIMES, minimum=1, maximum=MOST_TIMES)
 
 
 class Execute(Arguments):
@@ -262,7 +254,9 @@ class Execute(Arguments):
 
     loop: object = loose("boolean", "Go on for a while instead of running once.", default=False)
     interval: object = loose("integer", "Seconds from one round to the next, with loop.", default=60, minimum=1)
-    max_seconds: object = loose("integer", "With loop: how long to go on.", default=300, minimum=1, maximum=300)
+    max_seconds: object = loose(
+        "integer", "With loop: how long to go on.", default=LOOP_SECONDS, minimum=1, maximum=LOOP_SECONDS
+    )
 
 
 class Upload(Arguments):

@@ -4,21 +4,18 @@ from collections.abc import Sequence
 
 from frontdesk.app import App
 from frontdesk.identity.model import Caller
-from frontdesk.schedule import numbers
-from frontdesk.schedule.asked import Executed
+from frontdesk.schedule.asked import LOOP_SECONDS, Executed
 from frontdesk.surfaces.given import flag
 from frontdesk.surfaces.mcp.line import Line
 from frontdesk.surfaces.mcp.schedule.asked import Execute, number
 from frontdesk.surfaces.mcp.schedule.told import Execution
 from frontdesk.surfaces.mcp.tool import Result
 
-LOOP_SECONDS = 300
-
 
 async def execute(app: App, caller: Caller, given: Execute, line: Line) -> Result:
     """A client that hangs up, or cancels its call, ends the loop; nothing that it began is lost."""
     if not flag(given.loop):
-        return Execution.of(await app.schedules.execute_once(caller)).result()
+        return Execution.of(await app.schedules.executing.once(caller)).result()
     done = 0
 
     async def told(number: int, executed: Sequence[Executed]) -> None:
@@ -27,6 +24,5 @@ async def execute(app: App, caller: Caller, given: Execute, line: Line) -> Resul
         if line.progress is not None:
             await line.progress(number, None, f"{done} prompts executed")
 
-    seconds = numbers.within("max_seconds", number(given.max_seconds), LOOP_SECONDS, LOOP_SECONDS)
-    await app.schedules.execute_loop(caller, given.interval, seconds=seconds, told=told)
+    await app.schedules.executing.loop(caller, given.interval, number(given.max_seconds, LOOP_SECONDS), told)
     return Execution(message="Scheduler loop completed").result()

@@ -3,15 +3,11 @@
 from frontdesk.app import App
 from frontdesk.errors import Invalid
 from frontdesk.identity.model import Caller
-from frontdesk.schedule import numbers
-from frontdesk.schedule.asked import Asked
+from frontdesk.schedule.asked import TIMES, When
 from frontdesk.surfaces.mcp.schedule.asked import AtTime, ByCron, Every, Register, Upcoming, number
 from frontdesk.surfaces.mcp.schedule.told import Made
 from frontdesk.surfaces.mcp.schedule.told import Upcoming as Told
 from frontdesk.surfaces.mcp.tool import Result
-
-TIMES = 5
-MOST_TIMES = 100
 
 
 async def make(app: App, caller: Caller, given: AtTime | ByCron | Every | Register) -> Result:
@@ -20,11 +16,11 @@ async def make(app: App, caller: Caller, given: AtTime | ByCron | Every | Regist
 
 
 async def preview(app: App, caller: Caller, given: Upcoming) -> Result:
-    wanted = numbers.within("count", number(given.count), TIMES, MOST_TIMES)
-    if given.schedule_id is not None:
-        if given.asked != Asked():
-            raise Invalid("Give a schedule_id, or a rule to try, and not both")
-        found = await app.schedules.preview(caller, given.schedule_id, wanted)
+    count, said = number(given.count, TIMES), When(**given.moments)
+    if given.schedule_id is None:
+        found = await app.schedules.looking.preview_rule(caller, said, count)
+    elif said.says_nothing:
+        found = await app.schedules.looking.preview(caller, given.schedule_id, count)
     else:
-        found = await app.schedules.preview_rule(caller, given.asked, wanted)
+        raise Invalid("Give a schedule_id, or a rule to try, and not both")
     return Told.model_validate(Told.fields_of(found)).result()

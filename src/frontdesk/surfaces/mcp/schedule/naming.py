@@ -20,7 +20,7 @@ ENVIRONMENT = "env"
 
 
 async def diagnose(app: App, caller: Caller, _given: NoArguments, line: Line) -> Result:
-    found = await app.schedules.infer(caller)
+    found = await app.schedules.defaults.infer(caller)
     debug = {"source": ENVIRONMENT if found.source == Source.ENVIRONMENT else found.source}
     key = found.key
     if found.source == Source.METADATA:
@@ -46,15 +46,15 @@ def keys_of(metadata: Mapping[str, object]) -> Iterator[str]:
 
 
 async def set_default(app: App, caller: Caller, given: DefaultAgent) -> Result:
-    return told(await app.schedules.set_default(caller, text(given.agent_id))).result()
+    return told(await app.schedules.defaults.set_for_everybody(caller, text(given.agent_id))).result()
 
 
 async def set_scoped(app: App, caller: Caller, given: ScopedAgent) -> Result:
-    return told(await app.schedules.set_scoped_default(caller, text(given.agent_id), text(given.scope))).result()
+    return told(await app.schedules.defaults.set(caller, text(given.agent_id), text(given.scope))).result()
 
 
 async def get_scoped(app: App, caller: Caller, given: OfScope) -> Result:
-    return told(await app.schedules.scoped_default(caller, text(given.scope))).result()
+    return told(await app.schedules.defaults.get(caller, text(given.scope))).result()
 
 
 def told(found: ScopedDefault) -> Default:

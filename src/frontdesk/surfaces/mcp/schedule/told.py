@@ -1,12 +1,12 @@
 """What the schedule tools answer: the contract's names, and after them what we add."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
-from frontdesk.schedule.asked import Added, Executed, Listed, PastListed, Rule
+from frontdesk.schedule.asked import Added, Executed, Listed, PastListed
 from frontdesk.schedule.model import Schedule
 from frontdesk.surfaces.mcp.tool import Result
 from frontdesk.surfaces.scheduled import ExecutorShape, Previewed, RuleShape, Run, Scheduled, maybe, next_run
@@ -32,8 +32,8 @@ class Schedules(Told):
     next: int | None = Field(default=None, description="There are more: pass this as `after`.")
 
     @classmethod
-    def of(cls, listed: Listed, rules: Mapping[int, Rule]) -> "Schedules":
-        shown = [Scheduled.of(one, rules[one.id]) for one in listed.schedules]
+    def of(cls, listed: Listed) -> "Schedules":
+        shown = [Scheduled.of(one) for one in listed.schedules]
         told = cls(schedules=shown, count=len(shown))
         return told if listed.next is None else told.model_copy(update={"next": listed.next})
 

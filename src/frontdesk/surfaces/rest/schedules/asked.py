@@ -4,11 +4,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
-from frontdesk.schedule.asked import Asked, Change
+from frontdesk.schedule.asked import MOST_TIMES, TIMES, Asked, Change, When
+from frontdesk.schedule.model import Misfire, Overlap
 
 Interval = Annotated[str | int | None, Field(description="30s, 5m, 1h, 2d, or a number of seconds.")]
 Number = Annotated[Any, WithJsonSchema({"type": "integer", "minimum": 1})]
 Text = Annotated[str | None, Field(max_length=2000)]
+LATER = "For later: there is no timeline yet, and true is refused."
 WHEN = "Any of the three, or plain words: in two minutes, every weekday at 9 Berlin time."
 
 
@@ -34,11 +36,11 @@ class RuleAsked(BaseModel):
 class PreviewAsked(RuleAsked):
     """A rule to try."""
 
-    count: Annotated[int, Field(ge=1, le=100)] = 5
+    count: Annotated[int, Field(json_schema_extra={"minimum": 1, "maximum": MOST_TIMES})] = TIMES
 
     @property
-    def asked(self) -> Asked:
-        return Asked(**self.model_dump(exclude={"count", "agent_id"}))
+    def said(self) -> When:
+        return When(**self.model_dump(exclude={"count", "agent_id"}))
 
 
 class WholeRule(RuleAsked):
@@ -46,11 +48,12 @@ class WholeRule(RuleAsked):
 
     jitter: Annotated[Interval, Field(description="Each fire comes up to this much later.")] = None
     max_repetitions: Number = None
-    overlap: Annotated[Text, Field(description="queue, skip or allow")] = None
-    misfire: Annotated[Text, Field(description="once, all or skip")] = None
+    overlap: Annotated[Text, Field(description=", ".join(Overlap))] = None
+    misfire: Annotated[Text, Field(description=", ".join(Misfire))] = None
     max_late: Annotated[Interval, Field(description="A fire later than this is left out.")] = None
     attempts: Number = None
     webhook: Text = None
+    timeline: Annotated[bool | None, Field(description=LATER)] = None
     conversation_id: Text = None
 
 
@@ -58,7 +61,6 @@ class NewAsked(WholeRule):
     """A schedule to be made."""
 
     prompt: Annotated[str, Field(examples=["Write the daily report"])]
-    timeline: bool = False
     skip_validation: Annotated[bool, Field(description="Do not check that the agent exists.")] = False
 
     @property
@@ -71,7 +73,6 @@ class ChangeAsked(WholeRule):
     """What is to be different; null takes a thing away, and what is left out stays."""
 
     prompt: str | None = None
-    timeline: bool | None = None
 
     @property
     def change(self) -> Change:

@@ -6,21 +6,20 @@ from fastapi import APIRouter, FastAPI, Query
 
 from frontdesk.app import App
 from frontdesk.schedule import numbers
-from frontdesk.schedule.asked import Added, PastWanted, Wanted
-from frontdesk.schedule.model import Schedule, Standing, State
+from frontdesk.schedule.asked import LISTED, MOST_LISTED, MOST_TIMES, TIMES, PastWanted, Wanted
+from frontdesk.schedule.model import Standing, State
+from frontdesk.surfaces.rest.callers import identify
 from frontdesk.surfaces.rest.calls import Who, recorded
 from frontdesk.surfaces.rest.schedules.asked import ChangeAsked, NewAsked, PreviewAsked
 from frontdesk.surfaces.rest.schedules.told import RunList, ScheduleList, Started
-from frontdesk.surfaces.rest.tools.callers import identify
-from frontdesk.surfaces.rest.tools.finding import REFUSED
+from frontdesk.surfaces.rest.shapes import REFUSED
 from frontdesk.surfaces.scheduled import ExecutorShape, Previewed, Run, Scheduled, ways_to_say
 
 PATH = "/v1/schedules"
-MOST = 1000
 WAYS = "one of when, time, cron and every"
-LAST = 2**31 - 1
-Count = Annotated[int, Query(ge=1, le=MOST)]
-Times = Annotated[int, Query(ge=1, le=100)]
+# The bounds are told here, and kept by the scheduler.
+Count = Annotated[int, Query(json_schema_extra={"minimum": 1, "maximum": MOST_LISTED})]
+Times = Annotated[int, Query(json_schema_extra={"minimum": 1, "maximum": MOST_TIMES})]
 Before = Annotated[
     str | None, Query(max_length=100, description="Only runs that were due before this time, or `next` of a page.")
 ]
@@ -36,14 +35,6 @@ def add_schedule_routes(api: FastAPI, app: App, prefix: str) -> None:
     api.include_router(router)
 
 
-def _shown(app: App, schedule: Schedule) -> Scheduled:
-    return Scheduled.of(schedule, app.schedules.rule(schedule))
-
-
-def _of(added: Added) -> Scheduled:
-    return Scheduled.of(added.schedule, added.rule)
-
-
 def _add_making(router: APIRouter, app: App) -> None:
     schedules = app.schedules
 
@@ -55,27 +46,27 @@ def _add_making(router: APIRouter, app: App) -> None:
         state: State | None = None,
         *,
         include_cancelled: Annotated[bool, Query(description="Also those that are cancelled or over.")] = False,
-        after: Annotated[int, Query(ge=0, le=LAST, description="`next` of the page before.")] = 0,
-        limit: Count = 100,
+        after: Annotated[int, Query(description="`next` of the page before.")] = 0,
+        limit: Count = LISTED,
     ) -> ScheduleList:
         wanted = Wanted(agent_id, include_cancelled, state, after, limit)
-        listed = await schedules.list(caller, wanted)
-        return ScheduleList(schedules=[_shown(app, one) for one in listed.schedules], next=listed.next)
+        listed = await schedules.looking.list(caller, wanted)
+        return ScheduleList(schedules=[Scheduled.of(one) for one in listed.schedules], next=listed.next)
 
     @router.post("/", status_code=201, include_in_schema=False)
     @router.post("", status_code=201, summary="Make a schedule")
     async def add_schedule(asked: NewAsked, caller: Who) -> Scheduled:
         with ways_to_say(WAYS):
-            return _of(await schedules.add(caller, asked.asked))
+            return Scheduled.of((await schedules.add(caller, asked.asked)).schedule)
 
     @router.post("/preview", summary="When a rule would fire; nothing is made")
     async def preview_rule(asked: PreviewAsked, caller: Who) -> Previewed:
         with ways_to_say(WAYS):
-            return Previewed.of(await schedules.preview_rule(caller, asked.asked, asked.count))
+            return Previewed.of(await schedules.looking.preview_rule(caller, asked.said, asked.count))
 
     @router.get("/status", summary="How the scheduler of this process is doing, and what waits")
     async def scheduler_status(caller: Who) -> ExecutorShape:
-        return ExecutorShape.of(await schedules.executor(caller))
+        return ExecutorShape.of(await schedules.executing.executor(caller))
 
 
 def _add_runs(router: APIRouter, app: App) -> None:
@@ -87,13 +78,13 @@ def _add_runs(router: APIRouter, app: App) -> None:
         agent_id: str | None = None,
         standing: Standing | None = None,
         before: Before = None,
-        limit: Count = 100,
+        limit: Count = LISTED,
     ) -> RunList:
         return await _runs(caller, PastWanted(None, agent_id, standing, before, limit))
 
     @router.get("/{schedule_id}/history", summary="What became of a schedule's runs, the newest first")
     async def schedule_history(
-        schedule_id: str, caller: Who, standing: Standing | None = None, before: Before = None, limit: Count = 100
+        schedule_id: str, caller: Who, standing: Standing | None = None, before: Before = None, limit: Count = LISTED
     ) -> RunList:
         number = numbers.schedule_id(schedule_id)
         return await _runs(caller, PastWanted(number, None, standing, before, limit))
@@ -103,7 +94,7 @@ def _add_runs(router: APIRouter, app: App) -> None:
         return Run.of(await schedules.redrive(caller, delivery_id))
 
     async def _runs(caller: Who, wanted: PastWanted) -> RunList:
-        listed = await schedules.history_page(caller, wanted)
+        listed = await schedules.looking.history(caller, wanted)
         return RunList(runs=[Run.of(past) for past in listed.runs], next=listed.next)
 
 
@@ -112,19 +103,19 @@ def _add_schedules(router: APIRouter, app: App) -> None:
 
     @router.get("/{schedule_id}", summary="A schedule")
     async def show_schedule(schedule_id: str, caller: Who) -> Scheduled:
-        return _shown(app, await schedules.get(caller, schedule_id))
+        return Scheduled.of(await schedules.looking.get(caller, schedule_id))
 
     @router.patch("/{schedule_id}", summary="Change a schedule in place")
     async def update_schedule(schedule_id: str, asked: ChangeAsked, caller: Who) -> Scheduled:
-        return _of(await schedules.update(caller, schedule_id, asked.change))
+        return Scheduled.of((await schedules.update(caller, schedule_id, asked.change)).schedule)
 
     @router.delete("/{schedule_id}", summary="Cancel a schedule for good")
     async def cancel_schedule(schedule_id: str, caller: Who) -> Scheduled:
-        return _shown(app, await schedules.cancel(caller, schedule_id))
+        return Scheduled.of(await schedules.cancel(caller, schedule_id))
 
     @router.get("/{schedule_id}/preview", summary="When a schedule fires next")
-    async def preview_schedule(schedule_id: str, caller: Who, count: Times = 5) -> Previewed:
-        return Previewed.of(await schedules.preview(caller, schedule_id, count))
+    async def preview_schedule(schedule_id: str, caller: Who, count: Times = TIMES) -> Previewed:
+        return Previewed.of(await schedules.looking.preview(caller, schedule_id, count))
 
 
 def _add_changing(router: APIRouter, app: App) -> None:
@@ -132,11 +123,11 @@ def _add_changing(router: APIRouter, app: App) -> None:
 
     @router.post("/{schedule_id}/pause", summary="Stop a schedule for a while")
     async def pause_schedule(schedule_id: str, caller: Who) -> Scheduled:
-        return _shown(app, await schedules.pause(caller, schedule_id))
+        return Scheduled.of(await schedules.pause(caller, schedule_id))
 
     @router.post("/{schedule_id}/resume", summary="Go on with a schedule that was paused")
     async def resume_schedule(schedule_id: str, caller: Who) -> Scheduled:
-        return _of(await schedules.resume(caller, schedule_id))
+        return Scheduled.of((await schedules.resume(caller, schedule_id)).schedule)
 
     @router.post("/{schedule_id}/run", summary="Run a schedule once now, besides its rule")
     async def run_schedule(schedule_id: str, caller: Who) -> Started:
