@@ -5,10 +5,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from frontdesk.loop.text import one_line
 from frontdesk.tools.finding import Finding
 from frontdesk.tools.selection.model import Choice, Selection
 from frontdesk.tools.service import Outcomes
-from frontdesk.tools.telling import shortened
+from frontdesk.tools.telling import DESCRIPTION
 
 
 class FoundTool(BaseModel):
@@ -35,7 +36,7 @@ class FoundTool(BaseModel):
             id=tool.id,
             name=tool.api_name,
             server=tool.server,
-            description=shortened(tool.description),
+            description=one_line(tool.description, DESCRIPTION),
             score=round(finding.score, 1),
             reason=finding.reason,
             required=required,

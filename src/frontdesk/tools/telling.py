@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 
+from frontdesk.loop.text import one_line
 from frontdesk.tools.finding import Finding, Found
 from frontdesk.tools.model import CatalogueTool, Kind
 from frontdesk.tools.selection.model import Choice, Selection
@@ -43,17 +44,11 @@ def told(
     return "\n\n".join(part for part in parts if part)
 
 
-def shortened(text: str, length: int = DESCRIPTION) -> str:
-    """The text on one line, cut where it is long."""
-    line = " ".join(text.split())
-    return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
-
-
 def _finding(number: int, finding: Finding, *, detailed: bool) -> str:
     tool = finding.tool
     lines = [f"{number}. {tool.api_name} (id {tool.id}), score {finding.score:.0f} of 100: {finding.reason}"]
     if tool.description:
-        lines.append(shortened(tool.description))
+        lines.append(one_line(tool.description, DESCRIPTION))
     lines.append(_arguments(tool))
     if tool.stale:
         lines.append("Its server did not answer lately, so a call may fail.")

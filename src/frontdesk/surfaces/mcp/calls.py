@@ -14,6 +14,7 @@ from frontdesk.errors import FrontdeskError
 from frontdesk.identity.model import Caller
 from frontdesk.journal.model import Outcome
 from frontdesk.journal.record import Record
+from frontdesk.loop.tools import problems_of
 from frontdesk.surfaces.mcp.line import Line, line_of
 from frontdesk.surfaces.mcp.refusals import refusal, refuse
 from frontdesk.surfaces.mcp.signals import Exchange, gather
@@ -64,7 +65,7 @@ def walk(
             return _on_the_wire(result)
         except ValidationError as error:
             record.outcome, record.reason = Outcome.REFUSED, "InvalidArguments"
-            return _failure(_explain(name, error), plain=plain)
+            return _failure(f"Invalid arguments for {name}: {problems_of(error)}", plain=plain)
         except FrontdeskError as error:
             how = refusal(error, shape)
             record.ended_by(error)
@@ -101,12 +102,6 @@ def _failure(message: str, *, plain: bool) -> dict[str, Any]:
     structured = {"error": message}
     text = message if plain else to_json(structured).decode()
     return _on_the_wire(Result([{"type": "text", "text": text}], structured, ok=False))
-
-
-def _explain(tool: str, error: ValidationError) -> str:
-    problems = error.errors(include_url=False, include_input=False, include_context=False)
-    told = "; ".join(f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}" for problem in problems)
-    return f"Invalid arguments for {tool}: {told}"
 
 
 def _mark_span(caller: Caller) -> None:

@@ -9,6 +9,7 @@ from pydantic import Field
 from frontdesk.app import App
 from frontdesk.errors import Invalid
 from frontdesk.identity.model import Caller
+from frontdesk.loop.text import one_line, storable
 from frontdesk.surfaces import given
 from frontdesk.surfaces.findings import Selected
 from frontdesk.surfaces.mcp.line import Line
@@ -16,7 +17,7 @@ from frontdesk.surfaces.mcp.relay import relayed
 from frontdesk.surfaces.mcp.tool import Arguments, Door, Result, ToolSpec, loose
 from frontdesk.tools.catalogue.roster.model import ServerState
 from frontdesk.tools.service import Wanted
-from frontdesk.tools.telling import shortened, told
+from frontdesk.tools.telling import told
 
 FIND = (
     "Find tools for what you are about to do, and get them attached to you. Say what you want done in a sentence. "
@@ -62,7 +63,7 @@ class FindTools(Arguments):
 def _text(query: object) -> str:
     """A query as text; half of a character, which JSON can carry, is replaced."""
     text = query if isinstance(query, str) else "" if query is None else json.dumps(query)
-    return text.encode(errors="replace").decode()
+    return storable(text)
 
 
 class CallTool(Arguments):
@@ -121,7 +122,7 @@ def describe(app: App) -> str:
 
 
 def _named(state: ServerState) -> str:
-    about = shortened(state.spec.description, ABOUT_CHARACTERS).rstrip(".")
+    about = one_line(state.spec.description, ABOUT_CHARACTERS).rstrip(".")
     return f"{state.name} ({about})" if about else state.name
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from frontdesk.loop.text import some_of
 from frontdesk.tools.catalogue.sifting import Listed, differences
 from frontdesk.tools.model import Standing
 
@@ -76,8 +77,7 @@ class Comparison:
         told: list[str] = []
         for kind in Kind:
             names = [change.name for change in self.changes if change.kind is kind]
-            shown = ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
-            told += [f"{len(names)} {kind} ({shown})"] if names else []
+            told += [f"{len(names)} {kind} ({some_of(names, NAMED)})"] if names else []
         return "; ".join(told)
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, cast
 
+from frontdesk.loop.text import some_of
 from frontdesk.tools.gateway.schemas import Problem
 
 SHOWN = 10
@@ -127,7 +128,7 @@ def _types(value: object) -> str:
 
 
 def _choices(values: Sequence[object]) -> str:
-    return ", ".join(_shown(value) for value in values[:SHOWN]) + (", …" if len(values) > SHOWN else "")
+    return some_of([_shown(value) for value in values[: SHOWN + 1]], SHOWN)
 
 
 def _shown(value: object) -> str:

@@ -5,6 +5,7 @@ import shutil
 from types import TracebackType
 from typing import Self, TextIO
 
+from frontdesk.loop.text import some_of
 from frontdesk.surfaces.cli.plain import line
 from frontdesk.tools.catalogue.crawl import Stage, Step
 
@@ -55,7 +56,7 @@ class Servers:
             self._over += 1
             if step.server in self._asked:
                 self._asked.remove(step.server)
-        waiting = ", ".join(self._asked[:NAMED]) + (", …" if len(self._asked) > NAMED else "")
+        waiting = some_of(self._asked, NAMED)
         self._told.now(f"asked {self._over} of {self._total} servers" + (f"; waiting for {waiting}" if waiting else ""))
 
 
