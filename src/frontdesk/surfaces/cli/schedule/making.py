@@ -5,7 +5,7 @@ from typing import Annotated
 
 from frontdesk.app import App
 from frontdesk.journal.record import Record
-from frontdesk.schedule.asked import Added, Asked, Change, Preview
+from frontdesk.schedule.asked import Added, Asked, Change, Preview, When
 from frontdesk.surfaces.cli.agents import named
 from frontdesk.surfaces.cli.options import Flag, Json, Many, Text, up_to
 from frontdesk.surfaces.cli.plain import line
@@ -133,7 +133,7 @@ def preview(
         if what is not None and what.isdecimal():
             return await app.schedules.looking.preview(operator(), what, count)
         with ways_to_say(WAYS):
-            return await app.schedules.looking.preview_rule(operator(), Asked(when=what, **rule.given()), count)
+            return await app.schedules.looking.preview_rule(operator(), When(when=what, **rule.given()), count)
 
     found = with_app(look)
     shape = Previewed.of(found)

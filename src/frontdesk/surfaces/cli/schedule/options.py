@@ -1,9 +1,11 @@
 """The options by which a schedule is made or changed."""
 
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import Parameter
+
+from frontdesk.schedule.model import Misfire, Overlap
 
 
 @Parameter(name="*")
@@ -67,8 +69,8 @@ class Options(RuleOptions):
 
     max_repetitions: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
     jitter: str | None = None
-    overlap: Literal["queue", "skip", "allow"] | None = None
-    misfire: Literal["once", "all", "skip"] | None = None
+    overlap: Overlap | None = None
+    misfire: Misfire | None = None
     max_late: str | None = None
     attempts: str | None = None
     webhook: str | None = None

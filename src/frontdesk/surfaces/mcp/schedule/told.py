@@ -3,19 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from pydantic_core import to_json
 
 from frontdesk.schedule.asked import Added, Executed, Listed, PastListed
 from frontdesk.schedule.model import Schedule
 from frontdesk.surfaces.mcp.tool import Result
-from frontdesk.surfaces.scheduled import ExecutorShape, Previewed, RuleShape, Run, Scheduled, maybe, next_run
+from frontdesk.surfaces.scheduled import ExecutorShape, Previewed, RuleShape, Run, Scheduled, Shape, maybe, next_run
 
 
-class Told(BaseModel):
+class Told(Shape):
     """An answer; fields that were not given are not told."""
-
-    model_config = ConfigDict(frozen=True)
 
     status: str = "success"
 
@@ -92,10 +90,8 @@ class Running(Told):
     message: str
 
 
-class ExecutedPrompt(BaseModel):
+class ExecutedPrompt(Shape):
     """What became of one due prompt; one that was not delivered has an `error` and is tried again at `next_run`."""
-
-    model_config = ConfigDict(frozen=True)
 
     id: int
     agent_id: str
@@ -162,7 +158,7 @@ class Connection(Told):
     details: dict[str, Any]
 
 
-class ListedAgent(BaseModel):
+class ListedAgent(Shape):
     """An agent."""
 
     id: str
