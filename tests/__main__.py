@@ -1,13 +1,28 @@
-"""`./dev test`: the whole suite but the slow tests; `--all` runs those too, anything else goes to pytest."""
+"""`./dev test`: the whole suite but the slow tests; `--all` runs those too, `--random [SEED]` takes any order.
 
+Anything else goes to pytest.
+"""
+
+import random
 import sys
 
 import pytest
 
 # As many processes as there are cores, up to a few: each has a PostgreSQL of its own. `-n 0` takes one alone.
-SHARED_OUT = ["-n", "logical", "--maxprocesses", "4", "--dist", "loadgroup", "--no-loadscope-reorder"]
+SHARED_OUT = ["-n", "logical", "--maxprocesses", "4", "--dist", "loadscope", "--no-loadscope-reorder"]
 
-arguments = sys.argv[1:]
+
+def with_seed(arguments: list[str]) -> list[str]:
+    """A seed for `--random` where none is given: one, since every process must have the same order."""
+    if "--random" not in arguments:
+        return arguments
+    at = arguments.index("--random")
+    before, rest = arguments[:at], arguments[at + 1 :]
+    seed = rest.pop(0) if rest and rest[0].isdecimal() else str(random.randrange(10_000))
+    return [*before, f"--random={seed}", *rest]
+
+
+arguments = with_seed(sys.argv[1:])
 if "--all" in arguments:
     arguments.remove("--all")
 else:

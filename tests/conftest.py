@@ -1,7 +1,7 @@
 """Fixtures that most tests share: both databases, an open app, a running desk."""
 
 import os
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +14,7 @@ from frontdesk.settings import Settings
 from tests.support.desk import OURS, Desk, open_desk
 from tests.support.postgres import Postgres, open_postgres
 
-LETTA = "letta"
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Which tests one process runs together: those that share a server. What is slowest to start comes first."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(name=_company(item)))
-    items.sort(key=lambda item: _company(item) != LETTA)
-
-
-def _company(item: pytest.Item) -> str:
-    wanted: Sequence[str] = getattr(item, "fixturenames", ())
-    if LETTA in wanted or "[letta" in item.name:
-        return LETTA
-    folder, _, module = item.nodeid.partition("::")[0].rpartition("/")
-    return folder if folder == "tests/referees" else f"{folder}/{module}"
+pytest_plugins = ("tests.support.sharing",)
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,67 @@
+"""Which tests one process runs together, and in what order: a plugin of the suite's `conftest.py`.
+
+Those that share a server run in one process, or each process would start one. xdist has marks for that, but it writes
+them into the names of the tests, which pytest 9.2 does not let it do; so this goes by the names themselves.
+"""
+
+import random
+from collections.abc import Sequence
+
+import pytest
+from typing_extensions import override
+from xdist.scheduler import LoadScopeScheduling
+
+LETTA = "letta"
+# Their tests are with Letta whatever they are called, and these run their cases apart, which take long one by one.
+WITH_LETTA = ("tests/hosts/test_schedule_itself.py",)
+APART = ("tests/e2e/test_docs.py",)
+TOGETHER = ("tests/referees",)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--random", type=int, metavar="SEED", help="run the tests in an order of chance, the one of SEED")
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "Companies":
+    return Companies(config)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What is slowest to start comes first, unless chance has it otherwise."""
+    seed: int | None = config.getoption("random")
+    if seed is None:
+        items.sort(key=lambda item: company(item.nodeid) != LETTA)
+    else:
+        items[:] = shuffled(items, random.Random(seed))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    seed: int | None = config.getoption("random")
+    if seed is not None:
+        terminalreporter.write_line(f"in the order of ./dev test --random {seed}")
+
+
+def company(nodeid: str) -> str:
+    """Those that are run together with this one, by a name: its module's, as a rule."""
+    module = nodeid.partition("::")[0]
+    if module.startswith("tests/hosts/") and (LETTA in nodeid or module in WITH_LETTA):
+        return LETTA
+    if module in APART:
+        return nodeid
+    return next((folder for folder in TOGETHER if module.startswith(f"{folder}/")), module)
+
+
+def shuffled(items: Sequence[pytest.Item], chance: random.Random) -> list[pytest.Item]:
+    companies: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        companies.setdefault(company(item.nodeid), []).append(item)
+    drawn = chance.sample(list(companies.values()), len(companies))
+    return [item for together in drawn for item in chance.sample(together, len(together))]
+
+
+class Companies(LoadScopeScheduling):
+    """Hands out whole companies, one after the other, to whichever process is free."""
+
+    @override
+    def _split_scope(self, nodeid: str) -> str:
+        return company(nodeid)
