@@ -1,11 +1,9 @@
 """Agents on a Letta server: a stand-in that speaks the part of its REST API we use."""
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -15,9 +13,9 @@ from frontdesk.agents.host import Agent, only_agent
 from frontdesk.errors import Unavailable
 from tests.conftest import settings_with
 from tests.hosts.lab import opened
+from tests.support.serving import serve
 
 pytestmark = pytest.mark.anyio
-START_SECONDS = 10
 AGENT = {"id": "agent-1", "name": "Support", "description": None}
 
 
@@ -38,16 +36,8 @@ async def listing(request: Request) -> JSONResponse:
 @pytest.fixture(scope="module")
 def letta() -> Iterator[str]:
     app = Starlette(routes=[Route("/v1/agents/", listing), Route("/v1/agents/{agent_id}", retrieve)])
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off", ws="none"))
-    thread = threading.Thread(target=server.run)
-    thread.start()
-    ticks = threading.Event()
-    for _ in range(START_SECONDS * 100):
-        if server.started or ticks.wait(0.01):
-            break
-    yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    server.should_exit = True
-    thread.join(START_SECONDS)
+    with serve(app) as address:
+        yield address
 
 
 async def test_an_agent_is_found_or_is_not(letta: str, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.desk import Desk, frontdesk_here, open_desk
 from tests.support.postgres import Postgres
+from tests.support.waiting import comes_true
 from tests.support.wire import MODERN, call
 
 # The second starts from what the first left behind when it was killed.
@@ -62,17 +63,11 @@ def kill_while_writing(desk: Desk, prefix: str, rows: Callable[[], list[Row]]) -
     caller = threading.Thread(target=hammer, args=(desk, acknowledged, prefix, enough))
     caller.start()
     assert enough.wait(SECONDS)
-    stored = until(lambda: len(rows()) > before)
+    stored = comes_true(lambda: len(rows()) > before, SECONDS, POLL_SECONDS)
     desk.kill()
     caller.join(SECONDS)
     assert stored, "this round stored something before it was killed"
     return acknowledged
-
-
-def until(true: Callable[[], bool]) -> bool:
-    """Whether it came true within a bounded number of questions."""
-    pause = threading.Event()
-    return any(true() or pause.wait(POLL_SECONDS) for _ in range(int(SECONDS / POLL_SECONDS)))
 
 
 def check(rows: list[Row], acknowledged: list[str], seen: list[str]) -> list[str]:
@@ -123,7 +118,7 @@ def settled_rows(settings: Settings) -> list[Row]:
     else:
         # PostgreSQL finishes what it was told last, though nobody is there to hear of it.
         with psycopg.connect(settings.database_url.get_secret_value(), autocommit=True) as connection:
-            assert until(lambda: connection.execute(OTHERS).fetchone() == (0,))
+            assert comes_true(lambda: connection.execute(OTHERS).fetchone() == (0,), SECONDS, POLL_SECONDS)
     return stored_rows(settings)
 
 

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.support.token_server import serve
+from tests.support.serving import serve
 
 WIDTH = 6
 

@@ -3,8 +3,6 @@
 import base64
 import hashlib
 import secrets
-import socket
-import threading
 import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -12,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-import uvicorn
 from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet, RSAKey
 from starlette.applications import Starlette
@@ -20,8 +17,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from tests.support.serving import address_of, listen, serve
+
 LIFETIME_SECONDS = 3600
-STOP_SECONDS = 10
 NOT_STORED = {"cache-control": "no-store"}
 
 SigningKey = RSAKey | ECKey
@@ -170,28 +168,10 @@ class Counter:
 @contextmanager
 def open_issuer(scopes: tuple[str, ...] = ("identity:read",)) -> Generator[Issuer]:
     """Run an authorization server that grants these scopes, until the end of the block."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    # asyncio does this for sockets of its own making alone; without it each answer waits 40 ms for an acknowledgement.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    issuer = Issuer(f"http://127.0.0.1:{listener.getsockname()[1]}")
-    config = uvicorn.Config(
-        _application(Counter(issuer, scopes)),
-        lifespan="off",
-        access_log=False,
-        log_config=None,
-        ws="none",
-        timeout_graceful_shutdown=1,
-    )
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listener],), name="issuer", daemon=True)
-    thread.start()
-    try:
+    listener = listen()
+    issuer = Issuer(address_of(listener))
+    with serve(_application(Counter(issuer, scopes)), listener):
         yield issuer
-    finally:
-        server.should_exit = True
-        thread.join(STOP_SECONDS)
-        listener.close()
-        assert not thread.is_alive(), "the issuer did not stop"
 
 
 def _application(counter: Counter) -> Starlette:

@@ -74,9 +74,7 @@ def open_letta(
     try:
         yield _healthy(process, log)
     finally:
-        process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(STOP_SECONDS)
+        # It would wait for streams that nobody reads any more; all it knows is in a database that goes with it.
         _kill(process)
 
 

@@ -79,7 +79,8 @@ def open_postgres(*settings: str) -> Generator[Postgres]:
         assert _is_ready(server, programs, folder, user), f"PostgreSQL did not start:\n{log.read_text()}"
         yield Postgres(folder, server, count())
     finally:
-        server.send_signal(signal.SIGINT)
+        # At once, without writing out what is thrown away in the next line.
+        server.send_signal(signal.SIGQUIT)
         server.wait(START_SECONDS)
         shutil.rmtree(folder)
 

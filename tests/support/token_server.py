@@ -2,23 +2,19 @@
 
 import random
 import secrets
-import socket
-import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from frontdesk.surfaces.gate import ASGIApp
+from tests.support.serving import serve
 
-STOP_SECONDS = 10
 SLOWEST_SECONDS = 0.004
 SESSION = "mcp-session-id"
 AUTH_TOOLS = (
@@ -116,25 +112,6 @@ def open_token_server(users: Mapping[str, str]) -> Generator[TokenServer]:
     with serve(Starlette(routes=routes)) as address:
         server.url = f"{address}/api/mcp"
         yield server
-
-
-@contextmanager
-def serve(app: ASGIApp) -> Generator[str]:
-    """Run any application on a free loopback port; gives its address."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    # asyncio does this for sockets of its own making alone; without it each answer waits 40 ms for an acknowledgement.
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    config = uvicorn.Config(app, access_log=False, log_config=None, ws="none", timeout_graceful_shutdown=1)
-    running = uvicorn.Server(config)
-    thread = threading.Thread(target=running.run, args=([listener],), name="peer", daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        running.should_exit = True
-        thread.join(STOP_SECONDS)
-        listener.close()
-        assert not thread.is_alive(), "the server did not stop"
 
 
 def _listed(name: str) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Tool servers that behave as they are told: page their listing, hang, die midway, lie, rename; on loopback ports."""
 
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+
+from tests.support.serving import address_of, listen, serve
 
 STOP_SECONDS = 10
 ROOT = Path(__file__).parents[2]
@@ -90,9 +91,6 @@ def tools(names: Iterable[str]) -> list[dict[str, Any]]:
 @contextmanager
 def open_tool_server(name: str, listed: Iterable[dict[str, Any]] = ()) -> Generator[ToolServer]:
     """Run a server in a thread, until the end of the block."""
-    # Brings the whole product with it, which a server in a process of its own can do without.
-    from tests.support.token_server import serve  # noqa: PLC0415
-
     server = ToolServer(name, list(listed))
     with serve(_app(server)) as address:
         server.url = f"{address}/mcp"
@@ -137,8 +135,8 @@ def _app(server: ToolServer) -> Starlette:
 def main() -> None:
     name, count = sys.argv[1:]
     server = _Dying(name, tools(f"{name}_{number}" for number in range(int(count))))
-    listener = socket.create_server(("127.0.0.1", 0))
-    sys.stdout.write(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp\n")
+    listener = listen()
+    sys.stdout.write(f"{address_of(listener)}/mcp\n")
     sys.stdout.flush()
     uvicorn.Server(uvicorn.Config(_app(server), access_log=False, log_config=None)).run([listener])
 

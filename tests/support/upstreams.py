@@ -4,21 +4,20 @@ import asyncio
 import base64
 import json
 import secrets
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
 
-import anyio
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from tests.support.token_server import serve
+from tests.support.serving import serve
+from tests.support.waiting import until
 
-WAIT_SECONDS = 10
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
@@ -28,15 +27,6 @@ SCHEMA: Mapping[str, Any] = {
 TOOLS = ("echo", "who", "big", "picture", "figures", "fails", "steps", "hold", "headers")
 
 Frame = dict[str, Any]
-
-
-async def until(holds: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
-    """Wait for something that another thread or process does; not for long."""
-    with anyio.fail_after(seconds):
-        while True:
-            if holds():
-                return
-            await anyio.sleep(0.005)
 
 
 @dataclass(slots=True)
