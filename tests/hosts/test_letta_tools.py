@@ -43,8 +43,8 @@ from tests.hosts.lab import of_kind, script, take
 from tests.requirements import shows
 from tests.support.letta import LettaServer, forget_servers
 from tests.support.models import ModelServer
-from tests.support.token_server import serve
-from tests.support.upstreams import until
+from tests.support.serving import serve
+from tests.support.waiting import until
 from tests.support.wire import MODERN, call, send
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ from tests.hosts.lab import SECONDS, opened
 from tests.hosts.test_schedule_delivery import again, deliver, refused, run_of
 from tests.requirements import shows
 from tests.support.moody_letta import AGENT, RUN, Mood, MoodyLetta, a_run, open_moody_letta
-from tests.support.upstreams import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio
 

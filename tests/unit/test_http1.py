@@ -19,7 +19,7 @@ from frontdesk.loop.mcp.http1.address import address_of
 from frontdesk.loop.mcp.http1.client import Http1, request_bytes
 from frontdesk.loop.mcp.http1.connection import MAX_OVERHEAD, MAX_UNREAD
 from frontdesk.loop.mcp.library import Either, Library
-from tests.support.upstreams import until
+from tests.support.waiting import until
 
 SECONDS = 10
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"

@@ -15,7 +15,7 @@ from frontdesk.surfaces.gate import ASGIApp
 from frontdesk.surfaces.http import build
 from frontdesk.tools.catalogue.servers import ServerSpec
 from tests.conftest import settings_with
-from tests.support.token_server import serve
+from tests.support.serving import serve
 from tests.support.tool_servers import SCHEMA, ToolServer, open_tool_server, tool
 from tests.support.upstreams import Upstream, open_upstream
 
