@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from functools import partial
 
 import anyio
@@ -18,9 +19,11 @@ from frontdesk.agents.chat.store import SessionStore
 from frontdesk.agents.embedded.host import EmbeddedHost
 from frontdesk.agents.embedded.toolbox import Toolbox
 from frontdesk.agents.host import AgentHost, only_agent
+from frontdesk.agents.letta.handed.model import PATH as HELD_PATH
 from frontdesk.agents.letta.handed.store import HandedStore
 from frontdesk.agents.turns.service import Turns
 from frontdesk.agents.turns.store import TurnStore
+from frontdesk.background import Chore, group
 from frontdesk.db.engine import Database, describe
 from frontdesk.errors import ConfigurationError, Unavailable
 from frontdesk.identity import outbound, rights
@@ -48,6 +51,17 @@ CHECK_SECONDS = 2
 HOUSEKEEPING_SECONDS = 5
 
 log = structlog.get_logger("frontdesk.app")
+HOUSEKEEPING = Chore(log, "housekeeping_waits", "housekeeping_failed")
+WRITING_DOWN = Chore(log, "journal_not_written", "journal_not_written")
+
+
+class Door(StrEnum):
+    """The capabilities that have an address of their own below /mcp; the core is at all of them."""
+
+    CORE = ""
+    TOOLS = "tools"
+    SCHEDULE = "schedule"
+    MEMORY = "memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +133,7 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         database = await Database.open(settings)
         stack.push_async_callback(database.close)
         said = outbound.headers(application_name=settings.application_name)
-        tasks = await stack.enter_async_context(_background())
+        tasks = await stack.enter_async_context(group())
         metrics = Metrics()
         journal = Journal(JournalStore(database), metrics, timedelta(days=settings.journal_days))
         stack.push_async_callback(_write_down, journal)
@@ -185,7 +199,7 @@ async def _background_of(app: App) -> AsyncGenerator[TaskGroup]:
     """What runs behind agents at work, whatever wakes them."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(app.journal.run)
-        tasks.start_soon(_housekeeping, app)
+        tasks.start_soon(HOUSEKEEPING.every, HOUSEKEEPING_SECONDS, app.identity.tidy)
         tasks.start_soon(app.tools.catalogue.run)
         tasks.start_soon(app.tools.usage.run)
         tasks.start_soon(app.tools.learning.run)
@@ -196,7 +210,7 @@ async def _background_of(app: App) -> AsyncGenerator[TaskGroup]:
         finally:
             tasks.cancel_scope.cancel()
     with anyio.move_on_after(HOUSEKEEPING_SECONDS):
-        await _tidy(app)
+        await HOUSEKEEPING.attempt(app.identity.tidy)
 
 
 @asynccontextmanager
@@ -213,7 +227,7 @@ async def _working(app: App) -> AsyncGenerator[None]:
 def resources(settings: Settings) -> frozenset[str]:
     """The audiences a token may be made for: the server and each of its MCP doors."""
     base = base_url(settings)
-    return frozenset({base, *(f"{base}/mcp{door}" for door in ("", "/tools", "/held", "/schedule", "/memory"))})
+    return frozenset({base, base + HELD_PATH, *(f"{base}/mcp/{door}".rstrip("/") for door in Door)})
 
 
 def base_url(settings: Settings) -> str:
@@ -262,40 +276,7 @@ def _access(settings: Settings) -> ModelAccess:
     )
 
 
-@asynccontextmanager
-async def _background() -> AsyncGenerator[TaskGroup]:
-    """A task group that ends with what it stands behind, and hands on an error as it is, not in a group."""
-    failure: Exception | None = None
-    async with anyio.create_task_group() as tasks:
-        try:
-            yield tasks
-        except Exception as error:  # noqa: BLE001 - raised again below
-            failure = error
-        finally:
-            tasks.cancel_scope.cancel()
-    if failure is not None:
-        raise failure
-
-
 async def _write_down(journal: Journal) -> None:
     """What a command did is in the journal too, though nothing ran behind it."""
     with anyio.move_on_after(HOUSEKEEPING_SECONDS, shield=True):
-        try:
-            await journal.flush()
-        except Unavailable as error:
-            log.warning("journal_not_written", error=str(error))
-
-
-async def _housekeeping(app: App) -> None:
-    while True:
-        await anyio.sleep(HOUSEKEEPING_SECONDS)
-        await _tidy(app)
-
-
-async def _tidy(app: App) -> None:
-    try:
-        await app.identity.tidy()
-    except Unavailable as error:
-        log.warning("housekeeping_waits", error=str(error))
-    except Exception:
-        log.exception("housekeeping_failed")
+        await WRITING_DOWN.attempt(journal.flush)

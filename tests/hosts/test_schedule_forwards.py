@@ -21,11 +21,13 @@ from cryptography.x509.oid import NameOID
 from pydantic import SecretStr
 from sqlalchemy import select
 from structlog.testing import capture_logs
+from typing_extensions import override
 
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import open_app, running
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import forwards
+from frontdesk.errors import Unavailable, Unstorable
 from frontdesk.schedule.asked import Asked
 from frontdesk.schedule.forwards.model import DEAD, SENT, WAITING, Due, NewForward, Pace, forward_of
 from frontdesk.schedule.forwards.service import Forwards
@@ -36,7 +38,7 @@ from tests.hosts.lab import script
 from tests.hosts.test_schedule_delivery import run_of
 from tests.requirements import shows
 from tests.support.scheduling import OPERATOR
-from tests.support.upstreams import until
+from tests.support.waiting import until
 from tests.support.webhooks import Received, Webhooks, open_webhooks
 
 pytestmark = pytest.mark.anyio
@@ -281,7 +283,8 @@ async def test_neither_the_secret_nor_an_address_is_logged_or_kept_with_the_erro
     told = f"{logs}{found}"
     for secret in (SECRET.get_secret_value(), "path-token", "query-token", "All is well"):
         assert secret not in told
-    assert {line["event"] for line in logs} == {"webhook_failed", "webhook_dead", "webhook_sent"}
+    told_as = {"webhook_failed": "warning", "webhook_dead": "error", "webhook_sent": "info"}
+    assert {line["event"]: line["log_level"] for line in logs} == told_as
 
 
 @shows("SCHEDULE-WEBHOOK")
@@ -361,3 +364,31 @@ def made_certificate(folder: Path, name: str) -> tuple[str, str]:
     form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     files[1].write_bytes(key.private_bytes(serialization.Encoding.PEM, *form))
     return str(files[0]), str(files[1])
+
+
+class Moody(ForwardStore):
+    """Fails a few times, also in a way that nobody thought of."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._troubles: list[Exception] = [ZeroDivisionError(), Unstorable("a value"), Unavailable("away")]
+
+    @override
+    async def take(self, most: int, now_us: int, until_us: int) -> Sequence[Due]:
+        if self._troubles:
+            raise self._troubles.pop()
+        return await super().take(most, now_us, until_us)
+
+
+async def test_whatever_fails_while_looking_is_looked_for_again(
+    database: Database, webhooks: Webhooks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontdesk.schedule.forwards.service.DATABASE_SECONDS", 0.01)
+    await put(database, f"{webhooks.url}/ok?token=moody")
+    service = Forwards(Moody(database), SECRET, private=True, pace=QUICK)
+    with capture_logs() as logs:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(service.run)
+            assert await settled(database) == [(SENT, 1, None)]
+            tasks.cancel_scope.cancel()
+    assert [line["event"] for line in logs][:3] == ["webhooks_wait", "webhooks_wait", "webhooks_failed"]

@@ -2,21 +2,26 @@
 
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
 import numpy as np
 import pytest
+from sqlalchemy import select, update
 
 from frontdesk.agents.host import HeldTool
 from frontdesk.app import open_app
+from frontdesk.db import schema
 from frontdesk.db.engine import Database
-from frontdesk.errors import Conflict, Invalid, NotFound, Unavailable
+from frontdesk.errors import Conflict, Denied, Invalid, NotFound, RateLimited, Unavailable
 from frontdesk.identity.model import Caller
+from frontdesk.journal.model import Kind as JournalKind
+from frontdesk.journal.model import Outcome
+from frontdesk.journal.store import Query as Journalled
 from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.servers import Servers
 from frontdesk.settings import Settings
@@ -30,10 +35,13 @@ from frontdesk.tools.catalogue.servers import Origin, ServerSpec
 from frontdesk.tools.catalogue.service import Catalogue
 from frontdesk.tools.catalogue.store import Filter
 from frontdesk.tools.embedding.port import Vectors
+from frontdesk.tools.gateway.result import CallResult
 from frontdesk.tools.model import Kind, Standing
+from frontdesk.tools.rights.service import Permitted
 from frontdesk.tools.search.model import Query
 from tests.conftest import settings_with
 from tests.support.tool_servers import open_tool_server, tool, tools
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio
 SECONDS = 20
@@ -103,13 +111,6 @@ def spec(name: str, url: str, hold_changes: bool | None = None) -> ServerSpec:
     return ServerSpec(name, url=url, origin=Origin.SETTINGS, hold_changes=hold_changes)
 
 
-async def until(database: Database, true: Callable[[], bool]) -> None:
-    """Let background work go on, a round trip at a time, until it has brought something about."""
-    with anyio.fail_after(SECONDS):
-        while not true():
-            await database.ping()
-
-
 async def test_tools_of_a_server_are_found_by_their_words_and_embedded_once(database: Database) -> None:
     toy = Toy()
     with open_tool_server("shop", [tool("send_mail", "Sends a letter."), *tools(f"t{n}" for n in range(40))]) as shop:
@@ -146,16 +147,16 @@ async def test_two_replicas_stay_in_step(settings: Settings, monkeypatch: pytest
             for replica in (here, there):
                 tasks.start_soon(replica.catalogue.run)
             await here.catalogue.add(ServerSpec("shop", url=shop.url))
-            await until(one, lambda: len(there.catalogue.index) == 70)
+            await until(lambda: len(there.catalogue.index) == 70)
             assert there.servers.names() == ["shop"]
-            await until(one, lambda: all(each.catalogue.progress().embedded == 70 for each in (here, there)))
+            await until(lambda: all(each.catalogue.progress().embedded == 70 for each in (here, there)))
             shop.tools = tools(["second"])
             await there.catalogue.refresh(["shop"])
-            await until(one, lambda: here.found("second") == ["shop::second"] and not here.found("first"))
+            await until(lambda: here.found("second") == ["shop::second"] and not here.found("first"))
             assert await here.catalogue.get("shop::first_0") is None
             assert here.catalogue.revision == there.catalogue.revision
             await there.catalogue.remove("shop")
-            await until(one, lambda: len(here.catalogue.index) == 0 and here.servers.names() == [])
+            await until(lambda: len(here.catalogue.index) == 0 and here.servers.names() == [])
             tasks.cancel_scope.cancel()
     await one.close()
     await two.close()
@@ -305,11 +306,11 @@ async def test_a_model_that_is_away_leaves_search_by_words_and_is_reported(
     with open_tool_server("shop", tools(["send"])) as shop:
         async with opened(database, spec("shop", shop.url), embedder=toy) as here, anyio.create_task_group() as tasks:
             tasks.start_soon(here.catalogue.run)
-            await until(database, lambda: here.catalogue.progress().trouble == "the model is away")
+            await until(lambda: here.catalogue.progress().trouble == "the model is away")
             assert here.found("send") == ["shop::send"]
             toy.away = False
-            await until(database, lambda: here.catalogue.progress().embedded == 1)
-            await until(database, lambda: here.catalogue.progress().trouble == "")
+            await until(lambda: here.catalogue.progress().embedded == 1)
+            await until(lambda: here.catalogue.progress().trouble == "")
             tasks.cancel_scope.cancel()
 
 
@@ -351,9 +352,9 @@ async def test_a_model_that_breaks_in_no_foreseen_way_stops_nothing_else(
     with open_tool_server("shop", tools(["send"])) as shop:
         async with opened(database, spec("shop", shop.url), embedder=toy) as here, anyio.create_task_group() as tasks:
             tasks.start_soon(here.catalogue.run)
-            await until(database, lambda: "out of memory" in here.catalogue.progress().trouble)
+            await until(lambda: "out of memory" in here.catalogue.progress().trouble)
             toy.away = False
-            await until(database, lambda: here.catalogue.progress().embedded == 1)
+            await until(lambda: here.catalogue.progress().embedded == 1)
             tasks.cancel_scope.cancel()
 
 
@@ -372,4 +373,73 @@ async def test_a_tool_that_waits_for_a_review_is_not_called_either_once_its_serv
                 await catalogue.refresh()
                 outcome = await app.tools.calling.attached(who, "shop", "send", {"text": "x"}, None)
                 assert (outcome.ok, shop.called) == (False, [])
+                assert "is held back until somebody has looked at the change" in outcome.text
             assert (await app.tools.calling.attached(who, "shop", "mow", {"text": "x"}, None)).ok
+
+
+async def test_what_went_long_ago_is_forgotten_soon_after_the_start(database: Database) -> None:
+    async def known() -> Sequence[str]:
+        async with database.reading() as connection:
+            return (await connection.execute(select(schema.tools.c.id))).scalars().all()
+
+    async def forgotten() -> None:
+        with anyio.fail_after(SECONDS):
+            while True:
+                if await known() == ["shop::mow"]:
+                    return
+                await anyio.sleep(0.01)
+
+    with open_tool_server("shop", tools(["send", "mow"])) as shop:
+        async with opened(database, spec("shop", shop.url)) as here:
+            await here.catalogue.refresh()
+            shop.tools = tools(["mow"])
+            await here.catalogue.refresh()
+            async with database.transaction() as connection:
+                gone = update(schema.tools).where(schema.tools.c.gone.is_(True))
+                await connection.execute(gone.values(changed_at=datetime(2020, 1, 1, tzinfo=UTC)))
+            assert sorted(await known()) == ["shop::mow", "shop::send"]
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(here.catalogue.run)
+                await forgotten()
+                tasks.cancel_scope.cancel()
+
+
+async def test_an_agents_model_is_not_told_where_the_database_is(tmp_path: Path) -> None:
+    async def away(caller: Caller) -> Permitted:
+        raise Unavailable(f"The database at db.internal is away for {caller.agent_id}", public="The database is away")
+
+    async with open_app(settings_with(FRONTDESK_DATA=tmp_path / "data", FRONTDESK_EMBEDDINGS="off")) as app:
+        app.tools.calling._allowed.of = away
+        told = await app.tools.calling.attached(Caller("request-1", "agent-1"), "shop", "send", {}, None)
+    assert (told.text, told.ok) == ("The database is away", False)
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (Unavailable("the database is away"), Outcome.FAILED),
+        (ZeroDivisionError("a mistake"), Outcome.FAILED),
+        (Denied("not for you"), Outcome.DENIED),
+        (RateLimited("agent-1", 1), Outcome.LIMITED),
+        (Invalid("no such argument"), Outcome.REFUSED),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+async def test_the_journal_tells_how_a_call_of_a_tool_ended(tmp_path: Path, error: Exception, outcome: Outcome) -> None:
+    async def fails(*_: object, **__: object) -> CallResult:
+        raise error
+
+    with open_tool_server("shop", tools(["send"])) as shop:
+        async with open_app(settings_with(FRONTDESK_DATA=tmp_path / "data", FRONTDESK_EMBEDDINGS="off")) as app:
+            await app.tools.catalogue.add(ServerSpec("shop", url=shop.url))
+            app.tools.calling.gateway.call = fails
+            with pytest.raises(type(error)):
+                await app.tools.calling.call(Caller("request-1", "agent-1"), "shop::send", {})
+            await app.journal.flush()
+            [(_, row)] = await app.journal.read(Journalled())
+    assert (row.kind, row.action, row.outcome, row.reason) == (
+        JournalKind.TOOL,
+        "shop::send",
+        outcome,
+        type(error).__name__,
+    )

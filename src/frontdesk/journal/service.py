@@ -1,13 +1,15 @@
 """The journal as the doors use it: record and go on; a background task writes in batches."""
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import islice
 
 import anyio
 import structlog
 
+from frontdesk.background import Chore
 from frontdesk.errors import Unavailable, Unstorable
 from frontdesk.journal.metrics import Metrics
 from frontdesk.journal.model import Entry
@@ -22,6 +24,7 @@ PRUNE_SECONDS = 3600.0
 DRAIN_SECONDS = 5
 
 log = structlog.get_logger("frontdesk.journal")
+CHORE = Chore(log, "journal_waits", "journal_failed")
 
 
 class Journal:
@@ -49,17 +52,9 @@ class Journal:
 
     async def run(self) -> None:
         """Write until cancelled, then write what is left."""
-        pruned = -PRUNE_SECONDS
-        try:
-            while True:
-                await anyio.sleep(FLUSH_SECONDS)
-                await self._attempt(self.flush)
-                if anyio.current_time() - pruned > PRUNE_SECONDS:
-                    pruned = anyio.current_time()
-                    await self._attempt(self.prune)
-        finally:
-            with anyio.move_on_after(DRAIN_SECONDS, shield=True):
-                await self._attempt(self.flush)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(CHORE.every, PRUNE_SECONDS, self.prune, at_once=True))
+            await CHORE.written(FLUSH_SECONDS, self._write, DRAIN_SECONDS)
 
     async def flush(self) -> None:
         """Write everything that waits; entries leave the queue only once they are stored."""
@@ -75,6 +70,9 @@ class Journal:
                     self._counted -= len(batch)
                 if limit.cancelled_caught:
                     raise Unavailable("the database takes too long to write")
+
+    async def _write(self) -> None:
+        await CHORE.attempt(self.flush, waiting=len(self._waiting))
 
     async def read(self, query: Query) -> Sequence[tuple[int, Entry]]:
         return await self._store.read(query)
@@ -108,11 +106,3 @@ class Journal:
             middle = len(batch) // 2
             await self._append(batch[:middle])
             await self._append(batch[middle:])
-
-    async def _attempt(self, work: Callable[[], Awaitable[None]]) -> None:
-        try:
-            await work()
-        except Unavailable as error:
-            log.warning("journal_waits", waiting=len(self._waiting), error=str(error))
-        except Exception:
-            log.exception("journal_failed", waiting=len(self._waiting))

@@ -49,6 +49,8 @@ async def attempt(tool: Tool, arguments: Mapping[str, Any]) -> ToolOutcome:
             return await tool.run(arguments)
     except TimeoutError:
         return ToolOutcome(f"No answer in {TOOL_SECONDS} s; the tool was stopped", ok=False)
+    except FrontdeskError as error:
+        return ToolOutcome(f"Error: {error.public}", ok=False)
     except Exception as error:  # noqa: BLE001 - a tool is foreign code, and the model can often do something about it
         log.debug("tool_failed", tool=tool.name, error=type(error).__name__)
         return ToolOutcome(f"Error: {error}" if str(error) else f"Error: {type(error).__name__}", ok=False)
@@ -72,7 +74,7 @@ def typed_tool(name: str, description: str, arguments: type[G], run: Callable[[G
         except ValidationError as error:
             return ToolOutcome(f"Invalid arguments: {problems_of(error)}", ok=False)
         except FrontdeskError as error:
-            return ToolOutcome(str(error), ok=False)
+            return ToolOutcome(error.public, ok=False)
 
     return Tool(name, description, _schema(arguments), call)
 

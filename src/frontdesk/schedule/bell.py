@@ -1,14 +1,14 @@
 """Wakes workers when something is due earlier than they know: in this process, on this machine, across machines."""
 
 from collections.abc import Callable, Generator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 
 import anyio
 import structlog
 
+from frontdesk.background import Chore, pauses
 from frontdesk.db.engine import Database
 from frontdesk.db.notify import listening
-from frontdesk.errors import Unavailable
 from frontdesk.schedule.knocker import Knocker
 from frontdesk.schedule.model import SECOND
 
@@ -17,7 +17,7 @@ CHANNEL = "frontdesk_schedule"
 SOON_US = 30 * SECOND
 PAUSES = (0.1, 0.5, 2.0, 5.0)
 
-log = structlog.get_logger("frontdesk.schedule")
+LISTENING = Chore(structlog.get_logger("frontdesk.schedule"), "schedule_bell_lost", "schedule_bell_failed")
 
 Heard = Callable[[int], None]
 
@@ -29,6 +29,7 @@ class Bell:
         self._url = database.url
         self._shared = database.shared
         self._hearing: list[Heard] = []
+        self._rests = pauses(*PAUSES)
         self._knocker = None if database.shared else Knocker(database.url.database or "")
 
     def ring(self, due_us: int, now_us: int) -> None:
@@ -52,18 +53,19 @@ class Bell:
         if self._knocker is not None:
             await self._knocker.listen(self._tell)
             return
-        pauses = iter(PAUSES)
         while True:
-            try:
-                async with listening(self._url, CHANNEL) as said, aclosing(said):
-                    pauses = iter(PAUSES)
-                    # What was said while nobody listened is found by looking.
-                    self._tell(0)
-                    async for payload in said:
-                        self._tell(int(payload))
-            except Unavailable as error:
-                log.warning("schedule_bell_lost", error=str(error))
-            await anyio.sleep(next(pauses, PAUSES[-1]))
+            await LISTENING.attempt(self._listen)
+            await anyio.sleep(next(self._rests))
+
+    async def _listen(self) -> None:
+        async with listening(self._url, CHANNEL) as said, aclosing(said):
+            self._rests = pauses(*PAUSES)
+            # What was said while nobody listened is found by looking.
+            self._tell(0)
+            async for payload in said:
+                # Whoever can write to the database can say anything here.
+                with suppress(ValueError):
+                    self._tell(int(payload))
 
     def _tell(self, due_us: int) -> None:
         for heard in self._hearing:

@@ -18,7 +18,6 @@ LEFT_OUT = "\n[The rest was left out]"
 # A busy agent is asked again soon; one that waits for a person's word will not be ready so soon.
 BUSY_SECONDS = 2.0
 APPROVAL_SECONDS = 60.0
-BROKEN = frozenset({StopReason.ERROR, StopReason.CANCELLED, StopReason.INTERRUPTED})
 
 
 def deliverer(host: AgentHost, clock: Callable[[], int] = now_us) -> Deliver:
@@ -113,7 +112,7 @@ class Heard:
 
     def outcome(self) -> Delivered:
         """The turn ended: what the agent said, or why it came to nothing."""
-        if self._stop not in BROKEN:
+        if not self._stop.is_broken:
             return Delivered(self._answer.text)
         if self._stop is StopReason.CANCELLED:
             raise self._undelivered("Somebody cancelled the run", permanent=True)

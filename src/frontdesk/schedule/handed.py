@@ -2,15 +2,16 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from frontdesk.errors import Unavailable
+from frontdesk.background import Chore
 from frontdesk.schedule.model import Whose
 
-log = structlog.get_logger("frontdesk.schedule")
+CHORE = Chore(structlog.get_logger("frontdesk.schedule"), "schedule_waits", "schedule_failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,7 @@ class Handed:
     async def _run(self, whose: Whose, stretch: Stretch) -> None:
         try:
             with stretch.scope:
-                await self._deliver(whose)
-        except Unavailable as error:
-            log.warning("schedule_waits", error=str(error))
-        except Exception:
-            log.exception("schedule_failed")
+                await CHORE.attempt(partial(self._deliver, whose))
         finally:
             del self._under_way[whose]
             stretch.ended.set()

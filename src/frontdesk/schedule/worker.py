@@ -5,11 +5,13 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 import structlog
 
 from frontdesk.agents.turns.model import Owner
+from frontdesk.background import Chore, group, pauses
 from frontdesk.db.engine import Database
 from frontdesk.errors import Unavailable
 from frontdesk.schedule.bell import Bell
@@ -39,6 +41,9 @@ KEEP_DEAD_DAYS = 90
 DAY_US = 86_400 * SECOND
 
 log = structlog.get_logger("frontdesk.schedule")
+WORK = Chore(log, "schedule_waits", "schedule_failed")
+LEASES = Chore(log, "schedule_leases_wait", "schedule_leases_failed")
+HISTORY = Chore(log, "schedule_history_waits", "schedule_history_failed")
 
 # The workers of this process that are at work: not to be taken for those of an earlier process of the same id.
 _at_work: set[str] = set()
@@ -122,7 +127,7 @@ class Worker:
         try:
             async with self._shift(self._tell) as shift, anyio.create_task_group() as tasks:
                 tasks.start_soon(self._bell.run)
-                tasks.start_soon(self._forget)
+                tasks.start_soon(partial(HISTORY.every, PRUNE_S, self._forget, at_once=True))
 
                 def ring(due_us: int) -> None:
                     if self._wakes_us is None or due_us < self._wakes_us:
@@ -153,8 +158,7 @@ class Worker:
     @asynccontextmanager
     async def _shift(self, tell: Callable[[Step], None]) -> AsyncGenerator[Shift]:
         """A stretch of work: what it claims is kept alive to its end, also while it drains."""
-        failure: Exception | None = None
-        async with anyio.create_task_group() as tasks:
+        async with group() as tasks:
             shift = Shift(self._store, self._deliver, self._timeout_s, tell)
             self._shifts.append(shift)
             _at_work.add(str(self.owner))
@@ -162,8 +166,6 @@ class Worker:
             tasks.start_soon(self._keep_alive, alive)
             try:
                 yield shift
-            except Exception as error:  # noqa: BLE001 - raised again below, and not in a group
-                failure = error
             finally:
                 with anyio.CancelScope(shield=True):
                     await shift.drain(self._drain_s)
@@ -173,31 +175,27 @@ class Worker:
                 self._in_doubt = True
                 if not self._shifts:
                     _at_work.discard(str(self.owner))
-        if failure is not None:
-            raise failure
 
     async def _work(self, shift: Shift) -> None:
-        pauses = iter(PAUSES)
+        once, rests = partial(self._step, shift), pauses(*PAUSES)
         while True:
-            # What is rung for from here on may not be seen by this step.
-            self._wakes_us = None
-            try:
-                places = self._concurrency - len(shift.flight.running)
-                began = time.monotonic()
-                # Half of them at once, so that one half is delivered while the database is told of the other.
-                step = await shift.step(await self._ask(min(places, max(1, self._concurrency // 2))))
-            except Unavailable as error:
-                log.warning("schedule_waits", error=str(error))
-            except Exception:
-                log.exception("schedule_failed")
+            if await WORK.attempt(once):
+                rests = pauses(*PAUSES)
             else:
-                pauses = iter(PAUSES)
-                if places > 0:
-                    self._wakes_us = step.next_us
-                await shift.signal.wait(self._rest_s(step, began, shift))
-                continue
-            self._in_doubt = True
-            await anyio.sleep(next(pauses, PAUSES[-1]))
+                self._in_doubt = True
+                await anyio.sleep(next(rests))
+
+    async def _step(self, shift: Shift) -> None:
+        """Settle and claim, then rest until there is more to do."""
+        # What is rung for from here on may not be seen by this step.
+        self._wakes_us = None
+        places = self._concurrency - len(shift.flight.running)
+        began = time.monotonic()
+        # Half of them at once, so that one half is delivered while the database is told of the other.
+        step = await shift.step(await self._ask(min(places, max(1, self._concurrency // 2))))
+        if places > 0:
+            self._wakes_us = step.next_us
+        await shift.signal.wait(self._rest_s(step, began, shift))
 
     def _rest_s(self, step: Step, began: float, shift: Shift) -> float:
         if shift.flight.ended:
@@ -233,36 +231,17 @@ class Worker:
                 await anyio.sleep(self._lease_s / (3 if kept else 12))
                 kept = False
                 with anyio.move_on_after(self._lease_s / 3):
-                    kept = await self._renew()
+                    kept = await LEASES.attempt(self._renew)
 
-    async def _renew(self) -> bool:
-        try:
-            lost = await self._store.renew()
-        except Unavailable as error:
-            log.warning("schedule_leases_wait", error=str(error))
-        except Exception:
-            log.exception("schedule_leases_failed")
-        else:
-            self._cut(lost)
-            return True
-        return False
-
-    def _cut(self, lost: frozenset[str]) -> None:
-        if lost:
+    async def _renew(self) -> None:
+        if lost := await self._store.renew():
             log.warning("deliveries_taken_over", ids=sorted(lost))
             for shift in self._shifts:
                 shift.flight.cut(lost)
 
     async def _forget(self) -> None:
-        while True:
-            now = self._clock()
-            try:
-                await self._past.prune(now - self._keep_us, now - max(self._keep_us, KEEP_DEAD_DAYS * DAY_US))
-            except Unavailable as error:
-                log.warning("schedule_history_waits", error=str(error))
-            except Exception:
-                log.exception("schedule_history_failed")
-            await anyio.sleep(PRUNE_S)
+        now = self._clock()
+        await self._past.prune(now - self._keep_us, now - max(self._keep_us, KEEP_DEAD_DAYS * DAY_US))
 
     def _in_flight(self) -> int:
         return sum(len(shift.flight.running) for shift in self._shifts)

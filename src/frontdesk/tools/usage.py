@@ -1,14 +1,14 @@
 """What follows from a tool's use: it counts for the next search and keeps its place with the agent."""
 
 from collections import deque
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 import anyio
 import structlog
 
-from frontdesk.errors import FrontdeskError
+from frontdesk.background import Chore
 from frontdesk.identity.model import Caller
 from frontdesk.tools.learning.service import Learning
 from frontdesk.tools.selection.store import HoldingStore
@@ -22,6 +22,7 @@ TOUCH_SECONDS = 10.0
 CALLED, PICKED, KEPT_BY_NAME = 1.0, 0.8, 0.5
 
 log = structlog.get_logger("frontdesk.tools")
+CHORE = Chore(log, "use_not_remembered", "use_not_remembered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +49,7 @@ class Usage:
 
     async def run(self) -> None:
         """Write until cancelled, then what is left."""
-        try:
-            while True:
-                await anyio.sleep(FLUSH_SECONDS)
-                await self.flush()
-        finally:
-            await self.close()
+        await CHORE.written(FLUSH_SECONDS, self.flush, DRAIN_SECONDS)
 
     async def close(self) -> None:
         """Write what is left, as far as that goes."""
@@ -66,7 +62,7 @@ class Usage:
         # Of a tool that is called over and over, once in a while is enough.
         once = {(use.caller.agent_id, use.caller.user_id, use.tool_id, use.weight): use for use in uses}
         for use in once.values():
-            await _attempt(lambda use=use: self._remember(use))
+            await CHORE.attempt(partial(self._remember, use))
 
     async def _remember(self, use: Use) -> None:
         if use.caller.agent_id is not None:
@@ -81,12 +77,3 @@ class Usage:
         if len(self._touched) >= KEPT:
             self._touched.clear()
         self._touched[this] = now
-
-
-async def _attempt(write: Callable[[], Awaitable[object]]) -> None:
-    try:
-        await write()
-    except FrontdeskError as error:
-        log.warning("use_not_remembered", error=str(error))
-    except Exception:
-        log.exception("use_not_remembered")

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from frontdesk.db.engine import Database
-from frontdesk.schedule.bell import SOON_US, Bell
+from frontdesk.schedule.bell import CHANNEL, SOON_US, Bell
 from frontdesk.schedule.knocker import Knocker
 from frontdesk.settings import Settings
 from tests.conftest import settings_with
@@ -113,6 +113,26 @@ async def test_a_bell_on_postgresql_is_heard_again_after_its_connection_was_lost
         await ear.hears(0)
         await lab.add(at_us=NOW + 7)
         await ear.hears(NOW + 7)
+    await database.close()
+
+
+async def test_a_worker_on_postgresql_goes_on_whatever_is_said_on_its_channel(
+    postgres: Postgres, tmp_path: Path
+) -> None:
+    url = postgres.create_database()
+    database = await Database.open(settings_with(FRONTDESK_DATA=tmp_path, FRONTDESK_DATABASE_URL=url))
+    lab, ear = Lab(database), Ear()
+    async with listening(Bell(database), ear):
+        await ear.hears(0)
+        ear.heard.clear()
+        async with database.transaction() as connection:
+            for payload in ("x", "", "9" * 5000):
+                await connection.execute(
+                    text("SELECT pg_notify(:channel, :said)"), {"channel": CHANNEL, "said": payload}
+                )
+        await lab.add(at_us=NOW + 7)
+        await ear.hears(NOW + 7)
+    assert ear.heard == [NOW + 7], "the connection was kept"
     await database.close()
 
 

@@ -2,16 +2,22 @@
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
+import anyio
 import pytest
 from anyio.from_thread import start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
 from structlog.testing import capture_logs
+from typing_extensions import override
 
-from frontdesk.app import App, open_app
+from frontdesk.agents.chat.model import Session, new_session_id
+from frontdesk.agents.chat.service import Chat
+from frontdesk.agents.chat.store import SessionStore
+from frontdesk.app import App, open_app, running
 from frontdesk.db.schema import agents
 from frontdesk.journal.model import Kind, Outcome
 from frontdesk.journal.store import Query
@@ -175,3 +181,47 @@ def test_no_body_leads_to_a_failure(ask: Callable[[str, str, bytes], Answer], re
     answer = ask(*request)
     assert answer.status < 500, answer.body
     assert answer.status == 200 or set(answer.json) >= {"error"}
+
+
+class Moody(SessionStore):
+    """Cannot forget, the first time."""
+
+    failed = False
+
+    @override
+    async def prune(self, now: datetime) -> int:
+        if not self.failed:
+            self.failed = True
+            raise ZeroDivisionError
+        return await super().prune(now)
+
+
+async def test_sessions_are_forgotten_soon_after_the_start_whatever_goes_wrong_the_first_time(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontdesk.agents.chat.service.TIDY_SECONDS", 0.01)
+    long_ago = datetime(2020, 1, 1, tzinfo=UTC)
+    store, old = Moody(app.database), Session(new_session_id(), "ann", "agent-1", "conv-1", long_ago, long_ago)
+    await store.add(old)
+    with capture_logs() as logged:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(Chat(store, app.host, app.chat._replies).run)
+            await forgotten(store, old)
+            tasks.cancel_scope.cancel()
+    assert [line["event"] for line in logged] == ["chat_sessions_not_pruned"]
+
+
+async def forgotten(store: SessionStore, session: Session) -> None:
+    with anyio.fail_after(10):
+        while True:
+            if await store.get(session.id) is None:
+                return
+            await anyio.sleep(0.01)
+
+
+async def test_a_server_that_begins_forgets_sessions_soon(app: App) -> None:
+    long_ago = datetime(2020, 1, 1, tzinfo=UTC)
+    store, old = SessionStore(app.database), Session(new_session_id(), "ann", "agent-1", "conv-1", long_ago, long_ago)
+    await store.add(old)
+    async with running(app):
+        await forgotten(store, old)

@@ -13,6 +13,7 @@ from frontdesk.agents.chat.model import RESTORABLE, SESSION_ID, Session, Taken, 
 from frontdesk.agents.chat.replies import Replies
 from frontdesk.agents.chat.store import SessionStore
 from frontdesk.agents.host import Agent, AgentHost, Approval, Prompt
+from frontdesk.background import Chore
 from frontdesk.errors import Conflict, Denied, FrontdeskError, Invalid, NotFound, PendingApproval
 from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
@@ -22,6 +23,7 @@ SESSIONS_SHOWN = 100
 TIDY_SECONDS = 3600
 
 log = structlog.get_logger("frontdesk.chat")
+PRUNING = Chore(log, "chat_sessions_not_pruned", "chat_sessions_not_pruned")
 
 
 class Chat:
@@ -112,16 +114,14 @@ class Chat:
         """Keep replies for as long as they are kept, sessions for as long as they may be had back."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._replies.run)
-            while True:
-                await anyio.sleep(TIDY_SECONDS)
-                try:
-                    await self._store.prune(datetime.now(UTC))
-                except FrontdeskError as error:
-                    log.warning("chat_sessions_not_pruned", error=str(error))
+            await PRUNING.every(TIDY_SECONDS, self._prune, at_once=True)
 
     async def close(self) -> None:
         """Take no more messages, interrupt the replies under way, and let streams tell how they ended."""
         await self._replies.close()
+
+    async def _prune(self) -> None:
+        await self._store.prune(datetime.now(UTC))
 
     async def _own(self, caller: Caller, scope: str, session_id: str, foreign: FrontdeskError | None = None) -> Session:
         """The caller's session, used now; somebody else's is told by `foreign`, or as if it were not there."""

@@ -149,7 +149,7 @@ class EmbeddedHost:
             try:
                 found[number] = await self._described(tool)
             except FrontdeskError as error:
-                failed[tool.name] = error.public if isinstance(error, Unavailable) else str(error)
+                failed[tool.name] = error.public
 
         async with anyio.create_task_group() as tasks:
             for number, tool in enumerate(attach):

@@ -14,6 +14,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 from frontdesk.agents.events import Done, Ending, Event, Failed, Started, StopReason, Trouble, Usage
 from frontdesk.agents.turns.model import NewTurn, Owner
 from frontdesk.agents.turns.store import TurnStore
+from frontdesk.background import Chore, pauses
 from frontdesk.db.engine import Transaction
 from frontdesk.errors import Busy, Conflict, FrontdeskError, Unavailable
 
@@ -29,6 +30,7 @@ LEAVE_SECONDS = 30
 BUFFER = 64
 
 log = structlog.get_logger("frontdesk.turns")
+LEASES = Chore(log, "turn_leases_wait", "turn_leases_failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +134,12 @@ class Turns:
 
     async def run(self) -> None:
         """Keep the leases of our turns, and cancel those that another process was asked to cancel."""
-        while True:
-            await anyio.sleep(RENEW_SECONDS)
-            if self._underway:
-                try:
-                    await self._keep_alive()
-                except Unavailable as error:
-                    log.warning("turn_leases_wait", error=str(error))
-                except Exception:
-                    log.exception("turn_leases_failed")
+        await LEASES.every(RENEW_SECONDS, self._keep_alive)
 
     async def _keep_alive(self) -> None:
         ids = set(self._underway)
+        if not ids:
+            return
         ours, asked = await self._store.renew(self.owner, ids, datetime.now(UTC))
         for turn_id in (ids - ours) | asked:
             if (underway := self._underway.get(turn_id)) is not None:
@@ -155,14 +151,14 @@ class Turns:
 
     async def _claim(self, new: NewTurn, work: Work[T]) -> T:
         deadline = anyio.current_time() + WAIT_SECONDS
-        waits = iter(POLL_SECONDS)
+        waits = pauses(*POLL_SECONDS)
         while True:
             begun = await self._store.claim(new, self.owner, datetime.now(UTC), lambda at: _boxed(work.begin(at)))
             if begun is not None:
                 return begun[0]
             if anyio.current_time() > deadline:
                 raise Busy(f"Another turn has been going on for {WAIT_SECONDS} s; cancel it or try later")
-            await anyio.sleep(next(waits, POLL_SECONDS[-1]))
+            await anyio.sleep(next(waits))
 
     async def _perform(self, underway: Underway, work: Work[T], begun: T, send: MemoryObjectSendStream[Event]) -> None:
         """The task of one turn. It ends with a record and a `Done`, whatever happens in between."""
@@ -253,7 +249,7 @@ class Entered:
 def _told(error: FrontdeskError) -> Failed:
     if isinstance(error, Unavailable):
         return Failed(Trouble.UNAVAILABLE, error.public, error.retry_after)
-    return Failed(Trouble.BUSY if isinstance(error, Conflict) else Trouble.INVALID, str(error))
+    return Failed(Trouble.BUSY if isinstance(error, Conflict) else Trouble.INVALID, error.public)
 
 
 async def _boxed(work: Awaitable[T]) -> tuple[T]:

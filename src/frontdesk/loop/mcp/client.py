@@ -88,8 +88,7 @@ class McpClient:
             )
         except Unavailable as error:
             log.info("mcp_call_failed", server=self.server.name, tool=name, error=type(error).__name__)
-            error.public = self.redacted(error.public)
-            error.args = (self.redacted(str(error)),)
+            error.redact(self.redacted)
             raise
 
     async def close(self) -> None:

@@ -2,15 +2,15 @@
 
 import random
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import urlsplit
 
 import anyio
 import structlog
 from anyio.abc import TaskGroup
-from anyio.lowlevel import checkpoint_if_cancelled
 from pydantic import SecretStr
 
-from frontdesk.errors import Unavailable
+from frontdesk.background import Chore
 from frontdesk.schedule.forwards.model import Due, Pace, Unsent
 from frontdesk.schedule.forwards.post import Poster
 from frontdesk.schedule.forwards.store import ForwardStore
@@ -22,6 +22,8 @@ IDLE_SECONDS = 30.0
 DATABASE_SECONDS = 5.0
 
 log = structlog.get_logger("frontdesk.schedule")
+LOOKING = Chore(log, "webhooks_wait", "webhooks_failed")
+SENDING = Chore(log, "webhook_not_settled", "webhook_attempt_failed")
 
 
 class Forwards:
@@ -42,6 +44,7 @@ class Forwards:
         self._clock = clock
         self._bell = anyio.Event()
         self._under_way = 0
+        self._rest_seconds = DATABASE_SECONDS
 
     def wake(self) -> None:
         """There is something new to look for."""
@@ -52,37 +55,30 @@ class Forwards:
         async with anyio.create_task_group() as tasks:
             while True:
                 self._bell = anyio.Event()
-                with anyio.move_on_after(await self._begin(tasks)):
+                self._rest_seconds = DATABASE_SECONDS
+                await LOOKING.attempt(partial(self._begin, tasks))
+                with anyio.move_on_after(self._rest_seconds):
                     await self._bell.wait()
 
-    async def _begin(self, tasks: TaskGroup) -> float:
-        """Start on what is due; the seconds until it is worth looking again, unless the bell rings."""
+    async def _begin(self, tasks: TaskGroup) -> None:
+        """Start on what is due, and know when it is worth looking again, unless the bell rings."""
         free = AT_ONCE - self._under_way
         if not free:
-            return IDLE_SECONDS
+            self._rest_seconds = IDLE_SECONDS
+            return
         now = self._clock()
-        try:
-            taken = await self._store.take(free, now, now + int(self._pace.lease_seconds * SECOND))
-            for due in taken:
-                self._under_way += 1
-                tasks.start_soon(self._forward, due)
-            next_us = await self._store.next_us() if len(taken) < free else None
-        except Unavailable as error:
-            # A stop in the midst of a query looks like this too.
-            await checkpoint_if_cancelled()
-            log.warning("webhooks_wait", error=str(error))
-            return DATABASE_SECONDS
-        return IDLE_SECONDS if next_us is None else min(max((next_us - now) / SECOND, 0.0), IDLE_SECONDS)
+        taken = await self._store.take(free, now, now + int(self._pace.lease_seconds * SECOND))
+        for due in taken:
+            self._under_way += 1
+            tasks.start_soon(self._forward, due)
+        next_us = await self._store.next_us() if len(taken) < free else None
+        until = IDLE_SECONDS if next_us is None else (next_us - now) / SECOND
+        self._rest_seconds = min(max(until, 0.0), IDLE_SECONDS)
 
     async def _forward(self, due: Due) -> None:
         try:
-            await self._attempt(due)
-        except Unavailable as error:
-            await checkpoint_if_cancelled()
-            # Nobody knows what became of it, so it is sent once more: the receiver tells by the delivery's id.
-            log.warning("webhook_not_settled", delivery_id=due.occurrence_id, error=str(error))
-        except Exception:
-            log.exception("webhook_attempt_failed", delivery_id=due.occurrence_id)
+            # Where nobody knows what became of it, it is sent once more: the receiver tells by the delivery's id.
+            await SENDING.attempt(partial(self._attempt, due), delivery_id=due.occurrence_id)
         finally:
             self._under_way -= 1
             self.wake()
@@ -96,7 +92,8 @@ class Forwards:
             over = error.permanent or due.attempt >= self._pace.attempts
             wait = self._pace.wait(due.attempt, error.retry_after, random.random())  # noqa: S311 - no secret
             await self._store.failed(due, str(error), None if over else self._clock() + int(wait * SECOND))
-            log.warning("webhook_dead" if over else "webhook_failed", **said, error=str(error))
+            say = log.error if over else log.warning
+            say("webhook_dead" if over else "webhook_failed", **said, error=str(error))
         else:
             await self._store.sent(due)
             log.info("webhook_sent", **said)

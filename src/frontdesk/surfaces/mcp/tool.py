@@ -9,7 +9,7 @@ import mcp_types as types
 from mcp.server.context import HandlerResult
 from pydantic import BaseModel, ConfigDict, Field
 
-from frontdesk.app import App
+from frontdesk.app import App, Door
 from frontdesk.surfaces.mcp.signals import Context, Exchange
 
 # Clients send these along with any call; they say nothing to a tool.
@@ -18,15 +18,6 @@ AGENT_ID_SCHEMA = {
     "type": "string",
     "description": "Your agent id; not needed when the x-agent-id header or a key carries it.",
 }
-
-
-class Door(StrEnum):
-    """The capabilities that have an address of their own below /mcp; the core is at all of them."""
-
-    CORE = ""
-    TOOLS = "tools"
-    SCHEDULE = "schedule"
-    MEMORY = "memory"
 
 
 class ErrorShape(StrEnum):

@@ -1,15 +1,16 @@
 """The catalogue of one replica: which tools there are, on which servers, searchable from memory and kept up to date."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import anyio
 import structlog
 
+from frontdesk.background import Chore
 from frontdesk.db.engine import Database
-from frontdesk.errors import FrontdeskError
 from frontdesk.loop.mcp.names import SEPARATOR as API_SEPARATOR
 from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.servers import Servers
@@ -37,6 +38,7 @@ FRESH = timedelta(seconds=30)
 REMEMBERED = timedelta(days=30)
 
 log = structlog.get_logger("frontdesk.tools.catalogue")
+CHORE = Chore(log, "catalogue_waits", "catalogue_failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +103,6 @@ class Catalogue:
     async def page(self, wanted: Filter) -> Sequence[CatalogueTool]:
         return await self._tools.page(wanted)
 
-    async def count(self, wanted: Filter) -> int:
-        return await self._tools.count(wanted)
-
     async def other_version(self, tool_id: str) -> Mapping[str, Any] | None:
         """Of a changed tool the version that does not count: new where it is held, else the one it had before."""
         return await self._tools.other_version(tool_id)
@@ -165,14 +164,14 @@ class Catalogue:
 
     async def run(self) -> None:
         """Load, then follow the other replicas, ask the servers and embed, until cancelled."""
-        await _attempt("load", self.load)
+        await CHORE.attempt(self.load, work="load")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._meaning.run)
-            tasks.start_soon(_every, FOLLOW_SECONDS, "follow", self._follow)
-            tasks.start_soon(_every, PRUNE_SECONDS, "prune", self._prune)
-            await _attempt("declare", self.declare)
-            await _attempt("crawl", self._first_round)
-            await _every(ROUND_SECONDS, "crawl", self._round)
+            tasks.start_soon(partial(CHORE.every, FOLLOW_SECONDS, self._follow, work="follow"))
+            tasks.start_soon(partial(CHORE.every, PRUNE_SECONDS, self._prune, at_once=True, work="prune"))
+            await CHORE.attempt(self.declare, work="declare")
+            await CHORE.attempt(self._first_round, work="crawl")
+            await CHORE.every(ROUND_SECONDS, self._round, work="crawl")
 
     async def declare(self) -> None:
         """Bring the roster in line with settings and manifest."""
@@ -214,22 +213,3 @@ class Catalogue:
     async def _prune(self) -> None:
         await self._tools.prune(datetime.now(UTC) - REMEMBERED)
         await self._vectors.prune()
-
-
-async def _every(seconds: float, name: str, work: Callable[[], Awaitable[None]]) -> None:
-    while True:
-        await anyio.sleep(seconds)
-        await _attempt(name, work)
-
-
-async def _attempt(name: str, work: Callable[[], Awaitable[None]]) -> bool:
-    """Do a part of the background work; what goes wrong with it is for the log, and for the next time."""
-    try:
-        await work()
-    except FrontdeskError as error:
-        log.warning("catalogue_waits", work=name, error=str(error))
-    except Exception:
-        log.exception("catalogue_failed", work=name)
-    else:
-        return True
-    return False

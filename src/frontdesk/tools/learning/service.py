@@ -2,8 +2,9 @@
 
 import hashlib
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import islice
 from uuid import uuid4
 
@@ -12,8 +13,9 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from frontdesk.background import Chore
 from frontdesk.db.engine import Database
-from frontdesk.errors import FrontdeskError, Unavailable
+from frontdesk.errors import Unavailable
 from frontdesk.identity.model import Caller
 from frontdesk.tools.learning.memory import Memory
 from frontdesk.tools.learning.model import PastSearch, Use, key_of, tenant_of
@@ -34,6 +36,7 @@ NO_SEARCH_SECONDS = 10.0
 USE_KEPT = timedelta(days=365)
 
 log = structlog.get_logger("frontdesk.tools.learning")
+CHORE = Chore(log, "learning_waits", "learning_failed")
 
 
 class Learning:
@@ -116,17 +119,9 @@ class Learning:
 
     async def run(self) -> None:
         """Write searches down until cancelled, then what is left, so that a use may come to any replica."""
-        pruned = -PRUNE_SECONDS
-        try:
-            while True:
-                await anyio.sleep(FLUSH_SECONDS)
-                await _attempt(self.flush)
-                if anyio.current_time() - pruned > PRUNE_SECONDS:
-                    pruned = anyio.current_time()
-                    await _attempt(self.prune)
-        finally:
-            with anyio.move_on_after(DRAIN_SECONDS, shield=True):
-                await _attempt(self.flush)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(CHORE.every, PRUNE_SECONDS, self.prune, at_once=True))
+            await CHORE.written(FLUSH_SECONDS, self.flush, DRAIN_SECONDS)
 
     async def flush(self) -> None:
         """Write down the searches that wait."""
@@ -141,12 +136,3 @@ class Learning:
         """Forget what is too old to count."""
         now = datetime.now(UTC)
         await self._store.prune(now - USE_KEPT, now - SEARCH_KEPT)
-
-
-async def _attempt(work: Callable[[], Awaitable[None]]) -> None:
-    try:
-        await work()
-    except FrontdeskError as error:
-        log.warning("learning_waits", error=str(error))
-    except Exception:
-        log.exception("learning_failed")

@@ -1,8 +1,9 @@
 """Keeps our replies and the shared database alike: ours go out, and those that are followed here come in."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 import anyio
 import structlog
@@ -11,7 +12,7 @@ from frontdesk.agents.chat.feed import Feed, Heard, Reply
 from frontdesk.agents.chat.mirror.store import Batch, MirrorStore, ReplyRecord
 from frontdesk.agents.chat.words import Ended, dump, load
 from frontdesk.agents.events import StopReason
-from frontdesk.errors import Unavailable
+from frontdesk.background import Chore
 
 COPY_SECONDS = 0.1
 TOUCH_SECONDS = 1.0
@@ -22,6 +23,7 @@ UNTELLABLE = Ended(
 )
 
 log = structlog.get_logger("frontdesk.chat")
+CHORE = Chore(log, "chat_mirror_waits", "chat_mirror_failed")
 
 
 @dataclass(slots=True)
@@ -65,11 +67,11 @@ class Mirror:
 
     async def look(self, session_id: str) -> bool:
         """Learn what the others have said in a session up to now; whether the database could tell."""
-        return await _attempt(lambda: self._copy([session_id]))
+        return await CHORE.attempt(partial(self._copy, [session_id]))
 
     async def note(self, reply: Reply) -> None:
         """Let the others know that a reply was read to its end."""
-        await _attempt(lambda: self._store.mark_read(reply.message_id))
+        await CHORE.attempt(partial(self._store.mark_read, reply.message_id))
 
     async def ask_cancel(self, session_id: str) -> Collection[str]:
         """Have the others cancel what they do for a session; the replies that are meant."""
@@ -85,9 +87,9 @@ class Mirror:
 
     async def run(self) -> None:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_every, COPY_SECONDS, self._exchange)
-            tasks.start_soon(_every, TOUCH_SECONDS, self._touch)
-            tasks.start_soon(_every, PRUNE_SECONDS, self._prune)
+            tasks.start_soon(CHORE.every, COPY_SECONDS, self._exchange)
+            tasks.start_soon(CHORE.every, TOUCH_SECONDS, self._touch)
+            tasks.start_soon(CHORE.every, PRUNE_SECONDS, self._prune)
 
     async def flush(self) -> None:
         """Write down what has been said here since the last time."""
@@ -102,7 +104,7 @@ class Mirror:
             self._parcel = None
 
     async def close(self) -> None:
-        await _attempt(self.flush)
+        await CHORE.attempt(self.flush)
 
     async def _exchange(self) -> None:
         await self.flush()
@@ -133,25 +135,6 @@ class Mirror:
 
     async def _prune(self) -> None:
         await self._store.prune(datetime.now(UTC))
-
-
-async def _every(seconds: float, work: Callable[[], Awaitable[None]]) -> None:
-    while True:
-        await anyio.sleep(seconds)
-        await _attempt(work)
-
-
-async def _attempt(work: Callable[[], Awaitable[None]]) -> bool:
-    """Do what will be done again soon: a failure is logged, and waited out; whether it was done."""
-    try:
-        await work()
-    except Unavailable as error:
-        log.warning("chat_mirror_waits", error=str(error))
-    except Exception:
-        log.exception("chat_mirror_failed")
-    else:
-        return True
-    return False
 
 
 def _pack(outgoing: Iterable[Outgoing]) -> Parcel | None:
