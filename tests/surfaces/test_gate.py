@@ -7,14 +7,17 @@ from pathlib import Path
 import pytest
 
 from frontdesk.agents.host import NewAgent
-from frontdesk.app import App, open_app
+from frontdesk.agents.letta.handed.model import PATH as HELD_PATH
+from frontdesk.app import App, open_app, resources
 from frontdesk.surfaces.gate import ASGIApp
 from frontdesk.surfaces.http import build
+from frontdesk.surfaces.mcp.server import doors
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.wire import ERAS, MODERN, Era, call, send
 
 pytestmark = pytest.mark.anyio
+DOORS = (*doors(), HELD_PATH, "/sse", "/messages", "/metrics")
 
 
 @asynccontextmanager
@@ -280,3 +283,27 @@ async def test_a_body_that_does_not_come_is_not_waited_for(app: App, monkeypatch
     monkeypatch.setattr("frontdesk.surfaces.mcp.http.READ_SECONDS", 0.01)
     said, _ = call(MODERN)
     assert (await send(build(app), said, None)).status == 408
+
+
+async def test_what_is_turned_away_at_a_door_is_counted_under_its_name(tmp_path: Path) -> None:
+    async with opened(tmp_path, FRONTDESK_REQUIRE_AUTH=True, LETTA_BASE_URL="http://127.0.0.1:9") as (app, asgi):
+        known = [*DOORS, *await addresses(asgi, await key(app, "agent-1", None, "metrics:read"))]
+        for path in known:
+            assert (await send(asgi, {}, b"", path=path)).status == 401
+        for path in ("/messages/", "/api/v1/schedules/7", "/api/v1/tools/servers/shop", "/nowhere"):
+            assert (await send(asgi, {}, b"", path=path)).status == 401
+        counted = [row.action for row in app.journal._waiting if row.reason == "Unauthenticated"]
+    assert len(known) > 20
+    assert counted == [*known, "/messages", "other", "other", "other"]
+
+
+async def addresses(asgi: ASGIApp, said: dict[str, str]) -> list[str]:
+    """Of the HTTP API's paths those without an id in them, as it describes itself."""
+    described = await send(asgi, said, b"", path="/api/openapi.json", method="GET")
+    return [f"/api{path}" for path in described.json["paths"] if "{" not in path]
+
+
+async def test_a_token_for_any_door_is_a_token_for_us(tmp_path: Path) -> None:
+    async with opened(tmp_path) as (app, _):
+        base = "http://127.0.0.1:3020"
+        assert {f"{base}{path}" for path in (*doors(), HELD_PATH, "")} <= resources(app.settings)

@@ -9,8 +9,22 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from frontdesk.app import App, open_app, running
+from frontdesk.errors import (
+    ConfigurationError,
+    FrontdeskError,
+    Invalid,
+    MissingAgentId,
+    MissingScope,
+    NotFound,
+    PendingApproval,
+    RateLimited,
+    Unauthenticated,
+    Unavailable,
+    Unstorable,
+)
 from frontdesk.identity.model import Source
 from frontdesk.journal.model import Kind, Outcome
+from frontdesk.journal.record import outcome_of
 from frontdesk.journal.store import Query
 from frontdesk.surfaces.http import build
 from tests.conftest import settings_with
@@ -43,6 +57,40 @@ async def test_every_call_and_denial_leaves_one_row(app: App) -> None:
     ]
     assert (rows[0].agent_id, rows[0].request_id, rows[0].action) == ("agent-1", "r-1", "whoami")
     assert rows[-1].kind is Kind.DENIAL
+
+
+async def test_what_is_refused_is_refused_whichever_door_it_was_asked_at(app: App) -> None:
+    asgi = build(app)
+    said, body = call(MODERN, "promptyoself_cancel", {"schedule_id": "4711", "agent_id": "agent-1"})
+    assert b"isError" in (await send(asgi, said, body)).body
+    missing = await send(asgi, {"x-agent-id": "agent-1"}, b"", path="/api/v1/schedules/4711", method="DELETE")
+    assert missing.status == 404
+    assert [(row.surface, row.outcome, row.reason) for row in app.journal._waiting] == [
+        ("mcp", Outcome.REFUSED, "NotFound"),
+        ("rest", Outcome.REFUSED, "NotFound"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (Unauthenticated(""), Outcome.DENIED),
+        (MissingScope("tools:call"), Outcome.DENIED),
+        (RateLimited("agent-1", 1), Outcome.LIMITED),
+        (NotFound(""), Outcome.REFUSED),
+        (Invalid(""), Outcome.REFUSED),
+        (PendingApproval([]), Outcome.REFUSED),
+        (MissingAgentId(), Outcome.REFUSED),
+        (Unstorable(""), Outcome.REFUSED),
+        (Unavailable(""), Outcome.FAILED),
+        (ConfigurationError(""), Outcome.FAILED),
+        (FrontdeskError(""), Outcome.FAILED),
+        (ZeroDivisionError(), Outcome.FAILED),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_outcome_says_whose_fault_it_was(error: Exception, outcome: Outcome) -> None:
+    assert outcome_of(error) is outcome
 
 
 @shows("METRICS")

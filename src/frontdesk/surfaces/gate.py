@@ -1,7 +1,6 @@
 """The gate before every HTTP door: request id, Host and Origin, credentials."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from datetime import UTC, datetime
 from typing import Any
 
 import structlog
@@ -10,7 +9,8 @@ from starlette.responses import JSONResponse
 from frontdesk.app import App
 from frontdesk.errors import Unauthenticated, Unavailable
 from frontdesk.identity.model import Caller, Credential
-from frontdesk.journal.model import Outcome, entry
+from frontdesk.journal.model import Outcome
+from frontdesk.journal.record import Record
 from frontdesk.surfaces.doorstep import WRONG_ORIGIN, Doorstep
 from frontdesk.surfaces.visit import KEY, Scope, Visit, headers_said, request_id
 
@@ -28,11 +28,18 @@ class Gate:
     """ASGI middleware: lets in whom it may, with a `Visit` in hand, and answers the rest itself."""
 
     def __init__(
-        self, inner: ASGIApp, app: App, open_paths: frozenset[str], challenge: Callable[[str, bool], str]
+        self,
+        inner: ASGIApp,
+        app: App,
+        doors: frozenset[str],
+        open_paths: frozenset[str],
+        challenge: Callable[[str, bool], str],
     ) -> None:
         self._inner = inner
         self._app = app
         self._doorstep = Doorstep.of(app.settings)
+        # Paths are a caller's text; only these may become a label in metrics.
+        self._doors = doors
         self._open_paths = open_paths
         self._challenge = challenge
         # Settings do not change, and to look at every address anew costs a call more than its credential does.
@@ -78,29 +85,10 @@ class Gate:
         return None
 
     def _record(self, path: str, visit: Visit, reason: str) -> None:
-        denied = entry(
-            Caller(visit.request_id),
-            at=datetime.now(UTC),
-            surface="http",
-            action=path if path in KNOWN_ACTIONS else "other",
-            outcome=Outcome.DENIED,
-            duration_us=0,
-            reason=reason,
-        )
-        self._app.journal.record(denied)
-
-
-# Paths are a caller's text; only these may become a label in metrics.
-KNOWN_ACTIONS = frozenset(
-    {
-        *("/mcp", "/mcp/tools", "/mcp/schedule", "/mcp/memory", "/sse", "/messages", "/metrics"),
-        *("/api/agents/sessions", "/api/agents/sessions/restore", "/api/agents/messages", "/api/agents/stream"),
-        *("/api/agents/approvals", "/api/agents/cancel"),
-        "/api/v1/tools",
-        *(f"/api/v1/tools/{route}" for route in ("search", "attach", "prune", "call", "refresh", "servers", "rights")),
-        *("/api/v1/schedules", "/api/v1/schedules/preview", "/api/v1/schedules/runs", "/api/v1/schedules/status"),
-    }
-)
+        door = path.rstrip("/")
+        action = door if door in self._doors else "other"
+        caller = Caller(visit.request_id)
+        Record(self._app.journal, "http", action, caller, outcome=Outcome.DENIED, reason=reason).write()
 
 
 def needs_credential(app: App, visit: Visit) -> bool:

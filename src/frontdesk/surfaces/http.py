@@ -1,11 +1,12 @@
 """The HTTP surface: every door behind one gate."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from fastapi.routing import iter_route_contexts
 from starlette.applications import Starlette
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Mount
 
 from frontdesk.agents.letta.handed.model import PATH as HELD_PATH
 from frontdesk.app import App
@@ -38,16 +39,28 @@ def build(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGIApp:
 def assemble(app: App, endpoints: Mapping[str, ASGIApp], paths: list[str], more: Iterable[BaseRoute] = ()) -> ASGIApp:
     """Put the gate before the given doors and the routes that every house has."""
     documents = [*cards.card_routes(app, paths), *cards.metadata_routes(app, paths)]
-    starlette = Starlette(routes=[*more, *rest.routes(app), api_mount(app), *documents])
+    routes = [*more, *rest.routes(app), api_mount(app), *documents]
+    starlette = Starlette(routes=routes)
     starlette.router.redirect_slashes = False
     open_paths = frozenset({rest.HEALTH, *(route.path for route in documents)})
     gate = Gate(
         Hall(endpoints, starlette),
         app,
+        frozenset({*endpoints, *_addresses(routes)}),
         open_paths,
         lambda path, shown: _challenge(app, path if path in paths else paths[0], shown=shown),
     )
     return _with_cors(gate, app.settings)
+
+
+def _addresses(routes: Sequence[BaseRoute], prefix: str = "") -> Iterator[str]:
+    """The paths that are the same for every caller: those with an id in them are not."""
+    for route in iter_route_contexts(routes):
+        path = prefix + (route.path or "")
+        if "{" not in path:
+            yield path
+        if isinstance(route.original_route, Mount):
+            yield from _addresses(route.original_route.routes, path)
 
 
 @dataclass(frozen=True, slots=True)

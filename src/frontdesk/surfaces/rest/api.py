@@ -6,6 +6,7 @@ import anyio
 from fastapi import FastAPI, Request, Security
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.responses import Response
 from starlette.routing import Mount
 
@@ -41,7 +42,7 @@ def api_mount(app: App) -> Mount:
     add_chat(api, app.chat)
     add_tool_routes(api, app, PREFIX)
     add_schedule_routes(api, app, PREFIX)
-    return Mount(PREFIX, bounded(api))
+    return Mount(PREFIX, api, middleware=[Middleware(bounded)])
 
 
 def bounded(inner: ASGIApp) -> ASGIApp:
