@@ -1,5 +1,6 @@
 """The public keys of one issuer: fetched once, kept a while, fetched again when a new key id turns up."""
 
+import json
 from collections.abc import Mapping
 from typing import cast
 
@@ -17,6 +18,9 @@ FRESH_SECONDS = 600
 REFETCH_SECONDS = 10
 STALE_SECONDS = 86_400
 FETCH_SECONDS = 5
+TOTAL_SECONDS = 10
+# Key sets have some thousand bytes.
+LARGEST = 1024 * 1024
 
 log = structlog.get_logger("frontdesk.identity")
 
@@ -52,22 +56,37 @@ class Jwks:
     async def _refresh(self, now: float) -> None:
         self._tried_at = now
         try:
-            url = self._issuer.jwks_url or await self._discover()
-            self._keys = _asymmetric(await self._get(url))
+            # The client's own limit is for each read, and every token of this issuer waits here.
+            with anyio.fail_after(TOTAL_SECONDS):
+                self._keys = _asymmetric(await self._fetch())
             self._fetched_at = now
-        except (httpx2.HTTPError, JoseError, ValueError, KeyError, TypeError) as error:
+        except (httpx2.HTTPError, JoseError, TimeoutError, ValueError, KeyError, TypeError) as error:
             log.warning("jwks_fetch_failed", issuer=self._issuer.issuer, error=type(error).__name__)
+
+    async def _fetch(self) -> Mapping[str, object]:
+        found = await self._read(self._issuer.jwks_url or await self._discover())
+        if found is None:
+            raise ValueError("the address of the keys does not give them")
+        return found
 
     async def _discover(self) -> str:
         for document in ("openid-configuration", "oauth-authorization-server"):
-            response = await self._client.get(f"{self._issuer.issuer.rstrip('/')}/.well-known/{document}")
-            if response.is_success:
-                return str(response.json()["jwks_uri"])
+            found = await self._read(f"{self._issuer.issuer.rstrip('/')}/.well-known/{document}")
+            if found is not None:
+                return str(found["jwks_uri"])
         raise ValueError("no discovery document names a jwks_uri")
 
-    async def _get(self, url: str) -> Mapping[str, object]:
-        response = await self._client.get(url)
-        return cast("Mapping[str, object]", response.raise_for_status().json())
+    async def _read(self, url: str) -> Mapping[str, object] | None:
+        """A JSON document of a reasonable size, if there is one."""
+        async with self._client.stream("GET", url) as response:
+            if not response.is_success:
+                return None
+            body = bytearray()
+            async for piece in response.aiter_bytes():
+                body += piece
+                if len(body) > LARGEST:
+                    raise ValueError(f"larger than {LARGEST} bytes")
+        return cast("Mapping[str, object]", json.loads(body))
 
 
 def _asymmetric(document: Mapping[str, object]) -> KeySet:
