@@ -2,10 +2,23 @@
 
 import anyio
 import pytest
+from sqlalchemy import update
+from structlog.testing import capture_logs
 
+from frontdesk.db.schema import schedules
 from frontdesk.schedule.due.decide import WIDTH
 from frontdesk.schedule.due.model import Ask
-from frontdesk.schedule.model import SECOND, Occurrence, Overlap, State, Undelivered, Whose, delivery_id
+from frontdesk.schedule.model import (
+    SECOND,
+    Occurrence,
+    Overlap,
+    State,
+    Trigger,
+    TriggerKind,
+    Undelivered,
+    Whose,
+    delivery_id,
+)
 from tests.stores.schedule.lab import MINUTE, NOW, Lab, every
 
 pytestmark = pytest.mark.anyio
@@ -172,3 +185,32 @@ async def test_a_step_tells_when_to_look_next(lab: Lab) -> None:
     await lab.add(at_us=NOW + MINUTE)
     assert (await worker.step((), Ask(1))).next_us == NOW + MINUTE
     assert await lab.schedules.next_due() == NOW + MINUTE
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [{"zone": "Nowhere/Town"}, {"kind": "moonlight"}, {"overlap": "perhaps"}, {"value": "61 * * * *"}],
+    ids=str,
+)
+async def test_a_rule_that_cannot_be_read_here_lets_the_others_go_on(lab: Lab, strange: dict[str, str]) -> None:
+    unread = await lab.add("ada", trigger=Trigger(TriggerKind.CRON, "* * * * *", "Europe/Berlin"), at_us=NOW)
+    await lab.add("bob")
+    async with lab.database.transaction() as connection:
+        await connection.execute(update(schedules).where(schedules.c.id == unread).values(**strange))
+    with capture_logs() as logged:
+        assert [one.agent_id for one in await lab.claim()] == ["bob"]
+    assert [(line["event"], line["schedule_id"]) for line in logged] == [("schedule_unreadable", unread)]
+
+
+async def test_a_mistake_of_ours_is_not_taken_for_a_rule_that_cannot_be_read(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mistaken(*_: object) -> None:
+        raise AttributeError("a mistake")
+
+    await lab.add()
+    monkeypatch.setattr("frontdesk.schedule.due.fire.store.plan", mistaken)
+    with pytest.raises(AttributeError):
+        await lab.claim()
+    monkeypatch.undo()
+    assert len(await lab.claim()) == 1

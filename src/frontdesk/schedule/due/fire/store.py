@@ -11,6 +11,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from frontdesk.db.each import UpdateEach
 from frontdesk.db.lists import one_of
 from frontdesk.db.schema import occurrences, schedules
+from frontdesk.errors import Invalid
 from frontdesk.schedule.due.decide import View
 from frontdesk.schedule.due.head import Head
 from frontdesk.schedule.due.settle.store import NOW, RUNS, end_schedules
@@ -32,6 +33,8 @@ from frontdesk.schedule.triggers.next import fire_at
 # A rule that this machine cannot read, of a zone that it does not know, is looked at again after this time: soon, as
 # another machine may read it.
 REST_US = 60 * SECOND
+# A rule, zone or choice that is not known here, or a time beyond the calendar.
+UNREADABLE = (Invalid, ValueError, LookupError, ArithmeticError)
 
 log = structlog.get_logger("frontdesk.schedule")
 
@@ -106,7 +109,7 @@ class Firing:
         """What a schedule is due for; one whose rule cannot be read here lets the others go on."""
         try:
             self._add(head)
-        except Exception:
+        except UNREADABLE:
             log.exception("schedule_unreadable", schedule_id=head.id)
             self.pass_over.append((head.id, head.intended_us, self.view.now_us + REST_US))
 
