@@ -1,20 +1,21 @@
 """What the Letta host asks of its server for a turn, and on whose behalf."""
 
 from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
 from frontdesk.agents.host import AgentHost
 from frontdesk.agents.letta import server as letta_server
+from frontdesk.app import App, open_app
 from frontdesk.errors import NotFound
 from frontdesk.identity.model import Caller
 from tests.conftest import settings_with
-from tests.hosts.lab import opened, said, take
-from tests.support.moody_letta import AGENT, MoodyLetta, open_moody_letta
+from tests.hosts.lab import said, take
+from tests.support.moody_letta import AGENT, TALK, MoodyLetta, open_moody_letta
 
 pytestmark = pytest.mark.anyio
-TALK = "conv-11111111-1111-4111-8111-111111111111"
 OTHER = "agent-22222222-2222-4222-8222-222222222222"
 PERSON = Caller("req-1", user_id="ann")
 
@@ -26,12 +27,17 @@ def letta() -> Iterator[MoodyLetta]:
 
 
 @pytest.fixture
-async def host(tmp_path: Path, letta: MoodyLetta) -> AsyncGenerator[AgentHost]:
+async def app(tmp_path: Path, letta: MoodyLetta) -> AsyncGenerator[App]:
     settings = settings_with(
         FRONTDESK_DATA=tmp_path / "data", LETTA_BASE_URL=letta.url, AGENT365_APPLICATION_NAME="the-desk"
     )
-    async with opened(settings) as opened_host:
-        yield opened_host
+    async with open_app(settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+def host(app: App) -> AgentHost:
+    return app.host
 
 
 def asked(letta: MoodyLetta) -> list[str]:
@@ -72,6 +78,21 @@ async def test_whose_a_conversation_is_is_asked_once_for_a_message(host: AgentHo
         f"GET agents/{AGENT}",
         f"POST conversations/{TALK}/messages",
         f"GET conversations/{TALK}/messages",
+    ]
+
+
+async def test_a_message_in_a_chat_asks_for_what_waits_and_for_memory_and_no_more(app: App, letta: MoodyLetta) -> None:
+    session = (await app.chat.open(PERSON, AGENT)).session
+    letta.requests.clear()
+    await app.chat.say(PERSON, session.id, "hello")
+    async with aclosing(await app.chat.listen(PERSON, session.id, None)) as words:
+        await anext(words)
+    # What waits is looked at before the message is taken, and once more when its turn has come.
+    assert asked(letta) == [
+        f"GET conversations/{TALK}/messages",
+        f"GET conversations/{TALK}/messages",
+        f"GET agents/{AGENT}",
+        f"POST conversations/{TALK}/messages",
     ]
 
 

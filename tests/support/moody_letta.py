@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 from tests.support.token_server import serve
 
 AGENT = "agent-11111111-1111-4111-8111-111111111111"
+TALK = "conv-11111111-1111-4111-8111-111111111111"
 RUN = "run-11111111-1111-4111-8111-111111111111"
 
 
@@ -51,6 +52,9 @@ class MoodyLetta:
 
     async def conversation(self, request: Request) -> Response:
         return JSONResponse({"id": request.path_params["conversation_id"], "agent_id": AGENT})
+
+    async def converse(self, _request: Request) -> Response:
+        return JSONResponse({"id": TALK, "agent_id": AGENT})
 
     async def active(self, _request: Request) -> Response:
         self.looks += 1
@@ -105,6 +109,7 @@ def open_moody_letta() -> Generator[MoodyLetta]:
         Route(f"{agent}/messages", server.message, methods=["POST"]),
         Route(f"{agent}/messages", server.history, methods=["GET"]),
         Route(f"{agent}/messages/cancel", server.cancel, methods=["POST"]),
+        Route("/v1/conversations/", server.converse, methods=["POST"]),
         Route(conversation, server.conversation),
         Route(f"{conversation}/messages", server.message, methods=["POST"]),
         Route(f"{conversation}/messages", server.history, methods=["GET"]),

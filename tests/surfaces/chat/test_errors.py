@@ -92,6 +92,15 @@ async def test_a_reply_that_fails_ends_with_an_error_and_the_next_is_made(app: A
     assert rows == [(Outcome.FAILED, "error"), (Outcome.OK, None)]
 
 
+@shows("CHAT-ERRORS")
+async def test_a_message_to_an_agent_that_is_no_more_is_refused(app: App, local: Person, agent: str) -> None:
+    session = await local.open(agent)
+    await app.host.delete(agent)
+    answer = await local.post("/messages", sessionId=session, message="hello")
+    assert answer.status_code == 404
+    assert agent in answer.json()["error"]
+
+
 async def test_a_body_that_does_not_come_is_not_waited_for(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("frontdesk.surfaces.rest.api.READ_SECONDS", 0.01)
     headers = {"content-type": "application/json"}

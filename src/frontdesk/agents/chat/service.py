@@ -82,7 +82,6 @@ class Chat:
         """Have the agent reply to a message; the reply is told under the message's id."""
         # A session's id is too long to be guessed, so that it exists gives nothing away.
         session = await self._own(caller, rights.AGENTS_CHAT, session_id, Denied("This session is somebody else's"))
-        await self._agent(session.agent_id)
         pending = await self._host.pending(session.agent_id, session.conversation_id)
         if pending:
             raise PendingApproval([request.call_id for request in pending])
