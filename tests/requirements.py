@@ -81,6 +81,7 @@ REQUIREMENTS = {
     "SETTINGS-DOC": "Every setting is documented.",
     "DOCTOR": "The doctor says what is set, from where, and what is wrong.",
     "DOCS-RUN": "The commands in the documentation work.",
+    "DOCS-WALKS": "The walks in the documentation name functions that are there, and are walked in the order drawn.",
     "FLOORS": "Imports point down and siblings do not meet.",
 }
 
