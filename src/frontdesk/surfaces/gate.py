@@ -4,11 +4,13 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 import structlog
+from pydantic import SecretStr
 from starlette.responses import JSONResponse
 
 from frontdesk.app import App
 from frontdesk.errors import Unauthenticated, Unavailable
-from frontdesk.identity.model import Caller, Credential
+from frontdesk.identity.keys import PREFIX
+from frontdesk.identity.model import Caller
 from frontdesk.journal.model import Outcome
 from frontdesk.journal.record import Record
 from frontdesk.surfaces.doorstep import WRONG_ORIGIN, Doorstep
@@ -72,6 +74,8 @@ class Gate:
         try:
             if text is not None:
                 visit.credential = await self._app.identity.authenticate(text)
+                # A key of ours is good nowhere else.
+                visit.token = None if text.startswith(PREFIX) else SecretStr(text)
             elif self._proof_required or visit.forwarded:
                 raise Unauthenticated("Send an API key or a token in the Authorization header: Bearer …")
         except Unauthenticated as error:
@@ -91,25 +95,12 @@ class Gate:
         Record(self._app.journal, "http", action, caller, outcome=Outcome.DENIED, reason=reason).write()
 
 
-def needs_credential(app: App, visit: Visit) -> bool:
-    """Whether a caller must prove who they are: always, but for a local one at a local server."""
-    return app.settings.auth_required or visit.forwarded
-
-
 def presented(headers: Mapping[str, str]) -> str | None:
     """The key or token a request shows: `Authorization: Bearer`, or `X-API-Key`. Never from the URL."""
     authorization = headers.get("authorization", "")
     if authorization[: len(BEARER)].lower() == BEARER:
         return authorization[len(BEARER) :].strip()
     return headers.get("x-api-key") or (authorization or None)
-
-
-def credential_caller(visit: Visit) -> Caller:
-    """Who a credential alone says is calling: for routes that act for no agent."""
-    credential: Credential | None = visit.credential
-    if credential is None:
-        return Caller(visit.request_id)
-    return Caller(visit.request_id, credential.named_agent, credential.user_id, verified=True, scopes=credential.scopes)
 
 
 def _announced(send: Send, visit: Visit) -> Send:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import SecretStr
+
 from frontdesk.identity.model import Credential
 
 Scope = MutableMapping[str, Any]
@@ -25,8 +27,11 @@ class Visit:
     """Made by the gate for each request and dropped with it; nothing of it outlives the answer."""
 
     request_id: str
-    said: Mapping[str, str] = field(default_factory=dict[str, str])
+    # There may be secrets among the headers.
+    said: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     credential: Credential | None = None
+    # The person's own token, once the gate has checked it, for tool servers that act for them; a key is no such token.
+    token: SecretStr | None = None
     status: int | None = None
     answer_headers: list[tuple[bytes, bytes]] = field(default_factory=list[tuple[bytes, bytes]])
     # Whether a proxy passed this on: then loopback says nothing about where it came from.

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from frontdesk.errors import Denied, FrontdeskError, Invalid, NotFound
+from frontdesk.errors import Denied, FrontdeskError
 from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
 from frontdesk.journal.model import Kind, Outcome
@@ -17,10 +17,10 @@ from frontdesk.tools.catalogue.service import Catalogue
 from frontdesk.tools.gateway.result import CallResult
 from frontdesk.tools.gateway.service import Gateway
 from frontdesk.tools.model import CatalogueTool, Standing, tool_id
+from frontdesk.tools.naming import the_one
 from frontdesk.tools.rights.service import Rights
 from frontdesk.tools.usage import CALLED, Usage
 
-SHOWN = 8
 REMEMBERED = 5000
 NAME_LENGTH = 300
 ANYTHING: Mapping[str, Any] = {"type": "object"}
@@ -44,43 +44,31 @@ class Calling:
         name: str,
         arguments: Mapping[str, Any],
         *,
-        user_token: SecretStr | None = None,
-        subject_token: SecretStr | None = None,
+        token: SecretStr | None = None,
         progress: Progress | None = None,
     ) -> CallResult:
-        """Run a tool where it lives, in the caller's name."""
+        """Run a tool where it lives, in the caller's name; a person's own `token` is for servers that act for them."""
         rights.require(caller, rights.TOOLS_CALL)
         tool = await self.resolve(caller, name)
-        return await self._run(
-            caller, tool, arguments, user_token=user_token, subject_token=subject_token, progress=progress
-        )
+        return await self._run(caller, tool, arguments, token, progress)
 
     async def _run(
         self,
         caller: Caller,
         tool: CatalogueTool,
         arguments: Mapping[str, Any],
-        *,
-        user_token: SecretStr | None = None,
-        subject_token: SecretStr | None = None,
+        token: SecretStr | None,
         progress: Progress | None = None,
     ) -> CallResult:
         with Record(self._journal, "tools", tool.id, caller, Kind.TOOL) as record:
-            result = await self.gateway.call(
-                caller,
-                tool,
-                arguments,
-                user_token=user_token,
-                subject_token=subject_token,
-                progress=progress,
-            )
+            result = await self.gateway.call(caller, tool, arguments, token=token, progress=progress)
             record.outcome = Outcome.OK if result.ok else Outcome.FAILED
         if result.ok:
             self._usage.note(caller, tool.id, CALLED)
         return result
 
     async def attached(
-        self, caller: Caller, server: str, name: str, arguments: Mapping[str, Any], user_token: SecretStr | None
+        self, caller: Caller, server: str, name: str, arguments: Mapping[str, Any], token: SecretStr | None
     ) -> ToolOutcome:
         """A call of a tool that an agent holds, answered in words for its model.
 
@@ -89,7 +77,7 @@ class Calling:
         found = tool_id(server, name)
         try:
             tool = await self._held(caller, found) or CatalogueTool(found, server, name, "", ANYTHING)
-            result = await self._run(caller, tool, arguments, user_token=user_token)
+            result = await self._run(caller, tool, arguments, token)
         except FrontdeskError as error:
             return ToolOutcome(error.public, ok=False)
         return ToolOutcome(result.text, ok=result.ok)
@@ -98,26 +86,18 @@ class Calling:
         tools = await self._named(found)
         if not (await self._allowed.of(caller)).allows(found):
             raise Denied(f"You may not use the tool '{found}'; ask whoever runs Frontdesk")
-        if not tools and await self._catalogue.withheld(found):
-            # A server could otherwise change a tool, and then take it off its list to have it called all the same.
+        # A server could otherwise change a tool, and then take it off its list to have it called all the same.
+        held = tools[0].standing is Standing.HELD if tools else await self._catalogue.withheld(found)
+        if held:
             raise _waits(found)
         return tools[0] if tools else None
 
     async def resolve(self, caller: Caller, name: str) -> CatalogueTool:
         """The tool that a name means to this caller: an id, the name that models see, or its own if no other has it."""
-        permitted = await self._allowed.of(caller)
-        known = await self._named(name)
-        usable = [tool for tool in known if permitted.allows(tool.id)]
-        if known and not usable:
-            raise Denied(f"You may not use the tool '{name}'; ask whoever runs Frontdesk")
-        if not usable:
-            raise NotFound(f"There is no tool '{name[:200]}'; find_tools says which there are")
-        if len(usable) > 1:
-            ids = ", ".join(tool.id for tool in usable[:SHOWN])
-            raise Invalid(f"Several tools are called '{name[:200]}'; say which: {ids}")
-        if usable[0].standing is Standing.HELD:
-            raise _waits(usable[0].id)
-        return usable[0]
+        tool = the_one(await self._named(name), await self._allowed.of(caller), name)
+        if tool.standing is Standing.HELD:
+            raise _waits(tool.id)
+        return tool
 
     async def _named(self, name: str) -> Sequence[CatalogueTool]:
         if self._known_at != self._catalogue.revision or len(self._known) > REMEMBERED:

@@ -17,7 +17,7 @@ def the_one(known: Sequence[CatalogueTool], permitted: Permitted, name: str) -> 
     if known and not usable:
         raise Denied(f"You may not use the tool '{said}'; ask whoever runs Frontdesk")
     if not usable:
-        raise NotFound(f"There is no tool '{said}'; find_tools says which there are")
+        raise NotFound(f"There is no tool '{said}'; search for it by what it should do")
     if len(usable) > 1:
         ids = ", ".join(tool.id for tool in usable[:NAMED])
         raise Invalid(f"Several tools are called '{said}'; say which: {ids}")

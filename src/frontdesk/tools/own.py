@@ -48,7 +48,7 @@ class OwnTools:
         """What the agent host itself has to offer."""
         return () if self._tools is None else await self._tools.host.offered()
 
-    def of(self, caller: Caller, user_token: SecretStr | None) -> Sequence[Tool]:
+    def of(self, caller: Caller, token: SecretStr | None) -> Sequence[Tool]:
         """The two tools, for one agent; where there is nothing to find, none."""
         tools = self._tools
         if tools is None or not len(tools.catalogue.index):
@@ -61,7 +61,7 @@ class OwnTools:
             return ToolOutcome(told(await tools.find(caller, wanted), least=given.min_score, at_once=True))
 
         async def call(given: Call) -> ToolOutcome:
-            result = await tools.calling.call(caller, given.name, given.arguments, user_token=user_token)
+            result = await tools.calling.call(caller, given.name, given.arguments, token=token)
             return ToolOutcome(result.text, ok=result.ok)
 
         return [typed_tool("find_tools", FIND, Find, find), typed_tool("call_tool", CALL, Call, call)]

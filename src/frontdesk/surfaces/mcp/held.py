@@ -39,9 +39,7 @@ def held_server(app: App) -> Server[Any]:
             app.identity.require_agent(caller)
             # By its id, never by a name that could come to mean another tool.
             meant = tool_id(handed.server, handed.remote_name)
-            result = await app.tools.calling.call(
-                caller, meant, arguments, user_token=line.token, subject_token=line.token, progress=line.progress
-            )
+            result = await app.tools.calling.call(caller, meant, arguments, token=line.token, progress=line.progress)
             return relayed(result, line.version)
 
         # The arguments are the tool's own: an agent_id among them says nothing about who is calling.

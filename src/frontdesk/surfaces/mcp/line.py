@@ -5,10 +5,7 @@ from dataclasses import dataclass, field
 
 from pydantic import SecretStr
 
-from frontdesk.identity.keys import PREFIX
-from frontdesk.surfaces.gate import presented
 from frontdesk.surfaces.mcp.signals import Exchange, Progress, metadata_of
-from frontdesk.surfaces.visit import Visit
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +27,4 @@ class Line:
 
 def line_of(exchange: Exchange) -> Line:
     """The line of one `tools/call`."""
-    return Line(exchange.version, exchange.progress, _token(exchange.visit), exchange.params)
-
-
-def _token(visit: Visit) -> SecretStr | None:
-    """The person's token, which the gate has checked; a key of ours is good nowhere else."""
-    text = presented(visit.said)
-    return SecretStr(text) if text and not text.startswith(PREFIX) else None
+    return Line(exchange.version, exchange.progress, exchange.visit.token, exchange.params)

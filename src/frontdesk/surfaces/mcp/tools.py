@@ -104,9 +104,7 @@ async def find_tools(app: App, caller: Caller, asked: FindTools) -> Result:
 async def call_tool(app: App, caller: Caller, asked: CallTool, line: Line) -> Result:
     if caller.user_id is None:
         app.identity.require_agent(caller)
-    result = await app.tools.calling.call(
-        caller, asked.name, asked.given, user_token=line.token, subject_token=line.token, progress=line.progress
-    )
+    result = await app.tools.calling.call(caller, asked.name, asked.given, token=line.token, progress=line.progress)
     return relayed(result, line.version)
 
 

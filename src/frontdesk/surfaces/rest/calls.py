@@ -15,11 +15,9 @@ from typing_extensions import override
 
 from frontdesk.app import App
 from frontdesk.errors import Denied, FrontdeskError
-from frontdesk.identity.keys import PREFIX
 from frontdesk.identity.model import Caller, Credential, Signals
 from frontdesk.journal.model import Outcome
 from frontdesk.journal.record import Record
-from frontdesk.surfaces.gate import presented
 from frontdesk.surfaces.rest.refusals import invalid, problem, refuse
 from frontdesk.surfaces.visit import visit_of
 
@@ -84,9 +82,7 @@ def _caller(request: Request) -> Caller:
 
 
 def _token(request: Request) -> SecretStr | None:
-    """The person's token, for tool servers that act for them; a key of ours is good nowhere else."""
-    text = presented(visit_of(request.scope).said)
-    return SecretStr(text) if text and not text.startswith(PREFIX) else None
+    return visit_of(request.scope).token
 
 
 Who = Annotated[Caller, Depends(_caller)]

@@ -48,14 +48,13 @@ class Gateway:
         tool: CatalogueTool,
         arguments: Mapping[str, Any],
         *,
-        user_token: SecretStr | None = None,
-        subject_token: SecretStr | None = None,
+        token: SecretStr | None = None,
         progress: Progress | None = None,
     ) -> CallResult:
         """Call a tool of an MCP server. A caller's mistake is `Invalid`; trouble with the server is a result.
 
-        `user_token` goes to servers that were set up to have it. `subject_token`, else `user_token`, is what a token
-        for a server with token exchange is fetched for; it is never sent to the server itself.
+        `token` is the person's own. It goes to servers that were set up to have it. For a server with token exchange
+        another is fetched with it; it is never sent to that server itself.
         """
         _check_callable(tool)
         server = self._servers.get(tool.server)
@@ -63,7 +62,7 @@ class Gateway:
             return failure(f"The MCP server '{tool.server}' is not set up any more; use another tool")
         arguments = dict(arguments)
         await self._arguments.check(tool.id, tool.parameters, arguments)
-        secret = _secret(server, user_token, subject_token)
+        secret = _secret(server, token)
         if secret is None and server.oauth is not None and server.oauth.grant == "token_exchange":
             return failure(f"{server} acts for a person; call it with that person's token")
         said = outbound.headers(
@@ -110,15 +109,10 @@ def _check_callable(tool: CatalogueTool) -> None:
         raise Invalid(f"'{tool.id}' has changed and waits for somebody to look at the change; use another tool")
 
 
-def _secret(server: McpServer, user_token: SecretStr | None, subject_token: SecretStr | None) -> str | None:
+def _secret(server: McpServer, token: SecretStr | None) -> str | None:
     """The token that the client of this server is made with: none where the server has no use for one."""
-    if server.user_token:
-        found = user_token
-    elif server.oauth is not None and server.oauth.grant == "token_exchange":
-        found = subject_token or user_token
-    else:
-        found = None
-    return found.get_secret_value() if found is not None else None
+    exchanged = server.oauth is not None and server.oauth.grant == "token_exchange"
+    return token.get_secret_value() if token is not None and (server.user_token or exchanged) else None
 
 
 def _redacted(result: CallResult, client: McpClient) -> CallResult:

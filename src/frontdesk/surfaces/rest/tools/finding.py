@@ -44,7 +44,7 @@ def add_finding(router: APIRouter, app: App) -> None:
 
     @router.post("/call", responses=REFUSED, summary="Run a tool now")
     async def call_tool(asked: CallAsked, caller: Who, token: Token) -> Called:
-        result = await tools.calling.call(caller, asked.name, asked.arguments, user_token=token, subject_token=token)
+        result = await tools.calling.call(caller, asked.name, asked.arguments, token=token)
         return Called.of(result)
 
     @router.post("/pick", responses=REFUSED, summary="Say which of the tools found was the right one")
