@@ -64,7 +64,7 @@ async def test_what_an_agent_leaves_is_forgotten_with_it(settings: Settings) -> 
             await app.host.change_tools(agent.id, [shop("a")], ())
             await HoldingStore(app.database).record(agent.id, ["shop::a"], (), datetime.now(UTC))
         before = await _counts(app.database)
-        await app.host.delete(gone.id)
+        await app.tools.delete_agent(gone.id)
         after = await _counts(app.database)
         assert {table: before[table] / 2 for table in OWN} == after
         with pytest.raises(NotFound):
@@ -103,8 +103,8 @@ async def test_a_block_keeps_its_limit_and_its_lock(settings: Settings) -> None:
         told = sorted(back.text for back in of_kind(events, ToolReturn))
         assert told == sorted(
             [
-                "The block 'short' takes 5 characters; this would be 12",
-                "The block 'law' is read-only",
+                "The memory block 'short' takes 5 characters; this is 12",
+                "The memory block 'law' is read-only; write to another one",
                 "The passage is not in the block",
                 "There is no memory block 'nowhere'; there are: persona, human, short, law",
             ]

@@ -6,13 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from frontdesk.agents.host import NewAgent
+from frontdesk.app import open_app
 from frontdesk.db.engine import Database
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.identity.model import Caller
+from frontdesk.settings import Settings
 from frontdesk.tools.rights import service
 from frontdesk.tools.rights.model import Effect, Permitted, Rule, subjects, written
 from frontdesk.tools.rights.service import Rights
 from frontdesk.tools.selection.store import Holding, HoldingStore
+from tests.support.moody_letta import AGENT, open_moody_letta
 
 pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -108,3 +112,17 @@ async def test_what_an_agent_was_given_is_known_with_its_last_use(database: Data
     await holdings.forget("agent-1")
     assert await holdings.of("agent-1") == {}
     assert list(await holdings.of("agent-2")) == ["s::a"]
+
+
+async def test_an_agent_that_is_deleted_holds_nothing_on_either_host(settings: Settings) -> None:
+    with open_moody_letta() as letta:
+        for changed in (settings, settings.replaced(letta_base_url=letta.url)):
+            async with open_app(changed) as app:
+                agent = AGENT if changed.letta_base_url else (await app.host.create(NewAgent("Ada"))).id
+                holdings = HoldingStore(app.database)
+                for owner in (agent, "agent-other"):
+                    await holdings.record(owner, ["s::a"], [], NOW)
+                await app.tools.delete_agent(agent)
+                assert await holdings.of(agent) == {}
+                assert list(await holdings.of("agent-other")) == ["s::a"]
+    assert "DELETE" in {request.method for request in letta.requests}

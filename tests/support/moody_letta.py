@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from tests.support.token_server import serve
+from tests.support.serving import serve
 
 AGENT = "agent-11111111-1111-4111-8111-111111111111"
 TALK = "conv-11111111-1111-4111-8111-111111111111"
@@ -105,7 +105,7 @@ def open_moody_letta() -> Generator[MoodyLetta]:
     server = MoodyLetta()
     agent, conversation = "/v1/agents/{agent_id}", "/v1/conversations/{conversation_id}"
     routes = [
-        Route(agent, server.agent),
+        Route(agent, server.agent, methods=["GET", "DELETE"]),
         Route(f"{agent}/messages", server.message, methods=["POST"]),
         Route(f"{agent}/messages", server.history, methods=["GET"]),
         Route(f"{agent}/messages/cancel", server.cancel, methods=["POST"]),

@@ -56,6 +56,10 @@ class Selecting:
 
         return await self._carried_out(agent_id, decide, {}, dry_run=dry_run)
 
+    async def forget(self, agent_id: str) -> None:
+        """An agent that is no more holds nothing."""
+        await self._holdings.forget(agent_id)
+
     async def _carried_out(
         self, agent_id: str, decide: Decide, tools: Mapping[str, HeldTool], *, dry_run: bool
     ) -> Selection:

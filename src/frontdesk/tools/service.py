@@ -123,6 +123,11 @@ class Tools:
         scores = {finding.tool.id: finding.score for finding in found.findings}
         return await self.selecting.prune(caller.agent_id, scores, keep, drop_rate, dry_run=dry_run)
 
+    async def delete_agent(self, agent_id: str) -> None:
+        """Delete an agent of whichever host; one that is no more holds nothing."""
+        await self.host.delete(agent_id)
+        await self.selecting.forget(agent_id)
+
     async def pick(self, caller: Caller, name: str) -> CatalogueTool:
         """Somebody chose this tool from what a search had found."""
         rights.require(caller, rights.TOOLS_READ)

@@ -7,7 +7,9 @@ import anyio
 import pytest
 
 from frontdesk.app import App
+from frontdesk.identity.model import Caller
 from frontdesk.surfaces.gate import ASGIApp
+from frontdesk.tools.own import OwnTools
 from tests.requirements import shows
 from tests.support.asking import ask, asked
 from tests.support.tool_servers import ToolServer, tools
@@ -142,6 +144,14 @@ async def test_the_agents_id_is_read_by_the_one_rule(asgi: ASGIApp, agent: str, 
     )
     invalid = await asked(asgi, "find_tools", {"query": ISSUE}, "invalid@id", era=era)
     assert invalid.error == (-32602, "Invalid agent ID format: invalid@id")
+
+
+async def test_a_built_in_agent_that_finds_nothing_hears_of_the_servers_too(house: App, agent: str) -> None:
+    own = OwnTools()
+    own.open(house.tools)
+    find, _call = own.of(Caller("1", agent), None)
+    told = await find.run({"query": "send a letter by mail", "min_score": 100})
+    assert "The servers there are: lab, shop, studio." in told.text
 
 
 async def test_its_description_names_the_servers_there_are_and_follows_them(

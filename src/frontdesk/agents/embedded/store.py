@@ -10,7 +10,7 @@ from frontdesk.agents.blocks import changed
 from frontdesk.agents.embedded.model import AttachedTool, first_conversation
 from frontdesk.agents.host import Agent, Block
 from frontdesk.db.engine import Database, Transaction
-from frontdesk.db.schema import agent_tools, agents, blocks, conversations, held_tools, messages, turns
+from frontdesk.db.schema import agent_tools, agents, blocks, conversations, messages, turns
 from frontdesk.errors import NotFound
 
 # Made once: every turn runs these, and to build a statement takes longer than to run it.
@@ -69,7 +69,7 @@ class AgentStore:
         theirs = select(conversations.c.id).where(conversations.c.agent_id == agent_id).scalar_subquery()
         async with self._database.transaction() as connection:
             await connection.execute(delete(messages).where(messages.c.conversation_id.in_(theirs)))
-            for table in (conversations, turns, blocks, agent_tools, held_tools):
+            for table in (conversations, turns, blocks, agent_tools):
                 await connection.execute(delete(table).where(table.c.agent_id == agent_id))
             return (await connection.execute(delete(agents).where(agents.c.id == agent_id))).rowcount > 0
 
@@ -177,4 +177,4 @@ def _tool_row(agent_id: str, tool: AttachedTool, since: datetime) -> dict[str, o
 
 
 def no_agent(agent_id: str) -> NotFound:
-    return NotFound(f"There is no agent '{agent_id}'; `frontdesk agents list` shows them")
+    return NotFound(f"There is no agent '{agent_id}'; check the id, or create the agent")

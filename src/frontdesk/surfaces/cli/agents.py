@@ -198,7 +198,7 @@ async def named(host: AgentHost, text: str) -> Agent:
 
 async def _delete(app: App, agent_id: str) -> list[str]:
     """Delete an agent and end the keys that name it; their ids."""
-    await app.host.delete(agent_id)
+    await app.tools.delete_agent(agent_id)
     now = datetime.now(UTC)
     working = [key.id for key in await app.keys.list() if key.agent_id == agent_id and key.works_at(now)]
     for key_id in working:
