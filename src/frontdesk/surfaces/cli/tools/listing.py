@@ -19,10 +19,11 @@ from frontdesk.tools.catalogue.roster.model import ServerState
 from frontdesk.tools.catalogue.store import Filter
 from frontdesk.tools.looking import Page, listed, shown
 from frontdesk.tools.model import SEPARATOR, CatalogueTool, Standing
+from frontdesk.tools.naming import the_one
+from frontdesk.tools.rights.model import Permitted
 
 DESCRIPTION = 70
 PLACE = 50
-CANDIDATES = 8
 
 
 def show(
@@ -116,14 +117,11 @@ def review(tool: str | None = None, /, *, accept: Flag = False, refuse: Flag = F
         raise Invalid("Accept the change or refuse it, not both")
 
     async def look(app: App) -> tuple[CatalogueTool, Mapping[str, Any] | None]:
-        catalogue = app.tools.catalogue
         found = await shown(app.tools, operator(), tool)
         if accept or refuse:
             with changing(app, f"tools review {found.id} {'accept' if accept else 'refuse'}"):
-                found = await catalogue.review(found.id, accept=accept)
-            if found is None:
-                raise NotFound(f"There is no tool '{tool}' any more")
-        return found, await catalogue.other_version(found.id)
+                found = await app.tools.house.review(operator(), found.id, accept=accept)
+        return found, await app.tools.catalogue.other_version(found.id)
 
     found, other = with_tools(look)
     if accept or refuse:
@@ -159,7 +157,7 @@ def usage(
 
     async def look(app: App) -> Sequence[ToolUse]:
         used = None if tool is None else await _used(app, tool)
-        return await app.journal.tool_use(UseQuery(agent, None, used, start, limit))
+        return await app.tools.house.usage(operator(), UseQuery(agent, None, used, start, limit))
 
     uses = with_servers(look)
     if as_json:
@@ -184,12 +182,9 @@ def usage(
 async def _used(app: App, tool: str) -> str:
     """The id that a tool has in the journal, where one that is gone still stands."""
     known = await app.tools.catalogue.resolve(tool)
-    if len(known) > 1:
-        ids = ", ".join(one.id for one in known[:CANDIDATES])
-        raise Invalid(f"Several tools are called '{tool}'; say which: {ids}")
-    if not known and SEPARATOR not in tool:
-        raise NotFound(f"There is no tool '{tool}'; for one that is gone give its id, server::tool")
-    return known[0].id if known else tool
+    if known or SEPARATOR in tool:
+        return the_one(known, Permitted(), tool).id if known else tool
+    raise NotFound(f"There is no tool '{tool}'; for one that is gone give its id, server::tool")
 
 
 def _state(tool: CatalogueTool) -> str:

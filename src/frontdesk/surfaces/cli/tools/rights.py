@@ -13,7 +13,7 @@ from frontdesk.surfaces.cli.plain import line
 from frontdesk.surfaces.cli.running import operator, with_app, with_change
 from frontdesk.surfaces.cli.tools.opening import with_servers
 from frontdesk.surfaces.cli.words import table
-from frontdesk.tools.learning.model import LOCAL, tenant_of
+from frontdesk.tools.learning.model import tenant_of
 from frontdesk.tools.model import SEPARATOR
 from frontdesk.tools.rights.model import Effect, Rule
 
@@ -27,7 +27,7 @@ command = Command(
 @command.default
 def show() -> None:
     """List the rules."""
-    rules = with_app(lambda app: app.tools.allowed.rules())
+    rules = with_app(lambda app: app.tools.house.rules(operator()))
     if not rules:
         print("No rules: everybody may use every tool. Add one: frontdesk tools rights deny SUBJECT PATTERN")
         return
@@ -72,7 +72,7 @@ def remove(rule_id: str, /) -> None:
     rule_id
         The rule's id, as `tools rights` lists it.
     """
-    with_change(f"tools rights remove {rule_id}", lambda app, _: app.tools.allowed.remove(rule_id))
+    with_change(f"tools rights remove {rule_id}", lambda app, _: app.tools.house.remove_rule(operator(), rule_id))
     print(f"Rule {line(rule_id)} is gone.")
 
 
@@ -90,20 +90,20 @@ def forget(*, agent: str | None = None, user: str | None = None, local: Flag = F
     """
     if (agent is not None) + (user is not None) + local != 1:
         raise Invalid("Say whose uses to forget: --agent AGENT, --user USER or --local")
-    tenant = LOCAL if local else tenant_of(operator(agent=agent, user=user))
+    whose = operator(agent=agent, user=user)
 
     async def clear(app: App, record: Record) -> None:
-        record.caller = operator(agent=agent, user=user)
-        await app.tools.learning.forget(tenant)
+        record.caller = whose
+        await app.tools.house.forget(whose)
 
     with_change("tools forget", clear)
-    print(f"Forgotten: which tools were of use to {line(tenant)}.")
+    print(f"Forgotten: which tools were of use to {line(tenant_of(whose))}.")
 
 
 def _add(subject: str, effect: Effect, pattern: str) -> None:
     async def write(app: App, _record: Record) -> Rule:
         _check(app, pattern.strip())
-        return await app.tools.allowed.add(subject, effect, pattern)
+        return await app.tools.house.add_rule(operator(), subject, effect, pattern)
 
     rule = with_change(f"tools rights {effect} {subject} {pattern}", write, with_servers)
     may = "may use" if rule.effect is Effect.ALLOW else "may not use"

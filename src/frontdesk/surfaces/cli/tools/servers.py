@@ -13,14 +13,13 @@ from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.journal.record import Record
 from frontdesk.surfaces.cli.options import Flag, Many, Text
 from frontdesk.surfaces.cli.plain import line
-from frontdesk.surfaces.cli.running import changing, with_change
+from frontdesk.surfaces.cli.running import changing, operator, with_change
 from frontdesk.surfaces.cli.tools.opening import NONE, with_tools
 from frontdesk.surfaces.cli.tools.progress import Servers, Told, outcome
 from frontdesk.surfaces.cli.words import table
 from frontdesk.tools.catalogue.crawl import Stage, Step
 from frontdesk.tools.catalogue.manifest import read_manifest
 from frontdesk.tools.catalogue.servers import Origin, ServerSpec, Transport
-from frontdesk.tools.enrolling import enrol
 
 ADDRESSES = ("http://", "https://", "${")
 COMMAND_FOLLOWS = "--"
@@ -109,7 +108,7 @@ def remove(name: str, /) -> None:
     name
         The server's name, as `tools servers` lists it.
     """
-    with_change(f"tools remove {name}", lambda app, _: app.tools.catalogue.remove(name), with_tools)
+    with_change(f"tools remove {name}", lambda app, _: app.tools.house.remove_server(operator(), name), with_tools)
     print(f"{line(name)} is removed, and its tools with it.")
 
 
@@ -129,7 +128,7 @@ def refresh(*server: str) -> None:
             await catalogue.declare()
         with Told(sys.stderr) as told:
             follow = Servers(told, len(server) or len(catalogue.servers()))
-            return await catalogue.refresh(server or None, follow.step)
+            return await app.tools.house.refresh(operator(), server or None, follow.step)
 
     steps = with_change(" ".join(("tools refresh", *server)), ask, with_tools)
     print(table(("server", "tools"), [(step.server, outcome(step)) for step in steps]) if steps else NONE)
@@ -145,7 +144,7 @@ async def _add(app: App, specs: Sequence[ServerSpec], *, force: bool) -> Sequenc
             told.now(f"asking {spec.name} for its tools")
             try:
                 with changing(app, f"tools add {spec.name}"):
-                    ends.append(await enrol(app.tools.catalogue, spec, force=force))
+                    ends.append(await app.tools.house.add_server(operator(), spec, force=force))
             except FrontdeskError as error:
                 if len(specs) == 1:
                     raise
