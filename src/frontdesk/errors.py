@@ -87,7 +87,7 @@ class TakenOver(Conflict):
     """A turn that lost its lease must not go on."""
 
     def __init__(self) -> None:
-        super().__init__("The turn was given up for dead and is not ours any more; what it said since is not kept")
+        super().__init__("Another process took this turn over; what was said since is not kept; read it again")
 
 
 class IdentityError(FrontdeskError):

@@ -153,7 +153,7 @@ def test_what_an_agent_is_called_cannot_draw_on_the_terminal(typed: Typed) -> No
         (("create", ""), 2, "1 to 200 characters"),
         (("attach", "ONE", "nowhere", "x"), 2, "There is no MCP server 'nowhere'; there are: desk"),
         (("attach", "ONE", "desk", "nope"), 1, "has no tool 'nope'; it has: "),
-        (("detach", "ONE", "nope"), 1, "holds no tool 'nope'"),
+        (("detach", "ONE", "nope"), 1, "has no tool 'nope'"),
     ],
 )
 def test_a_mistake_says_what_to_do(typed: Typed, arguments: tuple[str, ...], code: int, said: str) -> None:

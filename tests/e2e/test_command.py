@@ -73,7 +73,7 @@ def test_doctor_points_out_what_has_no_use_here(tmp_path: Path) -> None:
 def test_a_wrong_setting_is_one_line_and_exit_code_two(tmp_path: Path) -> None:
     done = frontdesk_here("up", data=tmp_path / "data", FRONTDESK_PORT="many")
     assert done.returncode == 2
-    assert done.stderr.startswith("frontdesk: Settings are wrong. FRONTDESK_PORT")
+    assert done.stderr.startswith("frontdesk: Some settings are wrong: FRONTDESK_PORT")
     assert done.stderr.count("\n") == 1
 
 
@@ -100,7 +100,7 @@ def test_a_taken_port_is_said_in_words(tmp_path: Path) -> None:
 
 
 def test_a_port_that_cannot_be_is_said_in_words() -> None:
-    with pytest.raises(ConfigurationError, match="Check FRONTDESK_HOST and FRONTDESK_PORT"):
+    with pytest.raises(ConfigurationError, match=r"port must be 0-65535\); choose another"):
         listen(settings_with().replaced(port=70_000))
 
 

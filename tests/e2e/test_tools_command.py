@@ -82,7 +82,7 @@ def test_a_name_that_is_taken_is_not_given_to_another_server_unless_it_must_be(t
     assert typed("add", "shop", shop.url).returncode == 0
     assert typed("add", "shop", shop.url).returncode == 0, "the same again is fine"
     refused = typed("add", "shop", NOWHERE)
-    assert (refused.returncode, f"already at {shop.url}; with force it is replaced" in refused.stderr) == (1, True)
+    assert (refused.returncode, f"at {shop.url}; add it with force to replace it" in refused.stderr) == (1, True)
     assert typed("add", "shop", "--", sys.executable, str(STDIO)).returncode == 1
     assert typed("add", "shop", shop.url, "--header", "x: ${NOBODY_SET_THIS}").returncode == 2
     assert shop.url in typed("servers").stdout, "what was there before is back"

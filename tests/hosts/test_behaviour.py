@@ -170,9 +170,9 @@ async def test_a_block_is_written_within_its_limit_and_never_where_it_is_read_on
     law, short = Block("law", "never", read_only=True), Block("short", "abc", limit=5)
     async with lab.open() as host:
         agent = await host.create(NewAgent("Ada", "A test.", lab.model, [law, short]))
-        with pytest.raises(Invalid, match="The block 'law' is read-only"):
+        with pytest.raises(Invalid, match="The memory block 'law' is read-only"):
             await host.write_block(agent.id, "law", "always")
-        with pytest.raises(Invalid, match="The block 'short' takes 5 characters; this would be 6"):
+        with pytest.raises(Invalid, match="The memory block 'short' takes 5 characters; this is 6"):
             await host.write_block(agent.id, "short", "abcdef")
         assert (await host.write_block(agent.id, "short", "a\0b")).value == "ab"
         kept = {block.label: (block.value, block.read_only) for block in await host.blocks(agent.id)}

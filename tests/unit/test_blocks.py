@@ -21,7 +21,7 @@ def test_an_agent_starts_with_the_usual_blocks_unless_its_own_stand_there() -> N
         ([Block("", "")], "1 to 100 characters"),
         ([Block("x" * 101, "")], "1 to 100 characters"),
         ([Block("a", ""), Block("a", "")], "same label"),
-        ([Block("a", "xx", limit=1)], "takes 1 characters; this would be 2"),
+        ([Block("a", "xx", limit=1)], "takes 1 characters; this is 2"),
         ([Block("a\0", "")], "cannot be stored"),
         ([Block("a", "\ud800")], "cannot be stored"),
         ([Block("a", "", "\0")], "cannot be stored"),
@@ -36,10 +36,10 @@ def test_blocks_that_cannot_be_are_refused_with_the_reason(given: list[Block], w
 def test_a_change_is_made_by_the_rules_of_the_block() -> None:
     block = Block("human", "tea", "Who", limit=5)
     assert blocks.changed(block, lambda value: f"{value}\0s") == Block("human", "teas", "Who", limit=5)
-    with pytest.raises(Invalid, match="The block 'human' takes 5 characters; this would be 6"):
+    with pytest.raises(Invalid, match="The memory block 'human' takes 5 characters; this is 6"):
         blocks.changed(block, lambda value: value * 2)
 
 
 def test_a_block_that_is_read_only_is_not_even_tried() -> None:
-    with pytest.raises(Invalid, match="The block 'law' is read-only"):
+    with pytest.raises(Invalid, match="The memory block 'law' is read-only; write to another one"):
         blocks.changed(LAW, lambda _value: pytest.fail("tried"))

@@ -109,7 +109,7 @@ def test_what_is_left_out_is_told_with_its_reason(file: Path, values: dict[str, 
 
 
 def test_a_pace_that_is_not_allowed_is_left_out(file: Path) -> None:
-    assert "there must be 10 s" in reason(file, schedule_type="interval", schedule_value="1s")
+    assert "must be at least 10 s apart" in reason(file, schedule_type="interval", schedule_value="1s")
 
 
 def test_what_both_tables_have_is_taken_once(file: Path) -> None:

@@ -26,7 +26,7 @@ def starting(name: str, given: Sequence[Block]) -> Sequence[Block]:
 def changed(block: Block, change: Callable[[str], str]) -> Block:
     """The block with another value; `Invalid` where it may not be written, or takes less."""
     if block.read_only:
-        raise Invalid(f"The block '{block.label}' is read-only")
+        raise Invalid(f"The memory block '{block.label}' is read-only; write to another one")
     after = replace(block, value=storable(change(block.value)))
     _check_size(after)
     return after
@@ -34,17 +34,17 @@ def changed(block: Block, change: Callable[[str], str]) -> Block:
 
 def _check(blocks: Sequence[Block]) -> None:
     if len(blocks) > MOST:
-        raise Invalid(f"An agent has at most {MOST} memory blocks")
+        raise Invalid(f"An agent may have at most {MOST} memory blocks")
     if len({block.label for block in blocks}) < len(blocks):
-        raise Invalid("Two memory blocks have the same label")
+        raise Invalid("Two memory blocks have the same label; give each its own")
     for block in blocks:
         if not block.label or len(block.label) > LABEL_LENGTH:
-            raise Invalid(f"A memory block's label has 1 to {LABEL_LENGTH} characters")
+            raise Invalid(f"A memory block's label must have 1 to {LABEL_LENGTH} characters")
         if not all(map(is_storable, (block.label, block.value, block.description))):
-            raise Invalid("A text has characters that cannot be stored")
+            raise Invalid("A text has characters that cannot be stored; remove NUL and broken Unicode")
         _check_size(block)
 
 
 def _check_size(block: Block) -> None:
     if len(block.value) > block.limit:
-        raise Invalid(f"The block '{block.label}' takes {block.limit} characters; this would be {len(block.value)}")
+        raise Invalid(f"The memory block '{block.label}' takes {block.limit} characters; this is {len(block.value)}")

@@ -119,9 +119,9 @@ class Prompt:
 
     def __post_init__(self) -> None:
         if (self.text is None) == (not self.approvals) or (self.text is not None and not self.text.strip()):
-            raise Invalid("Say something, or approve or reject what waits for approval, and not both")
+            raise Invalid("Send a message, or approve or reject the calls that wait; not both")
         if self.again and (self.otid is None or self.text is None):
-            raise Invalid("Only words that were sent under a name can be sent again")
+            raise Invalid("Only a message that was sent with an `otid` can be sent again")
         if self.max_steps < 1:
             raise Invalid("A turn takes at least one step")
 

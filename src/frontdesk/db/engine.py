@@ -121,7 +121,7 @@ class Database:
         try:
             yield
         except DataError as error:
-            raise Unstorable("The database does not take one of the values") from error
+            raise Unstorable("A value is too long, out of range, or holds NUL, and cannot be stored") from error
         except (DBAPIError, PoolTimeout) as error:
             raise Unavailable(
                 f"The database {describe(self.url)} does not answer: {_cause(error)}",
@@ -147,7 +147,7 @@ def database_url(settings: Settings) -> URL:
     try:
         url = make_url(settings.database_url.get_secret_value())
     except ArgumentError as error:
-        raise ConfigurationError("FRONTDESK_DATABASE_URL is not a database URL") from error
+        raise ConfigurationError("FRONTDESK_DATABASE_URL is not a database URL; write postgresql://…") from error
     driver = DRIVERS.get(url.drivername)
     if driver is None:
         raise ConfigurationError(
@@ -184,7 +184,7 @@ def _make_private_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise ConfigurationError(f"FRONTDESK_DATA: {folder} cannot be made: {error.strerror}") from error
+        raise ConfigurationError(f"The folder {folder} cannot be made: {error.strerror}; set FRONTDESK_DATA") from error
 
 
 def _cause(error: DBAPIError | PoolTimeout | OSError) -> str:

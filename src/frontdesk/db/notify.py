@@ -31,7 +31,7 @@ async def listening(url: URL, channel: str) -> AsyncGenerator[AsyncGenerator[str
             await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
             yield _payloads(connection)
     except (psycopg.Error, OSError) as error:
-        raise Unavailable(f"The database does not say what is due: {error}") from error
+        raise Unavailable(f"The connection that listens for due prompts was lost: {error}") from error
 
 
 async def _payloads(connection: psycopg.AsyncConnection) -> AsyncGenerator[str]:

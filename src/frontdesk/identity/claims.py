@@ -39,7 +39,9 @@ def _agent(name: str | None, prefix: str) -> str | None:
 
 def _person(name: str | None, prefix: str) -> str | None:
     if name is not None and not is_user_id(prefix + name):
-        raise Unauthenticated("The token's subject is too long or not printable, and cannot be a user id here")
+        raise Unauthenticated(
+            "The token's subject cannot be a user id: those are printable, with at most 200 characters"
+        )
     return name and prefix + name
 
 

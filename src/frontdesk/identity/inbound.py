@@ -46,7 +46,7 @@ def resolve(signals: Signals, policy: Policy, only_agent: str | None = None) -> 
     trusted = not (policy.proof_required or signals.forwarded)
     if proven is not None:
         if stated is not None and stated != proven:
-            raise Denied(f"The credential is bound to agent '{proven}' and cannot speak for '{stated}'")
+            raise Denied(f"The credential is bound to agent '{proven}' and cannot speak for '{stated}'; use its own")
         return _caller(signals, proven, Source.CREDENTIAL, trusted=trusted, verified=True)
 
     if stated is not None:

@@ -82,7 +82,7 @@ class Flight:
                 with anyio.CancelScope() as running.scope:
                     outcome = await self._attempt(occurrence)
                 if outcome is None and not running.cut:
-                    outcome = Undelivered(f"the agent took longer than {self._timeout_s:g} s", in_doubt=True)
+                    outcome = Undelivered(f"The agent took longer than {self._timeout_s:g} s", in_doubt=True)
         finally:
             del self.running[occurrence.id, occurrence.fence]
             if outcome is not None:
@@ -96,6 +96,6 @@ class Flight:
             return await self._deliver(occurrence)
         except Undelivered as failure:
             return failure
-        except Exception as error:
+        except Exception:
             log.exception("delivery_failed", delivery_id=occurrence.id)
-            return Undelivered(f"Frontdesk failed inside: {type(error).__name__}; its log says more", in_doubt=True)
+            return Undelivered("Frontdesk failed inside; its log says why", in_doubt=True)

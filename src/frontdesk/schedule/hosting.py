@@ -68,5 +68,5 @@ class Hosted:
         if self.upload is None:
             raise Invalid("The built-in agents take no uploaded tools; set LETTA_BASE_URL, or add an MCP server")
         if not source_code.strip() or len(source_code) > LONGEST_SOURCE:
-            raise Invalid("source_code is one top-level Python function with a docstring and type hints")
+            raise Invalid("source_code must be one top-level Python function with a docstring and type hints")
         return Uploaded(*await self.upload(source_code, description))

@@ -29,6 +29,6 @@ class Limits:
         closest = closest_fires_s(trigger)
         if recurs(trigger, max_repetitions) and closest < self.shortest_s:
             raise Invalid(
-                f"It would run every {closest} s; there must be {self.shortest_s} s between two runs. "
-                "FRONTDESK_SCHEDULE_SHORTEST sets that"
+                f"It would run every {closest} s; runs must be at least {self.shortest_s} s apart "
+                "(FRONTDESK_SCHEDULE_SHORTEST)"
             )

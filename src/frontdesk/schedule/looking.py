@@ -90,5 +90,5 @@ class Looking:
         """The same for a run."""
         found = await self.past.get(delivery_id)
         if found is None or not rights.sees(caller, found.agent_id, found.user_id):
-            raise NotFound(f"There is no run '{delivery_id[:64]}'")
+            raise NotFound(f"There is no run '{delivery_id[:64]}'; the history lists them")
         return found

@@ -50,7 +50,7 @@ def changed(old: Schedule, change: Change, limits: Limits, now_us: int) -> NewSc
         raise Invalid(NOTHING)
     unknown = change.clear.difference(CLEARABLE)
     if unknown:
-        raise Invalid(f"{', '.join(sorted(unknown))} cannot be taken away; {', '.join(sorted(CLEARABLE))} can")
+        raise Invalid(f"{', '.join(sorted(unknown))} cannot be cleared; these can: {', '.join(sorted(CLEARABLE))}")
     was = old.what
     told = _rule(was, change, now_us)
     new = replace(
@@ -111,7 +111,7 @@ def _prompt(text: str | None, limits: Limits) -> str:
         raise Invalid(NO_PROMPT)
     limits.check_prompt(text)
     if "\0" in text or text.encode(errors="replace") != text.encode(errors="surrogatepass"):
-        raise Invalid("The prompt holds a character that cannot be stored: a null, or half of one")
+        raise Invalid("The prompt holds a character that cannot be stored: NUL, or half of a surrogate pair; remove it")
     return text
 
 

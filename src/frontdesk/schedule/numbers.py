@@ -44,7 +44,7 @@ def jitter_s(value: str | int) -> int:
     found = whole(value)
     length = interval.seconds(str(value)) if found is None else found
     if not 0 <= length <= LONGEST_JITTER_S:
-        raise Invalid("jitter is the most seconds that a run may come later, from 0 to a day")
+        raise Invalid("jitter must be from 0 seconds to a day, e.g. 30s")
     return length
 
 

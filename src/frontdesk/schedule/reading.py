@@ -68,7 +68,7 @@ def bounded(trigger: Trigger, said: When, now_us: int) -> Trigger:
 def checked(trigger: Trigger, now_us: int) -> Trigger:
     """The rule, if it fires at all, and each fire before the next."""
     if first(trigger, now_us) is None:
-        raise Invalid("It would never run: its end comes before its first run")
+        raise Invalid("It would never run: its end comes before its first run; move the end, or leave it out")
     if trigger.jitter_s and trigger.jitter_s >= closest_fires_s(trigger):
         raise Invalid("jitter must be shorter than the time between two runs")
     return trigger

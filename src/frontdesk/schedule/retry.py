@@ -13,7 +13,7 @@ ASKED_LONGEST_S = 3600.0
 # Longer than this nobody waits for an agent that is always busy.
 PATIENCE_US = 24 * 3600 * SECOND
 ERROR_LENGTH = 2_000
-STOPPED = "the worker stopped before this ended"
+STOPPED = "The worker stopped before this ended"
 
 
 def settled(

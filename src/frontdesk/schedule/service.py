@@ -85,7 +85,7 @@ class Schedules:
         rights.may_write(caller)
         old = await self.looking.own(caller, schedule_id)
         if not await self.store.pause(old.id, now_us()):
-            raise Conflict(f"Schedule {old.id} is {old.state}, and only an active one can be paused")
+            raise Conflict(f"Schedule {old.id} is {old.state}; only an active one can be paused")
         return await self._again(old)
 
     async def resume(self, caller: Caller, schedule_id: object) -> Added:
@@ -94,7 +94,7 @@ class Schedules:
         old = await self.looking.own(caller, schedule_id)
         found = await self.store.resume(old.id, now_us())
         if found is None:
-            raise Conflict(f"Schedule {old.id} is {old.state}, and only a paused one can be resumed")
+            raise Conflict(f"Schedule {old.id} is {old.state}; only a paused one can be resumed")
         return Added(found)
 
     async def update(self, caller: Caller, schedule_id: object, change: Change) -> Added:

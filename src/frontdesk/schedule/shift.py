@@ -17,7 +17,7 @@ CUT_S = 5.0
 # A database that is away for longer finds out from the leases.
 LAST_S = 12.0
 LAST_PAUSE_S = 0.5
-UNSTORABLE = "what came back could not be stored"
+UNSTORABLE = "What came back could not be stored"
 
 log = structlog.get_logger("frontdesk.schedule")
 
@@ -65,7 +65,7 @@ class Shift:
     async def _step(self, ended: Sequence[Settled], ask: Ask) -> Step:
         with anyio.move_on_after(STEP_S, shield=True):
             return await self._store.step(ended, ask)
-        raise Unavailable(f"the database took longer than {STEP_S:g} s")
+        raise Unavailable(f"The database took longer than {STEP_S:g} s")
 
     async def drain(self, seconds: float) -> None:
         """Let what runs end, for a while; hand back the rest, for others to go on with at once."""

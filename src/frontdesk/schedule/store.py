@@ -197,7 +197,7 @@ class ScheduleStore:
         def work(connection: Connection) -> str:
             row = _held(connection, schedule_id, now_us)
             if row is None:
-                raise NotFound(f"There is no schedule {schedule_id}")
+                raise NotFound(f"Schedule {schedule_id} not found")
             if row["state"] == State.CANCELLED:
                 raise Conflict(f"Schedule {schedule_id} was cancelled; make a new one")
             lower(connection, {row["lane"]: now_us}, now_us)

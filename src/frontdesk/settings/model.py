@@ -252,7 +252,7 @@ class Settings(ToolSettings, ScheduleSettings):
         except ValidationError as error:
             raise ConfigurationError(_explain(error)) from error
         except SettingsError as error:
-            raise ConfigurationError(f"Settings are wrong. {error}; a list is written as JSON") from error
+            raise ConfigurationError(f"Some settings are wrong: {error}; a list is written as JSON") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigurationError(f"{config_file()} is not valid TOML: {error}") from error
         except OSError as error:
@@ -344,4 +344,4 @@ def _explain(error: ValidationError) -> str:
         field = str(problem["loc"][0]) if problem["loc"] else "settings"
         rest = ".".join(str(part) for part in problem["loc"][1:])
         lines.append(f"{field}{'.' + rest if rest else ''}: {problem['msg'].removeprefix('Value error, ')}")
-    return "Settings are wrong. " + "; ".join(lines)
+    return "Some settings are wrong: " + "; ".join(lines)

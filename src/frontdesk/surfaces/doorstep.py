@@ -19,12 +19,8 @@ class Turned:
     message: str
 
 
-WRONG_HOST = Turned(
-    421, "misdirected", "This Host is not answered here; FRONTDESK_ALLOWED_HOSTS adds to those that are"
-)
-WRONG_ORIGIN = Turned(
-    403, "forbidden_origin", "This Origin may not call; FRONTDESK_ALLOWED_ORIGINS adds to those that may"
-)
+WRONG_HOST = Turned(421, "misdirected", "Requests for this Host are not answered; add it to FRONTDESK_ALLOWED_HOSTS")
+WRONG_ORIGIN = Turned(403, "forbidden_origin", "Pages of this Origin may not call; add it to FRONTDESK_ALLOWED_ORIGINS")
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,8 +53,10 @@ def listen(settings: Settings) -> socket.socket:
         listener.listen(BACKLOG)
     except (OSError, OverflowError, UnicodeError) as error:
         listener.close()
+        reason = getattr(error, "strerror", None) or str(error).rstrip(".")
         raise ConfigurationError(
-            f"Cannot listen on {settings.host}:{settings.port}: {error}. Check FRONTDESK_HOST and FRONTDESK_PORT"
+            f"Cannot listen on {settings.host}:{settings.port} ({reason}); choose another (FRONTDESK_HOST, --host) "
+            "or port (FRONTDESK_PORT, --port)"
         ) from error
     return listener
 

@@ -13,7 +13,7 @@ async def enrol(catalogue: Catalogue, spec: ServerSpec, told: Told = silent, *, 
     """
     before = next((state.spec for state in catalogue.servers() if state.name == spec.name), None)
     if not force and before is not None and before.origin is Origin.ADDED and not _same(before, spec):
-        raise Conflict(f"The tool server '{spec.name}' is already at {before.place}; with force it is replaced")
+        raise Conflict(f"The tool server '{spec.name}' is already at {before.place}; add it with force to replace it")
     end = await catalogue.add(spec, told)
     if end.stage is not Stage.FAILED or force:
         return end

@@ -70,4 +70,4 @@ async def test_a_delivery_that_outlasts_its_workers_stop_is_handed_on_as_one_in_
             (first, 1, False),
             (second, 1, True),
         ]
-        assert [row["error"] for row in history.attempts] == ["the worker stopped before this ended"]
+        assert [row["error"] for row in history.attempts] == ["The worker stopped before this ended"]

@@ -187,13 +187,13 @@ async def test_what_is_cancelled_cannot_be_cancelled_again(house: House) -> None
 async def test_a_schedule_is_paused_and_goes_on(house: House) -> None:
     made = await house.put(house.ada, due_us=now_us() - 90 * 60 * SECOND)
     assert (await house.schedules.pause(agent(house.ada), made.id)).state is State.PAUSED
-    with pytest.raises(Conflict, match="is paused, and only an active one"):
+    with pytest.raises(Conflict, match="is paused; only an active one"):
         await house.schedules.pause(agent(house.ada), made.id)
     resumed = (await house.schedules.resume(agent(house.ada), made.id)).schedule
     assert resumed.state is State.ACTIVE
     assert resumed.intended_us is not None
     assert resumed.intended_us > now_us()
-    with pytest.raises(Conflict, match="is active, and only a paused one"):
+    with pytest.raises(Conflict, match="is active; only a paused one"):
         await house.schedules.resume(agent(house.ada), made.id)
 
 

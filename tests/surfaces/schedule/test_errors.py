@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from frontdesk.app import App, open_app
+from frontdesk.schedule.making import NO_TIMELINE
 from frontdesk.surfaces.http import build
 from tests.conftest import settings_with
 from tests.e2e.test_health import closed
@@ -55,7 +56,7 @@ CAUSES: list[tuple[str, dict[str, Any], str]] = [
     (
         "schedule_time",
         {"prompt": "x", "time": "in 1000000 days"},
-        '"in 1000000 days" is too far ahead: a hundred years are the most',
+        '"in 1000000 days" is too far ahead; write a time within a hundred years',
     ),
     (
         "schedule_cron",
@@ -71,6 +72,7 @@ CAUSES: list[tuple[str, dict[str, Any], str]] = [
     ("schedule_every", {"prompt": "x", "every": "5m", "max_repetitions": -1}, POSITIVE),
     ("schedule_every", {"prompt": "x", "every": "5m", "max_repetitions": "many"}, WHOLE),
     ("schedule_every", {"prompt": "x", "every": "5m", "max_repetitions": 1.5}, WHOLE),
+    ("register", {"prompt": "x", "every": "5m", "timeline": "true"}, NO_TIMELINE),
     ("cancel", {"schedule_id": "forty-two"}, "Schedule ID must be a number"),
     ("cancel", {"schedule_id": None}, "Schedule ID must be a number"),
     ("cancel", {"schedule_id": [42]}, "Schedule ID must be a number"),

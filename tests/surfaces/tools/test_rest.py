@@ -171,7 +171,7 @@ async def test_a_server_with_an_address_is_added_refreshed_and_removed(house: Ap
         assert (state["status"], state["tools"], state["origin"]) == ("ok", 2, "added")
         assert "hush" not in listed.text
         taken = await rest.post("/servers", json={"name": "extra", "url": "http://127.0.0.1:1/mcp"})
-        assert (taken.status_code, "with force it is replaced" in taken.text) == (409, True)
+        assert (taken.status_code, "add it with force to replace it" in taken.text) == (409, True)
         assert (await rest.delete("/servers/extra")).json() == {"success": True}
     assert "extra" not in [state.name for state in house.tools.catalogue.servers()]
 

@@ -99,7 +99,7 @@ class Replies:
             raise Unavailable(STOPPING)
         reply = Reply(session.id, new_message_id(), datetime.now(UTC))
         if not await self._admitted(reply, session.user_id):
-            raise RateLimited(f"user {session.user_id}, with {AT_ONCE} replies under way", RETRY_SECONDS)
+            raise RateLimited(f"user {session.user_id} ({AT_ONCE} replies under way)", RETRY_SECONDS)
         job = Job(session, prompt, self._feed.open(reply), Ear(dict(calls or {})))
         self._jobs[reply.message_id] = job
         self._tasks.start_soon(self._make, job)
@@ -179,7 +179,9 @@ class Replies:
                 if self._closing:
                     job.end(StopReason.INTERRUPTED, Unavailable(STOPPING))
                 else:
-                    job.end(StopReason.CANCELLED, Conflict("The message was cancelled before its turn began"))
+                    job.end(
+                        StopReason.CANCELLED, Conflict("The message was cancelled before its turn began; send it again")
+                    )
         except FrontdeskError as error:
             job.end(StopReason.ERROR, error)
         except Exception:

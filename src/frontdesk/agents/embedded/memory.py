@@ -77,7 +77,7 @@ class Memory:
 def inserted(value: str, text: str, line: int) -> str:
     lines = value.split("\n") if value else []
     if line < -1 or line > len(lines):
-        raise Invalid(f"There is no line {line}; the block has {len(lines)}")
+        raise Invalid(f"There is no line {line}; the block has {len(lines)} lines")
     at = len(lines) if line == -1 else line
     return "\n".join([*lines[:at], text, *lines[at:]])
 

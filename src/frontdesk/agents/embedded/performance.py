@@ -162,7 +162,7 @@ def instructions(scene: Scene, memory: Memory, summary: str | None) -> str:
 def _check_approvals(prompt: Prompt, scene: Scene) -> None:
     asked = {request.call_id for request in scene.pending}
     if not asked:
-        raise Invalid("Nothing waits for approval in this conversation")
+        raise Invalid("Nothing waits for approval in this conversation; send a message instead")
     answered = {word.call_id for word in prompt.approvals}
     if answered != asked:
         raise Invalid(f"Approve or reject each of {', '.join(sorted(asked))}, and nothing else")

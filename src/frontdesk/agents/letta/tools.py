@@ -99,7 +99,7 @@ class AgentTools:
     async def _take(self, agent_id: str, name: str, state: AgentState) -> None:
         held = next((tool for tool in state.tools or () if tool.name == name), None)
         if held is None:
-            raise NotFound(f"Agent '{agent_id}' holds no tool '{name}'")
+            raise NotFound(f"Agent '{agent_id}' has no tool '{name}'; give a name that its list of tools shows")
         with self._server.asking(_about(agent_id)):
             await self._client.agents.tools.detach(held.id, agent_id=agent_id)
 

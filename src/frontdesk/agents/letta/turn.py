@@ -43,7 +43,7 @@ def refusal(prompt: Prompt, pending: Sequence[ApprovalRequest]) -> FrontdeskErro
     if not said:
         return PendingApproval(list(waiting)) if waiting else None
     if not waiting:
-        return Invalid("Nothing waits for approval in this conversation")
+        return Invalid("Nothing waits for approval in this conversation; send a message instead")
     tools = tools_of(prompt)
     needed = {call_id for call_id, request in waiting.items() if not unasked(request, tools)}
     if not needed <= said <= set(waiting):

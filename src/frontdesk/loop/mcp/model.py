@@ -121,7 +121,7 @@ def _wrong_with_program(server: McpServer) -> str | None:
         return "a server on stdio takes no OAuth token; give it what it needs in its environment"
     for name, value in server.env.items():
         if not name or "=" in name or "\0" in name + value:
-            return f"'{name}' is no name of an environment variable, or its value cannot be one"
+            return f"'{name}' cannot be an environment variable; check its name and value"
     return None
 
 

@@ -63,7 +63,7 @@ async def shake_hands(session: Session) -> None:
         return
     version = told.get("protocolVersion")
     if version not in wire.HANDSHAKE_VERSIONS:
-        raise Broken(f"{session.server} speaks MCP revision {version!r}, which Frontdesk does not know")
+        raise Broken(f"{session.server} speaks MCP revision {version!r}, which Frontdesk does not know; update either")
     session.version = str(version)
     await session.notify("notifications/initialized")
 

@@ -144,7 +144,7 @@ class HttpSession:
     def _checked_id(self, answer: Answer) -> str | None:
         found = answer.headers.get(wire.SESSION_HEADER)
         if found is not None and not HEADER_VALUE.fullmatch(found):
-            raise Broken(f"{self.server} gives a session id that no header can hold")
+            raise Broken(f"{self.server} gives a session id that no header can hold; tell whoever runs it")
         return found or None
 
     def _protocol(self) -> dict[str, str]:

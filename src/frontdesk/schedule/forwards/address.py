@@ -22,7 +22,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 def check_webhook(url: str, *, signed: bool, private: bool) -> None:
     """Refuse an address that could not be sent to; names are looked up only when something is sent."""
     if not signed:
-        raise Invalid("Answers go to webhooks signed: set FRONTDESK_WEBHOOK_SECRET first")
+        raise Invalid("Answers to webhooks are signed; set FRONTDESK_WEBHOOK_SECRET first")
     if len(url) > LONGEST_URL or not url.isascii() or not url.isprintable() or " " in url:
         raise Invalid(f"A webhook is an http:// or https:// URL of at most {LONGEST_URL} plain characters")
     host = _host(url)
@@ -45,7 +45,7 @@ async def addresses(host: str, port: int, *, private: bool) -> Sequence[str]:
         with anyio.fail_after(RESOLVE_SECONDS):
             found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError, TimeoutError) as error:
-        raise Unsent(f"The name '{host}' leads nowhere ({type(error).__name__})") from error
+        raise Unsent(f"The host name '{host}' cannot be resolved") from error
     every = list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in found))
     allowed = [address for address in every if private or is_public(ipaddress.ip_address(address))]
     if not allowed:

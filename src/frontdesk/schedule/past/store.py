@@ -95,7 +95,7 @@ class PastStore:
         def work(connection: Connection) -> bool:
             row = connection.execute(select(occurrences, schedules.c.state).join(*of_schedule).where(this)).first()
             if row is None:
-                raise NotFound(f"There is no run '{occurrence_id}'")
+                raise NotFound(f"There is no run '{occurrence_id}'; the history lists them")
             if row.state == State.CANCELLED:
                 raise Conflict(f"Schedule {row.schedule_id} was cancelled; make a new one")
             lower(connection, {row.lane: now_us}, now_us)

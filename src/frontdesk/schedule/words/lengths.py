@@ -48,7 +48,7 @@ def length(words: Words) -> Length | None:
     if not total:
         return None
     if total.denominator != 1:
-        raise Invalid("A length of time must come to whole seconds")
+        raise Invalid('A length of time must be whole seconds. Write "in 90 seconds"')
     return Length(int(total), int(total) // 86400 if last >= 86400 and total % 86400 == 0 else None)
 
 

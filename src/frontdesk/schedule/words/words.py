@@ -141,7 +141,7 @@ def _refuse_clock(said: Said, text: str) -> None:
 def _moment_us(said: Said, at: Sequence[time], text: str, now_us: int, now: datetime, zone: str) -> int:
     delay_s = 0 if said.delay is None else said.delay.seconds
     if delay_s > interval.LONGEST_S:
-        raise Invalid(f'"{text}" is too far ahead: a hundred years are the most')
+        raise Invalid(f'"{text}" is too far ahead; write a time within a hundred years')
     if delay_s and not at and said.part is None:
         return now_us + delay_s * SECOND
     if said.delay is not None and said.delay.days is None:

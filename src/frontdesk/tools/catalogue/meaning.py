@@ -48,7 +48,9 @@ class Meaning:
                 await self.fill()
             except Exception as error:
                 # A model is foreign code: whatever it does, words go on being found, and so does all else.
-                self.trouble = str(error) if isinstance(error, FrontdeskError) else f"the model fails: {error!r}"
+                self.trouble = (
+                    str(error) if isinstance(error, FrontdeskError) else "the model fails; the log says where"
+                )
                 log.warning(
                     "meaning_waits",
                     error=self.trouble,

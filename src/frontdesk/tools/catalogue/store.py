@@ -170,7 +170,7 @@ class ToolStore:
             rows = await connection.execute(select(tools).where(tools.c.id == found, tools.c.gone.is_(False)))
             row = rows.mappings().one_or_none()
             if row is None:
-                raise NotFound(f"There is no tool '{found}'; `frontdesk tools list` shows them")
+                raise NotFound(f"There is no tool '{found}'; check its id")
             values = versions.reviewed(row, accept=accept)
             change = update(tools).where(tools.c.id == found)
             await connection.execute(change.values(**values, changed_at=now, revision=revision))

@@ -135,7 +135,7 @@ class RemoteEmbedder:
         with np.errstate(over="ignore"):
             lengths = np.linalg.norm(found, axis=1, keepdims=True)
         if not np.isfinite(lengths).all() or not lengths.all():
-            raise self._useless("vectors without a direction")
+            raise self._useless("vectors that are all zeros")
         if self._width not in (None, found.shape[1]):
             raise self._useless(f"{found.shape[1]} numbers each, and {self._width} before")
         self._width = found.shape[1]

@@ -61,7 +61,7 @@ class Exchange:
     async def bearer(self, server: McpServer, user_id: str | None, subject: str | None, refused: str | None) -> str:
         """The token to show at a server; a new one where `refused` is the one we have."""
         if server.oauth is None:
-            raise Unauthorized(f"{server} has no OAuth set up")
+            raise Unauthorized(f"{server} has no `oauth` settings; add them")
         slot = self._slot(server, user_id, subject)
         if (found := _valid(slot.token, refused, self._now())) is not None:
             return found

@@ -50,4 +50,4 @@ class RightsStore:
             await counters.bump(connection, COUNTER)
             done = await connection.execute(delete(tool_rights).where(tool_rights.c.id == rule_id))
             if done.rowcount == 0:
-                raise NotFound(f"There is no rule '{rule_id}'; `frontdesk tools rights` shows them")
+                raise NotFound(f"There is no rule '{rule_id}'; list the rules to see their ids")

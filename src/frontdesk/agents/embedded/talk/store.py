@@ -192,7 +192,7 @@ def folded(text: str) -> str:
 async def _read_conversation(connection: Transaction, agent_id: str, conversation_id: str) -> Row[tuple[object, ...]]:
     row = (await connection.execute(CONVERSATION, _thread(conversation_id, agent=agent_id))).one_or_none()
     if row is None:
-        raise NotFound(f"Agent '{agent_id}' has no conversation '{conversation_id}'")
+        raise NotFound(f"Agent '{agent_id}' has no conversation '{conversation_id}'; leave it out to use the first")
     return row
 
 

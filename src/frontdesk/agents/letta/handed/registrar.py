@@ -75,7 +75,7 @@ class Registration:
     async def register(self, name: str, known: LettaTool | None) -> LettaTool:
         """The tool as Letta has it; `known` is the one that has this name there, for which it must be ours."""
         if name not in self.kept:
-            raise Conflict(f"The name '{name}' was given to another tool before; rename the server it is of")
+            raise Conflict(f"The name '{name}' belongs to another tool already; rename this tool's server")
         if known is not None:
             self._check(known)
             if self.kept[name].registered_as == self.entry.name:

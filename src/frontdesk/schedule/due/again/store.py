@@ -11,8 +11,8 @@ from frontdesk.schedule.due.decide import Do, Underway, View
 from frontdesk.schedule.due.settle.store import CANCELLED, NOW, RUNS, end_schedules
 from frontdesk.schedule.model import Occurrence, Overlap, Standing, State
 
-LOST = "the worker was lost"
-LOST_TOO_OFTEN = "the worker was lost each time this was tried"
+LOST = "The worker was lost"
+LOST_TOO_OFTEN = "The worker was lost each time this was tried"
 UNDERWAY = (
     select(
         occurrences,

@@ -28,7 +28,7 @@ from frontdesk.schedule.forwards.model import forward_of
 from frontdesk.schedule.forwards.store import add_in
 from frontdesk.schedule.model import Overlap, Standing, State, moment
 
-CANCELLED = "the schedule was cancelled"
+CANCELLED = "The schedule was cancelled"
 NOW = bindparam("now", type_=BigInteger)
 RUNS = occurrences.c.standing == literal_column("'running'")
 IS_OURS = occurrences.c.owner == bindparam("me")

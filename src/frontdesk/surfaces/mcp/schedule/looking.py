@@ -52,7 +52,7 @@ def standing(word: str | None) -> Standing | None:
     try:
         return Standing(word.lower())
     except ValueError as error:
-        raise Invalid(f"'{word[:40]}' is no standing; there are: {', '.join(Standing)}") from error
+        raise Invalid(f"'{word[:40]}' is not a standing; there are: {', '.join(Standing)}") from error
 
 
 async def agents(app: App, caller: Caller, _given: NoArguments) -> Result:
