@@ -16,8 +16,8 @@ Scope = MutableMapping[str, Any]
 KEY = "frontdesk.visit"
 REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 FORWARDED = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})
-# Ids need to differ, not to be secret: a random start and a count cost a tenth of a UUID.
 _IS_FORWARDED = re.compile(r"x-forwarded-").match
+# Ids need to differ, not to be secret: a random start and a count cost a tenth of a UUID.
 START = secrets.token_hex(8)
 NUMBERS = itertools.count()
 

@@ -8,12 +8,13 @@ from frontdesk.errors import Invalid
 
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)
-# Files of the machine's own, and one that stands for no place at all.
+# Names that keep the same offset all year, with what people mean by them.
 NEVER_SUMMER = {
     "EST": "America/New_York, or Etc/GMT+5 for just that",
     "MST": "America/Denver, or America/Phoenix, where clocks are not changed",
     "HST": "Pacific/Honolulu",
 }
+# Files of the machine's own, and one that stands for no place at all.
 NOT_PLACES = frozenset({"localtime", "posixrules", "Factory"})
 
 

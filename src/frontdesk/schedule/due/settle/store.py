@@ -41,9 +41,9 @@ STILL_OURS = (
     .where(one_of(occurrences.c.id, "ids"), IS_OURS, RUNS)
     .with_for_update()
 )
+HELD_BY_NONE = {"owner": None, "leased_until_us": None}
 # What is still ours is locked by then, and found by its key and fence alone: PostgreSQL would look for those that run
 # first, of which it expects one, and go through all rows that are given for each.
-HELD_BY_NONE = {"owner": None, "leased_until_us": None}
 DELIVER = UpdateEach(
     occurrences,
     ["id", "fence"],
