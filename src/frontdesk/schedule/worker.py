@@ -217,7 +217,7 @@ class Worker:
                 await self._store.hand_back()
                 self._in_doubt = False
         if limit.cancelled_caught:
-            raise Unavailable(f"the database took longer than {STEP_S:g} s")
+            raise Unavailable(f"The database took longer than {STEP_S:g} s")
         return Ask(places, self._dead, self._watch.left_alone, whose or Whose(), due_by_us)
 
     def _knows_dead(self, other: str) -> bool:

@@ -66,7 +66,7 @@ class Chat:
         if session is None or session.user_id != user_id or not now < session.expires_at + RESTORABLE:
             raise _no_session()
         if session.agent_id != agent_id:
-            raise Invalid(f"This session is with agent '{session.agent_id}'")
+            raise Invalid(f"This session is with agent '{session.agent_id}'; open another one for this agent")
         await self._agent(agent_id)
         await self._store.use(session, now)
         return not session.open_at(now)
@@ -81,7 +81,9 @@ class Chat:
     async def say(self, caller: Caller, session_id: str, text: str, token: SecretStr | None = None) -> Taken:
         """Have the agent reply to a message; the reply is told under the message's id."""
         # A session's id is too long to be guessed, so that it exists gives nothing away.
-        session = await self._own(caller, rights.AGENTS_CHAT, session_id, Denied("This session is somebody else's"))
+        session = await self._own(
+            caller, rights.AGENTS_CHAT, session_id, Denied("This session is somebody else's; open one of your own")
+        )
         pending = await self._host.pending(session.agent_id, session.conversation_id)
         if pending:
             raise PendingApproval([request.call_id for request in pending])
@@ -94,7 +96,7 @@ class Chat:
         session = await self._own(caller, rights.AGENTS_CHAT, session_id)
         pending = await self._host.pending(session.agent_id, session.conversation_id)
         if not pending:
-            raise Conflict("Nothing waits for approval in this session")
+            raise Conflict("Nothing waits for approval in this session; send a message instead")
         asked = {request.call_id: request.arguments for request in pending}
         if sorted(word.call_id for word in approvals) != sorted(asked):
             raise Invalid(f"Approve or reject each of {', '.join(sorted(asked))}, and nothing else")

@@ -139,7 +139,7 @@ class EmbeddedHost:
 
     async def detach(self, agent_id: str, name: str) -> None:
         if not await self._agents.change_tools(agent_id, (), [name], datetime.now(UTC)):
-            raise NotFound(f"Agent '{agent_id}' holds no tool '{name}'")
+            raise NotFound(f"Agent '{agent_id}' has no tool '{name}'; give a name that its list of tools shows")
 
     async def change_tools(self, agent_id: str, attach: Sequence[HeldTool], detach: Sequence[str]) -> ToolChange:
         found: dict[int, AttachedTool] = {}
@@ -200,17 +200,17 @@ def _held(tool: AttachedTool) -> HeldTool:
 
 def _check_tool(name: str, server: str, remote: str) -> None:
     if not server or not remote:
-        raise Invalid(f"'{name}' is not a tool of an MCP server, and a built-in agent can hold no others")
+        raise Invalid(f"'{name}' is not a tool of an MCP server; built-in agents take only those")
     if not TAKEN_BY_APIS.fullmatch(name):
-        raise Invalid(f"No model takes a tool named '{name}': letters, digits, - and _, at most 64")
+        raise Invalid(f"No model takes a tool named '{name}'; use letters, digits, - and _, at most 64")
     if len(remote) > NAME_LENGTH or not is_storable(remote):
-        raise Invalid(f"The tool's own name cannot be kept: at most {NAME_LENGTH} characters, and none that are broken")
+        raise Invalid(f"The tool's own name cannot be stored; it may have {NAME_LENGTH} characters, all of them valid")
 
 
 def _check_names(new: NewAgent) -> None:
     if not new.name.strip() or len(new.name) > NAME_LENGTH:
-        raise Invalid(f"An agent's name has 1 to {NAME_LENGTH} characters")
+        raise Invalid(f"An agent's name must have 1 to {NAME_LENGTH} characters")
     if new.model is not None and len(new.model) > NAME_LENGTH:
-        raise Invalid(f"A model's name has at most {NAME_LENGTH} characters")
+        raise Invalid(f"A model's name must have at most {NAME_LENGTH} characters")
     if not all(map(is_storable, (new.name, new.description, new.model or ""))):
-        raise Invalid("A text has characters that cannot be stored")
+        raise Invalid("A text has characters that cannot be stored; remove NUL and broken Unicode")

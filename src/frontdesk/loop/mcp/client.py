@@ -138,7 +138,7 @@ class McpClient:
 
     async def _authorized(self, refused: str | None) -> None:
         if self._authorize is None:
-            raise Unauthorized(f"{self.server} wants a token by OAuth, and nothing here fetches one")
+            raise Unauthorized(f"{self.server} wants an OAuth token; set up `oauth` for it")
         self._endpoint.bearer = await self._authorize(self.server, self.user_id, self._given, refused)
 
     async def _found(
