@@ -216,7 +216,5 @@ async def test_what_fell_into_a_run_is_left_out_where_the_schedule_says_so(lab: 
 
 async def test_an_answer_that_no_database_takes_is_stored_as_far_as_it_goes(lab: Lab) -> None:
     await lab.add()
-    await lab.settle(await lab.claim(), Delivered("zero \x00, half \ud83d, long " + "x" * 100_000))
-    [row] = await lab.rows()
-    assert row["answer"].startswith("zero , half ?, long x")
-    assert len(row["answer"]) < 70_000
+    await lab.settle(await lab.claim(), Delivered("zero \x00, half \ud83d."))
+    assert [row["answer"] for row in await lab.rows()] == ["zero , half \N{REPLACEMENT CHARACTER}."]

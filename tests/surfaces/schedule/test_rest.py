@@ -10,6 +10,7 @@ import pytest
 
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app, running
+from frontdesk.schedule.making import NO_TIMELINE
 from frontdesk.surfaces.gate import ASGIApp
 from frontdesk.surfaces.http import build
 from tests.conftest import settings_with
@@ -187,6 +188,7 @@ async def test_the_scheduler_says_how_it_is_doing(rest: httpx2.AsyncClient) -> N
         ({"every": "5m", "max_repetition": 1}, "Validation failed"),
         ({"every": "5m", "prompt": 5}, "Validation failed"),
         ({"every": "5m", "overlap": "maybe"}, "overlap is queue, skip or allow"),
+        ({"every": "5m", "timeline": True}, NO_TIMELINE),
     ],
 )
 async def test_a_mistake_is_told(rest: httpx2.AsyncClient, agent: str, asked: dict[str, Any], said: str) -> None:
@@ -207,12 +209,24 @@ async def test_a_mistake_is_told(rest: httpx2.AsyncClient, agent: str, asked: di
         ("GET", "/999999999/preview", 404),
         ("GET", "/nine", 400),
         ("GET", "/runs?before=yesterday", 400),
-        ("GET", "?limit=0", 400),
     ],
 )
 async def test_what_is_not_there_is_said(rest: httpx2.AsyncClient, method: str, path: str, status: int) -> None:
     answer = await rest.request(method, path, json={} if method == "PATCH" else None)
     assert (answer.status_code, "error" in answer.json()) == (status, True)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("?limit=0", "limit must be a whole number from 1 to 1000"),
+        ("?after=-1", "after must be a whole number from 0 to 2147483647"),
+        ("/runs?limit=1001", "limit must be a whole number from 1 to 1000"),
+    ],
+)
+async def test_too_many_are_refused_in_the_words_of_every_door(rest: httpx2.AsyncClient, query: str, said: str) -> None:
+    answer = await rest.get(query)
+    assert (answer.status_code, answer.json()["error"]) == (400, said)
 
 
 @shows("SCHEDULE-OWN")
