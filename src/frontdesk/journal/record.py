@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Self
 
 from frontdesk.errors import (
@@ -16,8 +17,10 @@ from frontdesk.errors import (
     Unstorable,
 )
 from frontdesk.identity.model import Caller
-from frontdesk.journal.model import Kind, Outcome, entry
+from frontdesk.journal.model import Entry, Kind, Outcome
 from frontdesk.journal.service import Journal
+
+ACTION_LENGTH = 200
 
 
 def outcome_of(error: BaseException) -> Outcome:
@@ -31,10 +34,6 @@ def outcome_of(error: BaseException) -> Outcome:
             return Outcome.REFUSED
         case _:
             return Outcome.FAILED
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 @dataclass(slots=True)
@@ -52,7 +51,7 @@ class Record:
     outcome: Outcome | None = None
     reason: str | None = None
     started: int = field(default_factory=time.perf_counter_ns)
-    at: datetime = field(default_factory=_now)
+    at: datetime = field(default_factory=partial(datetime.now, UTC))
 
     def __enter__(self) -> Self:
         return self
@@ -68,14 +67,22 @@ class Record:
         self.outcome, self.reason = outcome_of(error), type(error).__name__
 
     def write(self) -> None:
-        row = entry(
-            self.caller,
-            at=self.at,
-            surface=self.surface,
-            action=self.action,
-            outcome=self.outcome or Outcome.FAILED,
-            duration_us=(time.perf_counter_ns() - self.started) // 1000,
-            reason=self.reason,
-            kind=self.kind,
+        caller, outcome = self.caller, self.outcome or Outcome.FAILED
+        # A call that was not let through is a denial.
+        denied = self.kind is Kind.CALL and outcome in (Outcome.DENIED, Outcome.LIMITED)
+        self.journal.record(
+            Entry(
+                self.at,
+                Kind.DENIAL if denied else self.kind,
+                self.surface,
+                self.action[:ACTION_LENGTH],
+                outcome,
+                (time.perf_counter_ns() - self.started) // 1000,
+                self.reason,
+                caller.agent_id,
+                caller.user_id,
+                caller.source,
+                caller.verified,
+                caller.request_id,
+            )
         )
-        self.journal.record(row)
