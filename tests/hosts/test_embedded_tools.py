@@ -159,7 +159,7 @@ async def change_at_random(host: EmbeddedHost, agent: str, turnstile: Turnstile,
     async def decide(held: Sequence[HeldTool]) -> Plan:
         return plan([Held(tool.name, f"{tool.server}::{tool.remote_name}") for tool in held], matches, LIMITS)
 
-    return await select(host, agent, decide, tools, turnstile, found=matches)
+    return await select(host, agent, decide, tools, turnstile)
 
 
 async def test_two_hundred_changes_at_once_leave_every_limit_kept_and_no_tool_lost(settings: Settings) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from frontdesk.errors import Invalid
+from frontdesk.loop.text import is_storable
 from frontdesk.schedule import numbers, reading
 from frontdesk.schedule.asked import CLEARABLE, Asked, Change, Wish
 from frontdesk.schedule.limits import Limits
@@ -110,7 +111,7 @@ def _prompt(text: str | None, limits: Limits) -> str:
     if text is None or not text.strip():
         raise Invalid(NO_PROMPT)
     limits.check_prompt(text)
-    if "\0" in text or text.encode(errors="replace") != text.encode(errors="surrogatepass"):
+    if not is_storable(text):
         raise Invalid("The prompt holds a character that cannot be stored: NUL, or half of a surrogate pair; remove it")
     return text
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -170,8 +170,7 @@ class Replies:
             self._jobs[message_id].scope.cancel()
 
     async def _make(self, job: Job) -> None:
-        who = replace(job.prompt.caller, agent_id=job.session.agent_id)
-        record = Record(self._journal, "chat", "turn", who, Kind.TURN)
+        record = Record(self._journal, "chat", "turn", job.prompt.acting, Kind.TURN)
         try:
             with job.scope:
                 await self._hear(job)
