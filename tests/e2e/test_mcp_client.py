@@ -35,7 +35,8 @@ from frontdesk.surfaces.http import build
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.calling import call
-from tests.support.token_server import TokenServer, open_token_server, serve
+from tests.support.serving import serve
+from tests.support.token_server import TokenServer, open_token_server
 
 pytestmark = pytest.mark.anyio
 CALLS = 80

@@ -26,7 +26,7 @@ from frontdesk.loop.mcp.wire import Events
 from frontdesk.loop.tools import ToolOutcome
 from frontdesk.tools.gateway.result import read
 from tests.support.calling import call
-from tests.support.token_server import serve
+from tests.support.serving import serve
 
 TOKEN = "token-of-ada"
 SECRETS = (TOKEN, "fixed-secret", "query-secret")

@@ -11,7 +11,8 @@ from frontdesk.loop.mcp.model import Broken, McpServer, Unauthorized
 from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.tools import ToolOutcome
 from tests.support.calling import call
-from tests.support.upstreams import TOOLS, Upstream, open_upstream, until
+from tests.support.upstreams import TOOLS, Upstream, open_upstream
+from tests.support.waiting import until
 
 SECONDS = 10
 

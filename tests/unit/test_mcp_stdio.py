@@ -22,7 +22,7 @@ from frontdesk.loop.mcp.stdio.lines import Lines, Overlong
 from frontdesk.loop.mcp.stdio.restarts import LONGEST_PAUSE, STEADY_SECONDS, Restarts
 from frontdesk.loop.tools import ToolOutcome
 from tests.support.calling import call
-from tests.support.upstreams import until
+from tests.support.waiting import until
 
 PROGRAM = str(Path(__file__).parents[1] / "support" / "stdio_server.py")
 SECONDS = 10
