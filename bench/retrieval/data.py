@@ -8,13 +8,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from training.sets import UNSEEN
+
 from bench.processes import ROOT
 from frontdesk.tools.embedding.text import tool_text
 from frontdesk.tools.search.model import Doc
 
 SHARED = ROOT.parent / "shared" / "data"
-# No part of these was trained on, nor any weight tuned to one of them.
-UNSEEN = ("bfcl", "toolret_apigen", "ultratool", "toollens")
 # Another part of these was trained on.
 SEEN = ("metatool", "metatool_multi", "sealtools")
 SETS = (*UNSEEN, *SEEN)

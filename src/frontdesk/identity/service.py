@@ -141,7 +141,7 @@ class Identity:
         old = await self._store.get(key_id)
         now = datetime.now(UTC)
         if old is None or not old.works_at(now):
-            raise NotFound(f"There is no working key '{key_id}'; `frontdesk keys list` shows them")
+            raise _no_key(key_id)
         successor = await self._store.successor(key_id)
         if successor is not None:
             raise ConfigurationError(f"Key '{key_id}' was replaced by '{successor}' already; rotate that one")
@@ -160,7 +160,8 @@ class Identity:
         return new, text
 
     async def revoke_key(self, key_id: str) -> None:
-        await self._store.revoke(key_id, datetime.now(UTC))
+        if not await self._store.revoke(key_id, datetime.now(UTC)):
+            raise _no_key(key_id)
         self._cached.pop(key_id, None)
 
     async def tidy(self) -> None:
@@ -187,3 +188,7 @@ class Identity:
             self._cached.clear()
         self._cached[key_id] = (now, key)
         return key
+
+
+def _no_key(key_id: str) -> NotFound:
+    return NotFound(f"There is no working key '{key_id}'; `frontdesk keys list` shows them")

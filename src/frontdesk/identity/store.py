@@ -9,7 +9,6 @@ from sqlalchemy import RowMapping, bindparam, delete, insert, or_, select, updat
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import api_keys, buckets
 from frontdesk.db.upsert import per_dialect
-from frontdesk.errors import NotFound
 from frontdesk.identity.buckets import Bucket
 from frontdesk.identity.keys import ApiKey
 from frontdesk.settings import Rate
@@ -57,13 +56,13 @@ class KeyStore:
             await connection.execute(insert(api_keys).values(_row(new)))
             await connection.execute(update(api_keys).where(api_keys.c.id == old_id).values(expires_at=old_expires_at))
 
-    async def revoke(self, key_id: str, now: datetime) -> None:
+    async def revoke(self, key_id: str, now: datetime) -> bool:
+        """End a key; whether there was one to end."""
         async with self._database.transaction() as connection:
             done = await connection.execute(
                 update(api_keys).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None)).values(revoked_at=now)
             )
-        if done.rowcount == 0:
-            raise NotFound(f"There is no working key '{key_id}'; `frontdesk keys list` shows them")
+        return done.rowcount > 0
 
     async def mark_used(self, used: Mapping[str, datetime]) -> None:
         if not used:

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Executable, Table, case, or_
-from sqlalchemy.dialects import postgresql, sqlite
 
 from frontdesk.db.notify import notify
 from frontdesk.db.schema import lanes
+from frontdesk.db.upsert import per_dialect
 from frontdesk.schedule.bell import CHANNEL, SOON_US
 from frontdesk.schedule.model import Whose
 from frontdesk.schedule.rows import BESIDE
@@ -20,7 +20,7 @@ def _lower(make: Any) -> Executable:  # noqa: ANN401 - the two dialects' inserts
     return given.on_conflict_do_update(index_elements=[lanes.c.name], set_={"due_us": sooner})
 
 
-LOWER = {"sqlite": _lower(sqlite.insert), "postgresql": _lower(postgresql.insert)}
+LOWER = per_dialect(_lower)
 
 
 def lower(connection: Connection, due: Mapping[str, int | None], now_us: int) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import structlog
 from sqlalchemy import BigInteger, Connection, Executable, String, bindparam, cast, literal_column, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 
 from frontdesk.db.each import UpdateEach
 from frontdesk.db.lists import one_of
 from frontdesk.db.schema import occurrences, schedules
+from frontdesk.db.upsert import per_dialect
 from frontdesk.errors import Invalid
 from frontdesk.schedule.due.decide import View
 from frontdesk.schedule.due.head import Head
@@ -74,8 +74,8 @@ def _begin_late(make: Any) -> Executable:  # noqa: ANN401 - the same
     return make(occurrences).on_conflict_do_nothing().execution_options(preserve_rowcount=True)
 
 
-BEGIN = {"sqlite": _begin(sqlite.insert), "postgresql": _begin(postgresql.insert)}
-BEGIN_LATE = {"sqlite": _begin_late(sqlite.insert), "postgresql": _begin_late(postgresql.insert)}
+BEGIN = per_dialect(_begin)
+BEGIN_LATE = per_dialect(_begin_late)
 BEGUN = select(occurrences.c.id).where(
     one_of(occurrences.c.id, "ids"), occurrences.c.owner == bindparam("me"), occurrences.c.created_us == NOW, RUNS
 )
