@@ -36,8 +36,8 @@ async def remembered(database: Database, caller: Caller, model: str = MODEL) -> 
 
 async def test_a_use_is_credited_to_the_newest_search_that_offered_the_tool(database: Database) -> None:
     learning = Learning(database, MODEL)
-    await learning.searched(ADA, vector(1, 0), ["s::a", "s::b"])
-    await learning.searched(ADA, vector(0, 1), ["s::b"])
+    learning.searched(ADA, vector(1, 0), ["s::a", "s::b"])
+    learning.searched(ADA, vector(0, 1), ["s::b"])
     assert await learning.used(ADA, "s::a", 1.0)
     assert await learning.used(ADA, "s::b", 0.5)
     assert not await learning.used(ADA, "s::c", 1.0), "no search had offered it"
@@ -52,7 +52,7 @@ async def test_a_use_is_credited_to_the_newest_search_that_offered_the_tool(data
 async def test_a_use_may_come_to_another_replica_than_the_search(database: Database) -> None:
     clock = 0.0
     one, other = Learning(database, MODEL), Learning(database, MODEL, clock=lambda: clock)
-    await one.searched(ADA, vector(1, 0), ["s::a"])
+    one.searched(ADA, vector(1, 0), ["s::a"])
     assert not await other.used(ADA, "s::a", 1.0), "not written down yet"
     await one.flush()
     assert not await other.used(ADA, "s::a", 1.0), "it was asked for a moment ago"
@@ -123,7 +123,7 @@ async def test_memory_holds_the_tenants_that_searched_lately(
 async def test_forgetting_leaves_nothing_of_a_tenant_and_all_of_the_others(database: Database) -> None:
     learning = Learning(database, MODEL)
     for caller in (ADA, BOB):
-        await learning.searched(caller, vector(1, 0), ["s::a"])
+        learning.searched(caller, vector(1, 0), ["s::a"])
         await learning.used(caller, "s::a", 1.0)
     await learning.forget("user:ada")
     await learning.flush()
@@ -146,7 +146,7 @@ async def test_what_is_old_is_forgotten(database: Database) -> None:
 async def test_where_learning_is_off_nothing_is_remembered(database: Database, off: str) -> None:
     model = None if off == "no embedder" else MODEL
     learning = Learning(database, model, enabled=model is None)
-    await learning.searched(ADA, vector(1, 0), ["s::a"])
+    learning.searched(ADA, vector(1, 0), ["s::a"])
     await learning.flush()
     assert not await learning.used(ADA, "s::a", 1.0)
     assert await learning.recall(ADA, vector(1, 0)) == {}

@@ -113,7 +113,7 @@ class Finder:
         usable = [hit for hit in hits if hit.id in known and known[hit.id].standing is Standing.READY]
         findings = [_finding(known[hit.id], hit) for hit in usable if hit.score >= search.min_score]
         if remember and vectors is not None and findings:
-            await self._learning.searched(caller, vectors[0], [finding.tool.id for finding in findings])
+            self._learning.searched(caller, vectors[0], [finding.tool.id for finding in findings])
         best = max((hit.score for hit in usable), default=None)
         return Found(findings, await self._searched(permitted), best, vectors is not None)
 

@@ -21,6 +21,7 @@ from frontdesk.tools.learning.memory import Memory
 from frontdesk.tools.learning.model import PastSearch, Use, key_of, tenant_of
 from frontdesk.tools.learning.recall import recall
 from frontdesk.tools.learning.store import LearningStore
+from frontdesk.tools.packing import packed
 
 FLUSH_SECONDS = 0.5
 DRAIN_SECONDS = 3
@@ -58,14 +59,14 @@ class Learning:
         self._waiting: deque[PastSearch] = deque(maxlen=WAITING)
         self._unsearched: dict[tuple[str, str], float] = {}
 
-    async def searched(self, caller: Caller, vector: NDArray[np.float32], offered: Sequence[str]) -> None:
+    def searched(self, caller: Caller, vector: NDArray[np.float32], offered: Sequence[str]) -> None:
         """Keep a search in mind for an hour; a database that is slow or away holds nobody up."""
         if not self._on or not offered:
             return
-        packed = vector.astype(np.float16).tobytes()
-        digest = hashlib.sha256(packed).hexdigest()[:32]
+        [kept] = packed(vector[np.newaxis])
+        digest = hashlib.sha256(kept).hexdigest()[:32]
         now, tenant, key = datetime.now(UTC), tenant_of(caller), key_of(caller)
-        found = PastSearch(uuid4().hex, tenant, key, digest, packed, tuple(offered), now)
+        found = PastSearch(uuid4().hex, tenant, key, digest, kept, tuple(offered), now)
         self._recent.setdefault(key, deque(maxlen=RECENT)).append(found)
         self._recent.move_to_end(key)
         if len(self._recent) > CALLERS:
