@@ -17,7 +17,7 @@ from frontdesk.schedule.model import Delivered, Occurrence, Undelivered, deliver
 from tests.hosts.conftest import BUILT_IN
 from tests.hosts.lab import SECONDS, Lab, client_tool, said, script, take
 from tests.requirements import shows
-from tests.support.upstreams import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio
 LONG = "word " * 100
