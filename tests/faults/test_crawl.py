@@ -19,6 +19,7 @@ from frontdesk.tools.catalogue.service import Catalogue
 from frontdesk.tools.catalogue.store import Filter
 from frontdesk.tools.search.model import Query
 from tests.requirements import shows
+from tests.support.calling import call
 from tests.support.tool_servers import ToolServer, open_dying_server, open_tool_server, tool, tools
 
 pytestmark = pytest.mark.anyio
@@ -81,7 +82,7 @@ class House:
         assert found is not None
         server = self.servers.get(found.server)
         assert server is not None
-        return (await self.clients.client(server, None, None).call(found.name, {"text": "x"})).text
+        return (await call(self.clients.client(server, None, None), found.name, {"text": "x"})).text
 
 
 @asynccontextmanager

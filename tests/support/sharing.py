@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 from typing_extensions import override
+from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 LETTA = "letta"
@@ -22,8 +23,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--random", type=int, metavar="SEED", help="run the tests in an order of chance, the one of SEED")
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> "Companies":
-    return Companies(config)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> "Companies":
+    return Companies(config, log)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
