@@ -11,7 +11,6 @@ from frontdesk.tools.gateway.breaker import (
     FIRST_PAUSE,
     LONGEST_PAUSE,
     Breaker,
-    State,
 )
 
 
@@ -23,25 +22,25 @@ def failing(times: int, now: float = 0.0) -> Breaker:
 
 
 def test_it_opens_after_failures_in_a_row_and_not_before() -> None:
-    assert failing(FAILURES_TO_OPEN - 1).state(0) is State.CLOSED
+    assert failing(FAILURES_TO_OPEN - 1) == Breaker(FAILURES_TO_OPEN - 1)
     opened = failing(FAILURES_TO_OPEN)
-    assert (opened.state(0), opened.wait(0), opened.wait(4)) == (State.OPEN, FIRST_PAUSE, FIRST_PAUSE - 4)
+    assert (opened.retry_at, opened.wait(0), opened.wait(4)) == (FIRST_PAUSE, FIRST_PAUSE, FIRST_PAUSE - 4)
 
 
 def test_one_answer_between_failures_begins_the_count_anew() -> None:
     breaker = failing(FAILURES_TO_OPEN - 1).succeeded()
     assert breaker is CLOSED
-    assert breaker.failed(0, was_try=False).state(0) is State.CLOSED
+    assert breaker.failed(0, was_try=False) == Breaker(1)
 
 
 def test_after_the_pause_one_call_tries_and_the_others_wait() -> None:
     opened = failing(FAILURES_TO_OPEN)
-    assert (opened.state(FIRST_PAUSE), opened.wait(FIRST_PAUSE)) == (State.HALF_OPEN, 0)
+    assert (opened.retry_at, opened.wait(FIRST_PAUSE)) == (FIRST_PAUSE, 0)
     trying = opened.admitted()
-    assert (trying.state(FIRST_PAUSE), trying.wait(FIRST_PAUSE) > 0) == (State.HALF_OPEN, True)
+    assert (trying.trying, trying.wait(FIRST_PAUSE) > 0) == (True, True)
     assert trying.succeeded() is CLOSED
     again = trying.failed(FIRST_PAUSE, was_try=True)
-    assert (again.state(FIRST_PAUSE), again.wait(FIRST_PAUSE)) == (State.OPEN, 2 * FIRST_PAUSE)
+    assert (again.trying, again.wait(FIRST_PAUSE)) == (False, 2 * FIRST_PAUSE)
 
 
 def test_a_try_that_its_caller_gave_up_leaves_the_next_one_to_others() -> None:

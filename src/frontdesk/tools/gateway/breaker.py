@@ -1,25 +1,17 @@
 """When to stop asking a server that fails, and when to try again; pure, time is an argument."""
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 
 FAILURES_TO_OPEN = 5
 FIRST_PAUSE = 10.0
 LONGEST_PAUSE = 120.0
 
 
-class State(StrEnum):
-    """Closed lets every call through, open none, half-open one that tries how it is."""
-
-    CLOSED = "closed"
-    OPEN = "open"
-    HALF_OPEN = "half-open"
-
-
 @dataclass(frozen=True, slots=True)
 class Breaker:
     """What is known of one server: failures in a row, and since they were too many, when the next try is due.
 
+    While there is no `retry_at` it is closed, and lets every call through; open it lets none, and then one that tries.
     Every method gives the breaker as it is afterwards; one that changes nothing gives the same.
     """
 
@@ -27,11 +19,6 @@ class Breaker:
     retry_at: float | None = None
     pause: float = FIRST_PAUSE
     trying: bool = False
-
-    def state(self, now: float) -> State:
-        if self.retry_at is None:
-            return State.CLOSED
-        return State.HALF_OPEN if self.trying or now >= self.retry_at else State.OPEN
 
     def wait(self, now: float) -> float:
         """The seconds until a call is let through; 0 where one is."""

@@ -8,31 +8,17 @@ from typing import TypeVar
 
 from frontdesk.errors import Unavailable
 from frontdesk.loop.mcp.model import Broken
-from frontdesk.tools.gateway.breaker import Breaker, State
+from frontdesk.tools.gateway.breaker import Breaker
 from frontdesk.tools.gateway.result import MAX_RESULT
 
 AT_ONCE = 64
 QUEUE_SECONDS = 10.0
-ERROR_LENGTH = 500
 
 T = TypeVar("T")
 
 
 class NotTried(Unavailable):
     """A call was not even tried."""
-
-
-@dataclass(frozen=True, slots=True)
-class LaneState:
-    """What surfaces show of a server: how its calls go in this process."""
-
-    server: str
-    breaker: State
-    retry_in: float
-    in_flight: int
-    waiting: int
-    failures: int
-    last_error: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +41,6 @@ class Lane:
         self._at_once = manners.at_once
         self._queue_seconds = manners.queue_seconds
         self._breaker = Breaker()
-        self._in_flight = 0
-        self._waiting = 0
-        self._last_error: str | None = None
-
-    def state(self) -> LaneState:
-        now = self._now()
-        return LaneState(
-            self._server,
-            self._breaker.state(now),
-            self._breaker.wait(now),
-            self._in_flight,
-            self._waiting,
-            self._breaker.failures,
-            self._last_error,
-        )
 
     async def run(self, work: Callable[[], Awaitable[T]]) -> T:
         """Do this when there is room and the breaker lets it through; else `NotTried`, which says when to try again."""
@@ -80,7 +51,6 @@ class Lane:
             self._check()
             return await self._watched(work)
         finally:
-            self._in_flight -= 1
             self._places.release()
 
     async def _watched(self, work: Callable[[], Awaitable[T]]) -> T:
@@ -90,7 +60,6 @@ class Lane:
             found = await work()
         except Unavailable as error:
             if _is_failure(error):
-                self._last_error = str(error)[:ERROR_LENGTH]
                 self._breaker = self._breaker.failed(self._now(), was_try=was_try)
             else:
                 self._breaker = self._breaker.succeeded()
@@ -110,7 +79,6 @@ class Lane:
 
     async def _enter(self) -> None:
         if self._places.locked():
-            self._waiting += 1
             try:
                 async with asyncio.timeout(self._queue_seconds):
                     await self._places.acquire()
@@ -119,11 +87,8 @@ class Lane:
                     f"MCP server '{self._server}' has {self._at_once} calls under way already, and none ended in "
                     f"{self._queue_seconds:g} s; try again later"
                 ) from None
-            finally:
-                self._waiting -= 1
         else:
             await self._places.acquire()
-        self._in_flight += 1
 
 
 def _is_failure(error: Unavailable) -> bool:

@@ -1,6 +1,6 @@
 """Calls a tool where it lives, in the name of whoever asks: checked, bounded, and never with somebody else's token."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.servers import Servers
 from frontdesk.loop.mcp.session import Progress
 from frontdesk.tools.gateway.arguments import ArgumentCheck
-from frontdesk.tools.gateway.lane import Lane, LaneState, Manners
+from frontdesk.tools.gateway.lane import Lane, Manners
 from frontdesk.tools.gateway.result import CallResult, failure, read
 from frontdesk.tools.model import CatalogueTool, Kind, Standing
 
@@ -79,10 +79,6 @@ class Gateway:
             return await self._lane(server.name).run(work)
         except Unavailable as error:
             return failure(f"Error calling {tool.name}: {error.public}")
-
-    def states(self) -> Sequence[LaneState]:
-        """How each server does that was called so far."""
-        return [lane.state() for lane in self._lanes.values()]
 
     def _client(self, server: McpServer, user_id: str | None, secret: str | None) -> McpClient:
         """The client for a call whose turn it is: while it waited, the server may have gone, or moved."""
