@@ -150,7 +150,7 @@ class Preview:
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """What became of one due prompt in `execute_once`; `error` is there when it was not delivered.
+    """What became of one due prompt that was run on somebody's word; `error` is there when it was not delivered.
 
     One that is `later` was handed over, and comes when the caller's own turn has ended.
     """

@@ -17,7 +17,6 @@ from frontdesk.schedule.delivery import deliverer
 from frontdesk.schedule.executing import Executing
 from frontdesk.schedule.forwards.service import Forwards
 from frontdesk.schedule.forwards.store import ForwardStore
-from frontdesk.schedule.handed import Handed
 from frontdesk.schedule.hosting import Hosted, Upload
 from frontdesk.schedule.importing.service import Importing
 from frontdesk.schedule.limits import Limits
@@ -27,6 +26,7 @@ from frontdesk.schedule.past.store import PastStore
 from frontdesk.schedule.placing import Places
 from frontdesk.schedule.service import Schedules, Webhooks
 from frontdesk.schedule.store import ScheduleStore
+from frontdesk.schedule.stretches import Stretches
 from frontdesk.schedule.worker import Worker
 from frontdesk.settings import Settings, variables
 
@@ -71,7 +71,7 @@ def open_schedules(
     store, past, limits = ScheduleStore(database, bell), PastStore(database, bell), _limits(settings)
     executing = Executing(
         *(worker, store, past, metrics, settings.works, settings.executor_interval, settings.worker_concurrency),
-        Handed(tasks, worker.once),
+        Stretches(tasks, worker.once),
     )
     hosted = Hosted(host, settings.letta_base_url, upload, settings.letta_token is not None)
     schedules = Schedules(

@@ -10,11 +10,11 @@ from frontdesk.errors import Unavailable
 from frontdesk.identity.model import Caller
 from frontdesk.schedule import numbers, rights
 from frontdesk.schedule.asked import LOOP_SECONDS, Executed, Executor
-from frontdesk.schedule.handed import Handed
 from frontdesk.schedule.metrics import ScheduleMetrics
 from frontdesk.schedule.model import Past, Ran, Schedule, Standing, State, Whose, delivery_id, now_us
 from frontdesk.schedule.past.store import PastQuery, PastStore
 from frontdesk.schedule.store import ScheduleFilter, ScheduleStore
+from frontdesk.schedule.stretches import Stretches
 from frontdesk.schedule.worker import Worker
 
 MEASURE_SECONDS = 2.0
@@ -38,7 +38,7 @@ class Executing:
     autostart: bool
     interval_s: int
     concurrency: int
-    handed: Handed
+    handed: Stretches
 
     async def once(self, caller: Caller) -> Sequence[Executed]:
         """Deliver what is due now, and wait for it; what stands behind another's in an agent's line waits its turn.

@@ -22,7 +22,7 @@ class Stretch:
     ended: anyio.Event = field(default_factory=anyio.Event)
 
 
-class Handed:
+class Stretches:
     """Each caller's are delivered in one stretch at a time, however often they ask."""
 
     def __init__(self, tasks: TaskGroup, deliver: Callable[[Whose], Awaitable[object]]) -> None:
