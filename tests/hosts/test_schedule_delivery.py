@@ -104,7 +104,7 @@ async def test_a_run_that_was_cut_off_is_taken_up_by_the_next_worker_and_told_on
         asked = len(lab.models.seen)
         with anyio.fail_after(SECONDS):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(deliverer(host), run)
+                tasks.start_soon(deliver, host, run)
                 await until(lambda: len(lab.models.seen) > asked)
                 tasks.cancel_scope.cancel()
         assert await host.cancel(agent.id) is False, "the turn was left tidy"
