@@ -82,3 +82,9 @@ def test_every_change_of_tools_and_rights_is_in_the_journal(data: Path) -> None:
         ("tools remove shop", "refused", None, None),
     ]
     assert "hush" not in json.dumps(rows(data))
+
+
+def test_an_attempt_to_connect_with_letta_is_in_the_journal(data: Path) -> None:
+    refused = frontdesk_here("letta", "connect", "Ada", "--url", "https://user:hush@desk.example/mcp", data=data)
+    assert (refused.returncode, "LETTA_BASE_URL" in refused.stderr) == (2, True)
+    assert [(row["action"], row["reason"]) for row in rows(data)] == [("letta connect", "ConfigurationError")]
