@@ -119,8 +119,10 @@ def _passed_over(trigger: Trigger, since_us: int, fire: int | None, latest: int,
 
 
 def _count(trigger: Trigger, since_us: int, last_us: int) -> int:
-    if trigger.kind is TriggerKind.INTERVAL:
-        return 1 + -(-(last_us - since_us) // (interval_s(trigger.value) * SECOND))
-    if trigger.kind is TriggerKind.ONCE:
-        return 1
-    return 1 + cron.count(trigger.value, ZoneInfo(trigger.zone), moment(since_us), moment(last_us))
+    match trigger.kind:
+        case TriggerKind.ONCE:
+            return 1
+        case TriggerKind.INTERVAL:
+            return 1 + -(-(last_us - since_us) // (interval_s(trigger.value) * SECOND))
+        case TriggerKind.CRON:
+            return 1 + cron.count(trigger.value, ZoneInfo(trigger.zone), moment(since_us), moment(last_us))
