@@ -87,4 +87,5 @@ def test_no_two_callers_of_different_people_keys_or_agents_share_a_scope() -> No
 
 
 def test_a_token_that_many_hold_is_nobodys_scope() -> None:
-    assert scope_of(Caller("1", verified=True, credential_id="token:https://issuer")) is None
+    for local in (False, True):
+        assert scope_of(Caller("1", verified=True, local=local, credential_id="token:https://issuer")) is None

@@ -1,11 +1,14 @@
 """Who may do what at the tools API."""
 
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 
 import httpx2
 import pytest
 
 from frontdesk.app import App, open_app
+from frontdesk.errors import Denied, Invalid
+from frontdesk.identity.model import Caller, Source
 from frontdesk.settings import Settings
 from frontdesk.surfaces.gate import ASGIApp
 from frontdesk.surfaces.http import build
@@ -163,3 +166,11 @@ async def test_who_runs_the_house_from_where(settings: Settings, place: str) -> 
                 ):
                     answer = await ask(asgi, method, path, body, shown, **headers)
                     assert answer.status_code == may, (place, who, headers, path)
+
+
+async def test_a_key_that_is_shown_at_this_machine_makes_no_tools_for_the_agent_host(house: App) -> None:
+    keyless = Caller("1", "agent-1", source=Source.HEADER, local=True)
+    with pytest.raises(Invalid, match="Missing LETTA_API_KEY"):
+        await house.schedules.hosted.upload_tool(keyless, "def sing(): ...")
+    with pytest.raises(Denied, match="schedules:admin"):
+        await house.schedules.hosted.upload_tool(replace(keyless, credential_id="key:1"), "def sing(): ...")
