@@ -352,7 +352,7 @@ async def test_a_model_that_breaks_in_no_foreseen_way_stops_nothing_else(
     with open_tool_server("shop", tools(["send"])) as shop:
         async with opened(database, spec("shop", shop.url), embedder=toy) as here, anyio.create_task_group() as tasks:
             tasks.start_soon(here.catalogue.run)
-            await until(lambda: "out of memory" in here.catalogue.progress().trouble)
+            await until(lambda: here.catalogue.progress().trouble == "the model fails; the log says where")
             toy.away = False
             await until(lambda: here.catalogue.progress().embedded == 1)
             tasks.cancel_scope.cancel()
