@@ -20,11 +20,11 @@ from frontdesk.agents.embedded.memory import Memory
 from frontdesk.agents.embedded.own_tools import conversation_search, update_plan
 from frontdesk.agents.embedded.store import AgentStore
 from frontdesk.agents.embedded.talk.store import TalkStore
-from frontdesk.agents.events import TextChunk
 from frontdesk.agents.host import Agent, AgentHost, NewAgent, Prompt
 from frontdesk.app import open_app
 from frontdesk.db.engine import Database
 from frontdesk.identity.model import Caller
+from frontdesk.loop.events import TextChunk
 from frontdesk.loop.tools import Tool
 from frontdesk.settings import Settings
 

@@ -6,8 +6,8 @@ from subprocess import PIPE, Popen
 
 import pytest
 
-from frontdesk.agents.events import Done, StopReason, TextChunk, ToolCall, ToolReturn, ToolStatus, UserText
 from frontdesk.app import open_app
+from frontdesk.loop.events import Done, StopReason, TextChunk, ToolCall, ToolReturn, ToolStatus, UserText
 from frontdesk.settings import Settings
 from tests.conftest import settings_with
 from tests.hosts.lab import CALLER, of_kind, said, script, take

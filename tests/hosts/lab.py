@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import anyio
 
-from frontdesk.agents.events import Event, TextChunk
 from frontdesk.agents.host import Agent, AgentHost, Approval, Block, NewAgent, Prompt
 from frontdesk.app import open_app
 from frontdesk.identity.model import Caller
+from frontdesk.loop.events import Event, TextChunk
 from frontdesk.loop.tools import Tool, ToolOutcome
 from frontdesk.settings import Settings
 from tests.support.models import ModelServer

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from frontdesk.agents.events import (
+from frontdesk.agents.host import Approval, NewAgent
+from frontdesk.errors import Invalid
+from frontdesk.loop.events import (
     ApprovalRequest,
     Done,
     StopReason,
     ToolReturn,
     ToolStatus,
 )
-from frontdesk.agents.host import Approval, NewAgent
-from frontdesk.errors import Invalid
 from frontdesk.settings import Settings
 from tests.conftest import settings_with
 from tests.hosts.conftest import KEY

@@ -5,7 +5,9 @@ from contextlib import aclosing
 import anyio
 import pytest
 
-from frontdesk.agents.events import (
+from frontdesk.agents.host import Approval, Block, NewAgent, Prompt
+from frontdesk.errors import Invalid, NotFound, PendingApproval
+from frontdesk.loop.events import (
     ApprovalRequest,
     Done,
     Event,
@@ -23,8 +25,6 @@ from frontdesk.agents.events import (
     Usage,
     UserText,
 )
-from frontdesk.agents.host import Approval, Block, NewAgent, Prompt
-from frontdesk.errors import Invalid, NotFound, PendingApproval
 from tests.hosts.lab import CALLER, SECONDS, Lab, client_tool, of_kind, said, script, take
 from tests.requirements import shows
 

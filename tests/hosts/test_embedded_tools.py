@@ -11,10 +11,10 @@ import pytest
 
 from frontdesk.agents.embedded.host import EmbeddedHost
 from frontdesk.agents.embedded.toolbox import Toolbox
-from frontdesk.agents.events import ApprovalRequest, Done, Failed, StopReason, ToolReturn, ToolStatus
 from frontdesk.agents.host import Approval, HeldTool, NewAgent
 from frontdesk.app import App, open_app
 from frontdesk.identity.model import Caller
+from frontdesk.loop.events import ApprovalRequest, Done, Failed, StopReason, ToolReturn, ToolStatus
 from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.servers import Servers
 from frontdesk.loop.tools import OwnTools, Tool, ToolOutcome

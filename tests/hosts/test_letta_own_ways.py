@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from letta_client import AsyncLetta
 
-from frontdesk.agents.events import ApprovalRequest, Event, ToolCall, ToolReturn, ToolStatus
 from frontdesk.agents.host import Agent, AgentHost, Approval, NewAgent
+from frontdesk.loop.events import ApprovalRequest, Event, ToolCall, ToolReturn, ToolStatus
 from frontdesk.surfaces.cli.chat.turns import left
 from tests.conftest import settings_with
 from tests.hosts.conftest import PASSWORD

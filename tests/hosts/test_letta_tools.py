@@ -21,7 +21,6 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from structlog.testing import capture_logs
 
-from frontdesk.agents.events import Done, StopReason, TextChunk, ToolReturn, ToolStatus
 from frontdesk.agents.followup import wake
 from frontdesk.agents.host import HeldTool, NewAgent
 from frontdesk.agents.letta.connect import Connector, Wanted
@@ -34,6 +33,7 @@ from frontdesk.agents.letta.proof import headers_with, key_in
 from frontdesk.app import App, open_app, running
 from frontdesk.db.engine import Database
 from frontdesk.identity.model import Caller
+from frontdesk.loop.events import Done, StopReason, TextChunk, ToolReturn, ToolStatus
 from frontdesk.surfaces.http import build
 from frontdesk.surfaces.mcp.server import SPECS
 from frontdesk.surfaces.serving import Server

@@ -8,7 +8,8 @@ from typing import Any
 import anyio
 import pytest
 
-from frontdesk.agents.events import (
+from frontdesk.agents.host import NewAgent, Prompt
+from frontdesk.loop.events import (
     Done,
     Failed,
     StopReason,
@@ -22,7 +23,6 @@ from frontdesk.agents.events import (
     Usage,
     UserText,
 )
-from frontdesk.agents.host import NewAgent, Prompt
 from frontdesk.loop.tools import Tool, ToolOutcome
 from frontdesk.settings import Settings
 from tests.conftest import settings_with

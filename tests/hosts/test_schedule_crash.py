@@ -5,8 +5,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from frontdesk.agents.events import UserText
 from frontdesk.app import App, open_app
+from frontdesk.loop.events import UserText
 from frontdesk.schedule.asked import Asked, PastWanted
 from frontdesk.schedule.model import Past, Standing
 from tests.hosts.conftest import BUILT_IN, KEY

@@ -8,10 +8,10 @@ import anyio
 import pytest
 from sqlalchemy import update
 
-from frontdesk.agents.events import Done, StopReason, TextChunk, UserText
 from frontdesk.agents.host import AgentHost
 from frontdesk.app import open_app
 from frontdesk.db.schema import turns
+from frontdesk.loop.events import Done, StopReason, TextChunk, UserText
 from frontdesk.schedule.delivery import deliverer, prompt_of
 from frontdesk.schedule.model import Delivered, Occurrence, Undelivered, delivery_id, now_us
 from tests.hosts.conftest import BUILT_IN

@@ -9,9 +9,9 @@ import anyio
 import pytest
 from letta_client import AsyncLetta
 
-from frontdesk.agents.events import TextChunk, ToolReturn, UserText
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app
+from frontdesk.loop.events import TextChunk, ToolReturn, UserText
 from frontdesk.schedule.asked import PastWanted
 from frontdesk.schedule.model import Delivered, Past, Standing, State, now_us
 from frontdesk.schedule.prompt import composed

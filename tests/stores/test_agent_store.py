@@ -6,11 +6,11 @@ import anyio
 import pytest
 from sqlalchemy import text
 
-from frontdesk.agents.events import ToolReturn
 from frontdesk.agents.host import Block, HeldTool, NewAgent, only_agent
 from frontdesk.app import open_app
 from frontdesk.db.engine import Database
 from frontdesk.errors import Invalid, NotFound
+from frontdesk.loop.events import ToolReturn
 from frontdesk.settings import Settings
 from frontdesk.tools.selection.store import HoldingStore
 from tests.hosts.lab import of_kind, opened, said, script, take

@@ -17,7 +17,8 @@ from frontdesk.agents.chat.mirror.store import Batch, MirrorStore
 from frontdesk.agents.chat.model import LIFETIME, RESTORABLE, Session, new_message_id, new_session_id
 from frontdesk.agents.chat.store import SessionStore
 from frontdesk.agents.chat.words import Ended, Returned, Word, dump, load
-from frontdesk.agents.events import (
+from frontdesk.db.engine import Database
+from frontdesk.loop.events import (
     ApprovalRequest,
     MemoryEdit,
     Plan,
@@ -30,7 +31,6 @@ from frontdesk.agents.events import (
     ToolStatus,
     Usage,
 )
-from frontdesk.db.engine import Database
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.postgres import Postgres

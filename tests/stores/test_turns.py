@@ -11,7 +11,6 @@ import anyio
 import pytest
 from sqlalchemy import select, update
 
-from frontdesk.agents.events import Done, Ending, Event, StopReason, TextChunk, ToolReturn, ToolStatus, Usage
 from frontdesk.agents.host import NewAgent, Prompt
 from frontdesk.agents.turns.model import LEASE, NewTurn, Owner
 from frontdesk.agents.turns.store import TurnStore
@@ -19,6 +18,7 @@ from frontdesk.app import open_app
 from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import messages, turns
 from frontdesk.errors import Unavailable
+from frontdesk.loop.events import Done, Ending, Event, StopReason, TextChunk, ToolReturn, ToolStatus, Usage
 from frontdesk.loop.tools import Tool, ToolOutcome
 from frontdesk.settings import Settings
 from tests.hosts.lab import CALLER, of_kind, said, script, take

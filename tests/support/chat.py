@@ -8,9 +8,9 @@ from typing import Any
 import anyio
 import httpx2
 
-from frontdesk.agents.events import TextChunk
 from frontdesk.app import App
 from frontdesk.identity.model import Caller
+from frontdesk.loop.events import TextChunk
 from frontdesk.surfaces.gate import ASGIApp
 
 SECONDS = 20

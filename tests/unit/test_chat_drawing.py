@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.agents.events import (
+from frontdesk.loop.events import (
     ApprovalRequest,
     Done,
     Event,

@@ -17,7 +17,15 @@ from letta_client import (
 from letta_client.types.agents import LettaStreamingResponse, Message
 from pydantic import TypeAdapter
 
-from frontdesk.agents.events import (
+from frontdesk.agents.host import Approval, Prompt
+from frontdesk.agents.letta.errors import LettaTrouble, told
+from frontdesk.agents.letta.history import in_order, recalled
+from frontdesk.agents.letta.memory import edits, may_have_changed
+from frontdesk.agents.letta.stream import Reader
+from frontdesk.agents.letta.turn import refusal
+from frontdesk.errors import FrontdeskError, Invalid, NotFound, PendingApproval, Unavailable
+from frontdesk.identity.model import Caller
+from frontdesk.loop.events import (
     ApprovalRequest,
     Event,
     MemoryEdit,
@@ -31,14 +39,6 @@ from frontdesk.agents.events import (
     Usage,
     UserText,
 )
-from frontdesk.agents.host import Approval, Prompt
-from frontdesk.agents.letta.errors import LettaTrouble, told
-from frontdesk.agents.letta.history import in_order, recalled
-from frontdesk.agents.letta.memory import edits, may_have_changed
-from frontdesk.agents.letta.stream import Reader
-from frontdesk.agents.letta.turn import refusal
-from frontdesk.errors import FrontdeskError, Invalid, NotFound, PendingApproval, Unavailable
-from frontdesk.identity.model import Caller
 from frontdesk.loop.tools import Tool, ToolOutcome
 
 RECORDING: dict[str, list[dict[str, Any]]] = json.loads(Path(__file__).with_name("letta_recording.json").read_text())

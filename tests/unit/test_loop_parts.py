@@ -24,9 +24,9 @@ from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from frontdesk.agents.embedded.compaction import mechanical, split
 from frontdesk.agents.embedded.memory import inserted, replaced
 from frontdesk.agents.embedded.talk.model import StoredMessage
-from frontdesk.agents.events import MemoryEdit, Plan, PlanStep, StepStatus, TextChunk, ToolStatus, Trouble
 from frontdesk.errors import Invalid
 from frontdesk.loop.access import OFFLINE, WHEN_ANTHROPIC, WHEN_OPENAI, ModelAccess
+from frontdesk.loop.events import MemoryEdit, Plan, PlanStep, StepStatus, TextChunk, ToolStatus, Trouble
 from frontdesk.loop.messages import (
     LEFT_OUT,
     answered,

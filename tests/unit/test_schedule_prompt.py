@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from frontdesk.agents.events import Done, Event, Failed, Started, StopReason, TextChunk, ToolCall, Trouble
 from frontdesk.errors import (
     Busy,
     Denied,
@@ -17,6 +16,7 @@ from frontdesk.errors import (
     Unavailable,
 )
 from frontdesk.identity.model import Source
+from frontdesk.loop.events import Done, Event, Failed, Started, StopReason, TextChunk, ToolCall, Trouble
 from frontdesk.schedule.delivery import ANSWER_BYTES, LEFT_OUT, Heard, prompt_of
 from frontdesk.schedule.model import SECOND, Delivered, Occurrence, Undelivered, delivery_id
 from frontdesk.schedule.prompt import composed

@@ -4,10 +4,10 @@ from contextlib import aclosing
 
 import structlog
 
-from frontdesk.agents.events import Done
 from frontdesk.agents.host import AgentHost, Prompt
 from frontdesk.errors import FrontdeskError
 from frontdesk.identity.model import Caller
+from frontdesk.loop.events import Done
 
 log = structlog.get_logger("frontdesk.agents")
 

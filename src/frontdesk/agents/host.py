@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 from pydantic import SecretStr
 
-from frontdesk.agents.events import ApprovalRequest, Event
 from frontdesk.errors import Invalid
 from frontdesk.identity.model import Caller
+from frontdesk.loop.events import ApprovalRequest, Event
 from frontdesk.loop.tools import Tool
 
 MAX_STEPS = 10

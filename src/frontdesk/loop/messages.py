@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from frontdesk.agents.events import Event, MemoryEdit, Plan, PlanStep, StepStatus, ToolStatus
+from frontdesk.loop.events import Event, MemoryEdit, Plan, PlanStep, StepStatus, ToolStatus
 from frontdesk.loop.text import json_object, storable
 
 CHARACTERS_PER_TOKEN = 4

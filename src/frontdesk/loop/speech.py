@@ -15,7 +15,7 @@ from pydantic_ai.messages import (
     ToolCallPartDelta,
 )
 
-from frontdesk.agents.events import Event, TextChunk, ThoughtChunk, ToolArguments
+from frontdesk.loop.events import Event, TextChunk, ThoughtChunk, ToolArguments
 from frontdesk.loop.text import storable
 
 FIRST_HALVES = frozenset(chr(code) for code in range(0xD800, 0xDC00))

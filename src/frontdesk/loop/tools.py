@@ -9,9 +9,9 @@ import anyio
 import structlog
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
-from frontdesk.agents.events import Event
 from frontdesk.errors import FrontdeskError
 from frontdesk.identity.model import Caller
+from frontdesk.loop.events import Event
 
 TOOL_SECONDS = 120
 

@@ -13,7 +13,7 @@ from pydantic_ai.exceptions import (
     UserError,
 )
 
-from frontdesk.agents.events import Failed, Trouble
+from frontdesk.loop.events import Failed, Trouble
 
 MODEL_ERRORS = (AgentRunError, UserError)
 SHOWN = 300

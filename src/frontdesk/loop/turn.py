@@ -18,7 +18,8 @@ from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from frontdesk.agents.events import (
+from frontdesk.errors import FrontdeskError, Unavailable
+from frontdesk.loop.events import (
     ApprovalRequest,
     Ending,
     Event,
@@ -30,7 +31,6 @@ from frontdesk.agents.events import (
     Trouble,
     Usage,
 )
-from frontdesk.errors import FrontdeskError, Unavailable
 from frontdesk.loop.messages import add_request, answered, clean, partial, trimmed
 from frontdesk.loop.models import window_of
 from frontdesk.loop.speech import Speech

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from pydantic_ai.messages import ModelResponse
 
-from frontdesk.agents.events import Usage
+from frontdesk.loop.events import Usage
 
 
 @dataclass(slots=True)

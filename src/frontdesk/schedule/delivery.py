@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from anyio.lowlevel import checkpoint_if_cancelled
 
-from frontdesk.agents.events import Done, Event, Failed, Started, StopReason, TextChunk, ToolCall, Trouble
 from frontdesk.agents.host import AgentHost, Prompt
 from frontdesk.errors import Conflict, FrontdeskError, PendingApproval, RateLimited, Unavailable
 from frontdesk.identity.model import Caller, Source
+from frontdesk.loop.events import Done, Event, Failed, Started, StopReason, TextChunk, ToolCall, Trouble
 from frontdesk.schedule.model import Deliver, Delivered, Occurrence, Undelivered, now_us
 from frontdesk.schedule.prompt import composed
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from frontdesk.agents.events import StopReason
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app, running
 from frontdesk.journal.model import Kind, Outcome
 from frontdesk.journal.store import Query
+from frontdesk.loop.events import StopReason
 from frontdesk.surfaces.http import build
 from tests.conftest import settings_with
 from tests.requirements import shows

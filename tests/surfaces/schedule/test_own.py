@@ -7,10 +7,10 @@ from typing import Any
 import anyio
 import pytest
 
-from frontdesk.agents.events import ToolReturn
 from frontdesk.agents.host import NewAgent, Prompt
 from frontdesk.app import App, open_app, running
 from frontdesk.identity.model import Caller
+from frontdesk.loop.events import ToolReturn
 from frontdesk.schedule.asked import PastWanted
 from frontdesk.schedule.model import Past, Standing
 from tests.conftest import settings_with

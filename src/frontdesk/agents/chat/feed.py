@@ -10,7 +10,7 @@ from datetime import datetime
 import anyio
 
 from frontdesk.agents.chat.words import Ended, Word
-from frontdesk.agents.events import StopReason
+from frontdesk.loop.events import StopReason
 
 # A reply that was read to its end by nobody waits this long for a reader.
 KEPT_SECONDS = 60.0

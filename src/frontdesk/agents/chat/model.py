@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from frontdesk.agents.events import ApprovalRequest
 from frontdesk.agents.host import Agent, Said
+from frontdesk.loop.events import ApprovalRequest
 
 # A session ends a day after it was last used, and its owner may have it back for a month after that.
 LIFETIME = timedelta(hours=24)

@@ -15,13 +15,13 @@ from frontdesk.agents.chat.mirror.service import Mirror
 from frontdesk.agents.chat.mirror.store import MirrorStore
 from frontdesk.agents.chat.model import Session, Taken, new_message_id
 from frontdesk.agents.chat.words import Ear
-from frontdesk.agents.events import Started, StopReason
 from frontdesk.agents.host import AgentHost, Prompt
 from frontdesk.background import Chore
 from frontdesk.errors import Conflict, FrontdeskError, RateLimited, Unavailable
 from frontdesk.journal.model import Kind, Outcome
 from frontdesk.journal.record import Record
 from frontdesk.journal.service import Journal
+from frontdesk.loop.events import Started, StopReason
 
 AT_ONCE = 8
 # Whoever sends a message waits so long for its turn to begin; from then on the host has it.

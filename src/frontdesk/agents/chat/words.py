@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from pydantic import TypeAdapter
 
-from frontdesk.agents.events import (
+from frontdesk.loop.events import (
     ApprovalRequest,
     Done,
     Event,

@@ -13,13 +13,13 @@ from frontdesk.agents import blocks
 from frontdesk.agents.embedded.model import AttachedTool, first_conversation, lane_of
 from frontdesk.agents.embedded.store import AgentStore, no_agent
 from frontdesk.agents.embedded.toolbox import Toolbox
-from frontdesk.agents.events import ApprovalRequest, Event
 from frontdesk.agents.host import Agent, Block, Conversation, HeldTool, NewAgent, Prompt, Said, ToolChange
 from frontdesk.agents.turns.model import NewTurn
 from frontdesk.agents.turns.service import Turns
 from frontdesk.db.engine import Database
 from frontdesk.errors import FrontdeskError, Invalid, NotFound, Unavailable
 from frontdesk.loop.access import ModelAccess
+from frontdesk.loop.events import ApprovalRequest, Event
 from frontdesk.loop.mcp.names import TAKEN_BY_APIS
 from frontdesk.loop.text import is_storable, storable
 from frontdesk.loop.tools import OwnTools

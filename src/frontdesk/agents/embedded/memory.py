@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from pydantic import Field
 
 from frontdesk.agents.embedded.store import AgentStore
-from frontdesk.agents.events import MemoryEdit
 from frontdesk.agents.host import Block
 from frontdesk.errors import Invalid
+from frontdesk.loop.events import MemoryEdit
 from frontdesk.loop.tools import Given, Tool, ToolOutcome, typed_tool
 
 

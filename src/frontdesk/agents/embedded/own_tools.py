@@ -6,7 +6,7 @@ from pydantic import Field
 from pydantic_ai.messages import ModelRequest
 
 from frontdesk.agents.embedded.talk.store import TalkStore
-from frontdesk.agents.events import Plan, PlanStep, StepStatus
+from frontdesk.loop.events import Plan, PlanStep, StepStatus
 from frontdesk.loop.messages import text_of
 from frontdesk.loop.tools import Given, Tool, ToolOutcome, typed_tool
 

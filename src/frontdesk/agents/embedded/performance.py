@@ -15,12 +15,12 @@ from frontdesk.agents.embedded.store import AgentStore
 from frontdesk.agents.embedded.talk.model import Earlier, Scene
 from frontdesk.agents.embedded.talk.store import TalkStore
 from frontdesk.agents.embedded.toolbox import Toolbox
-from frontdesk.agents.events import Ending, Failed, StopReason, TextChunk, Trouble, Usage
 from frontdesk.agents.host import Prompt
 from frontdesk.agents.turns.model import NewTurn
 from frontdesk.agents.turns.service import Emit
 from frontdesk.db.engine import Transaction
 from frontdesk.errors import Invalid, PendingApproval
+from frontdesk.loop.events import Ending, Failed, StopReason, TextChunk, Trouble, Usage
 from frontdesk.loop.messages import add_request, repaired, unanswered, user_message
 from frontdesk.loop.models import Models
 from frontdesk.loop.tools import OwnTools, Tool

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import anyio
 from letta_client.types.agents import ToolReturnParam
 
-from frontdesk.agents.events import ApprovalRequest, ToolCall, ToolReturn, ToolStatus
 from frontdesk.agents.turns.service import Emit
+from frontdesk.loop.events import ApprovalRequest, ToolCall, ToolReturn, ToolStatus
 from frontdesk.loop.tools import Tool, attempt
 
 AT_ONCE = 16

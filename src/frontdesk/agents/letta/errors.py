@@ -19,8 +19,8 @@ from letta_client import (
     UnprocessableEntityError,
 )
 
-from frontdesk.agents.events import Trouble
 from frontdesk.errors import Conflict, FrontdeskError, Invalid, NotFound, PendingApproval, Unavailable
+from frontdesk.loop.events import Trouble
 from frontdesk.loop.waits import seconds_asked
 
 # What the client raises: its own errors, and those of the transport and of broken JSON while a stream is read.

@@ -17,7 +17,9 @@ from letta_client.types.agents import (
     UserMessage,
 )
 
-from frontdesk.agents.events import (
+from frontdesk.agents.host import Said
+from frontdesk.agents.letta.words import arguments_of, calls_of, requests_of, returns_of, status_of, text_of
+from frontdesk.loop.events import (
     ApprovalRequest,
     Event,
     TextChunk,
@@ -27,8 +29,6 @@ from frontdesk.agents.events import (
     ToolStatus,
     UserText,
 )
-from frontdesk.agents.host import Said
-from frontdesk.agents.letta.words import arguments_of, calls_of, requests_of, returns_of, status_of, text_of
 
 NO_RESULT = "There is no result of this call"
 # What Letta itself says to an agent in the person's place.

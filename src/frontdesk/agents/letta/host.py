@@ -12,7 +12,6 @@ from letta_client.types import AgentState, CreateBlockParam
 from letta_client.types import Conversation as LettaConversation
 
 from frontdesk.agents import blocks
-from frontdesk.agents.events import ApprovalRequest, Ending, Event
 from frontdesk.agents.host import Agent, Block, Conversation, HeldTool, NewAgent, Prompt, Said, ToolChange
 from frontdesk.agents.letta import memory
 from frontdesk.agents.letta.handed.registrar import Registrar
@@ -25,6 +24,7 @@ from frontdesk.agents.letta.turn import Turn, refusal
 from frontdesk.agents.turns.model import NewTurn
 from frontdesk.agents.turns.service import Emit, Turns, Work
 from frontdesk.errors import Invalid, NotFound, Unavailable
+from frontdesk.loop.events import ApprovalRequest, Ending, Event
 
 HISTORY = 1000
 # A free model of Letta's own, which a self-hosted server lists first and can rarely reach.

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from letta_client.types import BlockResponse
 from letta_client.types.agents import Block as LettaBlock
 
-from frontdesk.agents.events import Event, MemoryEdit, ToolReturn, ToolStatus
 from frontdesk.agents.host import Block
+from frontdesk.loop.events import Event, MemoryEdit, ToolReturn, ToolStatus
 
 MEMORY_TOOLS = frozenset(
     {

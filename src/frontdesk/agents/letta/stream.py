@@ -13,7 +13,8 @@ from letta_client.types.agents import (
 )
 from letta_client.types.agents.letta_streaming_response import LettaStopReason, LettaUsageStatistics
 
-from frontdesk.agents.events import (
+from frontdesk.agents.letta.words import arguments_of, calls_of, returns_of, status_of, text_of, whole_arguments
+from frontdesk.loop.events import (
     Event,
     TextChunk,
     ThoughtChunk,
@@ -23,7 +24,6 @@ from frontdesk.agents.events import (
     ToolStatus,
     Usage,
 )
-from frontdesk.agents.letta.words import arguments_of, calls_of, returns_of, status_of, text_of, whole_arguments
 
 NOT_RUN = "Letta did not run this call"
 

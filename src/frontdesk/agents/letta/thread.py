@@ -17,13 +17,13 @@ from letta_client.types.agents import (
 )
 from letta_client.types.agents.message_create_params import ClientTool
 
-from frontdesk.agents.events import ApprovalRequest, ToolCall
 from frontdesk.agents.host import Block
 from frontdesk.agents.letta.history import answer_to, in_order
 from frontdesk.agents.letta.memory import block_of
 from frontdesk.agents.letta.server import Server
 from frontdesk.agents.letta.words import arguments_of, calls_of, requests_of
 from frontdesk.errors import NotFound
+from frontdesk.loop.events import ApprovalRequest, ToolCall
 from frontdesk.loop.tools import Tool
 
 # Letta's name for the conversation that every agent has from the start.

@@ -8,7 +8,16 @@ import structlog
 from letta_client import APIStatusError, AsyncStream
 from letta_client.types.agents import LettaStreamingResponse
 
-from frontdesk.agents.events import (
+from frontdesk.agents.host import Approval, Prompt
+from frontdesk.agents.letta import memory
+from frontdesk.agents.letta.client_tools import run_all, unasked
+from frontdesk.agents.letta.errors import LettaTrouble, refused
+from frontdesk.agents.letta.stream import Reader
+from frontdesk.agents.letta.thread import LOOKS, Answer, Input, Thread, approval, denial, spoken
+from frontdesk.agents.letta.words import STOPS
+from frontdesk.agents.turns.service import Emit
+from frontdesk.errors import FrontdeskError, Invalid, PendingApproval, Unavailable
+from frontdesk.loop.events import (
     ApprovalRequest,
     Ending,
     Failed,
@@ -19,15 +28,6 @@ from frontdesk.agents.events import (
     ToolStatus,
     Trouble,
 )
-from frontdesk.agents.host import Approval, Prompt
-from frontdesk.agents.letta import memory
-from frontdesk.agents.letta.client_tools import run_all, unasked
-from frontdesk.agents.letta.errors import LettaTrouble, refused
-from frontdesk.agents.letta.stream import Reader
-from frontdesk.agents.letta.thread import LOOKS, Answer, Input, Thread, approval, denial, spoken
-from frontdesk.agents.letta.words import STOPS
-from frontdesk.agents.turns.service import Emit
-from frontdesk.errors import FrontdeskError, Invalid, PendingApproval, Unavailable
 from frontdesk.loop.tools import Tool
 
 TIDY_SECONDS = 5

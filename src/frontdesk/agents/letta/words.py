@@ -13,7 +13,7 @@ from letta_client.types.agents import (
     ToolReturn,
 )
 
-from frontdesk.agents.events import ApprovalRequest, StopReason, ToolStatus
+from frontdesk.loop.events import ApprovalRequest, StopReason, ToolStatus
 from frontdesk.loop.text import json_object, storable
 
 # What Letta answers to a call of a tool that the agent does not have, or may not use now.

@@ -11,12 +11,12 @@ import structlog
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectSendStream
 
-from frontdesk.agents.events import Done, Ending, Event, Failed, Started, StopReason, Trouble, Usage
 from frontdesk.agents.turns.model import NewTurn, Owner
 from frontdesk.agents.turns.store import TurnStore
 from frontdesk.background import Chore, pauses
 from frontdesk.db.engine import Transaction
 from frontdesk.errors import Busy, Conflict, FrontdeskError, Unavailable
+from frontdesk.loop.events import Done, Ending, Event, Failed, Started, StopReason, Trouble, Usage
 
 T = TypeVar("T")
 Emit = Callable[[Event], Awaitable[None]]

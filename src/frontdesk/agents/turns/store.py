@@ -7,11 +7,11 @@ from typing import TypeVar
 from pydantic import TypeAdapter
 from sqlalchemy import Row, bindparam, insert, select, text, update
 
-from frontdesk.agents.events import ApprovalRequest, Ending, StopReason
 from frontdesk.agents.turns.model import LEASE, NewTurn, Owner
 from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import turns
 from frontdesk.errors import TakenOver
+from frontdesk.loop.events import ApprovalRequest, Ending, StopReason
 
 T = TypeVar("T")
 PENDING = TypeAdapter(list[ApprovalRequest])

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from frontdesk.agents.chat.feed import Heard, Place
 from frontdesk.agents.chat.words import Ended, Returned, Word
-from frontdesk.agents.events import (
+from frontdesk.loop.events import (
     ApprovalRequest,
     MemoryEdit,
     Plan,

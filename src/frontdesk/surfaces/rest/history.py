@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from frontdesk.agents.chat.words import gap
-from frontdesk.agents.events import ApprovalRequest, Done, TextChunk, ToolCall, ToolReturn, ToolStatus, UserText
 from frontdesk.agents.host import Said
+from frontdesk.loop.events import ApprovalRequest, Done, TextChunk, ToolCall, ToolReturn, ToolStatus, UserText
 from frontdesk.surfaces.rest.shapes import MessageShape, ToolCallShape
 
 

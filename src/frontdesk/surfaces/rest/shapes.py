@@ -7,8 +7,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from frontdesk.agents.chat.model import Session
-from frontdesk.agents.events import StopReason
 from frontdesk.agents.host import Agent, Approval
+from frontdesk.loop.events import StopReason
 
 MESSAGE_CHARACTERS = 200_000
 SESSION = "0f8fad5bd9cb469fa16570867728950e"

@@ -11,8 +11,8 @@ import structlog
 from frontdesk.agents.chat.feed import Feed, Heard, Reply
 from frontdesk.agents.chat.mirror.store import Batch, MirrorStore, ReplyRecord
 from frontdesk.agents.chat.words import Ended, dump, load
-from frontdesk.agents.events import StopReason
 from frontdesk.background import Chore
+from frontdesk.loop.events import StopReason
 
 COPY_SECONDS = 0.1
 TOUCH_SECONDS = 1.0

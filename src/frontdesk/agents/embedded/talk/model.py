@@ -7,8 +7,8 @@ from datetime import datetime
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from frontdesk.agents.embedded.model import AttachedTool
-from frontdesk.agents.events import ApprovalRequest, StopReason
 from frontdesk.agents.host import Agent, Block
+from frontdesk.loop.events import ApprovalRequest, StopReason
 from frontdesk.loop.messages import text_of
 
 

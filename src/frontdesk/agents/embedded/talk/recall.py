@@ -15,7 +15,8 @@ from pydantic_ai.messages import (
 )
 
 from frontdesk.agents.embedded.talk.model import PastTurn, StoredMessage
-from frontdesk.agents.events import (
+from frontdesk.agents.host import Said
+from frontdesk.loop.events import (
     Done,
     Event,
     TextChunk,
@@ -25,7 +26,6 @@ from frontdesk.agents.events import (
     ToolStatus,
     UserText,
 )
-from frontdesk.agents.host import Said
 from frontdesk.loop.messages import INTERRUPTED, noted_events, status_of, unanswered
 
 

@@ -10,12 +10,12 @@ from sqlalchemy import Row, Select, bindparam, insert, select, update
 from frontdesk.agents.embedded.model import lane_of
 from frontdesk.agents.embedded.store import no_agent, read_agent, read_blocks, read_tools
 from frontdesk.agents.embedded.talk.model import Earlier, PastTurn, Scene, StoredMessage
-from frontdesk.agents.events import ApprovalRequest, StopReason, ToolStatus
 from frontdesk.agents.host import Conversation
 from frontdesk.agents.turns.store import pending_of
 from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import conversations, messages, turns
 from frontdesk.errors import NotFound
+from frontdesk.loop.events import ApprovalRequest, StopReason, ToolStatus
 from frontdesk.loop.messages import answered, text_of
 from frontdesk.loop.text import storable
 

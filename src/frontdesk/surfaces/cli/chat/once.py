@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import asdict
 
-from frontdesk.agents.events import Done, Event, Failed, StopReason, TextChunk, ThoughtChunk, ToolArguments, Usage
 from frontdesk.agents.host import AgentHost
 from frontdesk.errors import Conflict, PendingApproval
+from frontdesk.loop.events import Done, Event, Failed, StopReason, TextChunk, ThoughtChunk, ToolArguments, Usage
 from frontdesk.surfaces.cli.chat.terminal import STOPS
 from frontdesk.surfaces.cli.chat.turns import Thread
 from frontdesk.surfaces.cli.plain import plain

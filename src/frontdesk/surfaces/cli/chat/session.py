@@ -11,9 +11,9 @@ from contextlib import aclosing
 import anyio
 from anyio.from_thread import BlockingPortal
 
-from frontdesk.agents.events import ApprovalRequest, Done, StopReason
 from frontdesk.agents.host import AgentHost, Approval, Prompt
 from frontdesk.errors import FrontdeskError, PendingApproval
+from frontdesk.loop.events import ApprovalRequest, Done, StopReason
 from frontdesk.surfaces.cli.chat import turns
 from frontdesk.surfaces.cli.chat.input import CHOICE, Left, Word, read, remember, word
 from frontdesk.surfaces.cli.chat.slash import HELP, LOOKS

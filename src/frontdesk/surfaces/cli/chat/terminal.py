@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from frontdesk.agents.events import (
+from frontdesk.loop.events import (
     ApprovalRequest,
     Done,
     Event,

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from frontdesk.agents.events import ApprovalRequest, Done, StopReason
 from frontdesk.agents.host import Agent, AgentHost, Approval, Prompt
 from frontdesk.identity.model import Caller
+from frontdesk.loop.events import ApprovalRequest, Done, StopReason
 from frontdesk.surfaces.visit import request_id
 
 
