@@ -1,5 +1,6 @@
 """Two servers on one PostgreSQL: any of them answers, and limits are shared."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -47,4 +48,5 @@ def test_a_key_made_anywhere_works_at_every_replica_and_its_rate_is_one(tmp_path
     assert statuses.count(200) == 10
     assert statuses.count(429) == 6
     rows = frontdesk_here("journal", "--limit", "100", "--as-json", data=tmp_path / "cli", **shared).stdout
-    assert len(rows.splitlines()) == 16
+    surfaces = [json.loads(row)["surface"] for row in rows.splitlines()]
+    assert surfaces == ["cli", *["mcp"] * 16]

@@ -8,14 +8,13 @@ SECONDS = 60
 # A process of its own: in this one the libraries are loaded long since.
 PROGRAM = """
 import sys, threading
-from pathlib import Path
 
 import anyio
 
 from frontdesk.agents.host import NewAgent, Prompt
 from frontdesk.app import open_app
 from frontdesk.identity.model import Caller
-from tests.conftest import settings_with
+from frontdesk.settings import Settings
 
 LIBRARIES = ("pydantic_ai", "openai")
 seen = {}
@@ -27,10 +26,8 @@ class Watch:
         return None
 
 async def talk():
-    settings = settings_with(
-        FRONTDESK_DATA=Path(sys.argv[1]), FRONTDESK_MODEL="openai:x", OPENAI_BASE_URL="http://127.0.0.1:9/v1"
-    )
-    async with open_app(settings) as app:
+    given = {"FRONTDESK_DATA": sys.argv[1], "FRONTDESK_MODEL": "openai:x", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
+    async with open_app(Settings.model_validate(given)) as app:
         agent = await app.host.create(NewAgent("Ada"))
         conversation = await app.host.converse(agent.id)
         assert not any(seen.values()), seen

@@ -1,6 +1,9 @@
 """The schema and its migrations, on both databases."""
 
+from typing import Any
+
 import anyio
+import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
@@ -13,6 +16,7 @@ from frontdesk.errors import ConfigurationError, Unavailable
 from frontdesk.settings import Settings
 from tests.conftest import settings_with
 from tests.requirements import shows
+from tests.support.postgres import Postgres
 
 pytestmark = pytest.mark.anyio
 
@@ -134,3 +138,23 @@ async def test_a_database_that_is_not_there_is_said_without_its_password() -> No
         await Database.open(settings_with(FRONTDESK_DATABASE_URL=url))
     assert "hunter2" not in str(caught.value)
     assert "FRONTDESK_DATABASE_URL" in str(caught.value)
+
+
+async def test_a_look_at_a_connection_that_is_cut_off_ends_as_such_and_spoils_the_connection_for_nobody(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = await Database.open(settings_with(FRONTDESK_DATABASE_URL=postgres.create_database()))
+    with anyio.CancelScope() as scope:
+
+        def cut_off(connection: Any) -> bool:
+            """What is left by a look whose caller has no more time: a question, and an error instead of an end."""
+            scope.cancel()
+            connection.driver_connection.pgconn.send_query(b"SELECT pg_sleep(0.1)")
+            raise psycopg.ProgrammingError("can't change 'autocommit' now: connection in transaction status ACTIVE")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(database.engine.sync_engine.dialect, "do_ping", cut_off)
+            await database.ping()
+    assert scope.cancelled_caught
+    await database.ping()
+    await database.close()

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 import anyio
-from sqlalchemy import Connection, CursorResult, Dialect, Executable, make_url
+import anyio.lowlevel
+from psycopg.pq import TransactionStatus
+from sqlalchemy import Connection, CursorResult, Dialect, Executable, event, make_url
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry
 
 from frontdesk.db.migrate import upgrade
 from frontdesk.db.sqlite import WRITES, Aside, InPlace, open_engine
@@ -111,9 +114,14 @@ class Database:
     async def _begin(self, engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
         # Cut off midway, a transaction leaves SQLite's thread behind; it is short, so a cancelled caller waits.
         # PostgreSQL may be far away and silent: there a caller's time limit must hold.
-        with self._explained(), anyio.CancelScope(shield=not self.shared):
-            async with engine.begin() as connection:
-                yield connection
+        try:
+            with self._explained(), anyio.CancelScope(shield=not self.shared):
+                async with engine.begin() as connection:
+                    yield connection
+        except Unavailable:
+            # Cut off while the pool looks whether a connection lives, a caller is told of that look's own error.
+            await anyio.lowlevel.checkpoint_if_cancelled()
+            raise
 
     @contextmanager
     def _explained(self) -> Generator[None]:
@@ -166,7 +174,7 @@ def describe(url: URL) -> str:
 def _create_engine(url: URL) -> AsyncEngine:
     if url.drivername.startswith("sqlite"):
         return open_engine(url, POOL_SECONDS)
-    return create_async_engine(
+    engine = create_async_engine(
         url,
         pool_size=10,
         max_overflow=10,
@@ -178,6 +186,14 @@ def _create_engine(url: URL) -> AsyncEngine:
             "tcp_user_timeout": STATEMENT_SECONDS * 1000,
         },
     )
+    event.listen(engine.sync_engine, "checkin", _let_go_if_busy)
+    return engine
+
+
+def _let_go_if_busy(connection: Any, record: ConnectionPoolEntry) -> None:  # noqa: ANN401 - the DBAPI has no common type
+    """A look at whether it lives that was cut off leaves a connection waiting for an answer, of no use to the next."""
+    if connection is not None and connection.driver_connection.info.transaction_status is TransactionStatus.ACTIVE:
+        record.invalidate()
 
 
 def _make_private_folder(folder: Path) -> None:
