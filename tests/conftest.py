@@ -13,6 +13,7 @@ from frontdesk.db.engine import Database
 from frontdesk.settings import Settings
 from tests.support.desk import OURS, Desk, open_desk
 from tests.support.postgres import Postgres, open_postgres
+from tests.support.ready import Ready
 
 pytest_plugins = ("tests.support.sharing",)
 
@@ -53,13 +54,18 @@ def postgres() -> Iterator[Postgres]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def ready(tmp_path_factory: pytest.TempPathFactory) -> Ready:
+    return Ready(tmp_path_factory.mktemp("ready"))
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
-    """Settings on an empty database, once for each kind."""
+def settings(request: pytest.FixtureRequest, tmp_path: Path, ready: Ready) -> Settings:
+    """Settings on a database with nothing in it but the schema, once for each kind."""
     if request.param == "sqlite":
-        return settings_with(FRONTDESK_DATA=tmp_path / "data")
+        return settings_with(FRONTDESK_DATA=ready.in_folder(tmp_path / "data"))
     server: Postgres = request.getfixturevalue("postgres")
-    return settings_with(FRONTDESK_DATA=tmp_path / "data", FRONTDESK_DATABASE_URL=server.create_database())
+    return settings_with(FRONTDESK_DATA=tmp_path / "data", FRONTDESK_DATABASE_URL=ready.on(server))
 
 
 @pytest.fixture
@@ -70,9 +76,9 @@ async def database(settings: Settings) -> AsyncGenerator[Database]:
 
 
 @pytest.fixture
-async def app(tmp_path: Path) -> AsyncGenerator[App]:
+async def app(tmp_path: Path, ready: Ready) -> AsyncGenerator[App]:
     """The services on SQLite, with the default settings."""
-    async with open_app(settings_with(FRONTDESK_DATA=tmp_path / "data")) as opened:
+    async with open_app(settings_with(FRONTDESK_DATA=ready.in_folder(tmp_path / "data"))) as opened:
         yield opened
 
 

@@ -1,5 +1,6 @@
 """The schema and its migrations, on both databases."""
 
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -22,16 +23,26 @@ pytestmark = pytest.mark.anyio
 
 
 @shows("DB-SCHEMA")
-async def test_the_migrations_make_exactly_the_schema(database: Database) -> None:
+@pytest.mark.parametrize("shared", [False, True])
+async def test_the_migrations_make_exactly_the_schema(tmp_path: Path, postgres: Postgres, *, shared: bool) -> None:
+    where = {"FRONTDESK_DATABASE_URL": postgres.create_database()} if shared else {"FRONTDESK_DATA": tmp_path / "data"}
+    database = await Database.open(settings_with(**where))
+
     def differences(connection: Connection) -> list[object]:
         return compare_metadata(MigrationContext.configure(connection, opts={"compare_type": True}), metadata)
 
     async with database.reading() as connection:
         assert await connection.run_sync(differences) == []
         assert await connection.run_sync(current) == HEAD
+    await database.close()
 
 
-async def test_replicas_that_start_together_do_not_trip_over_each_other(settings: Settings) -> None:
+@pytest.mark.parametrize("shared", [False, True])
+async def test_replicas_that_start_together_do_not_trip_over_each_other(
+    tmp_path: Path, postgres: Postgres, *, shared: bool
+) -> None:
+    where = {"FRONTDESK_DATABASE_URL": postgres.create_database()} if shared else {"FRONTDESK_DATA": tmp_path / "data"}
+    settings = settings_with(**where)
     opened: list[Database] = []
 
     async def start() -> None:

