@@ -13,7 +13,7 @@ PAGE = ROOT / "docs" / "reference" / "measured.md"
 HEAD = """# Measured
 
 Written by `./dev bench`, never by hand: each section is the last full run of the command that it names. What counts is
-the ratio in a claim, found against a peer or a floor in the same run; the times are of whatever machine it ran on.
+the ratio in a claim, found against a peer or a floor in the same run; a time by itself says little.
 """
 SECTION = re.compile(r"^## (?P<name>.+?)\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
