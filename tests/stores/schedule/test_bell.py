@@ -94,6 +94,7 @@ async def test_a_bell_is_heard_by_others_on_the_same_database(settings: Settings
                 number += 1
                 await lab.add(at_us=NOW + number)
                 await anyio.sleep(0.01)
+    assert {*ear.heard, *other_ear.heard} <= {0, *range(NOW + 1, NOW + number + 1)}, "and nothing but what was added"
     await here.close()
     await there.close()
 

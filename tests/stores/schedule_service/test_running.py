@@ -51,6 +51,7 @@ async def test_a_process_for_deliveries_alone_delivers_too(settings: Settings) -
         await due_soon(app)
         async with running_worker(app):
             await told(app, lambda past: bool(past) and past[0].standing is Standing.DELIVERED)
+        assert app.worker.status().delivered == 1
 
 
 @pytest.mark.parametrize("switch", ["FRONTDESK_WORKER", "PROMPTYOSELF_EXECUTOR_AUTOSTART"])
