@@ -1,0 +1,1 @@
+"""The database: one schema for SQLite and PostgreSQL, the engine, and the migrations."""

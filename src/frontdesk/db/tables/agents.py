@@ -1,0 +1,141 @@
+"""Agents, what they know and hold, their conversations and turns, and the chats of people with them."""
+
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, String, Table, Text, text
+
+from frontdesk.db.tables.shared import Moment, RowNumber, metadata
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("id", String(128), primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("description", Text, nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("model", String(200)),
+)
+
+blocks = Table(
+    "blocks",
+    metadata,
+    Column("agent_id", String(128), primary_key=True),
+    Column("label", String(100), primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("size_limit", Integer, nullable=False),
+    Column("read_only", Boolean, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+)
+
+agent_tools = Table(
+    "agent_tools",
+    metadata,
+    Column("agent_id", String(128), primary_key=True),
+    Column("name", String(64), primary_key=True),
+    Column("description", Text, nullable=False),
+    Column("parameters", Text, nullable=False),
+    Column("server", String(100), nullable=False),
+    Column("remote_name", String(200), nullable=False),
+    Column("needs_approval", Boolean, nullable=False),
+    Column("attached_at", Moment, nullable=False),
+)
+
+conversations = Table(
+    "conversations",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("agent_id", String(128), nullable=False),
+    Column("user_id", String(200)),
+    Column("title", String(200), nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("summary", Text),
+    Column("summary_until", BigInteger, nullable=False),
+    Index(None, "agent_id", "created_at"),
+)
+
+# A turn of any host: `lane` is what is taken one turn at a time, a conversation here, an agent on Letta.
+turns = Table(
+    "turns",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("lane", String(140), nullable=False),
+    Column("agent_id", String(128), nullable=False),
+    Column("conversation_id", String(128), nullable=False),
+    Column("user_id", String(200)),
+    Column("running", Boolean, nullable=False),
+    Column("stop", String(20)),
+    Column("pending", Text),
+    Column("owner", String(200), nullable=False),
+    Column("leased_until", Moment, nullable=False),
+    Column("cancel_asked", Boolean, nullable=False),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("cost_usd", Float),
+    Column("failure", Text),
+    Column("started_at", Moment, nullable=False),
+    Column("ended_at", Moment),
+    Column("otid", String(64)),
+    Index(None, "lane", "started_at"),
+    Index("uq_turns_running", "lane", unique=True, sqlite_where=text("running"), postgresql_where=text("running")),
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("id", RowNumber, primary_key=True, autoincrement=True),
+    Column("conversation_id", String(64), nullable=False),
+    Column("turn_id", String(64), nullable=False),
+    Column("at", Moment, nullable=False),
+    Column("folded", Text, nullable=False),
+    Column("payload", Text, nullable=False),
+    Index(None, "conversation_id", "id"),
+)
+
+chat_sessions = Table(
+    "chat_sessions",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("user_id", String(200), nullable=False),
+    Column("agent_id", String(128), nullable=False),
+    Column("conversation_id", String(128), nullable=False),
+    Column("created_at", Moment, nullable=False),
+    Column("expires_at", Moment, nullable=False),
+    Index(None, "user_id", "created_at"),
+)
+
+# Replies that are being told, or were a moment ago: how a stream at one replica hears a turn that runs at another.
+chat_replies = Table(
+    "chat_replies",
+    metadata,
+    Column("id", String(24), primary_key=True),
+    Column("session_id", String(32), nullable=False),
+    Column("user_id", String(200), nullable=False),
+    Column("opened_at", Moment, nullable=False),
+    Column("touched_at", Moment, nullable=False),
+    Column("ended", Boolean, nullable=False),
+    Column("read", Boolean, nullable=False),
+    Column("cancel_asked", Boolean, nullable=False),
+    Index(None, "session_id"),
+)
+
+# Some words of a reply, the first of them the reply's word `number`.
+chat_words = Table(
+    "chat_words",
+    metadata,
+    Column("message_id", String(24), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("payload", Text, nullable=False),
+)
+
+# What the door for a Letta server's agents lists: a copy, so that it outlives the tool's place in the catalogue.
+handed_tools = Table(
+    "handed_tools",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("server", String(100), nullable=False),
+    Column("remote_name", String(200), nullable=False),
+    Column("description", Text, nullable=False),
+    Column("parameters", Text, nullable=False),
+    Column("registered_as", String(200)),
+    Column("handed_at", Moment, nullable=False),
+)
