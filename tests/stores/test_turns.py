@@ -13,6 +13,7 @@ from sqlalchemy import select, update
 
 from frontdesk.agents.host import NewAgent, Prompt
 from frontdesk.agents.turns.model import LEASE, NewTurn, Owner
+from frontdesk.agents.turns.service import END_PAUSES
 from frontdesk.agents.turns.store import TurnStore
 from frontdesk.app import open_app
 from frontdesk.db.engine import Database, Transaction
@@ -220,6 +221,26 @@ async def test_an_answer_whose_end_cannot_be_recorded_at_once_is_recorded_later(
         told = [one.event for one in await app.host.history(agent.id)]
         assert said(told) == "kept"
         assert told[-1] == Done(StopReason.END_TURN)
+
+
+async def test_an_end_that_a_fault_keeps_from_being_recorded_is_tried_again_after_a_pause(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, faults, tried = TurnStore.end, iter([RuntimeError("a fault"), RuntimeError("a fault")]), list[float]()
+
+    async def end(self: TurnStore, *arguments: Any) -> bool:
+        tried.append(anyio.current_time())
+        for fault in faults:
+            raise fault
+        return await real(self, *arguments)
+
+    monkeypatch.setattr(TurnStore, "end", end)
+    async with open_app(settings) as app:
+        agent = await app.host.create(NewAgent("Ada"))
+        assert (await take(app.host, agent.id, script({"text": "lost"})))[-1] == Done(StopReason.ERROR)
+        waited = [later - earlier for earlier, later in pairwise(tried)]
+        # A clock may be read a little before a sleep is over, never half of it.
+        assert [wait > pause / 2 for wait, pause in zip(waited, END_PAUSES, strict=False)] == [True, True]
 
 
 async def test_a_lane_that_we_left_behind_ourselves_is_free_at_once(settings: Settings) -> None:

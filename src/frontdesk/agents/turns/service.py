@@ -204,13 +204,13 @@ class Turns:
                         log.warning("turn_was_taken_over", turn_id=new.id)
                 except Unavailable as error:
                     log.warning("turn_end_waits", turn_id=new.id, error=str(error))
-                    if pause is not None:
-                        await anyio.sleep(pause)
                 except Exception:
                     log.exception("turn_end_not_stored", turn_id=new.id)
                     ending, within = Ending(StopReason.ERROR, usage=ending.usage, failure=Trouble.INTERNAL), None
                 else:
                     return ending
+                if pause is not None:
+                    await anyio.sleep(pause)
         # The next who wants the lane finds it left, and the turn shows as interrupted.
         return ending
 
