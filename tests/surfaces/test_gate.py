@@ -9,6 +9,8 @@ import pytest
 from frontdesk.agents.host import NewAgent
 from frontdesk.agents.letta.handed.model import PATH as HELD_PATH
 from frontdesk.app import App, open_app, resources
+from frontdesk.errors import Unavailable
+from frontdesk.identity.model import Credential
 from frontdesk.surfaces.gate import ASGIApp
 from frontdesk.surfaces.http import build
 from frontdesk.surfaces.mcp.server import doors
@@ -307,3 +309,18 @@ async def test_a_token_for_any_door_is_a_token_for_us(tmp_path: Path) -> None:
     async with opened(tmp_path) as (app, _):
         base = "http://127.0.0.1:3020"
         assert {f"{base}{path}" for path in (*doors(), HELD_PATH, "")} <= resources(app.settings)
+
+
+@pytest.mark.parametrize(("asked", "told"), [(None, "2"), (16.2, "17")])
+async def test_while_credentials_cannot_be_checked_the_gate_says_how_long_to_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: float | None, told: str
+) -> None:
+    async def away(_text: str) -> Credential:
+        raise Unavailable("The issuer does not answer", retry_after=asked)
+
+    async with opened(tmp_path) as (app, asgi):
+        said, body = call(MODERN)
+        said |= await key(app, "agent-1")
+        monkeypatch.setattr(app.identity, "authenticate", away)
+        answer = await send(asgi, said, body)
+    assert (answer.status, answer.headers["retry-after"]) == (503, told)

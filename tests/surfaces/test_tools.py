@@ -111,6 +111,7 @@ async def test_a_part_that_is_down_is_said_as_such(asgi: ASGIApp, era: Era) -> N
     answer = await ask(asgi, era, {"prompt": "down", "agent_id": "a"})
     assert answer.error == (-32013, "The agent host does not answer")
     assert answer.status == (503 if era == MODERN else 200)
+    assert (answer.json["error"]["data"], answer.headers["retry-after"]) == ({"retryAfterMs": 2000}, "2")
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -15,6 +15,7 @@ from frontdesk.journal.model import Outcome
 from frontdesk.journal.record import Record
 from frontdesk.surfaces.doorstep import WRONG_ORIGIN, Doorstep
 from frontdesk.surfaces.visit import KEY, Scope, Visit, headers_said, request_id
+from frontdesk.surfaces.waits import retry_after
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -85,7 +86,7 @@ class Gate:
         except Unavailable as error:
             log.warning("authentication_unavailable", error=str(error), request_id=visit.request_id)
             said = "Credentials cannot be checked right now; try again shortly"
-            return _problem(503, "unavailable", said, {"retry-after": "2"})
+            return _problem(503, "unavailable", said, retry_after(error))
         return None
 
     def _record(self, path: str, visit: Visit, reason: str) -> None:
@@ -117,5 +118,5 @@ def _announced(send: Send, visit: Visit) -> Send:
     return announced
 
 
-def _problem(status: int, code: str, text: str, headers: dict[str, str] | None = None) -> JSONResponse:
+def _problem(status: int, code: str, text: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
     return JSONResponse({"error": code, "error_description": text}, status, headers)

@@ -11,6 +11,8 @@ from anyio.from_thread import start_blocking_portal
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 from typing_extensions import override
 
@@ -25,6 +27,7 @@ from frontdesk.surfaces.http import build
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.chat import Person, all_made, key, script, somebody
+from tests.support.serving import serve
 from tests.support.wire import Answer, send
 
 pytestmark = pytest.mark.anyio
@@ -75,7 +78,20 @@ async def test_an_agent_host_that_does_not_answer_is_said(tmp_path: Path) -> Non
     async with open_app(settings) as app, somebody(build(app)) as person:
         answer = await person.post("/sessions", agentId="agent-1")
     assert answer.status_code == 503
-    assert "retry-after" in answer.headers
+    assert answer.headers["retry-after"] == "2"
+
+
+@shows("CHAT-ERRORS")
+@pytest.mark.parametrize(("asked", "told"), [("17", "17"), ("9" * 400, "3600"), ("soon", "2")])
+async def test_a_wait_that_the_agent_host_asks_for_is_passed_on(tmp_path: Path, asked: str, told: str) -> None:
+    async def overworked(scope: Scope, receive: Receive, send: Send) -> None:
+        await JSONResponse({"detail": "Slow down"}, 503, {"retry-after": asked})(scope, receive, send)
+
+    with serve(overworked) as url:
+        settings = settings_with(FRONTDESK_DATA=tmp_path / "data", LETTA_BASE_URL=url)
+        async with open_app(settings) as app, somebody(build(app)) as person:
+            answer = await person.post("/sessions", agentId="agent-1")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, told)
 
 
 @shows("CHAT-ERRORS")

@@ -17,6 +17,7 @@ from frontdesk.errors import (
 )
 from frontdesk.surfaces.mcp.tool import ErrorShape
 from frontdesk.surfaces.visit import Visit
+from frontdesk.surfaces.waits import retry_after, seconds_to_wait
 
 # MCP leaves -32000 to -32019 to implementations.
 DENIED = -32011
@@ -58,11 +59,9 @@ def refusal(error: FrontdeskError, shape: ErrorShape) -> Refusal:
 
 def refuse(error: FrontdeskError, how: Refusal, visit: Visit, challenge: str, *, modern: bool) -> MCPError:
     """The error to raise, after telling the HTTP answer its status and headers."""
-    headers: list[tuple[str, str]] = []
-    data: dict[str, object] | None = None
-    if isinstance(error, RateLimited):
-        headers.append(("retry-after", str(math.ceil(error.retry_after))))
-        data = {"retryAfterMs": math.ceil(error.retry_after * 1000)}
+    headers = list(retry_after(error).items())
+    seconds = seconds_to_wait(error)
+    data: dict[str, object] | None = None if seconds is None else {"retryAfterMs": math.ceil(seconds * 1000)}
     if isinstance(error, MissingScope):
         text = f'{challenge}, error="insufficient_scope", scope="{error.scope}", error_description="{error}"'
         headers.append(("www-authenticate", text))

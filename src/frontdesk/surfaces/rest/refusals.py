@@ -1,6 +1,5 @@
 """The one table from Frontdesk's errors to HTTP statuses and bodies."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +21,8 @@ from frontdesk.errors import (
     Unavailable,
     Unstorable,
 )
+from frontdesk.surfaces.waits import retry_after
 
-RETRY_SECONDS = 2
 NO_OBJECT = "must be a JSON object, sent as application/json"
 # Where FastAPI found what does not fit, in the words that clients know.
 PLACES = {"body": "body", "query": "query", "path": "params", "header": "headers"}
@@ -57,17 +56,13 @@ def refuse(error: FrontdeskError) -> JSONResponse:
     """The answer that tells this error."""
     how = next(found for kind, found in TABLE if isinstance(error, kind))
     body: dict[str, Any] = {"error": how.headline, "details": error.public} if how.headline else {"error": error.public}
-    headers: dict[str, str] = {}
+    headers = dict(retry_after(error))
     match error:
         case MissingScope(scope=scope):
             body |= {"required_scopes": [scope], "success": False}
             headers["www-authenticate"] = f'Bearer error="insufficient_scope", scope="{scope}"'
-        case RateLimited(retry_after=seconds):
-            headers["retry-after"] = str(math.ceil(seconds))
         case PendingApproval(call_ids=call_ids):
             body["pending"] = list(call_ids)
-        case Unavailable():
-            headers["retry-after"] = str(RETRY_SECONDS)
         case _:
             pass
     return JSONResponse(body, how.status, headers)
