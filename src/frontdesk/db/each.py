@@ -43,16 +43,18 @@ class UpdateEach:
         self._fixed = {name: value for name, value in compiled.params.items() if value is not None}
         self._order = tuple(compiled.positiontup or ())
 
-    def execute(self, connection: Connection, given: Sequence[tuple[Any, ...]], common: Mapping[str, Any]) -> None:
-        """Each of `given` has the values of the keys, then those of the values; only plain numbers and texts."""
+    def execute(self, connection: Connection, given: Sequence[tuple[Any, ...]], common: Mapping[str, Any]) -> int:
+        """Each of `given` has the values of the keys, then those of the values; only plain numbers and texts.
+
+        Returns how many rows were found.
+        """
         if not given:
-            return
+            return 0
         if connection.dialect.name == "postgresql":
             rows = [dict(zip(self._names, one, strict=True)) for one in given]
-            connection.execute(self._at_once, {**common, "of_rows": json.dumps(rows)})
-            return
+            return connection.execute(self._at_once, {**common, "of_rows": json.dumps(rows)}).rowcount
         places = {f"of_{name}": place for place, name in enumerate(self._names)}
         alike = {**self._fixed, **common}
         picks = [(places.get(name, -1), alike.get(name)) for name in self._order]
         rows = [tuple([value if at < 0 else one[at] for at, value in picks]) for one in given]
-        connection.exec_driver_sql(self._sqlite, rows)
+        return connection.exec_driver_sql(self._sqlite, rows).rowcount

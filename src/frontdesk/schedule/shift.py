@@ -1,6 +1,9 @@
 """One stretch of work: claims go to deliveries, their ends to the database, until there is no more or it is stopped."""
 
-from collections.abc import Callable, Sequence
+from asyncio import gather
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
 
 import anyio
 import structlog
@@ -18,6 +21,8 @@ CUT_S = 5.0
 LAST_S = 12.0
 LAST_PAUSE_S = 0.5
 UNSTORABLE = "What came back could not be stored"
+
+T = TypeVar("T")
 
 log = structlog.get_logger("frontdesk.schedule")
 
@@ -50,22 +55,46 @@ class Shift:
     async def step(self, ask: Ask) -> Step:
         """Settle what has ended, claim what is asked for, and start it. Not cut off midway: then nobody would know."""
         ended = list(self.flight.ended)
+        if self._store.better_apart(len(ended), ask):
+            return await self._apart(ended, ask)
         try:
-            step = await self._step(ended, ask)
+            step = await _in_time(self._store.step(ended, ask))
         except Unstorable:
             if not ended:
                 raise
             step = await self._one_by_one(ended)
-        del self.flight.ended[: len(ended)]
-        for occurrence in step.claimed:
-            self.flight.start(occurrence)
-        self._tell(step)
+        self._start(step)
+        return self._done(ended, step)
+
+    async def _apart(self, ended: Sequence[Settled], ask: Ask) -> Step:
+        """Ends are told while more is handed out; what was done of either counts, whatever became of the other."""
+        settled, begun = await _in_time(gather(self._settled(ended), self._begun(ask), return_exceptions=True))
+        if isinstance(settled, BaseException):
+            raise settled
+        if isinstance(begun, BaseException):
+            self._done(ended, settled)
+            raise begun
+        return self._done(ended, replace(begun, kept=settled.kept))
+
+    async def _settled(self, ended: Sequence[Settled]) -> Step:
+        try:
+            return Step(0, await self._store.settle(ended), [], None)
+        except Unstorable:
+            return await self._one_by_one(ended)
+
+    async def _begun(self, ask: Ask) -> Step:
+        step = await self._store.begin(ask)
+        self._start(step)
         return step
 
-    async def _step(self, ended: Sequence[Settled], ask: Ask) -> Step:
-        with anyio.move_on_after(STEP_S, shield=True):
-            return await self._store.step(ended, ask)
-        raise Unavailable(f"The database took longer than {STEP_S:g} s")
+    def _start(self, step: Step) -> None:
+        for occurrence in step.claimed:
+            self.flight.start(occurrence)
+
+    def _done(self, ended: Sequence[Settled], step: Step) -> Step:
+        del self.flight.ended[: len(ended)]
+        self._tell(step)
+        return step
 
     async def drain(self, seconds: float) -> None:
         """Let what runs end, for a while; hand back the rest, for others to go on with at once."""
@@ -115,3 +144,9 @@ class Shift:
                 dead = Settled(one.occurrence, Standing.DEAD, one.took_us, error=UNSTORABLE, in_doubt=True)
                 kept += await self._store.settle([dead])
         return Step(0, kept, [], None)
+
+
+async def _in_time(work: Awaitable[T]) -> T:
+    with anyio.move_on_after(STEP_S, shield=True):
+        return await work
+    raise Unavailable(f"The database took longer than {STEP_S:g} s")

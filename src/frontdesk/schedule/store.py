@@ -24,7 +24,7 @@ from frontdesk.schedule.model import (
     Whose,
     delivery_id,
 )
-from frontdesk.schedule.rows import lane_of, schedule_of, trigger_of, written
+from frontdesk.schedule.rows import READ, lane_of, on_its_last, schedule_of, trigger_of, written
 from frontdesk.schedule.triggers.next import fire_at, next_after
 
 LIVING = (State.ACTIVE, State.PAUSED)
@@ -96,11 +96,11 @@ class ScheduleStore:
 
     async def get(self, schedule_id: int) -> Schedule | None:
         async with self._database.reading() as connection:
-            row = (await connection.execute(select(schedules).where(schedules.c.id == schedule_id))).mappings().first()
+            row = (await connection.execute(READ.where(schedules.c.id == schedule_id))).mappings().first()
         return None if row is None else schedule_of(row)
 
     async def list(self, wanted: ScheduleFilter) -> Sequence[Schedule]:
-        chosen = _chosen(select(schedules), wanted).where(schedules.c.id > wanted.after)
+        chosen = _chosen(READ, wanted).where(schedules.c.id > wanted.after)
         async with self._database.reading() as connection:
             rows = (await connection.execute(chosen.order_by(schedules.c.id).limit(wanted.limit))).mappings().all()
         return [schedule_of(row) for row in rows]
@@ -306,13 +306,18 @@ def _insert_manual(connection: Connection, row: RowMapping, now_us: int) -> str:
 
 def _held(connection: Connection, schedule_id: int, now_us: int) -> RowMapping | None:
     """The schedule, which nobody else claims or changes before this transaction ends."""
-    wanted = select(schedules).where(schedules.c.id == schedule_id)
+    wanted = READ.where(schedules.c.id == schedule_id)
     row = connection.execute(wanted).mappings().first()
     if row is None:
         return None
     # Both lines of the agent: the schedule may be moved from one to the other, and its runs stand where they began.
     lower(connection, dict.fromkeys(_lanes(row["agent_id"])), now_us)
-    return connection.execute(wanted).mappings().first()
+    row = connection.execute(wanted).mappings().first()
+    if row is None or row["began_us"] is None:
+        return row
+    # It is about to be changed: the end of the run must not take what it will be for what it was.
+    _change(connection, schedule_id, on_its_last(row))
+    return _row(connection, schedule_id)
 
 
 def _lanes(agent_id: str) -> list[str]:
@@ -325,7 +330,7 @@ def _count_living(connection: Connection, agent_id: str) -> int:
 
 
 def _row(connection: Connection, schedule_id: int) -> RowMapping:
-    return connection.execute(select(schedules).where(schedules.c.id == schedule_id)).mappings().one()
+    return connection.execute(READ.where(schedules.c.id == schedule_id)).mappings().one()
 
 
 def _change(connection: Connection, schedule_id: int, values: dict[str, Any]) -> None:

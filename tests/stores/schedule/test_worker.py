@@ -28,6 +28,7 @@ from frontdesk.schedule.model import (
     now_us,
 )
 from frontdesk.schedule.past.store import PastQuery
+from frontdesk.schedule.store import ScheduleFilter
 from frontdesk.schedule.worker import Worker
 from tests.stores.schedule.lab import Lab, every
 from tests.support.waiting import until
@@ -293,6 +294,31 @@ async def test_a_worker_goes_on_when_the_database_comes_back(real: Lab, monkeypa
     async with at_work(worker(real, agents)):
         await settled(real, 3)
     assert troubles == []
+
+
+@pytest.mark.parametrize("hurt", ["settle", "begin"])
+async def test_many_at_once_each_run_once_and_in_order_whatever_becomes_of_a_transaction(
+    real: Lab, monkeypatch: pytest.MonkeyPatch, hurt: str
+) -> None:
+    """PostgreSQL is told of ends while it hands out more: in two transactions, of which either may fail."""
+    agents, whole, troubles = Agents(), getattr(DueStore, hurt), [Unavailable("away"), Unavailable("away")]
+
+    async def failing(self: DueStore, given: Any) -> Any:
+        if troubles:
+            raise troubles.pop()
+        return await whole(self, given)
+
+    monkeypatch.setattr(DueStore, hurt, failing)
+    names = [f"agent-{number}" for number in range(60)]
+    for number in range(3):
+        for name in names:
+            await real.add(name, at_us=real.now_us - 3 + number, prompt=str(number))
+    async with at_work(worker(real, agents)):
+        await settled(real, 180)
+    for name in names:
+        assert [one.prompt for one in agents.begun if one.agent_id == name] == ["0", "1", "2"]
+    assert (troubles == []) is real.database.shared
+    assert await real.schedules.list(ScheduleFilter()) == []
 
 
 async def test_what_is_due_is_run_on_somebodys_word_and_told(real: Lab) -> None:

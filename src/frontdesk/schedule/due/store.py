@@ -19,6 +19,8 @@ from frontdesk.schedule.retry import handed_back
 
 # So many rows take a few milliseconds, for which everybody else in this process waits.
 SMALL = 32
+# So many ends take PostgreSQL long enough to claim meanwhile in a transaction of its own.
+MANY = 16
 # What is done in place leaves SQLite's log of changes to grow; what is done aside folds it back.
 ASIDE = 64
 # A plan made while these tables were small, or not counted yet, would read them whole for as long as it is kept; all
@@ -74,8 +76,10 @@ class DueStore:
         self._clock = clock
         self._steps = 0
         self.held: set[str] = set()
-        # Two transactions of one worker would want the same rows in different orders.
+        # Two transactions of one worker would want the same rows in different orders. A claim passes over what is
+        # locked, and waits for nobody; but each must know what was claimed before, and so must whoever hands back.
         self._turn = anyio.Lock()
+        self._claiming = anyio.Lock()
 
     async def step(self, settled: Sequence[Settled], ask: Ask) -> Step:
         """Record how attempts ended, and claim what is due for as many places as are asked for."""
@@ -91,9 +95,29 @@ class DueStore:
 
         self._steps += 1
         small = len(settled) + ask.places <= SMALL and self._steps % ASIDE != 0
-        async with self._turn:
+        async with self._turn, self._claiming:
             done = await self._database.whole(work, small=small)
             self.held.difference_update(one.occurrence.id for one in settled)
+            self.held.update(one.id for one in done.claimed)
+            return done
+
+    def better_apart(self, ended: int, ask: Ask) -> bool:
+        """Whether to `settle` and to `begin` at the same time, instead of one `step`.
+
+        What is settled meanwhile frees lanes that the claim does not see: not for who claims no more after it.
+        """
+        return self._database.shared and ended >= MANY and ask.places > 0 and ask.due_by_us is None
+
+    async def begin(self, ask: Ask) -> Step:
+        """Claim, while others of this worker settle; there may be more to claim at once."""
+
+        def work(connection: Connection) -> Step:
+            now = self._now(connection)
+            view = View(ask, self._owner, set(self.held), now, self._lease_us)
+            return Step(now, [], claim(connection, view), now)
+
+        async with self._claiming:
+            done = await self._database.whole(work, small=False)
             self.held.update(one.id for one in done.claimed)
             return done
 
@@ -102,20 +126,29 @@ class DueStore:
 
     async def settle(self, settled: Sequence[Settled]) -> Sequence[Settled]:
         """Those whose end was still this worker's to tell."""
-        return (await self.step(settled, Ask(0))).kept
+
+        def work(connection: Connection) -> list[Settled]:
+            return settle(connection, self._owner, settled, self._now(connection))
+
+        async with self._turn:
+            kept = await self._database.whole(work, small=len(settled) <= SMALL)
+            self.held.difference_update(one.occurrence.id for one in settled)
+            return kept
 
     async def renew(self) -> frozenset[str]:
         """Keep what is held; what of it has been taken over by somebody else, and is held no longer."""
 
         def work(connection: Connection) -> set[str]:
             until = self._now(connection) + self._lease_us
-            connection.execute(RENEW, {"ids": list(self.held), "the_owner": self._owner, "until": until})
+            connection.execute(RENEW, {"ids": list(held), "the_owner": self._owner, "until": until})
             return set(connection.execute(MINE, {"owner": self._owner}).scalars())
 
         async with self._turn:
-            if not self.held:
-                return frozenset()
-            lost = frozenset(self.held - await self._database.whole(work, small=len(self.held) <= SMALL))
+            # Not what is claimed meanwhile, which this may not see.
+            held = frozenset(self.held)
+            if not held:
+                return held
+            lost = held - await self._database.whole(work, small=len(held) <= SMALL)
             self.held -= lost
             return lost
 
@@ -131,7 +164,7 @@ class DueStore:
                 lower(connection, {one.lane: now for one in left}, now)
             return len(left)
 
-        async with self._turn:
+        async with self._turn, self._claiming:
             number = await self._database.whole(work, small=False)
             self.held.difference_update(ids)
             return number

@@ -35,6 +35,7 @@ from frontdesk.schedule.bell import Bell
 from frontdesk.schedule.lanes.store import lower, owned
 from frontdesk.schedule.model import Attempt, Forwarding, Past, Standing, State, Whose
 from frontdesk.schedule.past.place import Place
+from frontdesk.schedule.rows import BEGAN_US
 
 PRUNE_BATCH = 2_000
 IMPORTED = "import:"
@@ -130,7 +131,7 @@ class PastStore:
         busy = select(occurrences.c.lane).where(UNDER_WAY)
         names = select(lanes.c.name).where(lanes.c.due_us.is_not(None), lanes.c.due_us <= now_us).union(busy)
         due = select(func.count(), func.min(schedules.c.fire_us)).where(
-            schedules.c.lane.in_(names), WAITS_FOR_ITS_TIME, schedules.c.fire_us <= now_us
+            schedules.c.lane.in_(names), WAITS_FOR_ITS_TIME, schedules.c.fire_us <= now_us, BEGAN_US.is_(None)
         )
         dead = select(func.count()).select_from(occurrences).where(occurrences.c.standing == literal_column("'dead'"))
         async with self._database.reading() as connection:
@@ -219,7 +220,9 @@ def _due_in(names: Sequence[str]) -> list[Select[Any]]:
     """When the first of these lanes' schedules fires, and when the first of their runs is to be tried again."""
     waiting = (occurrences.c.lane.in_(names), UNDER_WAY, occurrences.c.standing == Standing.WAITING)
     return [
-        select(func.min(schedules.c.fire_us)).where(schedules.c.lane.in_(names), WAITS_FOR_ITS_TIME),
+        select(func.min(schedules.c.fire_us)).where(
+            schedules.c.lane.in_(names), WAITS_FOR_ITS_TIME, BEGAN_US.is_(None)
+        ),
         select(func.min(occurrences.c.available_us)).where(*waiting),
     ]
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, bindparam, insert, literal_column, selec
 from frontdesk.db.each import UpdateEach
 from frontdesk.db.schema import UNDER_WAY, attempts, occurrences, schedules
 from frontdesk.schedule.due.decide import Do, Underway, View
-from frontdesk.schedule.due.settle.store import CANCELLED, NOW, RUNS, end_schedules
+from frontdesk.schedule.due.settle.store import CANCELLED, NOW, RUNS, end_last
 from frontdesk.schedule.model import Occurrence, Overlap, Standing, State
 
 LOST = "The worker was lost"
@@ -66,7 +66,7 @@ class Repeating:
     again: list[tuple[str, int, int, int, bool]] = field(default_factory=list[tuple[str, int, int, int, bool]])
     lost: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     given_up: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    over: list[int] = field(default_factory=list[int])
+    over: list[Occurrence] = field(default_factory=list[Occurrence])
 
     def add(self, do: Do, row: Row[Any]) -> None:
         if do in (Do.DROP, Do.BURY):
@@ -89,14 +89,16 @@ class Repeating:
             connection.execute(NOTE_LOST, self.lost)
         if self.given_up:
             connection.execute(GIVE_UP, self.given_up)
-        end_schedules(connection, self.over, now_us)
+        end_last(connection, self.over, now_us)
         return self.claimed
 
     def _give_up(self, do: Do, row: Row[Any]) -> None:
         standing, reason = (Standing.CANCELLED, CANCELLED) if do is Do.DROP else (Standing.DEAD, LOST_TOO_OFTEN)
         place = {"the_id": row.id, "the_fence": row.fence, "now": self.view.now_us}
         self.given_up.append({**place, "standing": standing.value, "reason": reason})
-        self.over.append(row.schedule_id)
+        run = occurrence_of(row)
+        if run.last:
+            self.over.append(run)
 
 
 def underway_of(row: Row[Any]) -> Underway:
@@ -122,6 +124,8 @@ def occurrence_of(row: Row[Any], **changed: Any) -> Occurrence:  # noqa: ANN401 
         "started_us": row.started_us or 0,
         **changed,
     }
+    # A schedule keeps its last time while that is run.
+    next_us = None if row.next_us == row.intended_us else row.next_us
     return Occurrence(
         id=row.id,
         schedule_id=row.schedule_id,
@@ -133,11 +137,11 @@ def occurrence_of(row: Row[Any], **changed: Any) -> Occurrence:  # noqa: ANN401 
         attempts=row.attempts,
         conversation_id=row.conversation_id,
         webhook=row.webhook,
-        last=row.next_us is None,
+        last=next_us is None,
         manual=row.manual,
         recurring=row.kind != "once",
         overlap=Overlap(row.overlap),
-        next_us=row.next_us,
+        next_us=next_us,
         due_us=row.available_us or row.intended_us,
         created_us=row.created_us,
         lane=row.lane,

@@ -100,6 +100,7 @@ class Firing:
     on_time: list[int] = field(default_factory=list[int])
     late: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     last: list[int] = field(default_factory=list[int])
+    kept: list[int] = field(default_factory=list[int])
     go_on: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
     pass_over: list[tuple[int, int | None, int | None]] = field(
         default_factory=list[tuple[int, int | None, int | None]]
@@ -130,10 +131,12 @@ class Firing:
             self.on_time.append(head.id)
         else:
             self.late.append(_row(head, decided.fire_us, self.view))
-        if next_us is None or fire_us is None:
-            self.last.append(head.id)
-        else:
+        if next_us is not None and fire_us is not None:
             self.go_on.append((head.id, next_us, fire_us))
+        elif decided.fire_us == head.intended_us and policy.overlap is not Overlap.ALLOW:
+            self.kept.append(head.id)
+        else:
+            self.last.append(head.id)
         self.claimed.append(_occurrence(head, decided.fire_us, next_us, policy.overlap, now_us))
 
     def write(self, connection: Connection) -> list[Occurrence]:
@@ -154,11 +157,16 @@ class Firing:
             return self.claimed
         found = {"ids": [one.id for one in self.claimed], "me": self.view.owner, "now": now_us}
         ours = set(connection.execute(BEGUN, found).scalars())
-        before = [one.schedule_id for one in self.claimed if one.id not in ours]
-        if before:
-            connection.execute(NOT_FIRED, {"ids": before})
-            end_schedules(connection, before, now_us)
+        self._undo(connection, {one.schedule_id for one in self.claimed if one.id not in ours})
         return [one for one in self.claimed if one.id in ours]
+
+    def _undo(self, connection: Connection, before: set[int]) -> None:
+        """These had been begun before, and do not count again."""
+        kept = before.intersection(self.kept)
+        PASS_OVER.execute(connection, [(number, None, None) for number in sorted(kept)], {})
+        if counted := sorted(before - kept):
+            connection.execute(NOT_FIRED, {"ids": counted})
+        end_schedules(connection, sorted(before), self.view.now_us)
 
 
 def _occurrence(head: Head, intended_us: int, next_us: int | None, overlap: Overlap, now_us: int) -> Occurrence:

@@ -26,7 +26,7 @@ from frontdesk.journal.store import appending
 from frontdesk.schedule.due.model import Settled
 from frontdesk.schedule.forwards.model import forward_of
 from frontdesk.schedule.forwards.store import add_in
-from frontdesk.schedule.model import Overlap, Standing, State, moment
+from frontdesk.schedule.model import Occurrence, Overlap, Standing, State, moment
 
 CANCELLED = "The schedule was cancelled"
 NOW = bindparam("now", type_=BigInteger)
@@ -69,6 +69,19 @@ END = (
     .where(one_of(schedules.c.id, "ids"), schedules.c.state.in_((State.ACTIVE.value, State.PAUSED.value)))
     .where(schedules.c.intended_us.is_(None))
     .values(state=State.ENDED.value, updated_us=NOW)
+)
+# Of a schedule that has kept its last time while that was run.
+END_LAST = UpdateEach(
+    schedules,
+    ["id", "intended_us"],
+    ["last_us"],
+    {
+        "intended_us": None,
+        "fire_us": None,
+        "fired": schedules.c.fired + literal_column("1"),
+        "state": literal_column("'ended'"),
+        "updated_us": NOW,
+    },
 )
 NOTE_END = update(schedules).where(one_of(schedules.c.id, "ids")).values(last_ended_us=NOW)
 WAITING_IN_LANE = (
@@ -142,6 +155,13 @@ def end_schedules(connection: Connection, ids: Sequence[int], now_us: int) -> No
         connection.execute(END, {"ids": ids, "now": now_us})
 
 
+def end_last(connection: Connection, runs: Sequence[Occurrence], now_us: int) -> None:
+    """The schedules of these runs, which nothing follows, are over."""
+    kept = [(one.schedule_id, one.intended_us, one.created_us) for one in runs]
+    if END_LAST.execute(connection, kept, {"now": now_us}) < len(kept):
+        end_schedules(connection, [one.schedule_id for one in runs], now_us)
+
+
 def _fail(connection: Connection, failed: Sequence[Settled], now_us: int) -> None:
     FAIL.execute(connection, [_failure(one, now_us) for one in failed], {})
     if waiting := [one for one in failed if one.standing is Standing.WAITING]:
@@ -165,7 +185,7 @@ def _failure(one: Settled, now_us: int) -> tuple[Any, ...]:
 
 def _end(connection: Connection, kept: Sequence[Settled], now_us: int) -> None:
     over = [one.occurrence for one in kept if one.standing is not Standing.WAITING]
-    end_schedules(connection, [one.schedule_id for one in over if one.last], now_us)
+    end_last(connection, [one for one in over if one.last], now_us)
     if noted := [one.schedule_id for one in over if one.overlap is Overlap.SKIP]:
         connection.execute(NOTE_END, {"ids": noted, "now": now_us})
 
