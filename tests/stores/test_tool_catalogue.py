@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from frontdesk.db.engine import Database
+from frontdesk.db.schema import tool_servers
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.loop.mcp.model import RemoteTool
 from frontdesk.tools.catalogue.changes import compare
@@ -21,6 +22,7 @@ from frontdesk.tools.catalogue.store import Filter, ToolStore
 from frontdesk.tools.catalogue.vectors.store import VectorStore
 from frontdesk.tools.model import Kind, Standing
 from frontdesk.tools.packing import packed, unpacked
+from tests.support.clocks import age, set_clock_ahead
 
 pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -211,20 +213,32 @@ async def test_one_replica_at_a_time_asks_a_server_and_none_that_was_asked_just_
     await add(database, "shop")
     got: list[bool] = []
 
-    async def claim(owner: str, now: datetime = NOW, asked_before: datetime = NOW) -> None:
-        got.append(await roster.claim("shop", owner, now, LEASE, asked_before))
+    async def claim(owner: str, asked_before: datetime = NOW) -> None:
+        got.append(await roster.claim("shop", owner, LEASE, asked_before))
 
     async with anyio.create_task_group() as tasks:
         for number in range(5):
             tasks.start_soon(claim, f"replica-{number}")
     assert sorted(got) == [False] * 4 + [True]
-    await claim("another", NOW + LEASE + timedelta(seconds=1))
+    await age(database, tool_servers.c.leased_until, LEASE + timedelta(seconds=1))
+    await claim("another")
     assert got.pop(), "the one that had it is taken for dead"
     await listed(database, "shop", remote("a"), now=NOW)
-    await claim("another", NOW + timedelta(seconds=5), asked_before=NOW - timedelta(seconds=1))
+    await claim("another", asked_before=NOW - timedelta(seconds=1))
     assert not got.pop()
-    await claim("another", NOW + timedelta(minutes=20), asked_before=NOW + timedelta(minutes=5))
+    await claim("another", asked_before=NOW + timedelta(minutes=5))
     assert got.pop()
+
+
+@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
+async def test_a_replica_whose_clock_is_ahead_does_not_ask_a_server_that_another_asks(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roster = RosterStore(database)
+    await add(database, "shop")
+    assert await roster.claim("shop", "one", LEASE, NOW)
+    set_clock_ahead(monkeypatch)
+    assert not await roster.claim("shop", "another", LEASE, NOW)
 
 
 async def test_what_is_stored_of_a_server_holds_no_secret_of_the_settings(database: Database) -> None:
@@ -295,12 +309,12 @@ async def test_a_listing_from_before_a_server_was_defined_anew_is_dropped(databa
         decide = partial(compare, listed=found.tools, hold=False)
         return await store.apply("shop", Kind.MCP, decide, (), NOW, owner) is not None
 
-    assert await roster.claim("shop", "first", NOW, LEASE, NOW)
+    assert await roster.claim("shop", "first", LEASE, NOW)
     await roster.put([ServerSpec("shop", url="https://elsewhere.example/mcp")])
     assert not await take("first", remote("of_the_old_place"))
     await roster.fail("shop", "the old place is down", NOW, "first")
     assert (await state(database, "shop")).status is Status.NEW
-    assert await roster.claim("shop", "second", NOW, LEASE, NOW), "the new place is asked at once"
+    assert await roster.claim("shop", "second", LEASE, NOW), "the new place is asked at once"
     assert not await take("first", remote("of_the_old_place"))
     assert await take("second", remote("of_the_new_place"))
     assert [tool.id for tool in await store.page(Filter())] == ["shop::of_the_new_place"]

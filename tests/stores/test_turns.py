@@ -23,6 +23,7 @@ from frontdesk.loop.events import Done, Ending, Event, StopReason, TextChunk, To
 from frontdesk.loop.tools import Tool, ToolOutcome
 from frontdesk.settings import Settings
 from tests.hosts.lab import CALLER, of_kind, said, script, take
+from tests.support.clocks import age, set_clock_ahead
 
 pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -46,11 +47,11 @@ def turn(name: str, lane: str = "lane") -> NewTurn:
 
 async def test_a_lane_takes_one_turn_at_a_time(database: Database) -> None:
     store = TurnStore(database)
-    assert await store.claim(turn("one"), ELSEWHERE, NOW, nothing)
-    assert await store.claim(turn("two"), HERE, NOW, nothing) is None
-    assert await store.claim(turn("elsewhere", "another lane"), HERE, NOW, nothing)
+    assert await store.claim(turn("one"), ELSEWHERE, nothing)
+    assert await store.claim(turn("two"), HERE, nothing) is None
+    assert await store.claim(turn("elsewhere", "another lane"), HERE, nothing)
     assert await store.end("one", ELSEWHERE, Ending(StopReason.END_TURN, usage=Usage(3, 4, cost_usd=0.5)), NOW)
-    assert await store.claim(turn("two"), HERE, NOW, nothing)
+    assert await store.claim(turn("two"), HERE, nothing)
 
 
 async def test_of_many_that_want_a_lane_at_once_one_gets_it(database: Database) -> None:
@@ -59,7 +60,7 @@ async def test_of_many_that_want_a_lane_at_once_one_gets_it(database: Database) 
 
     async def claim(number: int) -> None:
         owner = replace(ELSEWHERE, host=f"machine-{number}")
-        got.append(await store.claim(turn(f"turn-{number}"), owner, NOW, nothing) is not None)
+        got.append(await store.claim(turn(f"turn-{number}"), owner, nothing) is not None)
 
     async with anyio.create_task_group() as tasks:
         for number in range(8):
@@ -68,22 +69,38 @@ async def test_of_many_that_want_a_lane_at_once_one_gets_it(database: Database) 
 
 
 async def test_what_an_owner_elsewhere_left_is_taken_over_only_when_its_lease_is_over(database: Database) -> None:
+    store, almost = TurnStore(database), LEASE - timedelta(seconds=10)
+    assert await store.claim(turn("theirs"), ELSEWHERE, nothing)
+    await age(database, turns.c.leased_until, almost)
+    assert await store.claim(turn("ours"), HERE, nothing) is None
+    assert await store.renew(ELSEWHERE, ["theirs"]) == ({"theirs"}, set())
+    await age(database, turns.c.leased_until, almost)
+    assert await store.claim(turn("ours"), HERE, nothing) is None
+    await age(database, turns.c.leased_until, timedelta(seconds=11))
+    assert await store.claim(turn("ours"), HERE, nothing)
+    assert await store.renew(ELSEWHERE, ["theirs"]) == (set(), set())
+    assert not await store.end("theirs", ELSEWHERE, Ending(StopReason.END_TURN), NOW), "it is theirs no longer"
+
+
+@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
+async def test_a_replica_whose_clock_is_ahead_takes_no_living_turn_over(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = TurnStore(database)
-    assert await store.claim(turn("theirs"), ELSEWHERE, NOW, nothing)
-    later = NOW + LEASE - timedelta(seconds=1)
-    assert await store.claim(turn("ours"), HERE, later, nothing) is None
-    assert await store.renew(ELSEWHERE, ["theirs"], later) == ({"theirs"}, set())
-    assert await store.claim(turn("ours"), HERE, later + LEASE - timedelta(seconds=1), nothing) is None
-    assert await store.claim(turn("ours"), HERE, later + LEASE + timedelta(seconds=1), nothing)
-    assert await store.renew(ELSEWHERE, ["theirs"], later) == (set(), set())
-    assert not await store.end("theirs", ELSEWHERE, Ending(StopReason.END_TURN), later), "it is theirs no longer"
+    assert await store.claim(turn("theirs"), ELSEWHERE, nothing)
+    set_clock_ahead(monkeypatch)
+    assert await store.claim(turn("ours"), HERE, nothing) is None
+    assert await store.recover(HERE, "lane", ()) == 0
+    assert await store.renew(ELSEWHERE, ["theirs"]) == ({"theirs"}, set())
+    await age(database, turns.c.leased_until, LEASE + timedelta(seconds=1))
+    assert await store.claim(turn("ours"), HERE, nothing), "what is renewed by a clock that is ahead lasts no longer"
 
 
 @pytest.mark.parametrize("dead", [replace(HERE, pid=2**22 + 1), replace(HERE, token="an earlier start")])
 async def test_what_a_dead_process_of_this_machine_left_is_marked_at_once(database: Database, dead: Owner) -> None:
     store = TurnStore(database)
-    assert await store.claim(turn("left"), dead, NOW, nothing)
-    assert await store.recover(HERE, NOW, "lane", ()) == 1
+    assert await store.claim(turn("left"), dead, nothing)
+    assert await store.recover(HERE, "lane", ()) == 1
     assert await rows(database) == [("left", False, StopReason.INTERRUPTED)]
 
 
@@ -91,10 +108,10 @@ async def test_what_lives_is_left_alone(database: Database) -> None:
     store = TurnStore(database)
     alive = replace(HERE, pid=1, token="init")
     for lane, owner in (("ours", HERE), ("neighbour's", alive), ("elsewhere", ELSEWHERE)):
-        assert await store.claim(turn(lane, lane), owner, NOW, nothing)
+        assert await store.claim(turn(lane, lane), owner, nothing)
     for lane, underway in (("ours", ["ours"]), ("neighbour's", []), ("elsewhere", [])):
-        assert await store.recover(HERE, NOW, lane, underway) == 0
-    assert await store.recover(HERE, NOW, "ours", []) == 1, "what we no longer run is left behind"
+        assert await store.recover(HERE, lane, underway) == 0
+    assert await store.recover(HERE, "ours", []) == 1, "what we no longer run is left behind"
 
 
 async def test_what_cannot_begin_leaves_no_turn_behind(database: Database) -> None:
@@ -104,7 +121,7 @@ async def test_what_cannot_begin_leaves_no_turn_behind(database: Database) -> No
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError):
-        await store.claim(turn("one"), HERE, NOW, refuse)
+        await store.claim(turn("one"), HERE, refuse)
     assert await rows(database) == []
 
 

@@ -1,31 +1,41 @@
 """One at a time changes an agent's tools, on both databases, and nobody is kept out for ever."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import anyio
 import pytest
 
 from frontdesk.db.engine import Database
+from frontdesk.db.schema import tool_turns
 from frontdesk.errors import Busy
-from frontdesk.tools.selection.turnstile.service import Turnstile
+from frontdesk.tools.selection.turnstile.service import LEASE, Turnstile
 from frontdesk.tools.selection.turnstile.store import TurnstileStore
+from tests.support.clocks import age, set_clock_ahead
 
 pytestmark = pytest.mark.anyio
-NOW = datetime(2026, 11, 16, 12, tzinfo=UTC)
-LATER = NOW + timedelta(seconds=30)
 
 
 async def test_a_lease_is_one_owners_until_it_is_left_or_lapses(database: Database) -> None:
     store = TurnstileStore(database)
-    assert await store.take("agent-1", "ann", NOW, LATER)
-    assert not await store.take("agent-1", "bob", NOW, LATER)
-    assert await store.take("agent-2", "bob", NOW, LATER), "another agent is another matter"
+    assert await store.take("agent-1", "ann", LEASE)
+    assert not await store.take("agent-1", "bob", LEASE)
+    assert await store.take("agent-2", "bob", LEASE), "another agent is another matter"
     await store.leave("agent-1", "bob")
-    assert not await store.take("agent-1", "bob", NOW, LATER), "nobody leaves for another"
+    assert not await store.take("agent-1", "bob", LEASE), "nobody leaves for another"
     await store.leave("agent-1", "ann")
-    assert await store.take("agent-1", "bob", NOW, LATER)
-    after = LATER + timedelta(seconds=1)
-    assert await store.take("agent-1", "ann", after, after + timedelta(seconds=30)), "the dead keep nobody out"
+    assert await store.take("agent-1", "bob", LEASE)
+    await age(database, tool_turns.c.leased_until, LEASE + timedelta(seconds=1))
+    assert await store.take("agent-1", "ann", LEASE), "the dead keep nobody out"
+
+
+@pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
+async def test_a_replica_whose_clock_is_ahead_keeps_out_while_another_is_inside(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = TurnstileStore(database)
+    assert await store.take("agent-1", "ann", LEASE)
+    set_clock_ahead(monkeypatch)
+    assert not await store.take("agent-1", "bob", LEASE)
 
 
 async def test_nobody_is_inside_together_whichever_process_they_come_from(database: Database) -> None:

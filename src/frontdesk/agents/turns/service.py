@@ -130,7 +130,7 @@ class Turns:
 
     async def recover(self, lane: str) -> None:
         """Mark a turn of the lane that a dead process left behind as interrupted."""
-        await self._store.recover(self.owner, datetime.now(UTC), lane, set(self._underway))
+        await self._store.recover(self.owner, lane, set(self._underway))
 
     async def run(self) -> None:
         """Keep the leases of our turns, and cancel those that another process was asked to cancel."""
@@ -140,7 +140,7 @@ class Turns:
         ids = set(self._underway)
         if not ids:
             return
-        ours, asked = await self._store.renew(self.owner, ids, datetime.now(UTC))
+        ours, asked = await self._store.renew(self.owner, ids)
         for turn_id in (ids - ours) | asked:
             if (underway := self._underway.get(turn_id)) is not None:
                 underway.lost = turn_id not in ours
@@ -153,7 +153,7 @@ class Turns:
         deadline = anyio.current_time() + WAIT_SECONDS
         waits = pauses(*POLL_SECONDS)
         while True:
-            begun = await self._store.claim(new, self.owner, datetime.now(UTC), lambda at: _boxed(work.begin(at)))
+            begun = await self._store.claim(new, self.owner, lambda at: _boxed(work.begin(at)))
             if begun is not None:
                 return begun[0]
             if anyio.current_time() > deadline:

@@ -8,6 +8,7 @@ from pydantic import TypeAdapter
 from sqlalchemy import Row, bindparam, insert, select, text, update
 
 from frontdesk.agents.turns.model import LEASE, NewTurn, Owner
+from frontdesk.db import clock
 from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import turns
 from frontdesk.errors import TakenOver
@@ -33,11 +34,12 @@ class TurnStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def claim(
-        self, new: NewTurn, owner: Owner, now: datetime, within: Callable[[Transaction], Awaitable[T]]
-    ) -> T | None:
+    async def claim(self, new: NewTurn, owner: Owner, within: Callable[[Transaction], Awaitable[T]]) -> T | None:
         """Begin a turn and do `within`; None while another turn of the lane is under way."""
         async with self._database.brief() as connection:
+            if connection.dialect.name == "postgresql":
+                await connection.execute(LOCK, {"lane": new.lane})
+            now = await clock.now(connection)
             if not await self._free(connection, new.lane, owner, now):
                 return None
             row = {
@@ -60,8 +62,6 @@ class TurnStore:
 
     async def _free(self, connection: Transaction, lane: str, owner: Owner, now: datetime) -> bool:
         """Whether the lane may be entered; what a dead owner left there is marked on the way."""
-        if connection.dialect.name == "postgresql":
-            await connection.execute(LOCK, {"lane": lane})
         found = (await connection.execute(RUNNING, {"lane": lane})).one_or_none()
         if found is None:
             return True
@@ -100,11 +100,12 @@ class TurnStore:
                 await within(connection)
         return True
 
-    async def renew(self, owner: Owner, ids: Collection[str], now: datetime) -> tuple[set[str], set[str]]:
+    async def renew(self, owner: Owner, ids: Collection[str]) -> tuple[set[str], set[str]]:
         """Keep these turns ours; (those that still are, those that somebody asked to cancel)."""
         mine = (turns.c.id.in_(ids), turns.c.owner == str(owner), turns.c.running)
         async with self._database.transaction() as connection:
-            await connection.execute(update(turns).where(*mine).values(leased_until=now + LEASE))
+            until = await clock.now(connection) + LEASE
+            await connection.execute(update(turns).where(*mine).values(leased_until=until))
             rows = (await connection.execute(select(turns.c.id, turns.c.cancel_asked).where(*mine))).all()
         return {row.id for row in rows}, {row.id for row in rows if row.cancel_asked}
 
@@ -121,10 +122,11 @@ class TurnStore:
         if (await connection.execute(HOLD, given)).one_or_none() is None:
             raise TakenOver
 
-    async def recover(self, owner: Owner, now: datetime, lane: str, underway: Collection[str]) -> int:
+    async def recover(self, owner: Owner, lane: str, underway: Collection[str]) -> int:
         """Mark what dead owners left running as interrupted, and what we no longer run; how many there were."""
         async with self._database.reading() as connection:
             rows = (await connection.execute(RUNNING, {"lane": lane})).all()
+            now = await clock.now(connection)
         left = {row.id for row in rows if row.owner == str(owner) and row.id not in underway}
         gone = [row.id for row in rows if row.id in left or _abandoned(row, owner, now)]
         if gone:

@@ -65,7 +65,7 @@ class Asking:
 
         async def claim(server: str) -> bool:
             lease = timedelta(seconds=2 * self._manners.seconds)
-            return await self._servers.claim(server, owner, datetime.now(UTC), lease, asked_before(server))
+            return await self._servers.claim(server, owner, lease, asked_before(server))
 
         take, fail = partial(self._take, owner), partial(self._fail, owner)
         return Crawl(claim, self._ask, take, fail, self._manners.seconds)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from sqlalchemy import RowMapping, delete, insert, or_, select, update
 
-from frontdesk.db import counters
+from frontdesk.db import clock, counters
 from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import tool_servers, tools
 from frontdesk.tools.catalogue.roster.model import REMEMBERED, Noted, ServerState, Status
@@ -73,12 +73,13 @@ class RosterStore:
             done = await connection.execute(delete(tool_servers).where(tool_servers.c.name.in_(names)))
             return done.rowcount > 0
 
-    async def claim(self, name: str, owner: str, now: datetime, lease: timedelta, asked_before: datetime) -> bool:
+    async def claim(self, name: str, owner: str, lease: timedelta, asked_before: datetime) -> bool:
         """Take it on to ask a server; not while another does, nor when it was asked since `asked_before`."""
-        free = or_(tool_servers.c.leased_until.is_(None), tool_servers.c.leased_until < now)
         due = or_(tool_servers.c.crawled_at.is_(None), tool_servers.c.crawled_at <= asked_before)
-        mine = update(tool_servers).where(tool_servers.c.name == name, free, due)
         async with self._database.transaction() as connection:
+            now = await clock.now(connection)
+            free = or_(tool_servers.c.leased_until.is_(None), tool_servers.c.leased_until < now)
+            mine = update(tool_servers).where(tool_servers.c.name == name, free, due)
             done = await connection.execute(mine.values(leased_by=owner, leased_until=now + lease))
             return done.rowcount > 0
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -49,8 +49,7 @@ class Turnstile:
     async def _take(self, agent_id: str, owner: str) -> None:
         pauses = iter(PAUSES)
         while True:
-            now = datetime.now(UTC)
-            if await self._store.take(agent_id, owner, now, now + LEASE):
+            if await self._store.take(agent_id, owner, LEASE):
                 return
             await anyio.sleep(next(pauses, PAUSES[-1]))
 

@@ -1,10 +1,11 @@
 """Who is changing an agent's tools, in the database: one row an agent, held under a lease."""
 
-from datetime import datetime
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Executable, bindparam, delete
 
+from frontdesk.db import clock
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import tool_turns
 from frontdesk.db.upsert import per_dialect
@@ -32,10 +33,11 @@ class TurnstileStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def take(self, agent_id: str, owner: str, now: datetime, until: datetime) -> bool:
+    async def take(self, agent_id: str, owner: str, lease: timedelta) -> bool:
         """Become the one who changes the agent's tools; False while another is."""
-        given = {"agent_id": agent_id, "owner": owner, "leased_until": until, "now": now}
         async with self._database.brief() as connection:
+            now = await clock.now(connection)
+            given = {"agent_id": agent_id, "owner": owner, "leased_until": now + lease, "now": now}
             return (await connection.execute(TAKE[connection.dialect.name], given)).one_or_none() is not None
 
     async def leave(self, agent_id: str, owner: str) -> None:

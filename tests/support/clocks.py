@@ -1,0 +1,35 @@
+"""Leases without waiting: one that has run for a while, and a machine whose clock is ahead."""
+
+from datetime import datetime, timedelta, tzinfo
+from typing import Any, Self
+
+import pytest
+from sqlalchemy import Column, select, update
+from typing_extensions import override
+
+from frontdesk.db import clock
+from frontdesk.db.engine import Database
+
+AHEAD = timedelta(minutes=10)
+
+
+class Ahead(datetime):
+    """What a machine reads whose clock is wrong by minutes."""
+
+    @classmethod
+    @override
+    def now(cls, tz: tzinfo | None = None) -> Self:
+        return super().now(tz) + AHEAD
+
+
+def set_clock_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on this process has a clock that is ahead of the database's."""
+    monkeypatch.setattr(clock, "datetime", Ahead)
+
+
+async def age(database: Database, column: Column[Any], by: timedelta) -> None:
+    """Make every lease in this column look as if it had been given so much earlier."""
+    async with database.transaction() as connection:
+        given = select(column).where(column.is_not(None)).distinct().order_by(column)
+        for was in (await connection.execute(given)).scalars().all():
+            await connection.execute(update(column.table).where(column == was).values({column: was - by}))
