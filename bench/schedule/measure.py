@@ -41,7 +41,7 @@ class Effort:
     idle_s: float
 
 
-FULL = Effort((100_000, 1_000_000), (100_000, 1_000_000), 10_000, 3, (1, 2, 4), 30.0, 1_000, 20.0)
+FULL = Effort((100_000, 1_000_000), (100_000, 1_000_000), 10_000, 5, (1, 2, 4), 30.0, 1_000, 20.0)
 QUICK = Effort((20_000, 200_000), (20_000,), 2_000, 1, (1, 2), 8.0, 200, 8.0)
 
 
@@ -86,16 +86,20 @@ def measure_schedule(effort: Effort, folder: Path) -> ScheduleMeasured:
 
 
 def _cases(effort: Effort, *, peers: bool) -> Iterator[Case]:
-    """The peers are met in one round: they take long, and are far behind; the one that was helped is in all."""
-    for schedules in effort.sizes:
-        yield Case(Engine.DESK, Store.SQLITE, schedules)
-        yield Case(Engine.APSCHEDULER_WAL, Store.SQLITE, schedules)
-        for workers in effort.workers:
+    """What is compared stands side by side: a machine is not the same one a minute later.
+
+    The peers are met in one round: they take long, and are far behind; the one that was helped is in all.
+    """
+    for engine in (Engine.DESK, Engine.APSCHEDULER_WAL):
+        for schedules in effort.sizes:
+            yield Case(engine, Store.SQLITE, schedules)
+    for workers in effort.workers:
+        for schedules in effort.sizes:
             yield Case(Engine.DESK, Store.POSTGRES, schedules, workers)
-        if peers and schedules in effort.peers_sizes:
+    if peers:
+        for schedules in effort.peers_sizes:
             yield Case(Engine.APSCHEDULER, Store.POSTGRES, schedules)
             yield Case(Engine.PROCRASTINATE, Store.POSTGRES, schedules, PROCRASTINATE_WORKERS)
-    if peers:
         yield Case(Engine.APSCHEDULER, Store.SQLITE, effort.sizes[0])
 
 
