@@ -18,6 +18,7 @@ from frontdesk.agents.chat.model import LIFETIME, RESTORABLE, Session, new_messa
 from frontdesk.agents.chat.store import SessionStore
 from frontdesk.agents.chat.words import Ended, Returned, Word, dump, load
 from frontdesk.db.engine import Database
+from frontdesk.db.schema import chat_replies
 from frontdesk.loop.events import (
     ApprovalRequest,
     MemoryEdit,
@@ -33,6 +34,7 @@ from frontdesk.loop.events import (
 )
 from tests.conftest import settings_with
 from tests.requirements import shows
+from tests.support.clocks import age, set_clock_ahead
 from tests.support.postgres import Postgres
 
 pytestmark = pytest.mark.anyio
@@ -150,7 +152,7 @@ async def test_words_whose_fate_is_unknown_are_sent_again_and_stored_once(shared
     reply.add(TextChunk("a"))
     sent = Batch(reply.message_id, 1, dump([TextChunk("a")]))
     for _ in range(2):
-        await one.store.write([sent], (), datetime.now(UTC))
+        await one.store.write([sent], ())
     await one.mirror.flush()
     reply.add(WORDS[-1])
     await one.mirror.flush()
@@ -164,8 +166,25 @@ async def test_a_reply_whose_replica_died_is_told_as_interrupted(shared: Databas
     assert reply is not None
     reply.add(TextChunk("half of"))
     await one.mirror.flush()
-    await one.store.touch([reply.message_id], datetime.now(UTC) - timedelta(seconds=31))
+    await age(shared, chat_replies.c.touched_at, timedelta(seconds=31))
     assert [word.word for word in await two.heard(session)] == [TextChunk("half of"), Ended(StopReason.INTERRUPTED, "")]
+
+
+async def test_a_reply_that_is_being_made_is_not_given_up_where_a_clock_is_ahead(
+    shared: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = Replica(shared), Replica(shared)
+    session = new_session_id()
+    reply = await one.begin(session)
+    assert reply is not None
+    reply.add(TextChunk("half of"))
+    await one.mirror.flush()
+    set_clock_ahead(monkeypatch)
+    await two.mirror._prune()
+    await two.mirror.look(session)
+    [told] = two.feed.of(session)
+    assert told.ended is None
+    assert await two.begin(new_session_id(), limit=1) is None, "it counts as under way"
 
 
 async def test_a_cancel_at_one_replica_reaches_the_others(shared: Database) -> None:
@@ -204,10 +223,11 @@ async def test_what_has_been_told_is_forgotten(shared: Database) -> None:
     assert reply is not None
     reply.add(WORDS[-1])
     await one.mirror.flush()
-    now = datetime.now(UTC)
-    await one.store.prune(now + timedelta(minutes=1))
+    await age(shared, chat_replies.c.touched_at, timedelta(minutes=1))
+    await one.store.prune()
     assert len(await one.store.replies([session])) == 1
-    await one.store.prune(now + timedelta(minutes=3))
+    await age(shared, chat_replies.c.touched_at, timedelta(minutes=2))
+    await one.store.prune()
     assert await one.store.replies([session]) == []
     assert await one.store.words({reply.message_id: 1}) == []
     await two.mirror.look(session)

@@ -7,7 +7,9 @@ from sqlalchemy import func, select
 from frontdesk.db.engine import Transaction
 from frontdesk.db.schema import Moment
 
-CLOCK = select(func.clock_timestamp(type_=Moment))
+# For statements of what is there on PostgreSQL alone.
+NOW = func.clock_timestamp(type_=Moment)
+CLOCK = select(NOW)
 
 
 async def now(connection: Transaction) -> datetime:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 
 import anyio
@@ -80,8 +79,8 @@ class Mirror:
     async def ended(self, session_id: str, ids: Collection[str]) -> None:
         """Wait until replies of a session have ended, wherever they were made."""
         while True:
-            records, now = await self._store.replies([session_id]), datetime.now(UTC)
-            if not any(one.id in ids and not one.ended and not one.lost_at(now) for one in records):
+            records = await self._store.replies([session_id])
+            if not any(one.id in ids and not one.ended and not one.lost for one in records):
                 return
             await anyio.sleep(COPY_SECONDS)
 
@@ -98,7 +97,7 @@ class Mirror:
                 self._parcel = _pack(self._outgoing.values())
             if self._parcel is None:
                 return
-            await self._store.write(self._parcel.batches, self._parcel.ended, datetime.now(UTC))
+            await self._store.write(self._parcel.batches, self._parcel.ended)
             for message_id in self._parcel.ended:
                 del self._outgoing[message_id]
             self._parcel = None
@@ -114,10 +113,9 @@ class Mirror:
     async def _copy(self, sessions: Collection[str]) -> None:
         """Bring in the replies of others; what two copies at once bring in twice is added once."""
         records = {record.id: record for record in await self._store.replies(sessions)}
-        now = datetime.now(UTC)
         here = {reply.message_id: reply for session_id in sessions for reply in self._feed.of(session_id)}
         for record in records.values():
-            if record.id not in here and record.id not in self._outgoing and not record.over_at(now):
+            if record.id not in here and record.id not in self._outgoing and not record.over:
                 here[record.id] = self._feed.open(_copied(record))
             if record.read and record.id in here:
                 here[record.id].read = True
@@ -125,16 +123,16 @@ class Mirror:
         for batch in await self._store.words(wanted) if wanted else ():
             _take_in(here[batch.message_id], batch)
         for message_id in wanted:
-            if _lost(records.get(message_id), now):
+            if _lost(records.get(message_id)):
                 here[message_id].add(LOST)
 
     async def _touch(self) -> None:
         if self._outgoing:
-            for message_id in await self._store.touch(set(self._outgoing), datetime.now(UTC)):
+            for message_id in await self._store.touch(set(self._outgoing)):
                 self._cancel(message_id)
 
     async def _prune(self) -> None:
-        await self._store.prune(datetime.now(UTC))
+        await self._store.prune()
 
 
 def _pack(outgoing: Iterable[Outgoing]) -> Parcel | None:
@@ -174,5 +172,5 @@ def _awaited(reply: Reply) -> bool:
     return not reply.own and reply.ended is None
 
 
-def _lost(record: ReplyRecord | None, now: datetime) -> bool:
-    return record is None or record.lost_at(now)
+def _lost(record: ReplyRecord | None) -> bool:
+    return record is None or record.lost

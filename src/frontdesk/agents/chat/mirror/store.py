@@ -8,6 +8,7 @@ from sqlalchemy import and_, delete, func, insert, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_missing
 
 from frontdesk.agents.chat.feed import KEPT_SECONDS, Reply
+from frontdesk.db import clock
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import chat_replies, chat_words
 
@@ -18,7 +19,10 @@ FORGOTTEN = timedelta(minutes=2)
 
 @dataclass(frozen=True, slots=True)
 class ReplyRecord:
-    """A reply as the database has it."""
+    """A reply as the database has it, and when it was read there, by the database's clock as every time but one.
+
+    `opened_at` is told by whoever makes the reply, and puts the replies of a session in order.
+    """
 
     id: str
     session_id: str
@@ -26,13 +30,16 @@ class ReplyRecord:
     touched_at: datetime
     ended: bool
     read: bool
+    seen_at: datetime
 
-    def lost_at(self, now: datetime) -> bool:
-        return not self.ended and self.touched_at < now - LOST
+    @property
+    def lost(self) -> bool:
+        return not self.ended and self.touched_at < self.seen_at - LOST
 
-    def over_at(self, now: datetime) -> bool:
+    @property
+    def over(self) -> bool:
         """Whether it ended too long ago for anybody to wait for it."""
-        return self.ended and self.touched_at < now - timedelta(seconds=KEPT_SECONDS)
+        return self.ended and self.touched_at < self.seen_at - timedelta(seconds=KEPT_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,28 +60,28 @@ class MirrorStore:
     async def add(self, reply: Reply, user_id: str, limit: int) -> bool:
         """Announce a reply; False if its reader has `limit` of them under way."""
         theirs = (chat_replies.c.user_id == user_id, ~chat_replies.c.ended)
-        alive = chat_replies.c.touched_at > reply.opened_at - LOST
-        under_way = select(func.count()).select_from(chat_replies).where(*theirs, alive)
         row = {
             "id": reply.message_id,
             "session_id": reply.session_id,
             "user_id": user_id,
             "opened_at": reply.opened_at,
-            "touched_at": reply.opened_at,
+            "touched_at": clock.NOW,
             "ended": False,
             "read": False,
             "cancel_asked": False,
         }
         async with self._database.transaction() as connection:
+            alive = chat_replies.c.touched_at > await clock.now(connection) - LOST
+            under_way = select(func.count()).select_from(chat_replies).where(*theirs, alive)
             if (await connection.execute(under_way)).scalar_one() >= limit:
                 return False
             await connection.execute(insert(chat_replies).values(row))
         return True
 
-    async def write(self, batches: Sequence[Batch], ended: Collection[str], now: datetime) -> None:
+    async def write(self, batches: Sequence[Batch], ended: Collection[str]) -> None:
         """Add words, and note which replies they end; the same again changes nothing."""
         rows = [{"message_id": one.message_id, "number": one.number, "payload": one.payload} for one in batches]
-        over = update(chat_replies).where(chat_replies.c.id.in_(ended)).values(ended=True, touched_at=now)
+        over = update(chat_replies).where(chat_replies.c.id.in_(ended)).values(ended=True, touched_at=clock.NOW)
         async with self._database.transaction() as connection:
             if rows:
                 await connection.execute(insert_missing(chat_words).on_conflict_do_nothing(), rows)
@@ -82,9 +89,10 @@ class MirrorStore:
                 await connection.execute(over)
 
     async def replies(self, sessions: Collection[str]) -> Sequence[ReplyRecord]:
-        columns = [chat_replies.c[name] for name in ReplyRecord.__slots__]
+        columns = [chat_replies.c[name] for name in ReplyRecord.__slots__ if name != "seen_at"]
+        found = select(*columns, clock.NOW).where(chat_replies.c.session_id.in_(sessions))
         async with self._database.reading() as connection:
-            rows = (await connection.execute(select(*columns).where(chat_replies.c.session_id.in_(sessions)))).all()
+            rows = (await connection.execute(found)).all()
         return [ReplyRecord(*row) for row in rows]
 
     async def words(self, wanted: Mapping[str, int]) -> Sequence[Batch]:
@@ -94,12 +102,12 @@ class MirrorStore:
         async with self._database.reading() as connection:
             return [Batch(row.message_id, row.number, row.payload) for row in (await connection.execute(found)).all()]
 
-    async def touch(self, ids: Collection[str], now: datetime) -> Collection[str]:
+    async def touch(self, ids: Collection[str]) -> Collection[str]:
         """Say that these replies are still being made; those that somebody asked to cancel."""
         ours = chat_replies.c.id.in_(ids)
         asked = select(chat_replies.c.id).where(ours, chat_replies.c.cancel_asked)
         async with self._database.transaction() as connection:
-            await connection.execute(update(chat_replies).where(ours).values(touched_at=now))
+            await connection.execute(update(chat_replies).where(ours).values(touched_at=clock.NOW))
             return (await connection.execute(asked)).scalars().all()
 
     async def ask_cancel(self, session_id: str) -> Collection[str]:
@@ -113,10 +121,11 @@ class MirrorStore:
         async with self._database.transaction() as connection:
             await connection.execute(update(chat_replies).where(chat_replies.c.id == message_id).values(read=True))
 
-    async def prune(self, now: datetime) -> None:
+    async def prune(self) -> None:
         """Forget what has been told, and what was lost."""
-        old = select(chat_replies.c.id).where(chat_replies.c.touched_at < now - FORGOTTEN)
         async with self._database.transaction() as connection:
+            before = await clock.now(connection) - FORGOTTEN
+            old = select(chat_replies.c.id).where(chat_replies.c.touched_at < before)
             ids = (await connection.execute(old)).scalars().all()
             await connection.execute(delete(chat_words).where(chat_words.c.message_id.in_(ids)))
             await connection.execute(delete(chat_replies).where(chat_replies.c.id.in_(ids)))
