@@ -2,9 +2,6 @@
 
 from typing import Any, Protocol
 
-from sqlalchemy import select
-
-from frontdesk.db.schema import UNDER_WAY, occurrences, schedules
 from frontdesk.schedule.model import (
     Forward,
     Misfire,
@@ -19,16 +16,6 @@ from frontdesk.schedule.model import (
 
 # What may run beside other things stands in a line of its own.
 BESIDE = " beside"
-
-# A schedule keeps its last time while that is run, and is written once, when it is over. Until then this is when the
-# run of that time was begun.
-BEGAN_US = (
-    select(occurrences.c.created_us)
-    .where(occurrences.c.schedule_id == schedules.c.id, occurrences.c.intended_us == schedules.c.intended_us, UNDER_WAY)
-    .correlate(schedules)
-    .scalar_subquery()
-)
-READ = select(schedules, BEGAN_US.label("began_us"))
 
 
 class Columns(Protocol):
@@ -74,12 +61,12 @@ def trigger_of(row: Columns) -> Trigger:
 
 
 def on_its_last(row: Columns) -> dict[str, Any]:
-    """What stands in a row of `READ` whose last time is being run, as if it had been written when that began."""
+    """What stands in a row whose last time is being run, as if it had been written when that began."""
     return {"intended_us": None, "fire_us": None, "fired": row["fired"] + 1, "last_us": row["began_us"]}
 
 
 def schedule_of(row: Columns) -> Schedule:
-    """From a row of `READ`."""
+    """From a row that says when its last time was begun, if that is being run."""
     times = row if row["began_us"] is None else on_its_last(row)
     what = NewSchedule(
         agent_id=row["agent_id"],

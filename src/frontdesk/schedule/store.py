@@ -11,7 +11,7 @@ from frontdesk.db.schema import UNDER_WAY, lanes, occurrences, schedules
 from frontdesk.errors import Conflict, NotFound
 from frontdesk.schedule.bell import Bell
 from frontdesk.schedule.due.again.store import RUNNING, occurrence_of
-from frontdesk.schedule.due.settle.store import CANCELLED
+from frontdesk.schedule.due.settle.store import BEGAN_US, CANCELLED
 from frontdesk.schedule.lanes.store import lower, owned
 from frontdesk.schedule.model import (
     NewSchedule,
@@ -24,9 +24,10 @@ from frontdesk.schedule.model import (
     Whose,
     delivery_id,
 )
-from frontdesk.schedule.rows import READ, lane_of, on_its_last, schedule_of, trigger_of, written
+from frontdesk.schedule.rows import lane_of, on_its_last, schedule_of, trigger_of, written
 from frontdesk.schedule.triggers.next import fire_at, next_after
 
+READ = select(schedules, BEGAN_US.label("began_us"))
 LIVING = (State.ACTIVE, State.PAUSED)
 CHUNK = 1_000
 # Runs of one agent that were asked for by hand and have not ended.

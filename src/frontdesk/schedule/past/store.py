@@ -32,10 +32,10 @@ from frontdesk.db.schema import (
 )
 from frontdesk.errors import Conflict, NotFound
 from frontdesk.schedule.bell import Bell
+from frontdesk.schedule.due.settle.store import BEGAN_US
 from frontdesk.schedule.lanes.store import lower, owned
 from frontdesk.schedule.model import Attempt, Forwarding, Past, Standing, State, Whose
 from frontdesk.schedule.past.place import Place
-from frontdesk.schedule.rows import BEGAN_US
 
 PRUNE_BATCH = 2_000
 IMPORTED = "import:"

@@ -70,7 +70,7 @@ END = (
     .where(schedules.c.intended_us.is_(None))
     .values(state=State.ENDED.value, updated_us=NOW)
 )
-# Of a schedule that has kept its last time while that was run.
+# A schedule keeps its last time while that is run, and is written once, when it is over.
 END_LAST = UpdateEach(
     schedules,
     ["id", "intended_us"],
@@ -82,6 +82,13 @@ END_LAST = UpdateEach(
         "state": literal_column("'ended'"),
         "updated_us": NOW,
     },
+)
+# Until then this is when the run of that time was begun.
+BEGAN_US = (
+    select(occurrences.c.created_us)
+    .where(occurrences.c.schedule_id == schedules.c.id, occurrences.c.intended_us == schedules.c.intended_us, UNDER_WAY)
+    .correlate(schedules)
+    .scalar_subquery()
 )
 NOTE_END = update(schedules).where(one_of(schedules.c.id, "ids")).values(last_ended_us=NOW)
 WAITING_IN_LANE = (
