@@ -76,6 +76,13 @@ def test_an_agent_is_made_and_deleted_by_whoever_types_its_name(data: Path, type
     assert agent_id not in typed("list").out
 
 
+@shows("CLI-AGENTS")
+def test_agents_are_listed_for_a_script(typed: Typed) -> None:
+    agent_id = typed("create", "Scribe", "--description", "Two\nlines").out.strip()
+    told = {one["id"]: one for one in map(json.loads, typed("list", "--json").out.splitlines())}
+    assert told[agent_id] == {"id": agent_id, "name": "Scribe", "description": "Two\nlines", "model": None}
+
+
 def test_the_keys_that_name_an_agent_end_with_it_and_no_others(data: Path, typed: Typed) -> None:
     agent_id = typed("create", "Holder").out.strip()
     its, others = [

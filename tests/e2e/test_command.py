@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -62,6 +63,21 @@ def test_doctor_says_what_is_wrong_and_fails(tmp_path: Path, settings: dict[str,
     assert done.returncode == 1
     assert said in done.stdout
     assert "hunter2" not in done.stdout + done.stderr
+
+
+@shows("DOCTOR")
+def test_doctor_tells_a_script_the_same_and_no_secret(tmp_path: Path) -> None:
+    given = {"FRONTDESK_PORT": "4000", "LETTA_API_KEY": "hunter2", "ZMEMORY_API_URL": "https://memory.example"}
+    done = frontdesk_here("doctor", "--json", data=tmp_path / "data", **given)
+    assert (done.returncode, "hunter2" in done.stdout) == (0, False)
+    told = json.loads(done.stdout)
+    settings = {one["setting"]: (one["value"], one["from"]) for one in told["settings"]}
+    assert settings["FRONTDESK_PORT"] == ("4000", "FRONTDESK_PORT")
+    assert settings["LETTA_BASE_URL"] == (None, "default")
+    assert [note.split()[0] for note in told["notes"]] == ["ZMEMORY_API_URL"]
+    assert told["wrong"] == []
+    done = frontdesk_here("doctor", "--json", data=tmp_path / "data", FRONTDESK_FOO="1")
+    assert (done.returncode, json.loads(done.stdout)["wrong"]) == (1, ["FRONTDESK_FOO is not a setting"])
 
 
 def test_doctor_points_out_what_has_no_use_here(tmp_path: Path) -> None:
@@ -126,6 +142,31 @@ def test_a_key_is_shown_once_rotated_with_overlap_and_revoked(tmp_path: Path) ->
     assert "no working key" in again.stderr
     assert [answer.status for answer in served(data, {"x-api-key": text}, {"x-api-key": rotated})] == [401, 200]
     assert "UTC" in frontdesk_here("keys", "list", data=data).stdout, "last use is noted"
+
+
+@shows("KEY-LIFE")
+def test_keys_are_listed_for_a_script_without_their_secrets(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert frontdesk_here("keys", "list", "--json", data=data).stdout == ""
+    bound = ("--agent", "agent-1", "--user", "ann", "--name", "desk")
+    text = frontdesk_here("keys", "create", *bound, "--scope", "tools:call", "--expires", "90d", data=data).stdout
+    first = text.split("_")[1]
+    second = frontdesk_here("keys", "rotate", first, data=data).stdout.split("_")[1]
+    frontdesk_here("keys", "revoke", first, data=data)
+    listed = frontdesk_here("keys", "list", "--json", data=data).stdout
+    assert text.strip().split("_")[2] not in listed
+    told = {one["id"]: one for one in map(json.loads, listed.splitlines())}
+    assert {key: one["state"] for key, one in told.items()} == {first: "revoked", second: "works"}
+    named = {name: told[second][name] for name in ("name", "agent_id", "user_id", "scopes", "replaces", "revoked_at")}
+    assert named == {
+        "name": "desk",
+        "agent_id": "agent-1",
+        "user_id": "ann",
+        "scopes": ["tools:call"],
+        "replaces": first,
+        "revoked_at": None,
+    }
+    assert datetime.fromisoformat(told[second]["expires_at"]) > datetime.now(UTC)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 from cyclopts import App as Command
@@ -11,10 +12,10 @@ from frontdesk.app import App
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.journal.record import Record
 from frontdesk.surfaces.cli.chat.turns import left
-from frontdesk.surfaces.cli.options import Flag, Many, Text
+from frontdesk.surfaces.cli.options import Flag, Json, Many, Text
 from frontdesk.surfaces.cli.plain import line, plain
 from frontdesk.surfaces.cli.running import operator, with_app, with_change
-from frontdesk.surfaces.cli.words import ABSENT, moment, table
+from frontdesk.surfaces.cli.words import ABSENT, dumped, moment, table
 
 command = Command(name="agents")
 SHOWN = 1000
@@ -62,9 +63,19 @@ command.command(create, name="add", show=False)
 
 
 @command.command(name="list")
-def show_all() -> None:
-    """List the agents."""
+def show_all(*, as_json: Json = False) -> None:
+    """List the agents.
+
+    Parameters
+    ----------
+    as_json
+        Print one JSON object a line.
+    """
     agents = with_app(lambda app: app.host.list(SHOWN))
+    if as_json:
+        for agent in agents:
+            print(dumped(asdict(agent)))
+        return
     if not agents:
         print("No agents yet. Make one: frontdesk agents create NAME")
         return

@@ -18,30 +18,42 @@ from frontdesk.settings import (
     origin,
     variables,
 )
+from frontdesk.surfaces.cli.options import Json
 from frontdesk.surfaces.cli.plain import line
-from frontdesk.surfaces.cli.words import ABSENT, table
+from frontdesk.surfaces.cli.words import ABSENT, dumped, table
 from frontdesk.surfaces.doorstep import EVERY_ADDRESS
 
 OURS = "FRONTDESK_"
+COLUMNS = ("setting", "value", "from")
 
 
-def examine() -> None:
-    """Show every setting and where it comes from, then what is wrong."""
+def examine(*, as_json: Json = False) -> None:
+    """Show every setting and where it comes from, then what is wrong.
+
+    Parameters
+    ----------
+    as_json
+        Print one JSON object.
+    """
     settings = Settings.read()
     keys = file_keys()
     rows = [
         (variables(field)[0], _shown(getattr(settings, field)), origin(field, os.environ, keys))
         for field in Settings.model_fields
     ]
-    print(table(("setting", "value", "from"), rows))
-    for remark in remarks(os.environ):
-        print(f"note: {line(remark)}")
+    notes = list(remarks(os.environ))
+    if not as_json:
+        print(table(COLUMNS, [(name, ABSENT if value is None else value, source) for name, value, source in rows]))
+        for note in notes:
+            print(f"note: {line(note)}")
     wrong = [*misspelt(os.environ), *contradictions(settings), *anyio.run(problems, settings)]
-    for problem in wrong:
-        print(f"wrong: {line(problem)}")
+    if as_json:
+        told = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+        print(dumped({"settings": told, "notes": notes, "wrong": wrong}))
+    else:
+        print("\n".join(f"wrong: {line(problem)}" for problem in wrong) or "All is well.")
     if wrong:
         sys.exit(1)
-    print("All is well.")
 
 
 async def problems(settings: Settings) -> list[str]:
@@ -91,9 +103,9 @@ def misspelt(environ: Mapping[str, str]) -> Iterator[str]:
             yield f"{name} is not a setting" + (f"; did you mean {OURS}{near[0]}?" if near else "")
 
 
-def _shown(value: object) -> str:
+def _shown(value: object) -> str | None:
     if isinstance(value, SecretStr):
         return "(set, not shown)"
     if value is None or value == ():
-        return ABSENT
+        return None
     return str(value)

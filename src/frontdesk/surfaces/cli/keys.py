@@ -1,6 +1,7 @@
 """`frontdesk keys`: hand out, list, rotate and revoke API keys."""
 
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -11,10 +12,10 @@ from frontdesk.app import App
 from frontdesk.identity.keys import ApiKey
 from frontdesk.identity.model import ANY_AGENT
 from frontdesk.journal.record import Record
-from frontdesk.surfaces.cli.options import Many
+from frontdesk.surfaces.cli.options import Json, Many
 from frontdesk.surfaces.cli.plain import line
 from frontdesk.surfaces.cli.running import operator, with_app, with_change
-from frontdesk.surfaces.cli.words import ABSENT, duration, moment, table
+from frontdesk.surfaces.cli.words import ABSENT, dumped, duration, moment, table
 
 command = Command(name="keys")
 
@@ -59,9 +60,19 @@ def create(
 
 
 @command.command(name="list")
-def show() -> None:
-    """List the keys, without their secrets."""
+def show(*, as_json: Json = False) -> None:
+    """List the keys, without their secrets.
+
+    Parameters
+    ----------
+    as_json
+        Print one JSON object a line.
+    """
     keys = with_app(lambda app: app.keys.list())
+    if as_json:
+        for key in keys:
+            print(dumped(_told(key)))
+        return
     if not keys:
         print("No keys yet. Make one: frontdesk keys create --agent AGENT")
         return
@@ -72,7 +83,7 @@ def show() -> None:
             key.agent_id or ABSENT,
             key.user_id or ABSENT,
             _scopes(key),
-            _state(key),
+            _how_long(key),
             moment(key.last_used_at),
         )
         for key in keys
@@ -138,6 +149,25 @@ def _scopes(key: ApiKey) -> str:
 def _state(key: ApiKey) -> str:
     if key.revoked_at:
         return "revoked"
-    if key.expires_at and not key.works_at(datetime.now(UTC)):
-        return "expired"
-    return f"until {moment(key.expires_at)}" if key.expires_at else "works"
+    return "works" if key.works_at(datetime.now(UTC)) else "expired"
+
+
+def _how_long(key: ApiKey) -> str:
+    state = _state(key)
+    return f"until {moment(key.expires_at)}" if state == "works" and key.expires_at else state
+
+
+def _told(key: ApiKey) -> Mapping[str, object]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "agent_id": key.agent_id,
+        "user_id": key.user_id,
+        "scopes": None if key.scopes is None else sorted(key.scopes),
+        "state": _state(key),
+        "created_at": key.created_at,
+        "expires_at": key.expires_at,
+        "revoked_at": key.revoked_at,
+        "last_used_at": key.last_used_at,
+        "replaces": key.replaces,
+    }

@@ -1,5 +1,6 @@
-"""How the command line reads lengths of time, and prints times and tables."""
+"""How the command line reads lengths of time, and prints times, tables and JSON."""
 
+import json
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -22,6 +23,11 @@ def duration(text: str) -> timedelta:
 def moment(at: datetime | None, *, seconds: bool = False) -> str:
     """A time as every command writes it; `seconds` where many things happen in one minute."""
     return ABSENT if at is None else at.strftime("%Y-%m-%d %H:%M:%S UTC" if seconds else "%Y-%m-%d %H:%M UTC")
+
+
+def dumped(value: object) -> str:
+    """A value as one line of JSON, times as ISO 8601."""
+    return json.dumps(value, default=lambda one: one.isoformat() if isinstance(one, datetime) else str(one))
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

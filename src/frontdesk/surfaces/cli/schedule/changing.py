@@ -16,7 +16,7 @@ from frontdesk.surfaces.cli.options import Flag, Json
 from frontdesk.surfaces.cli.plain import line, plain
 from frontdesk.surfaces.cli.running import operator, with_change
 from frontdesk.surfaces.cli.schedule.telling import tell
-from frontdesk.surfaces.cli.tools.opening import dumped
+from frontdesk.surfaces.cli.words import dumped
 from frontdesk.surfaces.scheduled import Run, Scheduled, Shape
 
 WAIT_SECONDS = 300

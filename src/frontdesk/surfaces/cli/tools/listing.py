@@ -13,8 +13,8 @@ from frontdesk.journal.store import ToolUse, UseQuery
 from frontdesk.surfaces.cli.options import Flag, Json, Limit
 from frontdesk.surfaces.cli.plain import line, revealed
 from frontdesk.surfaces.cli.running import changing, operator
-from frontdesk.surfaces.cli.tools.opening import NONE, dumped, no_tools, states_of, with_servers, with_tools
-from frontdesk.surfaces.cli.words import ABSENT, duration, moment, table
+from frontdesk.surfaces.cli.tools.opening import NONE, no_tools, states_of, with_servers, with_tools
+from frontdesk.surfaces.cli.words import ABSENT, dumped, duration, moment, table
 from frontdesk.tools.catalogue.roster.model import ServerState
 from frontdesk.tools.catalogue.store import Filter
 from frontdesk.tools.looking import Page, listed, shown

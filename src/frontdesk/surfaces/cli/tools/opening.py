@@ -3,10 +3,8 @@
 Only errors are logged: what a server does not answer is said by the command itself.
 """
 
-import json
 import sys
 from collections.abc import Collection, Sequence
-from datetime import datetime
 from typing import TypeVar
 
 import anyio
@@ -64,11 +62,6 @@ def no_tools(states: Sequence[ServerState]) -> str:
     if any(state.tools for state in states):
         return "There are no such tools."
     return "No server has tools; how each is: frontdesk tools servers" if states else NONE
-
-
-def dumped(value: object) -> str:
-    """A value as one line of JSON, times as ISO 8601."""
-    return json.dumps(value, default=lambda one: one.isoformat() if isinstance(one, datetime) else str(one))
 
 
 async def understand(app: App) -> None:
