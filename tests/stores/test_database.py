@@ -1,5 +1,7 @@
 """The schema and its migrations, on both databases."""
 
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,13 @@ from sqlalchemy import Connection, text
 from frontdesk.db.engine import Database
 from frontdesk.db.migrate import HEAD, current
 from frontdesk.db.schema import metadata
+from frontdesk.db.sqlite import MANY
 from frontdesk.errors import ConfigurationError, Unavailable
 from frontdesk.settings import Settings
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.postgres import Postgres
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio
 
@@ -64,6 +68,44 @@ async def test_a_database_from_a_newer_version_is_refused_and_left_alone(setting
     await database.close()
     with pytest.raises(ConfigurationError, match="newer"):
         await Database.open(settings)
+
+
+async def test_lanes_are_kept_through_the_change_of_their_table(tmp_path: Path) -> None:
+    settings = settings_with(FRONTDESK_DATA=tmp_path / "data")
+    await (await Database.open(settings)).close()
+    path = tmp_path / "data" / "frontdesk.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DROP TABLE lanes")
+        connection.execute(
+            "CREATE TABLE lanes (name VARCHAR(140) NOT NULL, serial BOOLEAN NOT NULL, due_us BIGINT,"
+            " CONSTRAINT pk_lanes PRIMARY KEY (name))"
+        )
+        connection.execute("CREATE INDEX ix_lanes_due_us ON lanes (due_us) WHERE due_us IS NOT NULL")
+        connection.execute("INSERT INTO lanes VALUES ('bob', 1, NULL), ('ada', 0, 7)")
+        connection.execute("UPDATE alembic_version SET version_num = '0004'")
+    await (await Database.open(settings)).close()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT * FROM lanes").fetchall() == [("ada", 0, 7), ("bob", 1, None)]
+        [made] = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'lanes'").fetchone()
+        assert "WITHOUT ROWID" in made
+        assert connection.execute("SELECT name FROM sqlite_master WHERE name = 'ix_lanes_due_us'").fetchone()
+
+
+async def test_many_transactions_in_a_row_are_folded_back_while_others_write(tmp_path: Path) -> None:
+    database = await Database.open(settings_with(FRONTDESK_DATA=tmp_path / "data"))
+    path = tmp_path / "data" / "frontdesk.db"
+    for number in range(MANY):
+        await database.whole(lambda here, number=number: here.execute(ADD, {"id": f"agent-{number}"}), small=False)
+    await until(lambda: _folded_back(path) == MANY)
+    await database.close()
+    assert not path.with_name("frontdesk.db-wal").exists(), "nobody is left who holds it open"
+
+
+def _folded_back(path: Path) -> int:
+    """How many agents stand in the database itself, without its log; while it is written to it cannot be read so."""
+    with closing(sqlite3.connect(f"file:{path}?immutable=1", uri=True)) as connection, suppress(sqlite3.DatabaseError):
+        return connection.execute("SELECT count(*) FROM agents").fetchone()[0]
+    return 0
 
 
 async def test_a_failed_transaction_leaves_nothing(database: Database) -> None:

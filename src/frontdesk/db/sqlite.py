@@ -3,8 +3,8 @@
 import sqlite3
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from threading import Lock
+from contextlib import asynccontextmanager, closing, suppress
+from threading import Event, Lock, Thread
 from typing import Any, TypeVar
 
 import anyio
@@ -20,6 +20,14 @@ BUSY_SECONDS = 10
 WRITES = "frontdesk_writes"
 BEGIN = "BEGIN IMMEDIATE"
 PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02)
+# Of transactions aside: so many are worth a checkpoint in a lull, and so many without one. A hundred prompts that are
+# settled in one change some five hundred pages where schedules are many.
+MANY = 32
+MOST = 160
+LULL_SECONDS = 0.25
+# As few pages of the log are left to whoever fills it; and its file is cut to so many bytes when it has been folded.
+LAST_RESORT_PAGES = 100_000
+LOG_BYTES = 64 * 1024 * 1024
 PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON")
 
 
@@ -82,6 +90,7 @@ class Aside:
             poolclass=StaticPool,
         )
         event.listen(self._engine, "connect", _pragmas_aside)
+        self._checkpoints = Checkpoints(url)
         self._turn = anyio.Lock()
         # A caller whose task is cancelled by other means than a scope leaves the thread behind, at its work.
         self._thread = Lock()
@@ -95,10 +104,57 @@ class Aside:
             connection.exec_driver_sql(BEGIN)
             done = work(connection)
             connection.commit()
-            return done
+        self._checkpoints.note()
+        return done
 
     def close(self) -> None:
+        self._checkpoints.close()
         self._engine.dispose()
+
+
+class Checkpoints:
+    """Folds the log of changes back into the database when much was written, in a thread that may wait for the disk.
+
+    Much falls due at the same moment, on the hour, and is over in seconds: a checkpoint waits for that, if it can.
+    """
+
+    def __init__(self, url: URL) -> None:
+        self._path = url.database or ""
+        self._noted = self._folded = 0
+        self._wanted, self._closed = Event(), Event()
+        self._thread: Thread | None = None
+
+    def note(self) -> None:
+        """One more transaction."""
+        self._noted += 1
+        if self._noted - self._folded < MANY:
+            return
+        if self._thread is None:
+            self._thread = Thread(target=self._run, name="checkpoints", daemon=True)
+            self._thread.start()
+        self._wanted.set()
+
+    def close(self) -> None:
+        self._closed.set()
+        self._wanted.set()
+        if self._thread is not None:
+            self._thread.join(BUSY_SECONDS)
+
+    def _run(self) -> None:
+        with closing(sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+            while self._wanted.wait() and not self._closed.is_set():
+                self._wait_for_lull()
+                self._folded = self._noted
+                self._wanted.clear()
+                # Locked or full: the log grows until the next time, or until whoever fills it comes to fold it.
+                with suppress(sqlite3.OperationalError):
+                    connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
+    def _wait_for_lull(self) -> None:
+        seen = -1
+        while seen != self._noted and self._noted - self._folded < MOST:
+            seen = self._noted
+            self._closed.wait(LULL_SECONDS)
 
 
 class Here:
@@ -148,7 +204,8 @@ def _pragmas_aside(connection: Any, record: object) -> None:  # noqa: ANN401 - t
     _pragmas(connection, record)
     # What goes here is written in bulk, and to fold the log back every thousand pages took a third of the time; so did
     # pages that did not fit into the two megabytes of cache that are the default.
-    connection.execute("PRAGMA wal_autocheckpoint=20000")
+    connection.execute(f"PRAGMA wal_autocheckpoint={LAST_RESORT_PAGES}")
+    connection.execute(f"PRAGMA journal_size_limit={LOG_BYTES}")
     connection.execute("PRAGMA cache_size=-32000")
 
 
