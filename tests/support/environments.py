@@ -57,11 +57,15 @@ def _version() -> tuple[str, ...]:
 
 
 def _uv(*arguments: str, seconds: int) -> None:
-    try:
-        done = subprocess.run(
-            [UV, *arguments, "--quiet"], cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        raise AssertionError(f"uv {arguments[0]} did not end within {seconds} s") from error
-    if done.returncode:
-        raise AssertionError(f"uv {' '.join(arguments)} failed:\n{done.stderr}")
+    """Once more where it fails: a registry is away for a moment, and uv itself has been seen to end by SIGSEGV."""
+    for left in (1, 0):
+        try:
+            done = subprocess.run(
+                [UV, *arguments, "--quiet"], cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f"uv {arguments[0]} did not end within {seconds} s") from error
+        if done.returncode == 0:
+            return
+        if not left:
+            raise AssertionError(f"uv {' '.join(arguments)} failed ({done.returncode}):\n{done.stderr}")
