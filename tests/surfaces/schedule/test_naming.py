@@ -93,8 +93,8 @@ async def test_the_environment_names_the_agent(by_environment: Desk) -> None:
         assert told["env"]["LETTA_AGENT_ID"] is True
         assert told["env"]["PROMPTYOSELF_DEFAULT_AGENT_ID"] is False
         made = await ask("schedule_time", prompt="x", time=LATER, skip_validation=True)
-        [one] = (await ask("list"))["schedules"]
-    assert (one["id"], one["agent_id"]) == (made["id"], "agent-env")
+        listed = {one["id"]: one["agent_id"] for one in (await ask("list"))["schedules"]}
+    assert listed[made["id"]] == "agent-env"
 
 
 @shows("SCHEDULE-INFER")
