@@ -1,6 +1,6 @@
 """Cron rules against a clock that is watched minute by minute, over every kind of change of the clock."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -14,6 +14,8 @@ from tests.requirements import shows
 from tests.unit.schedule.minutes import RULES, ZONES, Rule, changes, fires
 
 HALF = timedelta(hours=23)
+# After so many years a calendar begins anew.
+DAYS = [date(2000, 1, 1) + timedelta(days=number) for number in range(28 * 366)]
 MINUTE_US = 60 * SECOND
 
 
@@ -66,7 +68,12 @@ def test_fires_are_counted_as_they_are_listed(zone: str) -> None:
 def test_a_fire_far_away_is_a_time_that_the_rule_names(rule: Rule, zone: str, after: int) -> None:
     found = next_after(Trigger(TriggerKind.CRON, rule.text, zone), after)
     if found is None:
-        assert rule.month.numbers == {2}
+        assert rule.month.numbers == {2} or not any(rule.on(day) for day in DAYS if day.month in rule.month.numbers)
         return
     wall, before = (moment(us).astimezone(ZoneInfo(zone)).replace(tzinfo=None) for us in (found, found - MINUTE_US))
     assert rule.shows(wall) or before < wall - timedelta(minutes=1)
+
+
+def test_days_that_never_come_together_never_fire() -> None:
+    """With a star in either of them both must fit, and a fifth Monday is never one of the days 1, 9, 17 and 25."""
+    assert next_after(Trigger(TriggerKind.CRON, "* * */8 * MON#5", "Europe/Berlin"), 0) is None
