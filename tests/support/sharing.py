@@ -8,6 +8,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import settings
 from typing_extensions import override
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
@@ -21,6 +22,13 @@ TOGETHER = ("tests/referees",)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--random", type=int, metavar="SEED", help="run the tests in an order of chance, the one of SEED")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Property tests try the same cases each time, so that only a change fails; with `--random` they look for new."""
+    settings.register_profile("the same each time", derandomize=True)
+    if config.getoption("random") is None:
+        settings.load_profile("the same each time")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> "Companies":

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.support.desk import ROOT, clean_environment
 from tests.support.sharing import company
@@ -73,3 +74,7 @@ def numbers(order: list[list[str]]) -> dict[str, list[str]]:
 )
 def test_what_shares_a_server_is_run_together(nodeid: str, together: str) -> None:
     assert company(nodeid) == together
+
+
+def test_property_tests_try_the_same_cases_each_time_unless_chance_is_asked_for(request: pytest.FixtureRequest) -> None:
+    assert settings().derandomize is (request.config.getoption("random") is None)
