@@ -356,6 +356,7 @@ async def test_a_model_that_breaks_in_no_foreseen_way_stops_nothing_else(
             toy.away = False
             await until(lambda: here.catalogue.progress().embedded == 1)
             tasks.cancel_scope.cancel()
+        assert here.catalogue.index.missing_vectors() == []
 
 
 async def test_a_tool_that_waits_for_a_review_is_not_called_either_once_its_server_lists_it_no_more(

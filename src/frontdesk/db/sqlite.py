@@ -25,7 +25,7 @@ PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02)
 MANY = 32
 MOST = 160
 LULL_SECONDS = 0.25
-# As few pages of the log are left to whoever fills it; and its file is cut to so many bytes when it has been folded.
+# Whoever fills the log beyond so many pages folds it back at once; folded, its file is cut to so many bytes.
 LAST_RESORT_PAGES = 100_000
 LOG_BYTES = 64 * 1024 * 1024
 PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON")

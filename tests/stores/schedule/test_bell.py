@@ -114,6 +114,7 @@ async def test_a_bell_on_postgresql_is_heard_again_after_its_connection_was_lost
         await ear.hears(0)
         await lab.add(at_us=NOW + 7)
         await ear.hears(NOW + 7)
+    assert {*ear.heard} == {0, NOW + 7}
     await database.close()
 
 

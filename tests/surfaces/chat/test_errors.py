@@ -250,3 +250,4 @@ async def test_a_server_that_begins_forgets_sessions_soon(app: App) -> None:
     await store.add(old)
     async with running(app):
         await forgotten(store, old)
+    assert await store.get(old.id) is None
