@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from frontdesk.tools.embedding.text import spaced
+from frontdesk.tools.text import spaced
 from training.sets import Tool
 
 K1 = 1.2

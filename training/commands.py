@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from frontdesk.tools.embedding.minilm import LONGEST, MiniLm
-from frontdesk.tools.embedding.port import Vectors
-from frontdesk.tools.embedding.wordpiece import WordPiece
+from frontdesk.embedding.minilm import LONGEST, MiniLm
+from frontdesk.embedding.port import Vectors
+from frontdesk.embedding.wordpiece import WordPiece
 from training import Missing
 from training.evaluate import Embed, lost, read_sets, table
 from training.evaluate import judge as judged

@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from frontdesk.tools.embedding.wordpiece import WordPiece
+from frontdesk.embedding.wordpiece import WordPiece
 from training.graph import build
 from training.pairs import Pair
 from training.weights import Weights

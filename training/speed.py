@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 from statistics import median
 
-from frontdesk.tools.embedding.minilm import MiniLm
-from frontdesk.tools.embedding.text import tool_text
+from frontdesk.embedding.minilm import MiniLm
+from frontdesk.tools.text import tool_text
 
 SHORT = "find a cheap flight from Berlin to Rome next Friday"
 LONG = (

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from frontdesk.tools.embedding.wordpiece import WordPiece
+from frontdesk.embedding.wordpiece import WordPiece
 from training.encoder import Encoder, padded
 from training.pairs import Pair, batches, in_part, own_pairs
 from training.weights import Weights

@@ -11,8 +11,8 @@ from typing import Any
 from training.sets import UNSEEN
 
 from bench.processes import ROOT
-from frontdesk.tools.embedding.text import tool_text
 from frontdesk.tools.search.model import Doc
+from frontdesk.tools.text import tool_text
 
 SHARED = ROOT.parent / "shared" / "data"
 # Another part of these was trained on.

@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 from bench.retrieval.made_up import Files, chunks
-from frontdesk.tools.embedding.builtin import MODEL
-from frontdesk.tools.embedding.minilm import MiniLm
+from frontdesk.embedding.builtin import MODEL
+from frontdesk.embedding.minilm import MiniLm
 from frontdesk.tools.search.clauses import clauses
 from frontdesk.tools.search.index import Index
 from frontdesk.tools.search.model import Query

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.processes import ROOT
-from frontdesk.tools.embedding.builtin import MODEL
-from frontdesk.tools.embedding.minilm import DIMENSIONS, MiniLm
+from frontdesk.embedding.builtin import MODEL
+from frontdesk.embedding.minilm import DIMENSIONS, MiniLm
 
 KEPT = ROOT / ".build" / "bench" / "vectors"
 SHIPPED = MODEL

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bench.retrieval.data import Tool
 from bench.retrieval.embeddings import Embeddings
-from frontdesk.tools.embedding.minilm import DIMENSIONS
+from frontdesk.embedding.minilm import DIMENSIONS
 from frontdesk.tools.search.model import Doc
 
 SERVERS = 300

@@ -17,6 +17,7 @@ from frontdesk.agents.host import HeldTool
 from frontdesk.app import open_app
 from frontdesk.db import schema
 from frontdesk.db.engine import Database
+from frontdesk.embedding.port import Vectors
 from frontdesk.errors import Conflict, Denied, Invalid, NotFound, RateLimited, Unavailable
 from frontdesk.identity.model import Caller
 from frontdesk.journal.model import Kind as JournalKind
@@ -34,7 +35,6 @@ from frontdesk.tools.catalogue.roster.service import Named
 from frontdesk.tools.catalogue.servers import Origin, ServerSpec
 from frontdesk.tools.catalogue.service import Catalogue
 from frontdesk.tools.catalogue.store import Filter
-from frontdesk.tools.embedding.port import Vectors
 from frontdesk.tools.gateway.result import CallResult
 from frontdesk.tools.model import Kind, Standing
 from frontdesk.tools.rights.service import Permitted

@@ -10,10 +10,10 @@ import anyio
 import numpy as np
 import pytest
 
+from frontdesk.embedding.builtin import CHUNK, MODEL, NAME, BuiltinEmbedder
+from frontdesk.embedding.port import Vectors
 from frontdesk.errors import Unavailable
-from frontdesk.tools.embedding.builtin import CHUNK, MODEL, NAME, BuiltinEmbedder
-from frontdesk.tools.embedding.port import Vectors
-from frontdesk.tools.embedding.text import tool_text
+from frontdesk.tools.text import tool_text
 
 pytestmark = pytest.mark.anyio
 
@@ -131,7 +131,7 @@ async def test_a_model_that_is_not_there_is_reported(tmp_path: Path) -> None:
 
 def test_the_runtime_is_not_loaded_before_the_first_text() -> None:
     script = (
-        "import sys; from frontdesk.tools.embedding.builtin import BuiltinEmbedder; BuiltinEmbedder();"
+        "import sys; from frontdesk.embedding.builtin import BuiltinEmbedder; BuiltinEmbedder();"
         "sys.exit('onnxruntime' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", script], timeout=60, check=False).returncode == 0

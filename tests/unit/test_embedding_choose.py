@@ -2,9 +2,9 @@
 
 from pydantic import SecretStr
 
-from frontdesk.tools.embedding.builtin import BuiltinEmbedder
-from frontdesk.tools.embedding.choose import embedder_for
-from frontdesk.tools.embedding.remote import RemoteEmbedder
+from frontdesk.embedding.builtin import BuiltinEmbedder
+from frontdesk.embedding.choose import embedder_for
+from frontdesk.embedding.remote import RemoteEmbedder
 
 
 def test_the_builtin_one_an_address_or_none_can_be_chosen() -> None:

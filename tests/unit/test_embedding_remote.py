@@ -11,8 +11,8 @@ import pytest
 from pydantic import SecretStr
 from starlette.responses import RedirectResponse, Response
 
+from frontdesk.embedding.remote import BATCH, RemoteEmbedder
 from frontdesk.errors import ConfigurationError, Unavailable
-from frontdesk.tools.embedding.remote import BATCH, RemoteEmbedder
 from tests.support.embeddings_server import WIDTH, EmbeddingsServer, Spoil, open_embeddings_server, vector
 
 pytestmark = pytest.mark.anyio

@@ -2,7 +2,7 @@
 
 import pytest
 
-from frontdesk.tools.embedding.text import spaced, tool_text
+from frontdesk.tools.text import spaced, tool_text
 
 
 def test_a_tool_with_everything_is_one_line_of_server_name_description_and_inputs() -> None:

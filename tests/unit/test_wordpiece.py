@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.tools.embedding.builtin import MODEL
-from frontdesk.tools.embedding.wordpiece import REMEMBERED, WordPiece
+from frontdesk.embedding.builtin import MODEL
+from frontdesk.embedding.wordpiece import REMEMBERED, WordPiece
 
 START, END, UNKNOWN = 101, 102, 100
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from frontdesk import zones
 from frontdesk.errors import Invalid
 from frontdesk.loop.text import is_storable
 from frontdesk.schedule import numbers, reading
@@ -19,7 +20,6 @@ from frontdesk.schedule.model import (
     TriggerKind,
 )
 from frontdesk.schedule.reading import Told
-from frontdesk.schedule.triggers import zones
 from frontdesk.schedule.triggers.parse import closest_fires_s
 
 NO_PROMPT = "Missing required arguments: agent-id and prompt"

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from frontdesk import zones
 from frontdesk.errors import Invalid
 from frontdesk.schedule import numbers
 from frontdesk.schedule.asked import When
 from frontdesk.schedule.model import Trigger, TriggerKind, us
-from frontdesk.schedule.triggers import cron, zones
+from frontdesk.schedule.triggers import cron
 from frontdesk.schedule.triggers.next import first, once_us
 from frontdesk.schedule.triggers.parse import (
     NO_START,

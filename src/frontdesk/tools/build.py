@@ -10,6 +10,8 @@ from anyio.abc import TaskGroup
 
 from frontdesk.agents.host import AgentHost
 from frontdesk.db.engine import Database
+from frontdesk.embedding.choose import embedder_for
+from frontdesk.embedding.port import Embedder
 from frontdesk.journal.service import Journal
 from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.servers import Servers
@@ -19,8 +21,6 @@ from frontdesk.tools.catalogue.asking import Manners
 from frontdesk.tools.catalogue.roster.service import Named
 from frontdesk.tools.catalogue.servers import of_settings
 from frontdesk.tools.catalogue.service import Catalogue
-from frontdesk.tools.embedding.choose import embedder_for
-from frontdesk.tools.embedding.port import Embedder
 from frontdesk.tools.finding import Excluded, Finder
 from frontdesk.tools.gateway.exchange import Exchange
 from frontdesk.tools.gateway.service import Gateway

@@ -8,10 +8,10 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from frontdesk.embedding.port import Embedder
 from frontdesk.errors import Invalid, Unavailable
 from frontdesk.identity.model import Caller
 from frontdesk.tools.catalogue.service import Catalogue
-from frontdesk.tools.embedding.port import Embedder
 from frontdesk.tools.learning.service import Learning
 from frontdesk.tools.model import CatalogueTool, Kind, Standing
 from frontdesk.tools.rights.model import Permitted

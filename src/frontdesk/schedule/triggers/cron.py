@@ -19,9 +19,9 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
 
+from frontdesk import zones
 from frontdesk.errors import Invalid
 from frontdesk.schedule.model import EPOCH
-from frontdesk.schedule.triggers import zones
 
 NICKNAMES = {
     "@hourly": "0 * * * *",

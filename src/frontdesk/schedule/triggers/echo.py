@@ -1,8 +1,8 @@
 """A rule said back exactly: the rule itself, its zone, and when it fires next, there and in UTC."""
 
+from frontdesk import zones
 from frontdesk.errors import Invalid
 from frontdesk.schedule.model import Trigger, TriggerKind, moment
-from frontdesk.schedule.triggers import zones
 
 
 def told(trigger: Trigger, fire_us: int | None) -> dict[str, str | None]:

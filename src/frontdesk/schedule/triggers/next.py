@@ -3,8 +3,9 @@
 from functools import lru_cache
 from hashlib import blake2b
 
+from frontdesk import zones
 from frontdesk.schedule.model import SECOND, Trigger, TriggerKind, moment, us
-from frontdesk.schedule.triggers import cron, interval, zones
+from frontdesk.schedule.triggers import cron, interval
 from frontdesk.schedule.words import times
 
 # Past this, a datetime in some zone no longer fits the calendar.

@@ -2,9 +2,10 @@
 
 import sys
 
+from frontdesk import zones
 from frontdesk.errors import Invalid
 from frontdesk.schedule.model import SECOND, Trigger, TriggerKind, moment, us
-from frontdesk.schedule.triggers import cron, interval, zones
+from frontdesk.schedule.triggers import cron, interval
 from frontdesk.schedule.triggers.next import interval_s, next_after
 from frontdesk.schedule.words import times
 

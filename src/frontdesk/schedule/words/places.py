@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from frontdesk import zones
 from frontdesk.errors import Invalid
-from frontdesk.schedule.triggers import zones
 
 PATH = re.compile(r"(?P<before>.*?)[\s,(]+(?:in\s+)?(?P<name>[a-z_]+/[a-z_+\-/0-9]+)(?:\s+time)?\)?", re.IGNORECASE)
 UNIVERSAL = re.compile(r"(?P<before>.*?)[\s,(]+(?:in\s+)?(?:utc|gmt|zulu)(?:\s+time)?\)?", re.IGNORECASE)

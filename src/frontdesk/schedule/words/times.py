@@ -4,8 +4,8 @@ import re
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
+from frontdesk import zones
 from frontdesk.errors import Invalid
-from frontdesk.schedule.triggers import zones
 
 WRONG = "Invalid time format. Use ISO 8601 like 2025-12-25T10:00:00Z or include offset, e.g. 2025-12-25T10:00:00-05:00"
 PAST = "Scheduled time must be in the future"

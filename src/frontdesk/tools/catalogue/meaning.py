@@ -7,14 +7,14 @@ import anyio
 import structlog
 
 from frontdesk.db.lists import sliced
+from frontdesk.embedding.port import Embedder
 from frontdesk.errors import FrontdeskError
 from frontdesk.tools.catalogue.store import ToolStore
 from frontdesk.tools.catalogue.sync import Sync
 from frontdesk.tools.catalogue.vectors.store import VectorStore
-from frontdesk.tools.embedding.port import Embedder
-from frontdesk.tools.embedding.text import tool_text
 from frontdesk.tools.packing import packed
 from frontdesk.tools.search.index import Index
+from frontdesk.tools.text import tool_text
 
 # Small enough that a query that comes meanwhile hardly waits.
 BATCH = 32

@@ -11,6 +11,7 @@ import structlog
 
 from frontdesk.background import Chore
 from frontdesk.db.engine import Database
+from frontdesk.embedding.port import Embedder
 from frontdesk.loop.mcp.names import SEPARATOR as API_SEPARATOR
 from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.servers import Servers
@@ -25,7 +26,6 @@ from frontdesk.tools.catalogue.shelf import Shelf
 from frontdesk.tools.catalogue.store import Filter, ToolStore
 from frontdesk.tools.catalogue.sync import Sync
 from frontdesk.tools.catalogue.vectors.store import VectorStore
-from frontdesk.tools.embedding.port import Embedder
 from frontdesk.tools.model import SEPARATOR, CatalogueTool
 from frontdesk.tools.search.index import Index
 

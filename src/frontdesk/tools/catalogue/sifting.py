@@ -10,7 +10,7 @@ from typing import Any, cast
 from frontdesk.loop.mcp.model import RemoteTool
 from frontdesk.loop.mcp.names import api_name
 from frontdesk.tools.catalogue import schemas
-from frontdesk.tools.embedding.text import tool_text
+from frontdesk.tools.text import tool_text
 
 MOST_TOOLS = 20_000
 LONGEST_NAME = 200

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from frontdesk.tools.embedding.port import Vectors
-from frontdesk.tools.embedding.wordpiece import WordPiece
+from frontdesk.embedding.port import Vectors
+from frontdesk.embedding.wordpiece import WordPiece
 
 DIMENSIONS = 384
 # Longer texts are cut. Of the 10,600 tools of six public sets, five in ten thousand are longer.

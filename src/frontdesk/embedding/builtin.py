@@ -9,9 +9,9 @@ import anyio
 import anyio.to_thread
 import numpy as np
 
+from frontdesk.embedding.minilm import DIMENSIONS, MiniLm
+from frontdesk.embedding.port import Vectors
 from frontdesk.errors import Unavailable
-from frontdesk.tools.embedding.minilm import DIMENSIONS, MiniLm
-from frontdesk.tools.embedding.port import Vectors
 
 # A new model needs a new name: vectors of two models must not meet.
 NAME = "frontdesk-minilm-1"

@@ -9,8 +9,8 @@ import httpx2
 import numpy as np
 from pydantic import BaseModel, SecretStr, ValidationError
 
+from frontdesk.embedding.port import Vectors
 from frontdesk.errors import ConfigurationError, Unavailable
-from frontdesk.tools.embedding.port import Vectors
 
 BATCH = 64
 CONNECT_SECONDS = 5

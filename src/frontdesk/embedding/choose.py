@@ -2,7 +2,7 @@
 
 from pydantic import SecretStr
 
-from frontdesk.tools.embedding.port import Embedder
+from frontdesk.embedding.port import Embedder
 
 
 def embedder_for(source: str, model: str | None, key: SecretStr | None) -> Embedder | None:
@@ -10,9 +10,9 @@ def embedder_for(source: str, model: str | None, key: SecretStr | None) -> Embed
     if source == "off":
         return None
     if source == "builtin":
-        from frontdesk.tools.embedding.builtin import BuiltinEmbedder  # noqa: PLC0415
+        from frontdesk.embedding.builtin import BuiltinEmbedder  # noqa: PLC0415
 
         return BuiltinEmbedder()
-    from frontdesk.tools.embedding.remote import RemoteEmbedder  # noqa: PLC0415
+    from frontdesk.embedding.remote import RemoteEmbedder  # noqa: PLC0415
 
     return RemoteEmbedder(source, model, key)
