@@ -8,12 +8,14 @@ from typing import Any
 import anyio
 import psycopg
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, create_engine, text
 
 from frontdesk.db.engine import Database
-from frontdesk.db.migrate import HEAD, current
+from frontdesk.db.migrate import HEAD, MIGRATIONS, current
 from frontdesk.db.schema import metadata
 from frontdesk.db.sqlite import MANY
 from frontdesk.errors import ConfigurationError, Unavailable
@@ -72,23 +74,28 @@ async def test_a_database_from_a_newer_version_is_refused_and_left_alone(setting
 
 async def test_lanes_are_kept_through_the_change_of_their_table(tmp_path: Path) -> None:
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data")
-    await (await Database.open(settings)).close()
     path = tmp_path / "data" / "frontdesk.db"
+    path.parent.mkdir()
+    _bring_to(path, "0004")
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("DROP TABLE lanes")
-        connection.execute(
-            "CREATE TABLE lanes (name VARCHAR(140) NOT NULL, serial BOOLEAN NOT NULL, due_us BIGINT,"
-            " CONSTRAINT pk_lanes PRIMARY KEY (name))"
-        )
-        connection.execute("CREATE INDEX ix_lanes_due_us ON lanes (due_us) WHERE due_us IS NOT NULL")
         connection.execute("INSERT INTO lanes VALUES ('bob', 1, NULL), ('ada', 0, 7)")
-        connection.execute("UPDATE alembic_version SET version_num = '0004'")
     await (await Database.open(settings)).close()
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("SELECT * FROM lanes").fetchall() == [("ada", 0, 7), ("bob", 1, None)]
         [made] = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'lanes'").fetchone()
         assert "WITHOUT ROWID" in made
         assert connection.execute("SELECT name FROM sqlite_master WHERE name = 'ix_lanes_due_us'").fetchone()
+
+
+def _bring_to(path: Path, version: str) -> None:
+    """A database as an older version left it."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    engine = create_engine(f"sqlite:///{path}")
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, version)
+    engine.dispose()
 
 
 async def test_many_transactions_in_a_row_are_folded_back_while_others_write(tmp_path: Path) -> None:

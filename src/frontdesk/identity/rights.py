@@ -3,19 +3,50 @@
 from frontdesk.errors import Denied, MissingScope
 from frontdesk.identity.model import Caller, Source
 
+ACTIVITIES_READ = "activities.read"
+ACTIVITIES_WRITE = "activities.write"
 AGENTS_CHAT = "agents:chat"
 AGENTS_READ = "agents:read"
+AI_TASKS_READ = "ai_tasks.read"
+AI_TASKS_WRITE = "ai_tasks.write"
+CATEGORIES_READ = "categories.read"
+CATEGORIES_WRITE = "categories.write"
 HEALTH_READ = "health:read"
 IDENTITY_READ = "identity:read"
+MEMORIES_READ = "memories.read"
+MEMORIES_WRITE = "memories.write"
+MEMORY_ADMIN = "admin"
 METRICS_READ = "metrics:read"
 SCHEDULES_ADMIN = "schedules:admin"
 SCHEDULES_READ = "schedules:read"
 SCHEDULES_WRITE = "schedules:write"
+TASKS_READ = "tasks.read"
+TASKS_TIME = "tasks.time"
+TASKS_WRITE = "tasks.write"
+TIMELINE_READ = "timeline.read"
+TIMELINE_WRITE = "timeline.write"
 TOOLS_ADMIN = "tools:admin"
 TOOLS_ATTACH = "tools:attach"
 TOOLS_CALL = "tools:call"
 TOOLS_READ = "tools:read"
 
+# Of a person's own records; the names are those that their apps know.
+MEMORY_SCOPES = {
+    ACTIVITIES_READ: "read one's own activities",
+    ACTIVITIES_WRITE: "make and change them",
+    AI_TASKS_READ: "read the work queue of one's agents",
+    AI_TASKS_WRITE: "put work into it, take it, and say how it went",
+    CATEGORIES_READ: "read one's own categories",
+    CATEGORIES_WRITE: "make and change them",
+    MEMORIES_READ: "read and search one's own memories",
+    MEMORIES_WRITE: "make, change and delete them",
+    MEMORY_ADMIN: "everything of one's own, export and erasure included",
+    TASKS_READ: "read one's own tasks",
+    TASKS_TIME: "read and track one's time",
+    TASKS_WRITE: "make and change one's own tasks",
+    TIMELINE_READ: "read and search one's own timeline",
+    TIMELINE_WRITE: "put items on it",
+}
 SCOPES = {
     AGENTS_CHAT: "talk with agents: open sessions, send messages, approve, cancel",
     AGENTS_READ: "read one's own sessions with agents, and their streams",
@@ -29,6 +60,7 @@ SCOPES = {
     TOOLS_ATTACH: "find tools for an agent and change what it holds",
     TOOLS_CALL: "call tools",
     TOOLS_READ: "search and list tools",
+    **MEMORY_SCOPES,
 }
 
 # Where an agent's id came from when the request itself named nobody.

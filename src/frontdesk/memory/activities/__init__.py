@@ -1,0 +1,1 @@
+"""What a person did, and how it felt."""

@@ -1,0 +1,77 @@
+"""Times as people give them: a day, or a moment with or without an offset, in the zone they live in."""
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from enum import Enum
+from zoneinfo import ZoneInfo
+
+from frontdesk import zones
+from frontdesk.errors import Invalid
+
+EARLIEST, LATEST = datetime(1, 1, 3, tzinfo=UTC), datetime(9999, 12, 29, tzinfo=UTC)
+LONGEST = 64
+
+
+class Edge(Enum):
+    """What a mere day means: the moment at which it begins, or its last one."""
+
+    START = "start"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From a moment on, up to another that no longer counts."""
+
+    start: datetime
+    end: datetime
+
+
+def moment(text: str, zone: ZoneInfo, name: str, edge: Edge = Edge.START) -> datetime:
+    """`2026-11-20`, `2026-11-20T09:00` or `2026-11-20T09:00:00+01:00`, in UTC; `name` is what it was given as."""
+    said = text.strip()
+    try:
+        if len(said) == len("2026-11-20"):
+            return _bounds(date.fromisoformat(said), zone, edge)
+        found = datetime.fromisoformat(said[:LONGEST])
+        found = found if found.tzinfo is not None else found.replace(tzinfo=zone)
+        found = found.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise Invalid(
+            f"{name} must be a day (2026-11-20) or an ISO 8601 time (2026-11-20T09:00:00+01:00); "
+            f"'{said[:LONGEST]}' is neither"
+        ) from error
+    if not EARLIEST <= found <= LATEST:
+        raise Invalid(f"{name} must lie between the years 1 and 9999")
+    return found
+
+
+def day(text: str, name: str) -> date:
+    """A day as YYYY-MM-DD."""
+    try:
+        return date.fromisoformat(text.strip())
+    except ValueError as error:
+        raise Invalid(f"{name} must be a day, as YYYY-MM-DD; '{text.strip()[:LONGEST]}' is none") from error
+
+
+def span_of(days: date, zone: ZoneInfo, count: int = 1) -> Span:
+    """The day in that zone, and those after it: 23 or 25 hours long where clocks are changed."""
+    return Span(_midnight(days, zone), _midnight(days + timedelta(days=count), zone))
+
+
+def zone_of(text: str | None, otherwise: str) -> ZoneInfo:
+    """The zone that was named, or the person's own."""
+    return zones.there(zones.zone_name(text) if text and text.strip() else otherwise)
+
+
+def today(now: datetime, zone: ZoneInfo) -> date:
+    return now.astimezone(zone).date()
+
+
+def _bounds(of_day: date, zone: ZoneInfo, edge: Edge) -> datetime:
+    span = span_of(of_day, zone)
+    return span.start if edge is Edge.START else span.end - timedelta(seconds=1)
+
+
+def _midnight(of_day: date, zone: ZoneInfo) -> datetime:
+    return datetime.combine(of_day, time(), zone).astimezone(UTC)

@@ -1,0 +1,1 @@
+"""Finds what a person has kept, by its words and by its meaning."""

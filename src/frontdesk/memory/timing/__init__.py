@@ -1,0 +1,1 @@
+"""Where a person's time goes."""
