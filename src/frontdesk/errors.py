@@ -4,6 +4,7 @@ FrontdeskError
 ├── ConfigurationError          a setting is wrong; the message names it and says what to set
 ├── NotFound                    no such key, agent, …
 ├── Invalid                     what was asked cannot be done as it was asked; the message says what can
+│   └── LoginRefused            an OAuth request is not granted; carries the protocol's own word for why
 ├── Conflict                    it cannot be done now
 │   ├── PendingApproval         a tool call waits for somebody's word first; carries the requests
 │   ├── Busy                    another turn of the same conversation took too long
@@ -62,6 +63,14 @@ class Invalid(FrontdeskError):
     @override
     def in_full(self) -> str:
         return f"{self} ({self.hint})" if self.hint else str(self)
+
+
+class LoginRefused(Invalid):
+    """A login does not go on; `fault` is OAuth's word for why."""
+
+    def __init__(self, fault: str, message: str) -> None:
+        super().__init__(message)
+        self.fault = fault
 
 
 class Conflict(FrontdeskError):

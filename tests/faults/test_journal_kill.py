@@ -31,7 +31,8 @@ SECONDS = 60
 POLL_SECONDS = 0.01
 BATCH = 50
 MOST_BATCHES = 2_000
-ROWS = "SELECT request_id, agent_id, action, outcome, source, duration_us FROM journal ORDER BY id"
+ROWS = """SELECT request_id, agent_id, action, outcome, source, duration_us FROM journal
+WHERE surface = 'mcp' ORDER BY id"""
 OTHERS = """SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'"""
 
@@ -97,7 +98,8 @@ def test_a_killed_server_loses_at_most_what_was_not_yet_written(
             acknowledged = kill_while_writing(desk, f"round{number}", lambda: stored_rows(settings))
         seen = check(settled_rows(settings), acknowledged, seen)
     shown = frontdesk_here("journal", "--limit", "10000", "--as-json", data=data, **shared)
-    assert [json.loads(line)["request_id"] for line in shown.stdout.splitlines()] == seen
+    told = [json.loads(line) for line in shown.stdout.splitlines()]
+    assert [row["request_id"] for row in told if row["surface"] == "mcp"] == seen
 
 
 def stored_rows(settings: Settings) -> list[Row]:

@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from frontdesk.db.engine import Database
+from frontdesk.errors import Conflict
 from frontdesk.identity import keys
 from frontdesk.identity.keys import ApiKey
 from frontdesk.identity.store import BucketStore, KeyStore
@@ -47,6 +48,34 @@ async def test_a_revoked_key_stays_revoked(database: Database) -> None:
     stored = await store.get("A" * 12)
     assert stored is not None
     assert stored.revoked_at == NOW
+
+
+async def test_the_names_of_a_persons_own_keys_differ_and_nobody_elses_do(database: Database) -> None:
+    store = KeyStore(database)
+    mine = {"agent_id": None, "user_id": "ann", "own": True}
+    await store.add(a_key("A" * 12, **mine))
+    with pytest.raises(Conflict, match="named 'n' already"):
+        await store.add(a_key("B" * 12, **mine))
+    await store.add(a_key("C" * 12, **mine | {"user_id": "bob"}))
+    for letter in "DE":
+        await store.add(a_key(letter * 12, **mine | {"own": False}))
+    assert [key.id for key in await store.owned("ann")] == ["A" * 12]
+    assert await store.change("A" * 12, "bob", {"name": "m"}) is None
+    assert await store.change("D" * 12, "ann", {"name": "m"}) is None, "the operator's is not hers to change"
+    changed = await store.change("A" * 12, "ann", {"is_active": False, "scopes": frozenset({"tasks.read"})})
+    assert changed is not None
+    assert (changed.name, changed.is_active, changed.scopes) == ("n", False, {"tasks.read"})
+    await store.revoke("A" * 12, NOW)
+    await store.add(a_key("B" * 12, **mine))
+    assert [key.id for key in await store.owned("ann")] == ["B" * 12]
+
+
+async def test_a_key_that_is_off_lets_nobody_in(database: Database) -> None:
+    store = KeyStore(database)
+    assert await store.is_empty()
+    await store.add(a_key(is_active=False))
+    assert not await store.any_working(NOW)
+    assert not await store.is_empty()
 
 
 async def test_use_is_noted(database: Database) -> None:

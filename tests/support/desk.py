@@ -27,6 +27,8 @@ OURS = (
     "ANTHROPIC_",
     "PROMPTYOSELF_",
     "AGENT",
+    "OAUTH_",
+    "ZMEMORY_",
     "DEFAULT_AGENT_ID",
     "REQUIRE_",
     "STRICT_",

@@ -42,7 +42,17 @@ tokens = st.one_of(
     parts.map(lambda found: "Bearer " + ".".join(found)),
     st.just(f"Bearer {keys.mint()[2]}"),
 )
-names = ("x-agent-id", "x-agent-name", "x-agent-capabilities", "x-request-id", "origin", "mcp-name", "x-forwarded-for")
+names = (
+    "x-agent-id",
+    "x-agent-name",
+    "x-agent-capabilities",
+    "x-request-id",
+    "x-user-auth-token",
+    "mcp-session-id",
+    "origin",
+    "mcp-name",
+    "x-forwarded-for",
+)
 headers = st.dictionaries(st.sampled_from(names), header_text, max_size=4)
 # The same examples on every run: a test that fails here says something of the code, and says it again.
 fuzzed = settings(

@@ -1,11 +1,14 @@
 """Settings: every name that is honoured, where a value comes from, and what a mistake says."""
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from frontdesk.errors import ConfigurationError
+from frontdesk.identity.oauth.clients import Terms
 from frontdesk.settings import NO_LONGER_NEEDED, Rate, Settings, file_keys, origin, variables
 from tests.conftest import settings_with
 from tests.requirements import shows
@@ -98,6 +101,14 @@ def test_issuers_come_from_the_file_as_tables(tmp_path: Path) -> None:
         ({"FRONTDESK_CONFIG": "."}, "no file"),
         ({"LETTA_AGENT_ID": "bad id"}, "not an agent id"),
         ({"LETTA_BASE_URL": "http://me:hunter2@letta.example"}, "must not carry a login"),
+        ({"OAUTH_CLIENTS": "[{}]"}, "client_id"),
+        ({"OAUTH_CLIENTS": '[{"client_id": "a", "redirect_uris": []}]'}, "redirect_uris"),
+        ({"OAUTH_CLIENTS": '[{"client_id": "a", "redirect_uris": ["http://a.example/cb"]}]'}, "must be https"),
+        ({"OAUTH_CLIENTS": '[{"client_id": "a", "redirect_uris": ["https://a.example/#x"]}]'}, "lead back to"),
+        ({"OAUTH_CLIENTS": '[{"client_id": "a", "redirect_uris": ["x:y"], "client_secret": ""}]'}, "client_secret"),
+        ({"OAUTH_CLIENTS": json.dumps([{"client_id": "a", "redirect_uris": ["x:y"]}] * 2)}, "names a client twice"),
+        ({"OAUTH_CLIENT_ID": "a b"}, "OAUTH_CLIENT_ID"),
+        ({"OAUTH_REDIRECT_URI": "javascript:alert(1)"}, "lead back to"),
     ],
 )
 def test_a_mistake_names_the_setting(values: dict[str, str], said: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,6 +158,25 @@ def test_a_supabase_project_is_an_issuer() -> None:
     assert modern.hs256_secret is None
     (legacy,) = settings_with(**base, SUPABASE_JWT_SECRET="s").trusted_issuers
     assert legacy.algorithms == ("HS256",)
+
+
+def test_the_client_of_one_setting_is_one_more_unless_it_is_listed() -> None:
+    listed = [{"client_id": "app", "redirect_uris": ["app://back"]}]
+    alone = settings_with(OAUTH_CLIENT_ID="zmemory-mcp", OAUTH_CLIENT_SECRET="hunter2")
+    assert [one.redirect_uris for one in alone.login_clients] == [("http://localhost:3000/callback",)]
+    assert "hunter2" not in repr(alone)
+    both = settings_with(OAUTH_CLIENTS=listed, OAUTH_CLIENT_ID="zmemory-mcp")
+    assert [one.client_id for one in both.login_clients] == ["app", "zmemory-mcp"]
+    known = settings_with(OAUTH_CLIENTS=listed, OAUTH_CLIENT_ID="app")
+    assert known.login_clients == known.oauth_clients
+    assert settings_with().login_clients == ()
+
+
+@pytest.mark.parametrize("values", [{"OAUTH_SCOPE": "all"}, {"OAUTH_CLIENTS": [{"scopes": ["all"]}]}])
+def test_a_scope_that_is_none_is_told_at_the_start(values: dict[str, Any]) -> None:
+    clients = [{"client_id": "app", "redirect_uris": ["app://back"], **one} for one in values.get("OAUTH_CLIENTS", [])]
+    with pytest.raises(ConfigurationError, match="names the scope 'all'; there are: "):
+        Terms.of(settings_with(**values | {"OAUTH_CLIENTS": clients}), "https://desk.example", frozenset())
 
 
 def test_what_is_no_longer_needed_is_documented() -> None:

@@ -5,10 +5,11 @@ from typing import cast
 
 from frontdesk.errors import Unauthenticated
 from frontdesk.identity.inbound import is_user_id
-from frontdesk.identity.model import Credential
+from frontdesk.identity.model import TOKEN, Credential, Profile
 from frontdesk.settings import AGENT_ID, Issuer
 
 Claims = Mapping[str, object]
+TOLD_LENGTH = 320
 
 
 def credential(claims: Claims, issuer: Issuer) -> Credential:
@@ -16,12 +17,24 @@ def credential(claims: Claims, issuer: Issuer) -> Credential:
     client = _text(claims, "azp") or _text(claims, "appid" if issuer.claims == "entra" else "client_id")
     user = _entra_user(claims) if issuer.claims == "entra" else _text(claims, "sub")
     return Credential(
-        id=f"token:{issuer.issuer}",
+        id=f"{TOKEN}{issuer.issuer}",
         agent_id=_actor(claims, issuer.prefix) or _agent(client, issuer.prefix),
         # A client that acts for itself (client credentials) is its own subject: there is no user.
         user_id=None if user == client else _person(user, issuer.prefix),
         scopes=_scopes(claims),
     )
+
+
+def profile(claims: Claims) -> Profile:
+    """What a token says of a person besides who they are; Supabase has the name in a place of its own."""
+    inner = claims.get("user_metadata")
+    more: Claims = cast("Claims", inner) if isinstance(inner, Mapping) else {}
+    name = _text(claims, "name") or _text(more, "full_name") or _text(more, "name")
+    return Profile(_told(_text(claims, "email") or _text(more, "email")), _told(name))
+
+
+def _told(text: str | None) -> str | None:
+    return text if text and len(text) <= TOLD_LENGTH and text.isprintable() else None
 
 
 def _actor(claims: Claims, prefix: str) -> str | None:

@@ -1,24 +1,36 @@
-"""API keys as text: `fd_<id>_<secret>_<crc>`, made from random bytes, kept only as a hash."""
+"""API keys as text: `fd_<id>_<secret>_<crc>`, or `zm_…` where people make their own; kept only as a hash."""
 
 import hashlib
 import hmac
+import re
 import secrets
 import zlib
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
-from frontdesk.identity.model import Credential
+from frontdesk.errors import Invalid
+from frontdesk.identity.model import KEY, Credential
 
 PREFIX = "fd_"
+# Of keys that people make for themselves, and of those they bring along.
+OWN_PREFIX = "zm_"
+PREFIXES = (PREFIX, OWN_PREFIX)
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 ID_LENGTH = 12
 SECRET_LENGTH = 43  # 256 bits in base 62
 CRC_LENGTH = 6
+SHOWN = 6
+# Whose the key is that is made on the first start, and what it is called.
+FIRST_USER = "local"
+FIRST_NAME = "first start"
+# As they were issued elsewhere, without an id of their own: one is taken from the hash.
+BROUGHT = re.compile(r"zm_[0-9a-f]{64}")
+HASH = re.compile(r"[0-9a-fA-F]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as it is stored: everything but the secret."""
+    """A key as it is stored: everything but the secret. `own`: its person may see and change it themselves."""
 
     id: str
     secret_sha256: bytes
@@ -31,38 +43,81 @@ class ApiKey:
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
     replaces: str | None = None
+    own: bool = False
+    is_active: bool = True
+    preview: str | None = None
+    updated_at: datetime | None = None
 
     def works_at(self, now: datetime) -> bool:
-        return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
+        return self.is_active and self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
     def matches(self, secret: str) -> bool:
         return hmac.compare_digest(self.secret_sha256, hash_secret(secret))
 
     @property
     def credential(self) -> Credential:
-        return Credential(f"key:{self.id}", self.agent_id, self.user_id, self.scopes)
+        return Credential(f"{KEY}{self.id}", self.agent_id, self.user_id, self.scopes)
 
 
-def mint() -> tuple[str, str, str]:
+def mint(prefix: str = PREFIX) -> tuple[str, str, str]:
     """A new (id, secret, text); the text is shown once and never stored."""
     key_id = "".join(secrets.choice(ALPHABET) for _ in range(ID_LENGTH))
     secret = "".join(secrets.choice(ALPHABET) for _ in range(SECRET_LENGTH))
-    body = f"{PREFIX}{key_id}_{secret}"
+    body = f"{prefix}{key_id}_{secret}"
     return key_id, secret, f"{body}_{_crc(body)}"
 
 
 def parse(text: str) -> tuple[str, str] | None:
     """(id, secret) of a well-formed key; a typing slip is caught here, before any look-up."""
+    if BROUGHT.fullmatch(text):
+        return id_of_hash(hash_secret(text)), text
     body, _, crc = text.rpartition("_")
     prefix, _, rest = body.partition("_")
     key_id, _, secret = rest.partition("_")
-    if f"{prefix}_" != PREFIX or len(key_id) != ID_LENGTH or len(secret) != SECRET_LENGTH:
+    if f"{prefix}_" not in PREFIXES or len(key_id) != ID_LENGTH or len(secret) != SECRET_LENGTH:
         return None
     return (key_id, secret) if hmac.compare_digest(crc.encode(), _crc(body).encode()) else None
 
 
+def minted(key: ApiKey) -> tuple[ApiKey, str]:
+    """The key with an id and a secret of its own, whatever it had before, and its text."""
+    key_id, secret, text = mint(OWN_PREFIX if key.own else PREFIX)
+    return replace(key, id=key_id, secret_sha256=hash_secret(secret), preview=preview(text)), text
+
+
+def successor(old: ApiKey, now: datetime) -> tuple[ApiKey, str]:
+    """A new key with the rights and the lifetime of an old one, and its text."""
+    lifetime = old.expires_at - old.created_at if old.expires_at else None
+    fresh = replace(old, created_at=now, expires_at=ending(now, lifetime), last_used_at=None, replaces=old.id)
+    return minted(fresh)
+
+
+def ending(now: datetime, lifetime: timedelta | None) -> datetime | None:
+    return now + lifetime if lifetime else None
+
+
+def brought(text: str, *, hashed: bool) -> tuple[bytes, str]:
+    """(SHA-256, preview) of a key that was issued elsewhere, given as it is or as that hash."""
+    if hashed:
+        if not HASH.fullmatch(text):
+            raise Invalid("The hash of a key is its SHA-256, written as 64 hexadecimal digits")
+        return bytes.fromhex(text), f"{OWN_PREFIX}***"
+    if not BROUGHT.fullmatch(text):
+        raise Invalid("A key that was issued elsewhere is zm_ and 64 hexadecimal digits, in small letters")
+    return hash_secret(text), preview(text)
+
+
+def preview(text: str) -> str:
+    """Enough of a key to tell it from others by, and no more."""
+    return f"{text[:3]}***{text[-SHOWN:]}"
+
+
 def hash_secret(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
+
+
+def id_of_hash(digest: bytes) -> str:
+    return digest.hex()[:ID_LENGTH]
 
 
 def _crc(body: str) -> str:

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 ANY_AGENT = "*"
+# What the id of a credential begins with.
+KEY = "key:"
+TOKEN = "token:"  # noqa: S105 - no token
 
 
 class Source(StrEnum):
@@ -36,6 +39,14 @@ class Credential:
 
     def covers(self, agent_id: str) -> bool:
         return self.agent_id in (agent_id, ANY_AGENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What is known of a person besides who they are."""
+
+    email: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +87,8 @@ class Caller:
     def keyless(self) -> bool:
         """It came from this machine, and showed no credential."""
         return self.local and self.credential_id is None
+
+    @property
+    def by_token(self) -> bool:
+        """It showed a token, which somebody who logged in has, and not a key."""
+        return self.credential_id is not None and self.credential_id.startswith(TOKEN)

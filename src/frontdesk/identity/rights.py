@@ -63,8 +63,24 @@ SCOPES = {
     **MEMORY_SCOPES,
 }
 
+# What people's own keys may do, and what a client may ask them for, unless something else was said.
+USUAL_SCOPES = (TASKS_READ, TASKS_WRITE, MEMORIES_READ, MEMORIES_WRITE)
+LOGIN_SCOPES = frozenset({IDENTITY_READ, *MEMORY_SCOPES}) - {MEMORY_ADMIN}
+
 # Where an agent's id came from when the request itself named nobody.
 UNNAMED = frozenset({Source.ENVIRONMENT, Source.SINGLE_AGENT})
+
+
+def allows(scopes: frozenset[str] | None, scope: str) -> bool:
+    """Whether scopes include one; None is everything, and `admin` all that is the person's own."""
+    return scopes is None or scope in scopes or (MEMORY_ADMIN in scopes and scope in MEMORY_SCOPES)
+
+
+def both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    """What two credentials allow together."""
+    if one is None or other is None:
+        return other if one is None else one
+    return frozenset(scope for scope in one | other if allows(one, scope) and allows(other, scope))
 
 
 def require(caller: Caller, scope: str) -> None:

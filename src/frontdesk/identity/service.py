@@ -2,31 +2,28 @@
 
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import structlog
 
-from frontdesk.errors import (
-    ConfigurationError,
-    MissingAgentId,
-    NotFound,
-    Unauthenticated,
-    Unavailable,
-    UnknownAgent,
-)
-from frontdesk.identity import keys, rights
+from frontdesk.errors import Conflict, Invalid, MissingAgentId, NotFound, Unauthenticated, UnknownAgent
+from frontdesk.identity import claims, keys, rights
 from frontdesk.identity.inbound import Policy, checked, is_user_id, resolve
-from frontdesk.identity.keys import PREFIX, ApiKey
-from frontdesk.identity.model import ANY_AGENT, Caller, Credential, Signals
+from frontdesk.identity.keyring import Keyring
+from frontdesk.identity.keys import ApiKey
+from frontdesk.identity.model import ANY_AGENT, Caller, Credential, Profile, Signals
+from frontdesk.identity.oauth.model import ACCESS_PREFIX, Proof
+from frontdesk.identity.oauth.service import OAuth
+from frontdesk.identity.own_keys import OwnKeys, rotated
 from frontdesk.identity.rates import RateLimiter
+from frontdesk.identity.sessions.service import Sessions
+from frontdesk.identity.sessions.store import SealedStore
 from frontdesk.identity.store import KeyStore
-from frontdesk.identity.tokens import Tokens
+from frontdesk.identity.tokens import INVALID, Tokens, unverified_claims
 
-# How long a key that was revoked elsewhere may still work here.
-KEY_CACHE_SECONDS = 2.0
-KEY_CACHE_SIZE = 10_000
 NAME_LENGTH = 200
+# What nobody can use any more goes now and then; housekeeping itself comes every few seconds.
+PRUNE_SECONDS = 600
 
 log = structlog.get_logger("frontdesk.identity")
 
@@ -46,29 +43,45 @@ class Identity:
         knows_agent: KnowsAgent,
         only_agent: OnlyAgent,
         *,
+        oauth: OAuth,
+        sealed: SealedStore,
         log_sources: bool = False,
     ) -> None:
         self.policy = policy
+        self.oauth = oauth
+        self.sessions = Sessions(sealed, self.authenticate)
+        self.own_keys = OwnKeys(store, self._drop)
         self._store = store
+        self._keyring = Keyring(store)
         self._tokens = tokens
         self._limiter = limiter
         self._knows_agent = knows_agent
         self._only_agent = only_agent
         self._log_sources = log_sources
-        self._cached: dict[str, tuple[float, ApiKey | None]] = {}
-        self._used: dict[str, datetime] = {}
+        self._pruned_at = -float("inf")
 
     async def authenticate(self, text: str) -> Credential:
         """The credential that a key or token proves, or `Unauthenticated`."""
-        if not text.startswith(PREFIX):
-            return await self._tokens.verify(text, datetime.now(UTC), time.monotonic())
-        parsed = keys.parse(text)
-        key = await self._find(parsed[0]) if parsed else None
-        now = datetime.now(UTC)
-        if parsed is None or key is None or not key.matches(parsed[1]) or not key.works_at(now):
-            raise Unauthenticated("The API key is not valid: mistyped, expired or revoked")
-        self._used[key.id] = now
-        return key.credential
+        if not text.isascii():
+            raise Unauthenticated(INVALID)
+        if text.startswith(keys.PREFIXES):
+            return await self._keyring.check(text)
+        if text.startswith(ACCESS_PREFIX):
+            return self.oauth.credential(await self.oauth.check(text))
+        return await self._tokens.verify(text, datetime.now(UTC), time.monotonic())
+
+    async def prove(self, text: str) -> Proof:
+        """The person who logs in with a key or a token; what a client got by an earlier login is nobody's word."""
+        credential = await self.authenticate(text)
+        if credential.user_id is None or text.startswith(ACCESS_PREFIX):
+            raise Unauthenticated("This is nobody's own key or token; show one that was made for you")
+        return Proof(credential, credential.user_id, await self.profile(text))
+
+    async def profile(self, text: str) -> Profile:
+        """What a key or token that holds says of a person besides who they are; a key says nothing."""
+        if text.startswith(ACCESS_PREFIX):
+            return (await self.oauth.check(text)).profile
+        return Profile() if text.startswith(keys.PREFIXES) else claims.profile(unverified_claims(text))
 
     async def identify(self, signals: Signals) -> Caller:
         """The caller of this one request, within their rate."""
@@ -111,83 +124,91 @@ class Identity:
     ) -> tuple[ApiKey, str]:
         """A new key and its text, which is not to be had again."""
         if agent_id is None and user_id is None:
-            raise ConfigurationError("A key needs someone to speak for: give an agent, a user, or both")
+            raise Invalid("A key needs someone to speak for: give an agent, a user, or both")
         if agent_id not in (None, ANY_AGENT):
             checked(agent_id)
-        if user_id is not None and not is_user_id(user_id):
-            raise ConfigurationError("A user id is printable text of at most 200 characters")
-        if len(name) > NAME_LENGTH:
-            raise ConfigurationError(f"A key's name has at most {NAME_LENGTH} characters")
-        for scope in scopes or ():
-            if scope not in rights.SCOPES:
-                raise ConfigurationError(f"There is no scope '{scope}'; there are: {', '.join(rights.SCOPES)}")
+        _check(name, user_id, scopes)
         now = datetime.now(UTC)
-        key_id, secret, text = keys.mint()
+        wanted = ApiKey("", b"", name, agent_id, user_id, scopes, now, keys.ending(now, lifetime))
+        key, text = keys.minted(wanted)
+        await self._store.add(key)
+        return key, text
+
+    async def import_key(
+        self, text: str, *, hashed: bool, user_id: str, name: str, scopes: frozenset[str] | None
+    ) -> ApiKey:
+        """Take over a key that a person was given elsewhere: as it is, or as its hash."""
+        digest, preview = keys.brought(text, hashed=hashed)
+        key_id = keys.id_of_hash(digest)
+        _check(name, user_id, scopes)
+        if await self._store.get(key_id) is not None:
+            raise Conflict(f"This key is known already, as '{key_id}'")
         key = ApiKey(
-            id=key_id,
-            secret_sha256=keys.hash_secret(secret),
-            name=name,
-            agent_id=agent_id,
-            user_id=user_id,
-            scopes=scopes,
-            created_at=now,
-            expires_at=now + lifetime if lifetime else None,
+            key_id,
+            digest,
+            name or f"imported {key_id}",
+            None,
+            user_id,
+            scopes or frozenset(rights.USUAL_SCOPES),
+            datetime.now(UTC),
+            own=True,
+            preview=preview,
         )
         await self._store.add(key)
+        self._drop(key_id)
+        return key
+
+    async def first_key(self) -> tuple[ApiKey, str] | None:
+        """A key for whoever sits at this machine, where there never was any key."""
+        if not await self._store.is_empty():
+            return None
+        now = datetime.now(UTC)
+        wanted = ApiKey("", b"", keys.FIRST_NAME, None, keys.FIRST_USER, None, now, own=True)
+        key, text = keys.minted(wanted)
+        try:
+            await self._store.add(key)
+        except Conflict:
+            # Another process has started at the same moment, and has made it.
+            return None
         return key, text
 
     async def rotate_key(self, key_id: str, overlap: timedelta) -> tuple[ApiKey, str]:
         """A key with the same rights; the old one goes on for `overlap`, or until its own end if that is sooner."""
         old = await self._store.get(key_id)
-        now = datetime.now(UTC)
-        if old is None or not old.works_at(now):
+        if old is None or not old.works_at(datetime.now(UTC)):
             raise _no_key(key_id)
-        successor = await self._store.successor(key_id)
-        if successor is not None:
-            raise ConfigurationError(f"Key '{key_id}' was replaced by '{successor}' already; rotate that one")
-        new_id, secret, text = keys.mint()
-        new = replace(
-            old,
-            id=new_id,
-            secret_sha256=keys.hash_secret(secret),
-            created_at=now,
-            expires_at=now + (old.expires_at - old.created_at) if old.expires_at else None,
-            last_used_at=None,
-            replaces=old.id,
-        )
-        await self._store.replace(old.id, new, min(now + overlap, old.expires_at or now + overlap))
-        self._cached.pop(old.id, None)
-        return new, text
+        made = await rotated(self._store, old, overlap)
+        self._drop(key_id)
+        return made
 
     async def revoke_key(self, key_id: str) -> None:
         if not await self._store.revoke(key_id, datetime.now(UTC)):
             raise _no_key(key_id)
-        self._cached.pop(key_id, None)
+        self._drop(key_id)
 
     async def tidy(self) -> None:
         """What is to be done now and then, and never by a request."""
         await self._limiter.prune(time.time())
-        await self._flush_used()
+        await self._keyring.write_down()
+        if time.monotonic() - self._pruned_at > PRUNE_SECONDS:
+            self._pruned_at = time.monotonic()
+            await self.oauth.prune()
+            await self.sessions.prune()
 
-    async def _flush_used(self) -> None:
-        """Write down when keys were last used."""
-        used, self._used = self._used, {}
-        try:
-            await self._store.mark_used(used)
-        except Unavailable:
-            self._used = used | self._used
-            raise
+    def _drop(self, key_id: str) -> None:
+        """A key is not what it was, nor is what clients were allowed on the strength of it."""
+        self._keyring.drop(key_id)
+        self.oauth.forget()
 
-    async def _find(self, key_id: str) -> ApiKey | None:
-        now = time.monotonic()
-        held = self._cached.get(key_id)
-        if held is not None and now - held[0] < KEY_CACHE_SECONDS:
-            return held[1]
-        key = await self._store.get(key_id)
-        if len(self._cached) >= KEY_CACHE_SIZE:
-            self._cached.clear()
-        self._cached[key_id] = (now, key)
-        return key
+
+def _check(name: str, user_id: str | None, scopes: frozenset[str] | None) -> None:
+    if user_id is not None and not is_user_id(user_id):
+        raise Invalid("A user id is printable text of at most 200 characters")
+    if len(name) > NAME_LENGTH:
+        raise Invalid(f"A key's name has at most {NAME_LENGTH} characters")
+    for scope in scopes or ():
+        if scope not in rights.SCOPES:
+            raise Invalid(f"There is no scope '{scope}'; there are: {', '.join(rights.SCOPES)}")
 
 
 def _no_key(key_id: str) -> NotFound:

@@ -1,30 +1,34 @@
 """Keys and shared rate buckets in the database."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, bindparam, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, RowMapping, and_, bindparam, delete, insert, not_, or_, select, update
+from sqlalchemy.exc import IntegrityError
 
-from frontdesk.db.engine import Database
-from frontdesk.db.schema import api_keys, buckets
+from frontdesk.db.engine import Database, Transaction
+from frontdesk.db.schema import api_keys, buckets, oauth_grants
 from frontdesk.db.upsert import per_dialect
+from frontdesk.errors import Conflict
 from frontdesk.identity.buckets import Bucket
-from frontdesk.identity.keys import ApiKey
+from frontdesk.identity.keys import FIRST_NAME, FIRST_USER, ApiKey
+from frontdesk.identity.model import KEY
 from frontdesk.settings import Rate
 
 FILL = per_dialect(lambda insert: insert(buckets).on_conflict_do_nothing())
 
 
 class KeyStore:
-    """API keys: written by the operator, read on every call that shows one."""
+    """API keys: written by the operator and by people for themselves, read on every call that shows one."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add(self, key: ApiKey) -> None:
         async with self._database.transaction() as connection:
-            await connection.execute(insert(api_keys).values(_row(key)))
+            await _insert(connection, key)
 
     async def get(self, key_id: str) -> ApiKey | None:
         async with self._database.reading() as connection:
@@ -37,12 +41,37 @@ class KeyStore:
             rows = await connection.execute(select(api_keys).order_by(api_keys.c.created_at, api_keys.c.id))
             return [_key(row) for row in rows.mappings()]
 
-    async def any_working(self, now: datetime) -> bool:
-        """Whether anybody could get in with a key."""
-        not_over = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
-        wanted = select(api_keys.c.id).where(api_keys.c.revoked_at.is_(None), not_over).limit(1)
+    async def owned(self, user_id: str) -> Sequence[ApiKey]:
+        """A person's own keys, the newest first."""
+        wanted = select(api_keys).where(_is_own(user_id)).order_by(api_keys.c.created_at.desc(), api_keys.c.id)
         async with self._database.reading() as connection:
+            return [_key(row) for row in (await connection.execute(wanted)).mappings()]
+
+    async def change(self, key_id: str, user_id: str, values: Mapping[str, Any]) -> ApiKey | None:
+        """Change a person's own key, if it is theirs."""
+        mine = and_(api_keys.c.id == key_id, _is_own(user_id))
+        changed = {name: _scope_text(value) if name == "scopes" else value for name, value in values.items()}
+        async with self._database.transaction() as connection:
+            with _named_apart(values.get("name", "")):
+                await connection.execute(update(api_keys).where(mine).values(changed))
+            row = (await connection.execute(select(api_keys).where(mine))).mappings().one_or_none()
+        return _key(row) if row else None
+
+    async def any_working(self, now: datetime) -> bool:
+        """Whether anybody could get in with a key; that of the first start is for this machine, and does not count."""
+        other = or_(
+            not_(api_keys.c.own), api_keys.c.user_id != FIRST_USER, not_(api_keys.c.name.startswith(FIRST_NAME))
+        )
+        not_over = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
+        works = and_(api_keys.c.is_active, api_keys.c.revoked_at.is_(None), not_over)
+        async with self._database.reading() as connection:
+            wanted = select(api_keys.c.id).where(works, other).limit(1)
             return (await connection.execute(wanted)).first() is not None
+
+    async def is_empty(self) -> bool:
+        """Whether there never was a key."""
+        async with self._database.reading() as connection:
+            return (await connection.execute(select(api_keys.c.id).limit(1))).first() is None
 
     async def successor(self, key_id: str) -> str | None:
         """The key that replaces this one, if it was rotated."""
@@ -50,18 +79,24 @@ class KeyStore:
         async with self._database.reading() as connection:
             return (await connection.execute(wanted)).scalar_one_or_none()
 
-    async def replace(self, old_id: str, new: ApiKey, old_expires_at: datetime) -> None:
-        """Add a key and let the one it replaces run out, in one step."""
+    async def replace(self, old: ApiKey, new: ApiKey, old_expires_at: datetime) -> None:
+        """Add a key and let the one it replaces run out, in one step; its name goes over, where names differ."""
+        left: dict[str, object] = {"expires_at": old_expires_at}
+        if old.own:
+            left["name"] = f"{old.name} ({old.id})"
         async with self._database.transaction() as connection:
-            await connection.execute(insert(api_keys).values(_row(new)))
-            await connection.execute(update(api_keys).where(api_keys.c.id == old_id).values(expires_at=old_expires_at))
+            await connection.execute(update(api_keys).where(api_keys.c.id == old.id).values(left))
+            await _insert(connection, new)
 
     async def revoke(self, key_id: str, now: datetime) -> bool:
-        """End a key; whether there was one to end."""
+        """End a key, and what clients were allowed on the strength of it; whether there was one to end."""
+        ended = update(api_keys).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None)).values(revoked_at=now)
+        allowed = update(oauth_grants).where(
+            oauth_grants.c.proof == f"{KEY}{key_id}", oauth_grants.c.revoked_at.is_(None)
+        )
         async with self._database.transaction() as connection:
-            done = await connection.execute(
-                update(api_keys).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None)).values(revoked_at=now)
-            )
+            done = await connection.execute(ended)
+            await connection.execute(allowed.values(revoked_at=now))
         return done.rowcount > 0
 
     async def mark_used(self, used: Mapping[str, datetime]) -> None:
@@ -96,20 +131,30 @@ class BucketStore:
             await connection.execute(delete(buckets).where(buckets.c.refilled_at < before))
 
 
-def _row(key: ApiKey) -> dict[str, object]:
-    return {
-        "id": key.id,
-        "secret_sha256": key.secret_sha256,
-        "name": key.name,
-        "agent_id": key.agent_id,
-        "user_id": key.user_id,
-        "scopes": None if key.scopes is None else " ".join(sorted(key.scopes)),
-        "created_at": key.created_at,
-        "expires_at": key.expires_at,
-        "revoked_at": key.revoked_at,
-        "last_used_at": key.last_used_at,
-        "replaces": key.replaces,
-    }
+async def _insert(connection: Transaction, key: ApiKey) -> None:
+    with _named_apart(key.name):
+        await connection.execute(insert(api_keys).values(_row(key)))
+
+
+@contextmanager
+def _named_apart(name: str) -> Generator[None]:
+    """What the database says of a name that a person gave twice, or a key that is there already, in our words."""
+    try:
+        yield
+    except IntegrityError as error:
+        raise Conflict(f"There is a key named '{name}' already; choose another name") from error
+
+
+def _is_own(user_id: str) -> ColumnElement[bool]:
+    return and_(api_keys.c.user_id == user_id, api_keys.c.own, api_keys.c.revoked_at.is_(None))
+
+
+def _row(key: ApiKey) -> dict[str, Any]:
+    return {column.name: getattr(key, column.name) for column in api_keys.columns} | {"scopes": _scope_text(key.scopes)}
+
+
+def _scope_text(scopes: frozenset[str] | None) -> str | None:
+    return None if scopes is None else " ".join(sorted(scopes))
 
 
 def _key(row: RowMapping) -> ApiKey:

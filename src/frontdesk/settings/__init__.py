@@ -6,18 +6,18 @@ from frontdesk.settings.model import (
     NO_LONGER_NEEDED,
     Settings,
     file_keys,
-    is_loopback,
     origin,
     variables,
 )
 from frontdesk.settings.tools import ServerOAuth, ToolServer
-from frontdesk.settings.values import Issuer, Rate
+from frontdesk.settings.values import Issuer, OAuthClient, Rate, is_loopback
 
 __all__ = [
     "AGENT_ID",
     "CONFIG_FILE_VARIABLE",
     "NO_LONGER_NEEDED",
     "Issuer",
+    "OAuthClient",
     "Rate",
     "ServerOAuth",
     "Settings",

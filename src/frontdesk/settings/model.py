@@ -1,6 +1,5 @@
 """The settings class itself: what each is called, what it takes, and where it is read from."""
 
-import ipaddress
 import os
 import re
 import tomllib
@@ -21,9 +20,10 @@ from pydantic_settings import (
 from typing_extensions import override
 
 from frontdesk.errors import ConfigurationError
+from frontdesk.settings.access import AccessSettings
 from frontdesk.settings.schedule import ScheduleSettings
 from frontdesk.settings.tools import ToolSettings, comma_list
-from frontdesk.settings.values import Issuer, Rate, parse_rate
+from frontdesk.settings.values import Issuer, Rate, is_loopback, parse_rate
 
 AGENT_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 CONFIG_FILE_VARIABLE = "FRONTDESK_CONFIG"
@@ -41,6 +41,7 @@ DEFAULT_AGENT_VARIABLES = (
 # Variables of products that Frontdesk replaces: a setup that still has them is told so by the doctor.
 NO_LONGER_NEEDED: Mapping[str, str] = {
     "ZMEMORY_API_URL": "memory is kept by Frontdesk itself, there is no backend to point at",
+    "ZMEMORY_TIMEOUT": "memory is kept by Frontdesk itself, there is no backend to wait for",
     "NEXT_PUBLIC_SUPABASE_ANON_KEY": "tokens are checked against the issuer's keys, not with the anon key",
     "SUPABASE_SERVICE_ROLE_KEY": "API keys are Frontdesk's own; no service role is needed",
 }
@@ -57,7 +58,7 @@ def _default_data() -> Path:
     return Path(home).expanduser() / "frontdesk"
 
 
-class Settings(ToolSettings, ScheduleSettings):
+class Settings(ToolSettings, ScheduleSettings, AccessSettings):
     """One field a setting; its aliases are the names of its environment variables."""
 
     model_config = SettingsConfigDict(
@@ -323,15 +324,6 @@ def file_keys() -> frozenset[str]:
             return frozenset(tomllib.load(file))
     except FileNotFoundError:
         return frozenset()
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _host_name(host: str) -> str:

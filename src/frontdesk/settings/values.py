@@ -1,6 +1,9 @@
-"""What single settings are made of: an issuer, a rate."""
+"""What single settings are made of: an issuer, a client, a rate."""
 
+import ipaddress
+import re
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
@@ -46,6 +49,51 @@ class Issuer(BaseModel):
         ):
             raise ValueError('set hs256_secret together with algorithms = ["HS256"], or neither')
         return self
+
+
+# Schemes that a browser acts upon itself, with whatever comes after them.
+NO_SCHEMES = frozenset({"", "javascript", "data", "vbscript", "file", "blob", "about"})
+URI = re.compile(r"[!-~]+")
+# Visible characters, but for the colon, which parts it from the secret where the two are sent together.
+ClientId = Annotated[str, Field(pattern=r"^[!-9;-~]{1,200}$")]
+
+
+class OAuthClient(BaseModel):
+    """A program that may ask people to log in here."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    client_id: ClientId
+    client_secret: Annotated[SecretStr, Field(min_length=1)] | None = None
+    redirect_uris: Annotated[tuple[str, ...], Field(min_length=1)]
+    scopes: tuple[str, ...] = ()
+
+    @field_validator("redirect_uris", mode="after")
+    @classmethod
+    def _safe(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for uri in value:
+            check_redirect_uri(uri)
+        return value
+
+
+def check_redirect_uri(uri: str) -> None:
+    """A code goes there: over TLS, to this machine, or to an app on it, and nowhere in particular on the page."""
+    found = urlsplit(uri)
+    if not URI.fullmatch(uri) or "#" in uri or found.scheme.lower() in NO_SCHEMES:
+        raise ValueError(f"{uri!r} is no address that a login could lead back to")
+    if found.scheme.lower() == "http" and not is_loopback(found.hostname or ""):
+        raise ValueError(f"{uri!r} must be https, unless it is on this machine")
+    if found.scheme.lower() == "https" and not found.hostname:
+        raise ValueError(f"{uri!r} names no host")
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
 
 
 class Rate(BaseModel):

@@ -4,15 +4,15 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 import structlog
-from pydantic import SecretStr
 from starlette.responses import JSONResponse
 
 from frontdesk.app import App
-from frontdesk.errors import Unauthenticated, Unavailable
-from frontdesk.identity.keys import PREFIX
+from frontdesk.errors import Denied, Unauthenticated, Unavailable
+from frontdesk.identity.behalf import is_trusted
 from frontdesk.identity.model import Caller
 from frontdesk.journal.model import Outcome
 from frontdesk.journal.record import Record
+from frontdesk.surfaces import behalf
 from frontdesk.surfaces.doorstep import WRONG_ORIGIN, Doorstep
 from frontdesk.surfaces.visit import KEY, Scope, Visit, headers_said, request_id
 from frontdesk.surfaces.waits import retry_after
@@ -21,8 +21,6 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-BEARER = "bearer "
 
 log = structlog.get_logger("frontdesk.http")
 
@@ -37,6 +35,7 @@ class Gate:
         doors: frozenset[str],
         open_paths: frozenset[str],
         challenge: Callable[[str, bool], str],
+        sessions_at: frozenset[str] = frozenset(),
     ) -> None:
         self._inner = inner
         self._app = app
@@ -45,6 +44,8 @@ class Gate:
         self._doors = doors
         self._open_paths = open_paths
         self._challenge = challenge
+        # The doors whose clients are given sessions.
+        self._sessions_at = sessions_at
         # Settings do not change, and to look at every address anew costs a call more than its credential does.
         self._proof_required = app.settings.auth_required
 
@@ -73,21 +74,31 @@ class Gate:
             return None
         text = presented(visit.said)
         try:
-            if text is not None:
-                visit.credential = await self._app.identity.authenticate(text)
-                # A key of ours is good nowhere else.
-                visit.token = None if text.startswith(PREFIX) else SecretStr(text)
-            elif self._proof_required or visit.forwarded:
-                raise Unauthenticated("Send an API key or a token in the Authorization header: Bearer …")
+            await self._know(path, visit, text)
         except Unauthenticated as error:
             self._record(path, visit, type(error).__name__)
-            challenge = {"www-authenticate": self._challenge(path, text is not None)}
-            return _problem(401, "invalid_token" if text else "unauthorized", str(error), challenge)
+            shown = text is not None or behalf.HEADER in visit.said
+            challenge = {"www-authenticate": self._challenge(path, shown)}
+            return _problem(401, "invalid_token" if shown else "unauthorized", str(error), challenge)
+        except Denied as error:
+            self._record(path, visit, type(error).__name__)
+            return _problem(403, "forbidden", str(error))
         except Unavailable as error:
             log.warning("authentication_unavailable", error=str(error), request_id=visit.request_id)
             said = "Credentials cannot be checked right now; try again shortly"
             return _problem(503, "unavailable", said, retry_after(error))
         return None
+
+    async def _know(self, path: str, visit: Visit, text: str | None) -> None:
+        """Check what the request shows of itself, and of the person it is for."""
+        local = not (self._proof_required or visit.forwarded)
+        if text is not None:
+            await behalf.show(self._app.identity, visit, text)
+        elif not local:
+            raise Unauthenticated("Send an API key or a token in the Authorization header: Bearer …")
+        visit.trusted = is_trusted(visit.credential, local=local)
+        if behalf.HEADER in visit.said or path in self._sessions_at:
+            await behalf.speak_for(self._app.identity, visit, local=local, in_session=path in self._sessions_at)
 
     def _record(self, path: str, visit: Visit, reason: str) -> None:
         door = path.rstrip("/")
@@ -99,9 +110,8 @@ class Gate:
 def presented(headers: Mapping[str, str]) -> str | None:
     """The key or token a request shows: `Authorization: Bearer`, or `X-API-Key`. Never from the URL."""
     authorization = headers.get("authorization", "")
-    if authorization[: len(BEARER)].lower() == BEARER:
-        return authorization[len(BEARER) :].strip()
-    return headers.get("x-api-key") or (authorization or None)
+    token = behalf.without_scheme(authorization)
+    return token if token != authorization else headers.get("x-api-key") or (authorization or None)
 
 
 def _announced(send: Send, visit: Visit) -> Send:

@@ -14,6 +14,7 @@ from frontdesk.identity.model import Credential
 Scope = MutableMapping[str, Any]
 
 KEY = "frontdesk.visit"
+SESSION_HEADER = "mcp-session-id"
 REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 FORWARDED = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})
 _IS_FORWARDED = re.compile(r"x-forwarded-").match
@@ -32,6 +33,10 @@ class Visit:
     credential: Credential | None = None
     # The person's own token, once the gate has checked it, for tool servers that act for them; a key is no such token.
     token: SecretStr | None = None
+    # What proves the person or the agent, whatever it is: to be asked about, and never passed on.
+    proof: SecretStr | None = None
+    # Whether the client may name people by their tokens.
+    trusted: bool = False
     status: int | None = None
     answer_headers: list[tuple[bytes, bytes]] = field(default_factory=list[tuple[bytes, bytes]])
     # Whether a proxy passed this on: then loopback says nothing about where it came from.
@@ -39,6 +44,11 @@ class Visit:
 
     def __post_init__(self) -> None:
         self.forwarded = not FORWARDED.isdisjoint(self.said) or any(map(_IS_FORWARDED, self.said))
+
+    @property
+    def session_id(self) -> str | None:
+        """The MCP session that the request says it belongs to; a client of the older era was given it."""
+        return self.said.get(SESSION_HEADER)
 
     def refuse(self, status: int | None, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send the answer that is being written under this status, with these headers besides."""

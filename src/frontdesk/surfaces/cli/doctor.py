@@ -88,7 +88,8 @@ def contradictions(settings: Settings) -> Iterator[str]:
         yield "SUPABASE_JWT_SECRET is set without NEXT_PUBLIC_SUPABASE_URL, and so has no effect"
     if settings.openai_base_url and not settings.model:
         yield "OPENAI_BASE_URL is set without FRONTDESK_MODEL, and there is no telling which models it has; name one"
-    if settings.host in EVERY_ADDRESS and settings.trusted_issuers and not settings.public_url:
+    issues = settings.trusted_issuers or settings.login_clients
+    if settings.host in EVERY_ADDRESS and issues and not settings.public_url:
         yield f"FRONTDESK_HOST={settings.host} is no address that a token could be made for; set FRONTDESK_PUBLIC_URL"
 
 

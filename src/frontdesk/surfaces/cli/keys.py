@@ -1,8 +1,9 @@
-"""`frontdesk keys`: hand out, list, rotate and revoke API keys."""
+"""`frontdesk keys`: hand out, take over, list, rotate and revoke API keys."""
 
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from getpass import getpass
 from typing import Annotated
 
 from cyclopts import App as Command
@@ -12,7 +13,7 @@ from frontdesk.app import App
 from frontdesk.identity.keys import ApiKey
 from frontdesk.identity.model import ANY_AGENT
 from frontdesk.journal.record import Record
-from frontdesk.surfaces.cli.options import Json, Many
+from frontdesk.surfaces.cli.options import Flag, Json, Many
 from frontdesk.surfaces.cli.plain import line
 from frontdesk.surfaces.cli.running import operator, with_app, with_change
 from frontdesk.surfaces.cli.words import ABSENT, dumped, duration, moment, table
@@ -57,6 +58,43 @@ def create(
         return key, text
 
     _hand_out(*with_change("keys create", make))
+
+
+@command.command(name="import")
+def take_over(
+    *,
+    user: str,
+    name: Annotated[str, Parameter(show_default=False)] = "",
+    scope: Many = (),
+    hashed: Annotated[Flag, Parameter(name="--hash")] = False,
+) -> None:
+    """Take over a key that a person was given elsewhere: zm_ and 64 hexadecimal digits, on standard input.
+
+    frontdesk keys import --user ann --scope tasks.read < key.txt
+
+    Parameters
+    ----------
+    user
+        The person it acts for.
+    name
+        A name for the list.
+    scope
+        A scope it has, e.g. tasks.read; repeated for several. Without any: tasks.read, tasks.write, memories.read and
+        memories.write, as where it comes from.
+    hashed
+        Standard input has the key's SHA-256, as 64 hexadecimal digits, and not the key.
+    """
+    text = _told_in_private("Its SHA-256: " if hashed else "The key: ")
+
+    async def bring(app: App, record: Record) -> ApiKey:
+        key = await app.identity.import_key(
+            text, hashed=hashed, user_id=user, name=name, scopes=frozenset(scope) or None
+        )
+        _note(record, key)
+        return key
+
+    key = with_change("keys import", bring)
+    print(f"Key {key.id} works for {line(user)}.")
 
 
 @command.command(name="list")
@@ -136,6 +174,11 @@ def _note(record: Record, key: ApiKey, before: str = "") -> None:
     record.caller = operator(agent=None if key.agent_id == ANY_AGENT else key.agent_id, user=key.user_id)
 
 
+def _told_in_private(question: str) -> str:
+    """What belongs into no list of processes and no history of a shell."""
+    return (getpass(question) if sys.stdin.isatty() else sys.stdin.readline()).strip()
+
+
 def _hand_out(key: ApiKey, text: str) -> None:
     # The key alone goes to standard output, so that a script can take it from there.
     print(text)
@@ -149,6 +192,8 @@ def _scopes(key: ApiKey) -> str:
 def _state(key: ApiKey) -> str:
     if key.revoked_at:
         return "revoked"
+    if not key.is_active:
+        return "off"
     return "works" if key.works_at(datetime.now(UTC)) else "expired"
 
 

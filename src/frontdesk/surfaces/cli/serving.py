@@ -1,12 +1,13 @@
 """Opens the HTTP server: listen, say where, serve until told to stop."""
 
+import sys
 from collections.abc import Callable
 
 from frontdesk import __version__
 from frontdesk.app import App, base_url
 from frontdesk.settings import Settings
 from frontdesk.surfaces import http, logs, serving
-from frontdesk.surfaces.cli.running import with_app
+from frontdesk.surfaces.cli.running import changing, operator, with_app
 from frontdesk.surfaces.gate import ASGIApp
 
 
@@ -18,7 +19,23 @@ def open_doors(settings: Settings, build: Callable[[App], ASGIApp] = http.build)
 
     async def serve(app: App) -> None:
         await app.check_exposure()
+        await _hand_out_first_key(app)
         print(f"Frontdesk {__version__} is open: {base_url(settings)}/mcp  (Ctrl-C closes it)", flush=True)
         await serving.serve(app, listener, build(app))
 
     with_app(serve, settings, fast=True)
+
+
+async def _hand_out_first_key(app: App) -> None:
+    """On this machine, with nothing set up, whoever starts the server gets a key of their own, once."""
+    settings = app.settings
+    if settings.exposed or settings.trusted_issuers or settings.login_clients:
+        return
+    made = await app.identity.first_key()
+    if made is None:
+        return
+    key, text = made
+    with changing(app, f"keys create {key.id}") as record:
+        record.caller = operator(user=key.user_id)
+    # Not by the log: that is kept, and sent on.
+    print(f"Your key, shown this once: {text}  (user {key.user_id})", file=sys.stderr, flush=True)
