@@ -10,7 +10,7 @@ from frontdesk.db.engine import Database
 from frontdesk.journal.metrics import Metrics
 from frontdesk.journal.model import Entry
 from frontdesk.journal.service import KEPT, Journal
-from frontdesk.journal.store import JournalStore, Query
+from frontdesk.journal.store import PRUNE_BATCH, JournalStore, Query
 from tests.stores.test_journal_store import an_entry
 
 pytestmark = pytest.mark.anyio
@@ -51,3 +51,17 @@ async def test_what_is_older_than_we_keep_is_forgotten(database: Database) -> No
     await journal.flush()
     await journal.prune()
     assert len(await journal.read(Query())) == 2
+
+
+async def test_a_person_is_told_of_and_forgotten_also_in_what_waits_to_be_written(database: Database) -> None:
+    journal = a_journal(database)
+    many = [replace(an_entry(minute % 60), user_id="ann") for minute in range(PRUNE_BATCH + 3)]
+    await JournalStore(database).append([*many, replace(an_entry(), user_id="bob"), an_entry()])
+    last = replace(an_entry(59), user_id="ann")
+    journal.record(last)
+    assert await journal.of_person("ann") == [*many, last]
+    journal.record(last)
+    assert await journal.forget_person("ann") == len(many) + 2
+    assert await journal.of_person("ann") == []
+    assert [entry.user_id for _, entry in await journal.read(Query())] == ["bob", None]
+    assert await journal.forget_person("ann") == 0

@@ -26,7 +26,11 @@ END $$
 """
 _STEP_IN = text(f"SELECT set_config('role', '{ROLE}', true), set_config('{PERSON}', :person, true)")
 _NAME = text(f"SELECT set_config('{PERSON}', :person, true)")
-_IS_THERE = text("SELECT count(*) FROM pg_roles WHERE rolname = :role AND pg_has_role(current_user, oid, 'MEMBER')")
+# One that was made by hand after the tables may have no rights on them.
+_IS_THERE = text(
+    "SELECT count(*) FROM pg_roles WHERE rolname = :role AND pg_has_role(current_user, oid, 'MEMBER')"
+    " AND has_table_privilege(oid, 'timeline_items', 'SELECT')"
+)
 
 
 def raise_walls(connection: Connection, tables: list[str], open_tables: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
@@ -22,6 +23,7 @@ BATCH = 100
 KEPT = 50_000
 PRUNE_SECONDS = 3600.0
 DRAIN_SECONDS = 5
+LONGEST_CALL = timedelta(hours=1)
 
 log = structlog.get_logger("frontdesk.journal")
 CHORE = Chore(log, "journal_waits", "journal_failed")
@@ -38,6 +40,7 @@ class Journal:
         self._counted = 0
         self._full = False
         self._writing = anyio.Lock()
+        self._forgotten: dict[str, datetime] = {}
 
     def record(self, entry: Entry) -> None:
         """Take an entry in; when the queue is full the newest is dropped and counted, and the log says so once."""
@@ -48,6 +51,8 @@ class Journal:
             self._full = True
             return
         self._full = False
+        if self._forgotten and entry.user_id in self._forgotten:
+            entry = self._without_person(entry, self._forgotten[entry.user_id])
         self._waiting.append(entry)
 
     async def run(self) -> None:
@@ -80,6 +85,26 @@ class Journal:
     async def tool_use(self, query: UseQuery) -> Sequence[ToolUse]:
         """Which agents use which tools, how often and how well."""
         return await self._store.tool_use(query)
+
+    async def of_person(self, user_id: str) -> Sequence[Entry]:
+        """Everything that is told of a person, oldest first."""
+        await self.flush()
+        return await self._store.of_person(user_id)
+
+    async def forget_person(self, user_id: str) -> int:
+        """Delete everything that is told of a person, also what waits to be written; how many entries went.
+
+        What had begun by then and ends later, the call that asks for this among it, is told without a name.
+        """
+        now = datetime.now(UTC)
+        recent = {who: at for who, at in self._forgotten.items() if now - at < LONGEST_CALL}
+        self._forgotten = {**recent, user_id: now}
+        await self.flush()
+        return await self._store.forget_person(user_id)
+
+    @staticmethod
+    def _without_person(entry: Entry, forgotten_at: datetime) -> Entry:
+        return replace(entry, user_id=None) if entry.at <= forgotten_at else entry
 
     async def prune(self) -> None:
         """Forget what is older than we keep."""

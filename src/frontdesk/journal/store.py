@@ -123,6 +123,26 @@ class JournalStore:
             if done.rowcount < PRUNE_BATCH:
                 return gone
 
+    async def of_person(self, user_id: str) -> Sequence[Entry]:
+        """Everything that is told of a person, oldest first."""
+        wanted = select(journal).where(journal.c.user_id == user_id).order_by(journal.c.id)
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(wanted)).mappings().all()
+        return [_entry(dict(row))[1] for row in rows]
+
+    async def forget_person(self, user_id: str) -> int:
+        """Delete everything that is told of a person, a batch at a time so that nobody waits long; how many went."""
+        gone = last = 0
+        theirs = select(journal.c.id).where(journal.c.user_id == user_id).order_by(journal.c.id).limit(PRUNE_BATCH)
+        while True:
+            async with self._database.transaction() as connection:
+                ids = list((await connection.execute(theirs.where(journal.c.id > last))).scalars())
+                if not ids:
+                    return gone
+                between = journal.c.id.between(ids[0], ids[-1])
+                await connection.execute(delete(journal).where(journal.c.user_id == user_id, between))
+            gone, last = gone + len(ids), ids[-1]
+
     async def count(self) -> int:
         async with self._database.reading() as connection:
             return (await connection.execute(select(func.count()).select_from(journal))).scalar_one()

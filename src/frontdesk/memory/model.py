@@ -219,7 +219,11 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Something to be done. `dependencies` are ids of tasks that must be completed first."""
+    """Something to be done. `dependencies` are ids of tasks that must be completed first.
+
+    `wake_schedule_id` is the schedule that wakes the agent it is assigned to when it is due; `wake_note` says, right
+    after a change, why there is none where there should be one.
+    """
 
     id: str
     title: str
@@ -246,6 +250,7 @@ class Task:
     tracked_segments_count: int = 0
     is_ai_task: bool = False
     wake_schedule_id: int | None = None
+    wake_note: str = ""
     dependencies: Sequence[str] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
     created_at: datetime

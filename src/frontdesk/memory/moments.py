@@ -46,12 +46,21 @@ def moment(text: str, zone: ZoneInfo, name: str, edge: Edge = Edge.START) -> dat
     return found
 
 
+def until(text: str, zone: ZoneInfo, name: str) -> datetime:
+    """Where a span ends that goes up to this: with the end of a mere day, or at that very moment."""
+    last = moment(text, zone, name, Edge.END)
+    return last + timedelta(seconds=1) if len(text.strip()) == len("2026-11-20") else last
+
+
 def day(text: str, name: str) -> date:
     """A day as YYYY-MM-DD."""
     try:
-        return date.fromisoformat(text.strip())
+        found = date.fromisoformat(text.strip())
     except ValueError as error:
         raise Invalid(f"{name} must be a day, as YYYY-MM-DD; '{text.strip()[:LONGEST]}' is none") from error
+    if not EARLIEST.date() <= found <= LATEST.date():
+        raise Invalid(f"{name} must lie between the years 1 and 9999")
+    return found
 
 
 def span_of(days: date, zone: ZoneInfo, count: int = 1) -> Span:

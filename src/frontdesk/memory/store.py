@@ -1,13 +1,13 @@
 """The one way to records: a transaction in which there is one person alone."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, select
 from sqlalchemy.exc import IntegrityError
 
 from frontdesk import zones
@@ -15,12 +15,15 @@ from frontdesk.db import walls
 from frontdesk.db.clock import CLOCK
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import people
+from frontdesk.db.upsert import per_dialect
 from frontdesk.errors import Conflict
 from frontdesk.memory.scope import Scope
 
 T = TypeVar("T")
 UTC_NAME = "UTC"
 PERSON = select(people.c.number, people.c.zone)
+# A new person's first two changes may come at once.
+ENROL = per_dialect(lambda insert: insert(people).on_conflict_do_nothing())
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,10 @@ class Mine:
     @property
     def zone(self) -> ZoneInfo:
         return zones.there(self.zone_name)
+
+    def hold(self) -> None:
+        """Let nobody else who does so change what is this person's before the end; SQLite has one writer at a time."""
+        self.connection.execute(PERSON.where(people.c.user_id == self.user_id).with_for_update())
 
     def clock(self) -> datetime:
         """What time it is for leases, which replicas go by together."""
@@ -60,12 +67,11 @@ class Records:
 
     async def read(self, scope: Scope, look: Callable[[Mine], T]) -> T:
         """What `look` finds among the person's records."""
-        async with self._database.reading() as connection:
-            return await connection.run_sync(partial(self._within, scope, look))
+        return await self._database.look(partial(self._within, scope, look))
 
     async def change(self, scope: Scope, work: Callable[[Mine], T], *, small: bool = True) -> T:
         """What `work` returns, with all that it changed kept, or nothing of it."""
-        done = await self._database.whole(partial(self._within, scope, partial(_enrolled, scope, work)), small=small)
+        done = await self._database.whole(partial(self._within, scope, partial(_enrolled, work)), small=small)
         if self._heard is not None:
             self._heard()
         return done
@@ -80,13 +86,18 @@ class Records:
         return use(Mine(connection, scope.user_id, scope.agent_id, datetime.now(UTC), number, zone))
 
 
-def _enrolled(scope: Scope, work: Callable[[Mine], T], mine: Mine) -> T:
+def _enrolled(work: Callable[[Mine], T], mine: Mine) -> T:
     """With a number for the person, who may be new; a race that the database settles is told as one."""
     try:
         if not mine.number:
-            row = {"user_id": scope.user_id, "zone": UTC_NAME, "created_at": mine.now, "found": 0, "unread": 0}
-            number = mine.connection.execute(insert(people).values(row).returning(people.c.number)).scalar_one()
-            mine = Mine(mine.connection, mine.user_id, mine.agent_id, mine.now, number)
+            mine = _enrol(mine)
         return work(mine)
     except IntegrityError as error:
         raise Conflict("Somebody changed the same at this moment; look again, then try once more") from error
+
+
+def _enrol(mine: Mine) -> Mine:
+    row = {"user_id": mine.user_id, "zone": UTC_NAME, "created_at": mine.now, "found": 0, "unread": 0}
+    mine.connection.execute(ENROL[mine.connection.dialect.name], row)
+    found = mine.connection.execute(PERSON.where(people.c.user_id == mine.user_id)).one()
+    return replace(mine, number=found.number, zone_name=found.zone)

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from sqlalchemy import ColumnElement, RowMapping, and_, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, RowMapping, and_, delete, insert, or_, select, update
 
 from frontdesk.db.schema import timeline_items as table
+from frontdesk.memory.matching.store import contains
 from frontdesk.memory.model import Item, ItemStatus, ItemType, Priority
 from frontdesk.memory.recall import store as recall
 from frontdesk.memory.store import Mine
@@ -59,8 +60,7 @@ def item_of(row: RowMapping | Mapping[str, Any]) -> Item:
 
 def has_tags(tags: Sequence[str], *, every: bool) -> ColumnElement[bool]:
     """Items with all of these tags, or with one at least, whatever their case."""
-    lowered = func.lower(table.c.tags)
-    each = [lowered.contains(f"\n{tag.lower()}\n", autoescape=True) for tag in tags]
+    each = [contains(table.c.tags, joined([tag])) for tag in tags]
     return and_(*each) if every else or_(*each)
 
 

@@ -1,0 +1,1 @@
+"""How records are picked, put in order and handed out a page at a time."""

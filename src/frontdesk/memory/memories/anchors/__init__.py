@@ -1,0 +1,1 @@
+"""What a memory hangs on: tasks, activities and other items."""

@@ -1,0 +1,1 @@
+"""Has what was taken in found again."""

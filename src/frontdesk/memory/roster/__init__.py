@@ -1,0 +1,1 @@
+"""Who keeps something here, for whoever runs the house."""

@@ -1,0 +1,1 @@
+"""How many tasks there are, and how they stand."""

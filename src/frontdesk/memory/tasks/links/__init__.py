@@ -1,0 +1,1 @@
+"""What one task is to another, and what must be done before it."""

@@ -1,0 +1,1 @@
+"""What insights are worked out from."""

@@ -1,0 +1,1 @@
+"""Which schedule wakes an agent for a task."""

@@ -1,0 +1,51 @@
+"""The memory room's records on an empty database, once for each kind, two people who keep some, and a still clock."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+
+import pytest
+from typing_extensions import override
+
+from frontdesk.db.engine import Database
+from frontdesk.memory import store
+from frontdesk.memory.scope import Scope
+from frontdesk.memory.store import Records
+from frontdesk.memory.tasks.service import Tasks
+
+ANN = Scope("ann")
+BOB = Scope("bob")
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Clock:
+    """What time it is for records, a Friday's noon until it is set."""
+
+    now: datetime = NOON
+
+    def forward(self, by: timedelta) -> None:
+        self.now += by
+
+
+@pytest.fixture
+def records(database: Database) -> Records:
+    return Records(database)
+
+
+@pytest.fixture
+def tasks(records: Records) -> Tasks:
+    return Tasks(records)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    told = Clock()
+
+    class Told(datetime):
+        @classmethod
+        @override
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return told.now
+
+    monkeypatch.setattr(store, "datetime", Told)
+    return told

@@ -1,0 +1,247 @@
+"""Everything of a person: handed out, taken in again, erased to the last row, on both databases."""
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import asdict, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from frontdesk.db.engine import Database
+from frontdesk.db.schema import metadata
+from frontdesk.db.tables import memory as memory_tables
+from frontdesk.errors import Conflict, Invalid, MissingScope
+from frontdesk.identity import rights
+from frontdesk.journal.metrics import Metrics
+from frontdesk.journal.service import Journal
+from frontdesk.journal.store import JournalStore, Query
+from frontdesk.memory.activities.service import Activities
+from frontdesk.memory.categories.service import Categories
+from frontdesk.memory.memories.service import Memories
+from frontdesk.memory.memories.wanted import MemoryWanted
+from frontdesk.memory.people.service import Elsewhere, People
+from frontdesk.memory.people.store import TABLES
+from frontdesk.memory.queue.service import Queue
+from frontdesk.memory.scope import Scope
+from frontdesk.memory.store import Records
+from frontdesk.memory.tasks.service import Tasks
+from frontdesk.memory.timeline.service import Timeline
+from frontdesk.memory.timeline.wanted import TimelineWanted
+from frontdesk.memory.timing.service import Timing
+from tests.stores.test_journal_store import an_entry
+
+pytestmark = pytest.mark.anyio
+ANN, BOB, EVE = Scope("ann"), Scope("bob"), Scope("eve")
+
+
+async def named(agent_id: str) -> str | None:
+    return f"Agent {agent_id}"
+
+
+async def fill(records: Records, scope: Scope) -> None:
+    """Something in every table."""
+    await People(records).set_zone(scope, "europe/berlin")
+    tasks, memories = Tasks(records), Memories(records)
+    await Categories(records).create(scope, {"name": "Größe", "icon": "📏"})
+    root = await tasks.create(
+        scope, {"title": "root", "category": "größe", "tags": ["a", "b c"], "due_date": "2026-05-05"}
+    )
+    child = await tasks.create(
+        scope, {"title": "child", "parent_task_id": root.id, "metadata": {"x": {"y": [1, None]}}}
+    )
+    await tasks.create(scope, {"title": "later", "dependencies": [child.id], "status": "on_hold"})
+    old = await memories.create(
+        scope, {"note": "Sun\nand sea", "latitude": 1.5, "longitude": -2, "salience_score": 0.1}
+    )
+    new = await memories.create(scope, {"note": "Rain", "supersedes": old.id, "expires_at": "2099-01-01"})
+    await memories.anchor(scope, new.id, {"anchor_item_id": root.id, "weight": 2.5, "notes": "why"})
+    gone = await memories.create(scope, {"note": "gone"})
+    await memories.delete(scope, gone.id)
+    await Activities(records).create(
+        scope, {"title": "Run", "activity_type": "exercise", "duration_minutes": 5, "companions": ["Zoë"]}
+    )
+    await Timeline(records, tasks).create(scope, {"type": "habit", "title": "Floss"})
+    await Timing(records).start(scope, root.id, "at it")
+    work = {"objective": "o", "task_type": "coding", "task_id": child.id, "agent_id": "agent-1"}
+    await Queue(records, named).create(scope, {**work, "guardrails": {"dataScopes": ["mail"]}})
+
+
+async def rows_of(database: Database, person: str) -> dict[str, int]:
+    """How many rows are a person's, in each table that says whose its rows are."""
+    async with database.reading() as connection:
+        tables = [table for table in metadata.sorted_tables if "user_id" in table.c]
+        counted = {
+            table.name: await connection.scalar(select(func.count()).where(table.c.user_id == person))
+            for table in tables
+        }
+    return {name: number for name, number in counted.items() if number}
+
+
+def without_time(document: Any) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name not in ("exported_at", "user_id")}
+
+
+async def test_a_person_has_a_zone_of_their_own(records: Records) -> None:
+    people = People(records)
+    assert await people.zone(ANN) == "UTC"
+    assert await people.set_zone(ANN, "america/new_york") == "America/New_York"
+    assert (await people.zone(ANN), await people.zone(BOB)) == ("America/New_York", "UTC")
+    with pytest.raises(Invalid, match="Unknown time zone"):
+        await people.set_zone(ANN, "Mars/Olympus")
+
+
+async def test_an_export_has_everything_and_can_be_taken_in_as_it_was(records: Records, database: Database) -> None:
+    people = People(records)
+    await fill(records, ANN)
+    exported = await people.export(ANN)
+    document = json.loads(json.dumps(exported))
+    assert document == exported
+    assert {name for name, rows in document["records"].items() if rows} == {table.name for table in TABLES}
+    assert (document["format"], document["version"], document["zone"]) == ("frontdesk-memory", 1, "Europe/Berlin")
+    assert document["records"]["timeline_items"][0]["tags"] == ["a", "b c"]
+    before = await rows_of(database, "ann")
+    taken = await people.import_(BOB, document)
+    assert taken == {name: len(rows) for name, rows in document["records"].items()}
+    assert await rows_of(database, "bob") == before
+    assert without_time(await people.export(BOB)) == without_time(document)
+    memories, tasks = Memories(records), Tasks(records)
+    wanted = MemoryWanted(include_superseded=True)
+    assert (await memories.list(BOB, wanted)).items == (await memories.list(ANN, wanted)).items
+    root = document["records"]["tasks"][0]["id"]
+    assert await tasks.tree(BOB, root) == await tasks.tree(ANN, root)
+    await tasks.delete(BOB, root)
+    assert await rows_of(database, "ann") == before
+    assert without_time(await people.export(ANN)) == without_time(document)
+
+
+async def test_an_export_goes_into_an_empty_account_only(records: Records) -> None:
+    people = People(records)
+    await fill(records, ANN)
+    document = await people.export(ANN)
+    await Categories(records).create(BOB, {"name": "kept"})
+    for scope in (ANN, BOB):
+        before = await people.export(scope)
+        with pytest.raises(Conflict, match="erase them first"):
+            await people.import_(scope, document)
+        assert without_time(await people.export(scope)) == without_time(before)
+
+
+Spoil = Callable[[dict[str, Any]], object]
+WRONG: list[tuple[Spoil, str]] = [
+    (lambda it: it.update(format="zip"), "format must be frontdesk-memory"),
+    (lambda it: it.update(version=2), "version 1"),
+    (lambda it: it.update(zone="Nowhere"), "Unknown time zone"),
+    (lambda it: it.update(zone=None), "zone is missing"),
+    (lambda it: it.update(records=[]), "has no records"),
+    (lambda it: it["records"].update(secrets=[]), "not known here: secrets"),
+    (lambda it: it["records"].update(tasks={}), "tasks must be a list"),
+    (lambda it: it["records"].update(categories=["x"]), r"categories\[0\] must be a record"),
+    (lambda it: it["records"]["memories"][0].update(user_id="bob"), r"memories\[0\] has fields .*: user_id"),
+    (lambda it: it["records"]["memories"][0].pop("note"), r"memories\[0\].note is missing"),
+    (lambda it: it["records"]["memories"][0].update(note=3), "must be a text"),
+    (lambda it: it["records"]["memories"][0].update(note="a\0"), "must be a text"),
+    (lambda it: it["records"]["memories"][0].update(id="1"), "must be an id"),
+    (lambda it: it["records"]["memories"][0].update(memory_type="dream"), "must be one of note, link"),
+    (lambda it: it["records"]["memories"][0].update(place_name="p" * 301), "at most 300"),
+    (lambda it: it["records"]["memories"][0].update(emotion_valence=1.5), "must be a whole number"),
+    (lambda it: it["records"]["memories"][0].update(emotion_valence=2**31), "must be a whole number"),
+    (lambda it: it["records"]["memories"][0].update(salience_score=float("inf")), "must be a number"),
+    (lambda it: it["records"]["memories"][0].update(is_highlight=1), "true or false"),
+    (lambda it: it["records"]["memories"][0].update(captured_at="soon"), "ISO 8601"),
+    (lambda it: it["records"]["memories"][0].update(captured_at=None), "captured_at is missing"),
+    (lambda it: it["records"]["timeline_items"][0].update(tags="a"), "list of texts"),
+    (lambda it: it["records"]["timeline_items"][0].update(tags=[1]), "list of texts"),
+    (lambda it: it["records"]["timeline_items"][0].update(metadata=[]), "JSON object"),
+    (lambda it: it["records"]["memories"].pop(), "is not in both"),
+    (lambda it: it["records"]["timeline_items"][0].update(type="habit"), "is not in both"),
+    (lambda it: it["records"]["memories"][0].update(superseded_by=None), "does not say so too"),
+    (lambda it: it["records"]["tasks"][1].update(hierarchy_level=4), "does not stand where"),
+    (lambda it: it["records"]["tasks"][1].update(parent_task_id=None), "does not stand where"),
+    (lambda it: it["records"]["categories"].clear(), "timeline_items contradict"),
+    (lambda it: it["records"]["categories"].append(it["records"]["categories"][0]), "categories contradict"),
+    (
+        lambda it: it["records"]["time_entries"][0].update(timeline_item_id=it["records"]["categories"][0]["id"]),
+        "time_en",
+    ),
+]
+
+
+async def test_what_does_not_fit_is_refused_with_where_and_why_and_nothing_is_taken_in(
+    records: Records, database: Database
+) -> None:
+    people = People(records)
+    await fill(records, ANN)
+    document = json.loads(json.dumps(await people.export(ANN)))
+    for spoil, said in WRONG:
+        spoiled = deepcopy(document)
+        spoil(spoiled)
+        with pytest.raises(Invalid, match=said):
+            await people.import_(EVE, spoiled)
+    assert await rows_of(database, "eve") == {}
+
+
+def test_every_table_of_the_room_is_exported_and_erased() -> None:
+    own = {name for name, table in metadata.tables.items() if getattr(memory_tables, name, None) is table}
+    assert own == {"people", *(table.name for table in TABLES)}
+
+
+async def test_erasing_leaves_nothing_of_a_person_and_everything_of_others(
+    records: Records, database: Database
+) -> None:
+    journal = Journal(JournalStore(database), Metrics(), timedelta(days=30))
+    chats = {"ann": 2, "bob": 1}
+
+    async def entries(user_id: str) -> list[dict[str, Any]]:
+        return [asdict(entry) for entry in await journal.of_person(user_id)]
+
+    async def forget_chats(user_id: str) -> int:
+        return chats.pop(user_id, 0)
+
+    elsewhere = [
+        Elsewhere("journal", tell=entries, forget=journal.forget_person),
+        Elsewhere("chat_sessions", forget=forget_chats),
+    ]
+    people = People(records, elsewhere)
+    for person in ("ann", "bob"):
+        await fill(records, Scope(person))
+        journal.record(replace(an_entry(), user_id=person))
+    document = await people.export(ANN)
+    assert [entry["user_id"] for entry in document["elsewhere"]["journal"]] == ["ann"]
+    assert set(document["elsewhere"]) == {"journal"}
+    journal.record(replace(an_entry(), user_id="ann"))
+    bobs = without_time(await people.export(BOB))
+    erased = await people.erase(ANN)
+    assert erased.counts == {
+        **{name: len(rows) for name, rows in document["records"].items()},
+        "journal": 2,
+        "chat_sessions": 2,
+    }
+    assert erased.total == sum(erased.counts.values())
+    assert await rows_of(database, "ann") == {}
+    assert [entry.user_id for _, entry in await journal.read(Query())] == ["bob"]
+    assert chats == {"bob": 1}
+    assert without_time(await people.export(BOB)) == bobs
+    assert await people.zone(ANN) == "UTC"
+    assert (await Timeline(records, Tasks(records)).list(ANN, TimelineWanted())).total == 0
+    assert (await people.erase(ANN)).total == 0
+    await people.import_(ANN, document)
+    assert (await people.export(ANN))["records"] == document["records"]
+
+
+async def test_only_who_may_do_everything_hands_out_takes_in_and_erases(records: Records) -> None:
+    people = People(records)
+    almost = Scope("ann", None, frozenset(rights.MEMORY_SCOPES) - {rights.MEMORY_ADMIN})
+    admin = Scope("ann", None, frozenset({rights.MEMORY_ADMIN}))
+    for attempt in (
+        people.export(almost),
+        people.import_(almost, {}),
+        people.erase(almost),
+        people.set_zone(almost, "UTC"),
+    ):
+        with pytest.raises(MissingScope, match="'admin'"):
+            await attempt
+    assert await people.zone(almost) == "UTC"
+    assert (await people.export(admin))["records"]["tasks"] == []

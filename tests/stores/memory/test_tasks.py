@@ -1,0 +1,253 @@
+"""A person's tasks, on both databases: what is kept of them, how they are found, and whose they are."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from frontdesk.db.engine import Database
+from frontdesk.errors import Invalid, MissingScope, NotFound
+from frontdesk.memory.ids import new_id
+from frontdesk.memory.items import store as items
+from frontdesk.memory.model import ItemStatus, Priority, Relation, TaskStatus
+from frontdesk.memory.moments import span_of
+from frontdesk.memory.scope import Scope
+from frontdesk.memory.store import Records
+from frontdesk.memory.tasks.service import Tasks
+from frontdesk.memory.tasks.wanted import TaskWanted
+from tests.stores.memory.conftest import ANN, BOB, NOON, Clock
+from tests.stores.memory.lab import add_category, live_in, make, refusal, titles
+
+pytestmark = pytest.mark.anyio
+DONE, GOING, WAITS = TaskStatus.COMPLETED, TaskStatus.IN_PROGRESS, TaskStatus.PENDING
+
+
+async def test_a_task_is_kept_as_it_was_given_and_stands_on_the_timeline(
+    tasks: Tasks, records: Records, clock: Clock
+) -> None:
+    work = await add_category(records, "Work")
+    first = await make(tasks, "Before")
+    made = await tasks.create(
+        ANN,
+        {
+            "title": "  Book the train ",
+            "description": "To Kyiv",
+            "priority": Priority.HIGH,
+            "category": "WORK",
+            "due_date": "2026-11-25",
+            "estimated_duration": 30,
+            "assignee": "Ann",
+            "tags": ["Travel", "soon"],
+            "notes": "Window seat",
+            "dependencies": [first.id, first.id],
+            "metadata": {"from": "app"},
+            "status": None,
+        },
+        "Europe/Berlin",
+    )
+    assert made == await tasks.get(ANN, made.id.upper())
+    assert (made.title, made.category_id, made.status, made.progress) == ("Book the train", work.id, WAITS, 0)
+    assert made.due_date == datetime(2026, 11, 25, 22, 59, 59, tzinfo=UTC)
+    assert (made.tags, made.dependencies, made.metadata) == (("Travel", "soon"), (first.id,), {"from": "app"})
+    assert (made.hierarchy_level, made.hierarchy_path, made.created_at) == (0, made.id, NOON)
+    item = await records.read(ANN, lambda mine: items.get(mine, made.id))
+    assert item is not None
+    assert (item.type, item.title, item.start_time, item.end_time) == ("task", "Book the train", None, made.due_date)
+    clock.forward(timedelta(days=1))
+    later = await tasks.update(ANN, made.id, {"assignee": None, "due_date": None, "category": None, "tags": None})
+    assert (later.assignee, later.due_date, later.category_id, later.tags) == (None, None, None, ())
+    assert (later.title, later.notes, later.updated_at) == (made.title, "Window seat", NOON + timedelta(days=1))
+    for status, stands in {"on_hold": "inactive", "cancelled": "cancelled", "in_progress": "active"}.items():
+        await tasks.update(ANN, made.id, {"status": status})
+        item = await records.read(ANN, lambda mine: items.get(mine, made.id))
+        assert item is not None
+        assert item.status is ItemStatus(stands)
+
+
+@pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({}, "title is missing"),
+        ({"title": "  "}, "title must have 1 to 200 characters; this has 0"),
+        ({"title": "x" * 201}, "title must have 1 to 200"),
+        ({"title": "x", "progress": 101}, "progress must be from 0 to 100"),
+        ({"title": "x", "estimated_duration": 0}, "estimated_duration must be from 1"),
+        ({"title": "x", "estimated_duration": 2**70}, "estimated_duration must be from 1"),
+        ({"title": "x", "assignee": "x" * 201}, "assignee must have"),
+        ({"title": "x", "status": "done"}, "status is pending, in_progress"),
+        ({"title": "x", "due_date": "soon"}, "due_date must be a day"),
+        ({"title": "x", "category": "Nowhere"}, "no category 'Nowhere'"),
+        ({"title": "x", "hierarchy_level": 3}, "no field hierarchy_level"),
+    ],
+)
+async def test_what_makes_no_sense_is_refused_with_what_to_do(
+    tasks: Tasks, fields: dict[str, object], words: str
+) -> None:
+    with pytest.raises(Invalid, match=words):
+        await tasks.create(ANN, fields)
+    there = await make(tasks, "There")
+    if fields:
+        with pytest.raises(Invalid, match=words):
+            await tasks.update(ANN, there.id, fields)
+    for name in ("title", "status", "progress"):
+        with pytest.raises(Invalid, match=f"{name} cannot be empty"):
+            await tasks.update(ANN, there.id, {name: None})
+    assert (await tasks.list(ANN, TaskWanted())).items == [there]
+
+
+async def test_a_status_comes_with_what_it_entails(tasks: Tasks, clock: Clock) -> None:
+    made = await make(tasks, "Write", description="A page")
+    done = await tasks.set_status(ANN, made.id, DONE, "It is short", progress=10)
+    assert (done.description, done.progress, done.completion_date) == ("A page\n\nIt is short", 100, NOON)
+    clock.forward(timedelta(hours=1))
+    assert (await tasks.update(ANN, made.id, {"title": "Written"})).completion_date == NOON
+    again = await tasks.set_status(ANN, made.id, GOING)
+    assert (again.progress, again.completion_date, again.description) == (100, None, done.description)
+    assert (await tasks.set_status(ANN, made.id, GOING, progress=50)).progress == 50
+    early = await make(tasks, "Earlier", status="completed", completion_date="2026-11-01T09:00Z")
+    assert (early.progress, early.completion_date) == (100, datetime(2026, 11, 1, 9, tzinfo=UTC))
+
+
+async def test_tasks_are_found_by_all_that_is_asked_and_in_a_total_order(
+    tasks: Tasks, records: Records, clock: Clock
+) -> None:
+    await add_category(records, "Work")
+    each: dict[str, dict[str, Any]] = {
+        "Äpfel kaufen": {"priority": "low", "tags": ["Über", "shop"], "due_date": "2026-11-22"},
+        "Report": {"priority": "urgent", "category": "work", "notes": "50% of the figures", "due_date": "2026-11-19"},
+        "Call Bob": {"priority": "high", "assignee": "ann", "tags": ["shop"], "status": "in_progress"},
+        "Rest": {"status": "completed", "due_date": "2026-11-18", "description": "buy nothing"},
+    }
+    for title, fields in each.items():
+        clock.forward(timedelta(minutes=1))
+        await make(tasks, title, **fields)
+    assert await titles(tasks) == ["Rest", "Call Bob", "Report", "Äpfel kaufen"]
+    assert await titles(tasks, sort_by="priority") == ["Report", "Call Bob", "Rest", "Äpfel kaufen"]
+    assert await titles(tasks, sort_by="due_date") == ["Äpfel kaufen", "Report", "Rest", "Call Bob"]
+    assert await titles(tasks, sort_by="due_date", sort_order="asc") == ["Rest", "Report", "Äpfel kaufen", "Call Bob"]
+    assert await titles(tasks, search="KAUFEN äpfel") == ["Äpfel kaufen"]
+    assert await titles(tasks, search="50%") == await titles(tasks, category="WORK") == ["Report"]
+    assert await titles(tasks, search="SHOP") == await titles(tasks, tags=["Shop"]) == ["Call Bob", "Äpfel kaufen"]
+    assert await titles(tasks, tags=["shop", "über"], every_tag=True) == ["Äpfel kaufen"]
+    assert await titles(tasks, tags=["shop", "Über"], every_tag=False) == ["Call Bob", "Äpfel kaufen"]
+    assert await titles(tasks, overdue=True) == await titles(tasks, priority=Priority.URGENT) == ["Report"]
+    assert await titles(tasks, status=GOING) == await titles(tasks, assignee="ann") == ["Call Bob"]
+    assert await titles(tasks, due_after="2026-11-18", due_before="2026-11-19") == ["Rest", "Report"]
+    assert await titles(tasks, created_after="2026-11-20T12:03Z", created_before="2026-11-20T12:03Z") == ["Call Bob"]
+    assert await titles(tasks, updated_before="2026-11-19") == []
+    assert len(await titles(tasks, updated_today=True, timezone="Asia/Tokyo")) == 4
+    clock.forward(timedelta(hours=3))
+    assert await titles(tasks, updated_today=True, timezone="Asia/Tokyo") == []
+    page = await tasks.list(ANN, TaskWanted(limit=1, offset=1, sort_by="title", sort_order="asc"))
+    assert ([one.title for one in page.items], page.total, page.has_more) == (["Report"], 4, True)
+    for wrong in (TaskWanted(limit=0), TaskWanted(offset=2**70), TaskWanted(search="x" * 301)):
+        with pytest.raises(Invalid):
+            await tasks.list(ANN, wrong)
+    with pytest.raises(Invalid, match="no category"):
+        await tasks.list(ANN, TaskWanted(category="Nowhere"))
+
+
+async def test_numbers_and_days_are_those_of_the_persons_zone(
+    tasks: Tasks, records: Records, database: Database, clock: Clock
+) -> None:
+    await add_category(records, "Work")
+    await add_category(records, "Work", BOB)
+    await live_in(database, "Asia/Tokyo")
+    clock.now = datetime(2026, 11, 20, 14, 30, tzinfo=UTC)
+    await make(tasks, "Today", due_date="2026-11-20", category="Work")
+    await make(tasks, "Saturday", due_date="2026-11-21", priority="urgent")
+    await make(tasks, "Monday", due_date="2026-11-23")
+    await make(tasks, "Late", due_date="2026-11-19", status="on_hold")
+    done = await make(tasks, "Done", due_date="2026-11-20")
+    await tasks.create(BOB, {"title": "Bob's", "category": "Work", "status": "completed"})
+    clock.forward(timedelta(minutes=20))
+    await tasks.set_status(ANN, done.id, DONE)
+    found = await tasks.stats(ANN)
+    assert (found.total, found.overdue, found.due_today, found.due_this_week) == (5, 1, 1, 3)
+    assert found.by_status == {"pending": 3, "in_progress": 0, "completed": 1, "on_hold": 1, "cancelled": 0}
+    assert (found.by_priority["urgent"], found.by_category) == (1, {"Work": 1, "uncategorized": 4})
+    assert (found.completion_rate, found.average_completion_time) == (20.0, 0.01)
+    clock.forward(timedelta(minutes=20))
+    found = await tasks.stats(ANN)
+    assert (found.overdue, found.due_today, found.due_this_week) == (2, 1, 3), "it is Saturday in Tokyo"
+    assert (await tasks.stats(ANN, zone="UTC")).due_today == 1
+    assert (await tasks.stats(ANN, from_date="2026-11-21")).total == 0
+    assert (await tasks.stats(ANN, to_date="2026-11-20")).total == 5
+    later = await make(tasks, "Later")
+    updates = await tasks.updated(ANN)
+    assert ([one.title for one in updates.tasks], updates.total) == (["Later"], 1)
+    assert updates.span == span_of(datetime(2026, 11, 21, tzinfo=UTC).date(), ZoneInfo("Asia/Tokyo"))
+    before = await tasks.updated(ANN, "2026-11-20", "2026-11-20")
+    assert before.tasks[0].title == "Done"
+    assert before.total == 5
+    assert (await tasks.updated(ANN, None, "2026-11-19")).tasks == []
+    assert (await tasks.updated(ANN, zone="UTC")).tasks[0].id == later.id
+
+
+async def test_nobody_sees_changes_or_links_tasks_of_another(tasks: Tasks) -> None:
+    relation = Relation.DEPENDENCY
+    mine, other = await make(tasks, "Mine"), await make(tasks, "Also mine")
+    link = await tasks.link(ANN, mine.id, other.id, relation)
+    bobs = await tasks.create(BOB, {"title": "Bob's"})
+    attempts: Sequence[Callable[[str], Awaitable[object]]] = (
+        lambda one: tasks.get(BOB, one),
+        lambda one: tasks.update(BOB, one, {"title": "Taken"}),
+        lambda one: tasks.update(BOB, bobs.id, {"parent_task_id": one}),
+        lambda one: tasks.update(BOB, bobs.id, {"dependencies": [one]}),
+        lambda one: tasks.set_status(BOB, one, DONE),
+        lambda one: tasks.delete(BOB, one),
+        lambda one: tasks.tree(BOB, one),
+        lambda one: tasks.subtasks(BOB, one),
+        lambda one: tasks.reorder(BOB, one, []),
+        lambda one: tasks.reorder(BOB, bobs.id, [one]),
+        lambda one: tasks.create(BOB, {"title": "Under", "parent_task_id": one}),
+        lambda one: tasks.create(BOB, {"title": "After", "dependencies": [one]}),
+        lambda one: tasks.link(BOB, one, bobs.id, relation),
+        lambda one: tasks.link(BOB, bobs.id, one, relation),
+        lambda one: tasks.links(BOB, one),
+        lambda one: tasks.list(BOB, TaskWanted(parent_task_id=one)),
+    )
+    for attempt in attempts:
+        theirs, nobodys, no_id = [await refusal(attempt(one)) for one in (mine.id, new_id(NOON), "x")]
+        assert theirs == nobodys == no_id
+        assert theirs is not None
+        assert theirs.startswith("NotFound")
+    with pytest.raises(NotFound, match="Relation not found"):
+        await tasks.unlink(BOB, link.id)
+    assert [one.title for one in (await tasks.list(BOB, TaskWanted())).items] == ["Bob's"]
+    assert (await tasks.links(BOB), (await tasks.stats(BOB)).total) == ([], 1)
+    assert [one.title for one in (await tasks.updated(BOB)).tasks] == ["Bob's"]
+    assert (await tasks.get(ANN, mine.id)).dependencies == (other.id,)
+
+
+async def test_each_method_asks_for_its_right(tasks: Tasks) -> None:
+    made = await make(tasks, "Mine")
+    reader, writer = Scope("ann", scopes=frozenset({"tasks.read"})), Scope("ann", scopes=frozenset({"tasks.write"}))
+    reads: Sequence[Callable[[Scope], Awaitable[object]]] = (
+        lambda scope: tasks.get(scope, made.id),
+        lambda scope: tasks.list(scope, TaskWanted()),
+        tasks.stats,
+        tasks.updated,
+        lambda scope: tasks.tree(scope, made.id),
+        lambda scope: tasks.subtasks(scope, made.id),
+        tasks.links,
+    )
+    writes: Sequence[Callable[[Scope], Awaitable[object]]] = (
+        lambda scope: tasks.create(scope, {"title": "New"}),
+        lambda scope: tasks.update(scope, made.id, {}),
+        lambda scope: tasks.set_status(scope, made.id, GOING),
+        lambda scope: tasks.reorder(scope, made.id, []),
+        lambda scope: tasks.link(scope, made.id, made.id, Relation.RELATED),
+        lambda scope: tasks.unlink(scope, made.id),
+        lambda scope: tasks.delete(scope, made.id),
+    )
+    for works, may_not, right in ((reads, writer, "tasks.read"), (writes, reader, "tasks.write")):
+        for work in works:
+            with pytest.raises(MissingScope, match=right):
+                await work(may_not)
+    for read in reads:
+        await read(reader)
+    assert (await tasks.get(reader, made.id)).title == "Mine"

@@ -1,0 +1,124 @@
+"""The wall behind the doors: whatever a statement asks for, PostgreSQL shows one person's rows alone."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import Connection, text
+
+from frontdesk.db.engine import Database
+from frontdesk.db.schema import metadata
+from frontdesk.db.tables.memory import people
+from frontdesk.db.walls import ROLE, step_in
+from frontdesk.errors import Unavailable
+from frontdesk.memory.categories import store as categories
+from frontdesk.memory.ids import new_id
+from frontdesk.memory.model import Category
+from frontdesk.memory.scope import Scope
+from frontdesk.memory.store import Mine, Records
+from tests.conftest import settings_with
+from tests.requirements import shows
+from tests.support.postgres import Postgres
+from tests.support.ready import Ready
+
+pytestmark = pytest.mark.anyio
+ANN, BEN = Scope("ann"), Scope("ben")
+EVERYTHING = text("SELECT user_id, name FROM categories")
+# Keys and the journal are the house's own; they name people, and are asked about by other means.
+NOT_THEIRS = {"people", "api_keys", "oauth_grants", "journal", "schedules", "occurrences", "turns"} | {
+    "chat_replies",
+    "chat_sessions",
+    "conversations",
+}
+
+
+@pytest.fixture
+async def shared(tmp_path: Path, postgres: Postgres, ready: Ready) -> AsyncGenerator[Database]:
+    opened = await Database.open(settings_with(FRONTDESK_DATA=tmp_path, FRONTDESK_DATABASE_URL=ready.on(postgres)))
+    records = Records(opened)
+    for scope in (ANN, BEN):
+        await records.change(scope, _make)
+    yield opened
+    await opened.close()
+
+
+def _make(mine: Mine) -> None:
+    named = Category(id=new_id(mine.now), name=f"of {mine.user_id}", created_at=mine.now, updated_at=mine.now)
+    categories.add(mine, named)
+
+
+def _all(mine: Mine) -> list[str]:
+    return [row.user_id for row in mine.connection.execute(EVERYTHING)]
+
+
+@shows("MEMORY-WALLS")
+async def test_a_raw_query_in_another_scope_returns_nothing_of_the_first(shared: Database) -> None:
+    records = Records(shared)
+    assert await records.read(ANN, _all) == ["ann"]
+    assert await records.read(BEN, _all) == ["ben"]
+    assert await records.read(Scope("nobody"), _all) == []
+    async with shared.reading() as connection:
+        rows = (await connection.execute(EVERYTHING)).all()
+    assert len(rows) == 2, "the superuser of the tests, who has not stepped in, is held back by nothing"
+
+
+async def test_what_belongs_to_somebody_else_can_be_neither_written_changed_nor_deleted(shared: Database) -> None:
+    records = Records(shared)
+
+    def spoil(mine: Mine) -> tuple[int, int]:
+        changed = mine.connection.execute(text("UPDATE categories SET name = 'mine' WHERE user_id = 'ann'")).rowcount
+        return changed, mine.connection.execute(text("DELETE FROM categories WHERE user_id = 'ann'")).rowcount
+
+    assert await records.change(BEN, spoil) == (0, 0)
+
+    def plant(mine: Mine) -> None:
+        mine.connection.execute(text("UPDATE categories SET user_id = 'ann' WHERE user_id = 'ben'"))
+
+    with pytest.raises(Unavailable, match="row-level security"):
+        await records.change(BEN, plant)
+    assert await records.read(ANN, _all) == ["ann"]
+
+
+async def test_every_table_that_holds_somebodys_rows_stands_behind_the_wall(shared: Database) -> None:
+    holding = {table.name for table in metadata.tables.values() if "user_id" in table.c} - NOT_THEIRS
+
+    def walled(connection: Connection) -> set[str]:
+        found = "SELECT relname FROM pg_class WHERE relrowsecurity AND relforcerowsecurity"
+        return {row.relname for row in connection.execute(text(found))}
+
+    async with shared.reading() as connection:
+        assert holding
+        assert holding <= await connection.run_sync(walled)
+
+
+async def test_who_owns_the_tables_is_held_back_too_where_the_role_cannot_be_made(
+    tmp_path: Path, postgres: Postgres
+) -> None:
+    """A database of somebody who may make no roles: without the step into one, the walls are forced on the owner."""
+    url = postgres.create_database()
+    name = url.partition("@/")[2].partition("?")[0]
+    with psycopg.connect(postgres.url("postgres"), autocommit=True) as connection:
+        connection.execute(f"DROP ROLE IF EXISTS plain_{name}".encode())
+        connection.execute(f"CREATE ROLE plain_{name} LOGIN NOSUPERUSER NOCREATEROLE".encode())
+        connection.execute(f"ALTER DATABASE {name} OWNER TO plain_{name}".encode())
+    plain = url.replace("postgres@", f"plain_{name}@")
+    database = await Database.open(settings_with(FRONTDESK_DATA=tmp_path, FRONTDESK_DATABASE_URL=plain))
+    records = Records(database)
+    for scope in (ANN, BEN):
+        await records.change(scope, _make)
+    assert await records.read(ANN, _all) == ["ann"]
+    async with database.reading() as connection:
+        assert (await connection.execute(EVERYTHING)).all() == [], "nobody is named, so there is nobody's"
+    await database.close()
+
+
+async def test_a_person_who_was_named_in_one_transaction_is_not_named_in_the_next(shared: Database) -> None:
+    async with shared.reading() as connection:
+        await connection.run_sync(lambda found: step_in(found, "ann", role=True))
+        assert (await connection.execute(text("SELECT current_user"))).scalar_one() == ROLE
+    async with shared.reading() as connection:
+        assert (await connection.execute(text("SELECT current_user"))).scalar_one() == "postgres"
+        person = text("SELECT current_setting('frontdesk.user_id', true)")
+        assert (await connection.execute(person)).scalar_one() in (None, "")
+        assert (await connection.execute(people.select())).all(), "who there is stands outside the wall"

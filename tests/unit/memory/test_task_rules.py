@@ -1,0 +1,232 @@
+"""The rules of tasks and of time, without a database."""
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frontdesk.errors import Conflict, Invalid
+from frontdesk.memory.model import Completion, ItemType, Priority, ProgressBy, Task, TaskStatus, TimeEntry
+from frontdesk.memory.moments import Span, span_of
+from frontdesk.memory.tasks.progress import Shift, counted, shift, shifted
+from frontdesk.memory.tasks.rules import (
+    MOST_LEVELS,
+    OPEN,
+    carried,
+    check_no_loop,
+    in_tree_order,
+    placed,
+    standing,
+)
+from frontdesk.memory.tasks.stats import Alike, Due, days_of, stats
+from frontdesk.memory.tasks.wanted import stretch
+from frontdesk.memory.timing import rules as timing
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+BERLIN = ZoneInfo("Europe/Berlin")
+HOUR = timedelta(hours=1)
+NODES = st.integers(0, 7)
+
+
+def task(name: str, parent: Task | None = None, **fields: object) -> Task:
+    return placed(replace(Task(id=name, title=name, created_at=NOW, updated_at=NOW), **fields), parent)
+
+
+def test_tasks_go_ten_levels_deep_and_no_deeper() -> None:
+    deepest = task("0")
+    for number in range(1, MOST_LEVELS):
+        deepest = task(str(number), deepest)
+    assert (deepest.hierarchy_level, deepest.hierarchy_path) == (9, "0/1/2/3/4/5/6/7/8/9")
+    with pytest.raises(Conflict, match="10 levels"):
+        task("10", deepest)
+    with pytest.raises(Conflict, match="10 levels"):
+        placed(task("a"), task("b"), MOST_LEVELS - 1)
+    assert placed(task("a"), task("b"), MOST_LEVELS - 2).hierarchy_level == 1
+
+
+def test_a_task_does_not_come_under_itself() -> None:
+    root = task("a")
+    child = task("b", root)
+    for parent in (root, child):
+        with pytest.raises(Conflict, match="under itself"):
+            placed(root, parent)
+
+
+def test_what_is_under_a_task_comes_along_when_it_is_moved() -> None:
+    old = task("a", task("root"))
+    child = task("b", old)
+    grandchild = task("c", child)
+    new = placed(old, None)
+    assert [(one.hierarchy_level, one.hierarchy_path) for one in carried([child, grandchild], old, new)] == [
+        (1, "a/b"),
+        (2, "a/b/c"),
+    ]
+
+
+@given(st.lists(st.tuples(NODES, NODES), max_size=30))
+def test_whatever_is_linked_in_whatever_order_nothing_ever_waits_for_itself(asked: list[tuple[int, int]]) -> None:
+    waits_for: dict[str, list[str]] = {}
+    for one, other in asked:
+        refused = str(one) in reached(waits_for, str(other))
+        try:
+            check_no_loop(waits_for, str(one), [str(other)])
+        except Conflict:
+            assert refused
+        else:
+            assert not refused
+            waits_for.setdefault(str(one), []).append(str(other))
+    assert all(one not in reached(waits_for, other) for one, others in waits_for.items() for other in others)
+
+
+def reached(waits_for: dict[str, list[str]], start: str) -> set[str]:
+    """By going round until nothing new turns up."""
+    found = {start}
+    while more := {other for one in found for other in waits_for.get(one, [])} - found:
+        found |= more
+    return found
+
+
+@given(st.lists(st.integers(0, 20), max_size=20))
+def test_a_tree_is_told_parent_first_and_siblings_in_order(parents: list[int]) -> None:
+    tasks = [task("000")]
+    for number, parent in enumerate(parents, 1):
+        tasks.append(replace(task(f"{number:03}"), parent_task_id=tasks[parent % len(tasks)].id))
+    told = [one.id for one in in_tree_order(tasks[0], tasks[1:])]
+    assert sorted(told) == [one.id for one in tasks]
+    for one in tasks[1:]:
+        assert told.index(one.parent_task_id or "") < told.index(one.id)
+        siblings = [other.id for other in tasks[1:] if other.parent_task_id == one.parent_task_id]
+        assert sorted(siblings, key=told.index) == siblings
+
+
+def test_a_completed_task_is_done_wholly_and_at_some_time_and_no_other_is() -> None:
+    done = standing(task("a", status=TaskStatus.COMPLETED, progress=40), NOW)
+    assert (done.progress, done.completion_date) == (100, NOW)
+    earlier = replace(done, completion_date=NOW - HOUR)
+    assert standing(earlier, NOW) == earlier
+    again = standing(replace(done, status=TaskStatus.IN_PROGRESS), NOW)
+    assert (again.progress, again.completion_date) == (100, None)
+
+
+def test_progress_is_the_subtasks_average_by_duration_where_that_is_asked_for() -> None:
+    subtasks = [
+        task("a", progress=100, status=TaskStatus.COMPLETED, estimated_duration=30),
+        task("b", progress=0, estimated_duration=89),
+        task("c", progress=50),
+        task("d", progress=80, status=TaskStatus.CANCELLED),
+    ]
+    parent = task("p", progress=7)
+    assert counted(parent, subtasks).progress == 7
+    assert counted(replace(parent, progress_calculation=ProgressBy.AVERAGE), subtasks).progress == 50
+    assert counted(replace(parent, progress_calculation=ProgressBy.WEIGHTED), subtasks).progress == 25
+    found = counted(replace(parent, progress_calculation=ProgressBy.AVERAGE), subtasks[3:])
+    assert (found.progress, found.subtask_count, found.completed_subtask_count) == (7, 1, 0)
+
+
+@given(st.lists(st.sampled_from(TaskStatus), max_size=6), st.sampled_from(TaskStatus), st.sampled_from(Shift))
+def test_a_task_is_completed_with_its_subtasks_or_not_at_all(
+    statuses: list[TaskStatus], own: TaskStatus, what: Shift
+) -> None:
+    subtasks = [task(str(number), status=status) for number, status in enumerate(statuses)]
+    parent = standing(task("p", status=own, completion_behavior=Completion.WITH_SUBTASKS), NOW)
+    after = shifted(parent, subtasks, what, NOW, blocked=False)
+    done = TaskStatus.COMPLETED in statuses and not OPEN & set(statuses)
+    assert (after.status is TaskStatus.COMPLETED and own is not after.status) == (
+        what is Shift.CLOSED and done and own in OPEN
+    )
+    reopened = what is Shift.OPENED and own is TaskStatus.COMPLETED
+    assert (after.status is TaskStatus.IN_PROGRESS and own is not after.status) == reopened
+    assert (after.completion_date is not None) == (after.status is TaskStatus.COMPLETED)
+    assert shifted(parent, subtasks, what, NOW, blocked=True).status is (after.status if reopened else own)
+    by_hand = replace(parent, completion_behavior=Completion.MANUAL)
+    assert shifted(by_hand, subtasks, what, NOW, blocked=False) == by_hand
+
+
+def test_what_a_subtask_does_is_told_from_how_it_stood() -> None:
+    opened, done, off = (
+        task("a", status=status) for status in (TaskStatus.ON_HOLD, TaskStatus.COMPLETED, TaskStatus.CANCELLED)
+    )
+    told = {
+        Shift.OPENED: [(None, opened), (done, opened), (off, opened)],
+        Shift.CLOSED: [(opened, None), (opened, done), (opened, off), (None, done), (off, done)],
+        Shift.NEITHER: [(None, off), (done, None), (off, None), (done, off), (opened, opened), (done, done)],
+    }
+    for what, changes in told.items():
+        assert {shift(before, after) for before, after in changes} == {what}
+
+
+def test_stretches_of_days_are_today_and_what_is_said() -> None:
+    late = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
+    assert stretch(None, None, BERLIN, late) == span_of(date(2026, 11, 21), BERLIN)
+    assert stretch("2026-11-18", "2026-11-18", BERLIN, late) == span_of(date(2026, 11, 18), BERLIN)
+    assert stretch(None, "2026-11-18", BERLIN, late) == span_of(date(2026, 11, 18), BERLIN)
+    assert stretch("2026-11-20", None, BERLIN, late) == span_of(date(2026, 11, 20), BERLIN, 2)
+    assert stretch("2026-11-20T10:00Z", "2026-11-20T11:00Z", BERLIN, late) == Span(NOW - 2 * HOUR, NOW - HOUR)
+    with pytest.raises(Invalid, match="start_date must lie before"):
+        stretch("2026-11-22", None, BERLIN, late)
+
+
+def test_numbers_of_no_tasks_are_noughts_and_weeks_begin_on_monday() -> None:
+    nothing = stats([], Due(0, 0, 0), {}, None)
+    assert (nothing.total, nothing.completion_rate, nothing.average_completion_time) == (0, 0.0, 0.0)
+    assert nothing.by_status == dict.fromkeys(TaskStatus, 0)
+    some = stats(
+        [
+            Alike(TaskStatus.COMPLETED, Priority.LOW, "w", 1),
+            Alike(TaskStatus.PENDING, Priority.LOW, None, 2),
+        ],
+        Due(1, 2, 3),
+        {"w": "Work"},
+        129_600.0,
+    )
+    assert (some.by_category, some.completion_rate, some.average_completion_time) == (
+        {"Work": 1, "uncategorized": 2},
+        33.3,
+        1.5,
+    )
+    today, week = days_of(datetime(2026, 3, 29, 12, tzinfo=UTC), BERLIN)
+    assert today.end - today.start == timedelta(hours=23)
+    assert week == span_of(date(2026, 3, 23), BERLIN, 7)
+
+
+@pytest.mark.parametrize(("seconds", "minutes"), [(1, 1), (89, 1), (90, 2), (149, 2), (3600, 60)])
+def test_minutes_are_rounded_and_one_at_least(seconds: int, minutes: int) -> None:
+    assert timing.minutes(NOW, NOW + timedelta(seconds=seconds)) == minutes
+
+
+@given(st.integers(-3000, 3000), st.integers(1, 3000), st.booleans())
+def test_days_share_out_an_entry_and_each_has_no_more_than_it_is_long(start: int, long: int, runs: bool) -> None:
+    begun = NOW + timedelta(minutes=start)
+    now = begun + timedelta(minutes=long)
+    one = entry(begun, None if runs else now)
+    spans = [span_of(date(2026, 11, 17) + timedelta(days=number), BERLIN) for number in range(8)]
+    cut = [timing.within(one, span, now) for span in spans]
+    assert sum(part.duration_minutes or 0 for part in cut if part is not None) == long
+    assert sum(part is not None and part.end_at is None for part in cut) <= runs
+
+
+def entry(start: datetime, end: datetime | None) -> TimeEntry:
+    return TimeEntry(
+        id="e",
+        timeline_item_id="t",
+        start_at=start,
+        end_at=end,
+        item_type=ItemType.TASK,
+        item_title="T",
+        created_at=NOW,
+        updated_at=NOW,
+    )
+
+
+def test_entries_go_forward_and_not_for_ever() -> None:
+    with pytest.raises(Invalid, match="ends after it begins"):
+        timing.checked(entry(NOW, NOW), NOW)
+    with pytest.raises(Invalid, match="ends after it begins"):
+        timing.checked(entry(NOW + HOUR, None), NOW)
+    with pytest.raises(Invalid, match="366 days"):
+        timing.checked(entry(NOW - timedelta(days=400), NOW), NOW)
+    assert timing.checked(entry(NOW - HOUR, NOW), NOW).duration_minutes == 60
+    assert timing.stopped(entry(NOW + HOUR, None), NOW).end_at == NOW + HOUR + timing.INSTANT
