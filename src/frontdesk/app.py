@@ -1,6 +1,6 @@
 """The composition root: settings in, one `App` of services out, and the tasks that run behind them."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -24,20 +24,30 @@ from frontdesk.agents.letta.handed.store import HandedStore
 from frontdesk.agents.turns.service import Turns
 from frontdesk.agents.turns.store import TurnStore
 from frontdesk.background import Chore, group
+from frontdesk.bridges import Names, Waking, elsewhere
 from frontdesk.db.engine import Database, describe
 from frontdesk.errors import ConfigurationError, Unavailable
 from frontdesk.identity import outbound, rights
 from frontdesk.identity.inbound import Policy
 from frontdesk.identity.model import Caller
+from frontdesk.identity.oauth.clients import Terms
+from frontdesk.identity.oauth.service import OAuth
+from frontdesk.identity.oauth.store import OAuthStore
 from frontdesk.identity.rates import RateLimiter
 from frontdesk.identity.service import Identity
+from frontdesk.identity.sessions.store import SealedStore
 from frontdesk.identity.store import BucketStore, KeyStore
 from frontdesk.identity.tokens import Tokens
 from frontdesk.journal.metrics import Metrics
 from frontdesk.journal.service import Journal
 from frontdesk.journal.store import JournalStore
 from frontdesk.loop.access import ModelAccess
-from frontdesk.loop.tools import Tool
+from frontdesk.loop.tools import OwnTools, Tool
+from frontdesk.memory.build import Neighbours, open_memory
+from frontdesk.memory.own import OwnMemory
+from frontdesk.memory.recall.reading import Reader
+from frontdesk.memory.service import MemoryRoom
+from frontdesk.memory.tooling.status import House
 from frontdesk.schedule.build import Working, open_schedules
 from frontdesk.schedule.hosting import Upload
 from frontdesk.schedule.own import OwnSchedules
@@ -80,6 +90,8 @@ class App:
     handed: HandedStore
     schedules: Schedules
     working: Working
+    memory: MemoryRoom
+    reader: Reader
 
     @property
     def worker(self) -> Worker:
@@ -87,7 +99,7 @@ class App:
 
     async def parts(self) -> dict[str, str]:
         """The state of each part: `ok`, or what is wrong with it."""
-        return {"database": await self._database_state()}
+        return await parts_of(self.database)
 
     async def health(self, caller: Caller) -> dict[str, object]:
         """What the `health` tool answers."""
@@ -117,13 +129,15 @@ class App:
         if isinstance(self.host, EmbeddedHost):
             await (await self.host.stage()).models.open(None)
 
-    async def _database_state(self) -> str:
-        try:
-            with anyio.fail_after(CHECK_SECONDS):
-                await self.database.ping()
-        except (Unavailable, TimeoutError) as error:
-            return str(error) or f"no answer in {CHECK_SECONDS} s"
-        return "ok"
+
+async def parts_of(database: Database) -> dict[str, str]:
+    """The state of each part: `ok`, or what is wrong with it."""
+    try:
+        with anyio.fail_after(CHECK_SECONDS):
+            await database.ping()
+    except (Unavailable, TimeoutError) as error:
+        return {"database": str(error) or f"no answer in {CHECK_SECONDS} s"}
+    return {"database": "ok"}
 
 
 @asynccontextmanager
@@ -140,8 +154,8 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         keys = KeyStore(database)
         reach = await stack.enter_async_context(open_reach(settings, database, journal))
         turns = Turns(TurnStore(database), tasks)
-        own = OwnSchedules()
-        host, upload = _host(settings, database, turns, reach, keys, own)
+        own, remembering = OwnSchedules(), OwnMemory()
+        host, upload = _host(settings, database, turns, reach, keys, (own.of, remembering.of))
         stack.push_async_callback(host.close)
         tools = open_tools(settings, database, host, reach, tasks)
         tasks.start_soon(turns.run)
@@ -162,6 +176,8 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
             limiter,
             knows_agent,
             lambda: only_agent(host),
+            oauth=OAuth(OAuthStore(database), Terms.of(settings, base_url(settings), resources(settings))),
+            sealed=SealedStore(database),
             log_sources=settings.debug_agent_id_source,
         )
         mirror = MirrorStore(database) if database.shared else None
@@ -170,8 +186,15 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         schedules, working = open_schedules(settings, database, host, upload, metrics.registry, tasks)
         stack.push_async_callback(schedules.executing.close)
         own.open(schedules)
+        waking, names = Waking(schedules), Names(host)
+        others = Neighbours(
+            waking.schedule, waking.cancel, names.id_of, names.name_of, elsewhere(database, journal, keys)
+        )
+        memory, reader = open_memory(database, reach.embedder, others)
+        remembering.open(memory, House(partial(parts_of, database), journal))
         handed = HandedStore(database)
-        yield App(settings, database, keys, identity, journal, host, turns, chat, tools, handed, schedules, working)
+        rooms = (host, turns, chat, tools, handed, schedules, working, memory, reader)
+        yield App(settings, database, keys, identity, journal, *rooms)
 
 
 @asynccontextmanager
@@ -203,6 +226,7 @@ async def _background_of(app: App) -> AsyncGenerator[TaskGroup]:
         tasks.start_soon(app.tools.catalogue.run)
         tasks.start_soon(app.tools.usage.run)
         tasks.start_soon(app.tools.learning.run)
+        tasks.start_soon(app.reader.run)
         if isinstance(app.host, EmbeddedHost):
             tasks.start_soon(app.host.warm_up)
         try:
@@ -242,7 +266,7 @@ def _host(
     turns: Turns,
     reach: Reach,
     keys: KeyStore,
-    own: OwnSchedules,
+    own: Sequence[OwnTools],
 ) -> tuple[AgentHost, Upload | None]:
     """The agents' host, and how it takes tools that somebody wrote, if it does."""
     if settings.letta_base_url is None:
@@ -250,7 +274,7 @@ def _host(
         toolbox = Toolbox(reach.calling.attached, reach.servers, reach.clients)
 
         def own_tools(caller: Caller, token: SecretStr | None) -> list[Tool]:
-            return [*reach.own.of(caller, token), *own.of(caller, token)]
+            return [tool for tools in (reach.own.of, *own) for tool in tools(caller, token)]
 
         return EmbeddedHost(database, turns, _access(settings), toolbox, own_tools), None
     # Letta's client is slow to import, and only these setups need it.

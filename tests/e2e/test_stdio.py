@@ -11,8 +11,11 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from frontdesk.app import open_app
+from tests.conftest import settings_with
 from tests.requirements import shows
-from tests.support.desk import START_SECONDS, clean_environment
+from tests.support.chat import key
+from tests.support.desk import START_SECONDS, clean_environment, frontdesk_here
 
 HEALTH_CALLS = 10
 OPENING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -88,3 +91,42 @@ def test_a_client_that_has_said_its_last_word_still_gets_every_answer(
     answers = [frame for frame in map(json.loads, conversation.stdout.splitlines()) if frame.get("id") is not None]
     assert sorted(answer["id"] for answer in answers) == list(range(1, 5 + HEALTH_CALLS))
     assert {answer["id"] for answer in answers if "error" in answer} == {2, 3}
+
+
+@pytest.mark.anyio
+async def test_the_memory_door_is_for_the_person_whose_key_is_set_until_another_token_is_left(tmp_path: Path) -> None:
+    keys = {user: await made_key(tmp_path, user) for user in ("ann", "bob")}
+    started = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "frontdesk", "mcp", "--door", "memory"],
+        env=environment(tmp_path, ZMEMORY_API_KEY=keys["ann"]),
+    )
+    with anyio.fail_after(START_SECONDS):
+        async with Client(stdio_client(started)) as client:
+            tools = {tool.name for tool in (await client.list_tools()).tools}
+            await client.call_tool("create_task", {"title": "Of Ann's"})
+            hers = (await client.call_tool("search_tasks", {})).structured_content
+            left = (await client.call_tool("set_access_token", {"access_token": keys["bob"]})).structured_content
+            his = (await client.call_tool("search_tasks", {})).structured_content
+            await client.call_tool("clear_auth", {})
+            again = (await client.call_tool("get_user_info", {})).structured_content
+    assert {"create_task", "get_categories", "whoami"} <= tools
+    assert "find_tools" not in tools
+    assert hers is not None
+    assert [task["title"] for task in hers["tasks"]] == ["Of Ann's"]
+    assert left == {"user_id": "bob", "kept": True}
+    assert his is not None
+    assert his["tasks"] == []
+    assert again is not None
+    assert again["sub"] == "ann"
+
+
+def test_a_key_that_does_not_hold_is_told_before_anybody_calls(tmp_path: Path) -> None:
+    done = frontdesk_here("mcp", data=tmp_path / "data", ZMEMORY_API_KEY="zm_wrong")
+    assert done.returncode == 2
+    assert "ZMEMORY_API_KEY does not hold" in done.stderr
+
+
+async def made_key(folder: Path, user: str) -> str:
+    async with open_app(settings_with(FRONTDESK_DATA=folder / "data")) as app:
+        return await key(app, user)

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 from frontdesk.errors import FrontdeskError
 from frontdesk.identity.model import Caller
 from frontdesk.loop.events import Event
+from frontdesk.loop.schemas import inlined
 
 TOOL_SECONDS = 120
 
@@ -81,8 +82,8 @@ def typed_tool(name: str, description: str, arguments: type[G], run: Callable[[G
 
 @cache
 def _schema(arguments: type[Given]) -> Mapping[str, Any]:
-    schema = arguments.model_json_schema()
-    return {key: schema[key] for key in schema if key not in ("title", "description")}
+    schema = inlined(arguments.model_json_schema())
+    return {key: schema[key] for key in schema if key != "description"}
 
 
 def problems_of(error: ValidationError) -> str:

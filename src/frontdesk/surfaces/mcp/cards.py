@@ -64,7 +64,8 @@ def metadata_routes(app: App, paths: Iterable[str]) -> list[Route]:
 
 
 def _metadata(app: App, path: str) -> dict[str, Any]:
-    issuers = [issuer.issuer for issuer in app.settings.trusted_issuers]
+    ours = [app.identity.oauth.terms.issuer] if app.identity.oauth.is_open else []
+    issuers = [*ours, *(issuer.issuer for issuer in app.settings.trusted_issuers)]
     return {
         "resource": f"{base_url(app.settings)}{path}",
         "resource_name": TITLE,

@@ -1,4 +1,4 @@
-"""The MCP endpoint over HTTP: one POST in, one answer out, for both eras, with nothing kept in between."""
+"""The MCP endpoint over HTTP: one POST in, one answer out, for both eras, with no state in between."""
 
 import asyncio
 import contextvars
@@ -27,26 +27,34 @@ from opentelemetry import propagate
 from starlette.requests import Request
 from starlette.responses import Response
 
+from frontdesk.identity.sessions.service import Sessions
 from frontdesk.surfaces.gate import Receive, Send
 from frontdesk.surfaces.mcp import frames
 from frontdesk.surfaces.mcp.reply import Channel, Outbox, answer, reply
 from frontdesk.surfaces.mcp.straight import Straight, Way
-from frontdesk.surfaces.visit import Scope, visit_of
+from frontdesk.surfaces.visit import SESSION_HEADER, Scope, Visit, visit_of
 
 READ_SECONDS = 30
 NO_WAYS: Mapping[str, Way] = {}
 
 
 class McpEndpoint:
-    """The ASGI application of one door."""
+    """The ASGI application of one door. With `sessions`, clients of the older era get an id to leave a token under."""
 
-    def __init__(self, server: Server[Any], straight: Mapping[str, Way] = NO_WAYS) -> None:
+    def __init__(
+        self, server: Server[Any], straight: Mapping[str, Way] = NO_WAYS, sessions: Sessions | None = None
+    ) -> None:
         self._server = server
+        self._sessions = sessions
         self._straight = Straight(straight, server.server_info_stamp)
         self._declares: dict[str, bool] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = visit_of(scope).said
+        visit = visit_of(scope)
+        headers = visit.said
+        if scope["method"] == "DELETE" and self._sessions is not None:
+            await (await _forget(self._sessions, visit))(scope, receive, send)
+            return
         refused = _unacceptable(scope["method"], headers)
         if refused is not None:
             await refused(scope, receive, send)
@@ -65,6 +73,8 @@ class McpEndpoint:
                 await _acknowledge(version if modern else None)(scope, receive, send)
             case frames.Call() as call:
                 route = self._route(call, headers) if modern else _legacy_route(version)
+                if call.method == "initialize" and self._sessions is not None and not modern:
+                    visit.answer_headers.append((SESSION_HEADER.encode(), self._sessions.begin().encode()))
                 if isinstance(route, InboundLadderRejection):
                     await _reject(route, call.id)(scope, receive, send)
                 else:
@@ -116,6 +126,14 @@ class McpEndpoint:
         connection = Connection.from_envelope(route.protocol_version, route.client_info, route.client_capabilities)
         work = serve_one(self._server, outbox, call.method, call.params, connection=connection, lifespan_state=None)
         return outbox, work
+
+
+async def _forget(sessions: Sessions, visit: Visit) -> Response:
+    """A client that is done with its session; whether there was anything to forget is nobody's business."""
+    if visit.session_id is None:
+        return Response("Which session is to end? Send its mcp-session-id", 400)
+    await sessions.forget(visit.session_id)
+    return Response(status_code=204)
 
 
 def _trace(headers: Mapping[str, str]) -> contextvars.Context:

@@ -12,13 +12,17 @@ from frontdesk.surfaces.mcp.signals import Exchange, Progress, metadata_of
 class Line:
     """`progress` is None where the client did not ask for it; `token` is None where it showed a key, or nothing.
 
-    `version` is the revision of the protocol that the client speaks, `params` all that the call said.
+    `version` is the revision of the protocol that the client speaks, `params` all that the call said. `session_id` is
+    the session in which it came, `proof` what proved the person or agent, `trusted` whether the client may name people.
     """
 
     version: str
     progress: Progress | None = None
     token: SecretStr | None = None
     params: Mapping[str, object] = field(default_factory=dict[str, object])
+    session_id: str | None = None
+    proof: SecretStr | None = None
+    trusted: bool = False
 
     @property
     def metadata(self) -> Mapping[str, object]:
@@ -27,4 +31,13 @@ class Line:
 
 def line_of(exchange: Exchange) -> Line:
     """The line of one `tools/call`."""
-    return Line(exchange.version, exchange.progress, exchange.visit.token, exchange.params)
+    visit = exchange.visit
+    return Line(
+        exchange.version,
+        exchange.progress,
+        visit.token,
+        exchange.params,
+        visit.session_id,
+        visit.proof,
+        visit.trusted,
+    )

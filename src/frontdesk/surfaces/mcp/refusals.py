@@ -13,6 +13,7 @@ from frontdesk.errors import (
     MissingAgentId,
     MissingScope,
     RateLimited,
+    Unauthenticated,
     Unavailable,
 )
 from frontdesk.surfaces.mcp.tool import ErrorShape
@@ -20,6 +21,7 @@ from frontdesk.surfaces.visit import Visit
 from frontdesk.surfaces.waits import retry_after, seconds_to_wait
 
 # MCP leaves -32000 to -32019 to implementations.
+UNAUTHENTICATED = -32010
 DENIED = -32011
 RATE_LIMITED = -32012
 UNAVAILABLE = -32013
@@ -41,6 +43,8 @@ class Refusal:
 # The narrower error stands first.
 TABLE: tuple[tuple[type[FrontdeskError], Refusal], ...] = (
     (IdentityError, Refusal(INVALID_PARAMS)),
+    # In both eras it is by the status that a client knows it has to log in, or to ask for more.
+    (Unauthenticated, Refusal(UNAUTHENTICATED, 401, 401)),
     (MissingScope, Refusal(DENIED, 403, 403)),
     (Denied, Refusal(DENIED, 403)),
     (RateLimited, Refusal(RATE_LIMITED, 429)),
@@ -62,6 +66,8 @@ def refuse(error: FrontdeskError, how: Refusal, visit: Visit, challenge: str, *,
     headers = list(retry_after(error).items())
     seconds = seconds_to_wait(error)
     data: dict[str, object] | None = None if seconds is None else {"retryAfterMs": math.ceil(seconds * 1000)}
+    if isinstance(error, Unauthenticated):
+        headers.append(("www-authenticate", challenge))
     if isinstance(error, MissingScope):
         text = f'{challenge}, error="insufficient_scope", scope="{error.scope}", error_description="{error}"'
         headers.append(("www-authenticate", text))

@@ -1,6 +1,6 @@
 """Builds the MCP server of a door from the tools it offers."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -14,11 +14,15 @@ from frontdesk import __version__
 from frontdesk.app import App, base_url
 from frontdesk.surfaces.mcp.calls import caller_of
 from frontdesk.surfaces.mcp.core import CORE
+from frontdesk.surfaces.mcp.memory.specs import MEMORY
 from frontdesk.surfaces.mcp.schedule.specs import SCHEDULE
 from frontdesk.surfaces.mcp.signals import Context, exchange_of
 from frontdesk.surfaces.mcp.straight import Way
 from frontdesk.surfaces.mcp.tool import Door, Offer, ToolSpec
 from frontdesk.surfaces.mcp.tools import TOOLS
+from frontdesk.surfaces.visit import Visit
+
+Arrive = Callable[[], Awaitable[Visit]]
 
 TITLE = "Frontdesk"
 DESCRIPTION = "Knows who is calling, hands out tools, wakes agents on time, keeps each person's memory."
@@ -26,33 +30,47 @@ INSTRUCTIONS = (
     "Name yourself with the x-agent-id header, the agent_id argument or a key of your own; "
     "call whoami to see who you are taken for."
 )
+OF_MEMORY = (
+    "The tasks, memories, activities and time of one person: the one whose key or token comes with the requests. "
+    "Look before you make something that may be there already; ids are in the answers; days and times are on the "
+    "person's own clock."
+)
+# What is at /mcp; every other tool is at its own door alone.
 SPECS: tuple[ToolSpec, ...] = (*CORE, *TOOLS, *SCHEDULE)
+EVERY: tuple[ToolSpec, ...] = (*SPECS, *MEMORY)
+# Tools that are many, and a person's own: among them nobody would find the others.
+APART = frozenset({Door.MEMORY})
 # A client may keep the list this long; it is the same for everybody.
 LIST_TTL_MS = 60_000
 
 
-def doors(specs: Iterable[ToolSpec] = SPECS) -> Mapping[str, tuple[ToolSpec, ...]]:
-    """Path → tools: everything at /mcp, and each capability that has tools at its own address, with the core."""
+def doors(specs: Iterable[ToolSpec] = EVERY) -> Mapping[str, tuple[ToolSpec, ...]]:
+    """Path → tools: what does not stand apart at /mcp, and each capability at its own address, with the core."""
     every = tuple(specs)
-    found = {"/mcp": every}
+    found = {path_of(Door.CORE): tuple(spec for spec in every if spec.door not in APART)}
     for door in Door:
         if door is not Door.CORE and any(spec.door is door for spec in every):
-            found[f"/mcp/{door}"] = tuple(spec for spec in every if spec.door in (door, Door.CORE))
+            found[path_of(door)] = tuple(spec for spec in every if spec.door in (door, Door.CORE))
     return found
 
 
-def offers(app: App, specs: Iterable[ToolSpec], path: str) -> dict[str, Offer]:
-    """The tools of a door, ready to be called, in a fixed order."""
+def path_of(door: Door) -> str:
+    """The address of a door."""
+    return f"/mcp/{door}".rstrip("/")
+
+
+def offers(app: App, specs: Iterable[ToolSpec], path: str, arrive: Arrive | None = None) -> dict[str, Offer]:
+    """The tools of a door, ready to be called, in a fixed order; `arrive` makes the visit where no gate does."""
     challenge = challenge_for(app, path)
-    return {spec.name: _offer(app, spec, challenge) for spec in specs}
+    return {spec.name: _offer(app, spec, challenge, arrive) for spec in specs}
 
 
-def _offer(app: App, spec: ToolSpec, challenge: str) -> Offer:
+def _offer(app: App, spec: ToolSpec, challenge: str, arrive: Arrive | None) -> Offer:
     describe = None if isinstance(spec.description, str) else partial(spec.description, app)
     walk = caller_of(spec, app, challenge)
 
     async def call(ctx: Context, arguments: Mapping[str, Any]) -> HandlerResult:
-        return await walk(exchange_of(ctx), arguments)
+        return await walk(exchange_of(ctx, None if arrive is None else await arrive()), arguments)
 
     return Offer(spec.definition(app), call, describe, walk)
 
@@ -81,7 +99,7 @@ class Listing:
         return self._listed
 
 
-def build_server(offered: Mapping[str, Offer]) -> Server[Any]:
+def build_server(offered: Mapping[str, Offer], path: str = "/mcp") -> Server[Any]:
     """A low-level MCP server; what it costs to call a tool does not grow with their number."""
     listing = Listing(offered.values())
     schemas = {name: offer.definition.input_schema for name, offer in offered.items()}
@@ -100,7 +118,7 @@ def build_server(offered: Mapping[str, Offer]) -> Server[Any]:
         version=__version__,
         title=TITLE,
         description=DESCRIPTION,
-        instructions=INSTRUCTIONS,
+        instructions=OF_MEMORY if path == path_of(Door.MEMORY) else INSTRUCTIONS,
         get_tool_input_schema=schemas.get,
         on_list_tools=list_tools,
         cache_hints={"tools/list": CacheHint(LIST_TTL_MS, "public")},

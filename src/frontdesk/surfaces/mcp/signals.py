@@ -29,9 +29,9 @@ class Exchange:
     progress: Progress | None = None
 
 
-def exchange_of(ctx: Context) -> Exchange:
-    """A call that came by the SDK; over stdio there is no gate that made a visit, so it gets a new one."""
-    visit = visit_of(ctx.request.scope) if ctx.request is not None else Visit(request_id(None))
+def exchange_of(ctx: Context, arrived: Visit | None = None) -> Exchange:
+    """A call that came by the SDK; where there is no gate that made a visit, it has `arrived`, or gets a new one."""
+    visit = visit_of(ctx.request.scope) if ctx.request is not None else arrived or Visit(request_id(None))
     wanted = ctx.meta is not None and ctx.meta.get("progress_token") is not None
     return Exchange(visit, ctx.protocol_version, ctx.params or {}, ctx.session.report_progress if wanted else None)
 

@@ -9,17 +9,19 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
-from frontdesk.app import App
-from frontdesk.surfaces.mcp.server import SPECS, build_server, offers
+from frontdesk.app import App, Door
+from frontdesk.surfaces.mcp.server import build_server, doors, offers, path_of
+from frontdesk.surfaces.mcp.starter import Starter
 
 DRAIN_SECONDS = 10
 Incoming = SessionMessage | Exception
 Send = Callable[[SessionMessage], Awaitable[None]]
 
 
-async def serve(app: App) -> None:
-    """Serve until standard input closes; nothing but protocol goes to standard output."""
-    server = build_server(offers(app, SPECS, "/mcp"))
+async def serve(app: App, starter: Starter, door: Door = Door.CORE) -> None:
+    """Serve a door until standard input closes; nothing but protocol goes to standard output."""
+    path = path_of(door)
+    server = build_server(offers(app, doors()[path], path, starter.arrive), path)
     unanswered = Unanswered()
     to_server, server_reads = anyio.create_memory_object_stream[Incoming]()
     server_writes, from_server = anyio.create_memory_object_stream[SessionMessage]()
@@ -29,6 +31,7 @@ async def serve(app: App) -> None:
             tasks.start_soon(unanswered.send_out, from_server, outgoing.send)
             await server.run(server_reads, server_writes, server.create_initialization_options())
         await outgoing.aclose()
+    await starter.leave()
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from mcp.server.context import HandlerResult
 from pydantic import BaseModel, ConfigDict, Field
 
 from frontdesk.app import App, Door
+from frontdesk.loop.schemas import inlined
 from frontdesk.surfaces.mcp.signals import Context, Exchange
 
 # Clients send these along with any call; they say nothing to a tool.
@@ -72,7 +73,7 @@ class ToolSpec:
     name: str
     title: str
     description: str | Callable[[App], str]
-    arguments: type[Arguments]
+    arguments: type[BaseModel]
     answer: type[BaseModel] | None
     run: Callable[..., Awaitable[Answer | Result]]
     door: Door = Door.CORE
@@ -92,7 +93,7 @@ class ToolSpec:
             title=self.title,
             description=self.describe(app),
             input_schema=self.input_schema(),
-            output_schema=_bare(answer.model_json_schema(mode="serialization")) if answer else None,
+            output_schema=_shown(answer.model_json_schema(mode="serialization")) if answer else None,
             annotations=types.ToolAnnotations(
                 read_only_hint=self.read_only, destructive_hint=self.destructive, open_world_hint=self.open_world
             ),
@@ -111,15 +112,15 @@ class ToolSpec:
         return "agent_id" in self.arguments.model_fields
 
     def input_schema(self) -> dict[str, Any]:
-        schema = _bare(self.arguments.model_json_schema())
+        schema = _shown(self.arguments.model_json_schema())
         if self.for_agent:
             schema["properties"] = {**schema.get("properties", {}), "agent_id": AGENT_ID_SCHEMA}
         return schema
 
 
-def _bare(schema: dict[str, Any]) -> dict[str, Any]:
-    """Without the class's own name and docstring, which tell a model nothing."""
-    return {key: value for key, value in schema.items() if key not in ("title", "description")}
+def _shown(schema: dict[str, Any]) -> dict[str, Any]:
+    """Written out, and without the class's own docstring, which tells a model nothing."""
+    return {key: value for key, value in inlined(schema).items() if key != "description"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""The tools of a person's memory, at a door of their own."""
