@@ -1,8 +1,8 @@
-"""The frontdesk command: start it, look into it, hand out keys and tools, plan prompts, talk with agents."""
+"""The frontdesk command: start it, look into it, hand out keys and tools, plan prompts, keep tasks, talk."""
 
 import os
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 from cyclopts import App as Command
 
@@ -30,7 +30,11 @@ echo 'Sum this up' | frontdesk chat Clerk
 """
 # By where they are, since what they stand on takes seconds to import: only the one that is run is loaded.
 COMMANDS = (
-    ("keys", "keys:command", "Make, list, rotate and revoke API keys. A key speaks for an agent, a person, or both."),
+    (
+        "keys",
+        "keys:command",
+        "Make, take over, list, rotate and revoke API keys. A key speaks for an agent, a person, or both.",
+    ),
     (
         "agents",
         "agents:command",
@@ -42,6 +46,16 @@ COMMANDS = (
         "Find, call and review tools, and their servers. TOOL is an id (server::tool), or a name that only one has.",
     ),
     ("schedule", "schedule.command:command", "Prompt agents later: once, by a cron rule, or at an interval."),
+    (
+        "tasks",
+        "tasks.command:command",
+        "Keep a person's tasks, the time they take, and agents' work on them. TASK_ID is an id, or how it begins.",
+    ),
+    (
+        "memory",
+        "memory.command:command",
+        "Keep, find, export and erase what a person wants remembered. MEMORY_ID is an id, or how it begins.",
+    ),
     (
         "worker",
         "worker:work",
@@ -86,11 +100,17 @@ def up(*, host: str | None = None, port: Port = None) -> None:
 
 
 @command.command
-def mcp() -> None:
-    """Serve MCP on standard input and output, for a client that starts Frontdesk itself."""
+def mcp(*, door: Literal["tools", "schedule", "memory"] | None = None) -> None:
+    """Serve MCP on standard input and output, for a client that starts Frontdesk itself.
+
+    Parameters
+    ----------
+    door
+        Serve the tools of one capability alone; memory is for the person whose key ZMEMORY_API_KEY is.
+    """
     from frontdesk.surfaces.cli.stdio import serve  # noqa: PLC0415
 
-    serve()
+    serve(door or "")
 
 
 def main() -> NoReturn:

@@ -1,0 +1,1 @@
+"""`frontdesk memory`: what a person wants remembered."""

@@ -1,0 +1,1 @@
+"""`frontdesk tasks`: a person's tasks, the time they take, and the work of agents on them."""
