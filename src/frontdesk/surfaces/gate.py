@@ -22,6 +22,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+# Its clients know refusals in other words than those of OAuth.
+API = "/api/"
+
 log = structlog.get_logger("frontdesk.http")
 
 
@@ -79,6 +82,8 @@ class Gate:
             self._record(path, visit, type(error).__name__)
             shown = text is not None or behalf.HEADER in visit.said
             challenge = {"www-authenticate": self._challenge(path, shown)}
+            if path.startswith(API):
+                return JSONResponse({"error": "Authentication required", "details": str(error)}, 401, challenge)
             return _problem(401, "invalid_token" if shown else "unauthorized", str(error), challenge)
         except Denied as error:
             self._record(path, visit, type(error).__name__)

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from fastapi.routing import iter_route_contexts
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute, Mount
 
 from frontdesk.agents.letta.handed.model import PATH as HELD_PATH
-from frontdesk.app import App
+from frontdesk.app import App, Door
 from frontdesk.identity.rights import SCOPES
 from frontdesk.settings import Settings
 from frontdesk.surfaces.gate import ASGIApp, Gate, Receive, Send
@@ -19,17 +20,24 @@ from frontdesk.surfaces.mcp.http import McpEndpoint
 from frontdesk.surfaces.mcp.server import build_server, challenge_for, doors, offers, straight_ways
 from frontdesk.surfaces.mcp.sse import sse_routes
 from frontdesk.surfaces.mcp.tool import ToolSpec
+from frontdesk.surfaces.oauth.routes import OPEN_PATHS, oauth_routes
 from frontdesk.surfaces.rest import routes as rest
-from frontdesk.surfaces.rest.api import api_mount
+from frontdesk.surfaces.rest.api import api_mount, tell
 from frontdesk.surfaces.visit import Scope
+
+# Clients of the older era leave their person's token here, and not with every request.
+SESSIONS_AT = frozenset({f"/mcp/{Door.MEMORY}"})
 
 
 def build(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGIApp:
     """The whole HTTP application of a house."""
     found = doors() if specs is None else doors(specs)
     offered = {path: offers(app, of_door, path) for path, of_door in found.items()}
-    servers = {path: build_server(of_door) for path, of_door in offered.items()}
-    endpoints = {path: McpEndpoint(server, straight_ways(offered[path])) for path, server in servers.items()}
+    servers = {path: build_server(of_door, path) for path, of_door in offered.items()}
+    endpoints = {
+        path: McpEndpoint(server, straight_ways(offered[path]), app.identity.sessions if path in SESSIONS_AT else None)
+        for path, server in servers.items()
+    }
     if app.settings.letta_base_url is not None:
         # For that server alone, so it is in none of the documents that tell the world of our doors.
         endpoints[HELD_PATH] = McpEndpoint(held_server(app))
@@ -39,16 +47,17 @@ def build(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGIApp:
 def assemble(app: App, endpoints: Mapping[str, ASGIApp], paths: list[str], more: Iterable[BaseRoute] = ()) -> ASGIApp:
     """Put the gate before the given doors and the routes that every house has."""
     documents = [*cards.card_routes(app, paths), *cards.metadata_routes(app, paths)]
-    routes = [*more, *rest.routes(app), api_mount(app), *documents]
-    starlette = Starlette(routes=routes)
+    routes = [*more, *rest.routes(app), *oauth_routes(app), api_mount(app), *documents]
+    starlette = Starlette(routes=routes, exception_handlers={HTTPException: tell})
     starlette.router.redirect_slashes = False
-    open_paths = frozenset({rest.HEALTH, *(route.path for route in documents)})
+    open_paths = frozenset({rest.HEALTH, *OPEN_PATHS, *(route.path for route in documents)})
     gate = Gate(
         Hall(endpoints, starlette),
         app,
         frozenset({*endpoints, *_addresses(routes)}),
         open_paths,
         lambda path, shown: _challenge(app, path if path in paths else paths[0], shown=shown),
+        SESSIONS_AT,
     )
     return _with_cors(gate, app.settings)
 
@@ -86,7 +95,7 @@ def _with_cors(inner: ASGIApp, settings: Settings) -> ASGIApp:
     return CORSMiddleware(
         inner,
         allow_origins=settings.allowed_origins,
-        allow_methods=["GET", "POST", "PATCH", "DELETE"],
+        allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
         allow_headers=["*"],
-        expose_headers=["x-request-id", "www-authenticate", "retry-after"],
+        expose_headers=["x-request-id", "www-authenticate", "retry-after", "mcp-session-id", "x-total-count"],
     )

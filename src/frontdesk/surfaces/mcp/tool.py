@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
 import mcp_types as types
 from mcp.server.context import HandlerResult
@@ -93,7 +94,7 @@ class ToolSpec:
             title=self.title,
             description=self.describe(app),
             input_schema=self.input_schema(),
-            output_schema=_shown(answer.model_json_schema(mode="serialization")) if answer else None,
+            output_schema=dict(_schema(answer, "serialization")) if answer else None,
             annotations=types.ToolAnnotations(
                 read_only_hint=self.read_only, destructive_hint=self.destructive, open_world_hint=self.open_world
             ),
@@ -112,15 +113,16 @@ class ToolSpec:
         return "agent_id" in self.arguments.model_fields
 
     def input_schema(self) -> dict[str, Any]:
-        schema = _shown(self.arguments.model_json_schema())
+        schema = dict(_schema(self.arguments, "validation"))
         if self.for_agent:
             schema["properties"] = {**schema.get("properties", {}), "agent_id": AGENT_ID_SCHEMA}
         return schema
 
 
-def _shown(schema: dict[str, Any]) -> dict[str, Any]:
-    """Written out, and without the class's own docstring, which tells a model nothing."""
-    return {key: value for key, value in inlined(schema).items() if key != "description"}
+@cache
+def _schema(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> Mapping[str, Any]:
+    """Written out, and without the class's own docstring, which tells a model nothing; made once for each class."""
+    return {key: value for key, value in inlined(model.model_json_schema(mode=mode)).items() if key != "description"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,19 @@ from typing import cast
 
 import anyio
 from fastapi import FastAPI, Request, Security
-from fastapi.security import HTTPBearer
+from fastapi.routing import iter_route_contexts
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import Response
-from starlette.routing import Mount
+from starlette.routing import Mount, compile_path
 
 from frontdesk import __version__
 from frontdesk.app import App
 from frontdesk.surfaces.gate import ASGIApp, Message, Receive, Send
-from frontdesk.surfaces.rest.calls import recorded
+from frontdesk.surfaces.rest.calls import CREDENTIAL, recorded
 from frontdesk.surfaces.rest.chat import add_chat
+from frontdesk.surfaces.rest.keys.routes import add_key_routes
+from frontdesk.surfaces.rest.memory.routes import add_memory_routes
 from frontdesk.surfaces.rest.refusals import problem
 from frontdesk.surfaces.rest.schedules.routes import add_schedule_routes
 from frontdesk.surfaces.rest.tools.routes import add_tool_routes
@@ -27,21 +29,22 @@ READ_SECONDS = 30
 
 def api_mount(app: App) -> Mount:
     """Everything under /api that no other route answers."""
-    credential = HTTPBearer(auto_error=False, description="An API key (fd_…), or a token of a configured issuer.")
     api = FastAPI(
         title="Frontdesk",
         version=__version__,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        dependencies=[Security(credential)],
-        exception_handlers={HTTPException: _tell},
+        dependencies=[Security(CREDENTIAL)],
+        exception_handlers={HTTPException: tell},
         generate_unique_id_function=lambda route: route.name,
     )
     api.router.route_class = recorded(app, PREFIX)
     add_chat(api, app.chat)
     add_tool_routes(api, app, PREFIX)
     add_schedule_routes(api, app, PREFIX)
+    add_key_routes(api, app, PREFIX)
+    add_memory_routes(api, app, PREFIX)
     return Mount(PREFIX, api, middleware=[Middleware(bounded)])
 
 
@@ -70,7 +73,16 @@ def bounded(inner: ASGIApp) -> ASGIApp:
     return outer
 
 
-async def _tell(_request: Request, error: Exception) -> Response:
-    """What FastAPI itself refuses: paths and methods that are not there."""
+async def tell(request: Request, error: Exception) -> Response:
+    """What Starlette and FastAPI refuse themselves: paths and methods that are not there."""
     refused = cast("HTTPException", error)
-    return problem(refused.status_code, refused.detail, refused.headers)
+    headers = {"allow": _allowed(request)} if refused.status_code == 405 else refused.headers
+    return problem(refused.status_code, refused.detail, headers)
+
+
+def _allowed(request: Request) -> str:
+    """Every method of an address; they name those of its first route alone."""
+    path = request.scope["path"].removeprefix(request.scope["root_path"])
+    routes = [*iter_route_contexts(request.app.routes)]
+    first = next(route.path for route in routes if compile_path(route.path or "")[0].match(path))
+    return ", ".join(sorted({method for route in routes if route.path == first for method in route.methods or ()}))

@@ -1,5 +1,6 @@
 """Who calls where agents call too: one that is named as at the MCP door, a person, or whoever sits at this machine."""
 
+from dataclasses import replace
 from typing import cast
 
 from fastapi import Request
@@ -11,15 +12,22 @@ from frontdesk.surfaces.visit import visit_of
 
 async def identify(app: App, request: Request) -> Caller:
     """The caller by the one rule: credential, `x-agent-id` header, `agent_id` in the body."""
+    return await app.identity.identify(replace(_signals(request), parameter=await _parameter(request)))
+
+
+async def by_header(app: App, request: Request) -> Caller:
+    """The caller by the same rule, where a body names the agent that something is for, and not who calls."""
+    return await app.identity.identify(_signals(request))
+
+
+def _signals(request: Request) -> Signals:
     visit = visit_of(request.scope)
-    signals = Signals(
+    return Signals(
         visit.request_id,
         header=visit.said.get("x-agent-id"),
-        parameter=await _parameter(request),
         credential=visit.credential,
         forwarded=visit.forwarded,
     )
-    return await app.identity.identify(signals)
 
 
 async def _parameter(request: Request) -> object:

@@ -8,6 +8,7 @@ import structlog
 from fastapi import Depends, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from fastapi.security import HTTPBearer
 from pydantic import SecretStr
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -22,6 +23,8 @@ from frontdesk.surfaces.rest.refusals import invalid, problem, refuse
 from frontdesk.surfaces.visit import visit_of
 
 CALLER = "frontdesk.caller"
+# For the description: the gate has checked it long before.
+CREDENTIAL = HTTPBearer(auto_error=False, description="An API key (fd_… or zm_…), or a token of a configured issuer.")
 LOCAL_USER = "local"
 
 log = structlog.get_logger("frontdesk.rest")

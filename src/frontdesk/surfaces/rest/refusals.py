@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
+from pydantic_core import to_jsonable_python
 from starlette.responses import JSONResponse
 
 from frontdesk.errors import (
@@ -21,6 +22,7 @@ from frontdesk.errors import (
     Unavailable,
     Unstorable,
 )
+from frontdesk.memory.timing.model import TimerRunning
 from frontdesk.surfaces.waits import retry_after
 
 NO_OBJECT = "must be a JSON object, sent as application/json"
@@ -63,6 +65,8 @@ def refuse(error: FrontdeskError) -> JSONResponse:
             headers["www-authenticate"] = f'Bearer error="insufficient_scope", scope="{scope}"'
         case PendingApproval(call_ids=call_ids):
             body["pending"] = list(call_ids)
+        case TimerRunning(running=running):
+            body["running"] = to_jsonable_python(running)
         case _:
             pass
     return JSONResponse(body, how.status, headers)
