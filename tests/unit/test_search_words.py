@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from frontdesk.tools.search.bm25 import rarity, weigh
 from frontdesk.tools.search.clauses import MOST, clauses
-from frontdesk.tools.search.words import COMMON, split, stem, terms
+from frontdesk.words import COMMON, split, stem, terms
 
 
 @pytest.mark.parametrize(

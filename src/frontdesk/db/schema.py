@@ -12,7 +12,14 @@ from frontdesk.db.tables.agents import (
     messages,
     turns,
 )
-from frontdesk.db.tables.identity import api_keys, buckets
+from frontdesk.db.tables.identity import (
+    api_keys,
+    buckets,
+    mcp_sessions,
+    oauth_grants,
+    oauth_requests,
+    oauth_tokens,
+)
 from frontdesk.db.tables.journal import journal
 from frontdesk.db.tables.memory import (
     activities,
@@ -27,6 +34,7 @@ from frontdesk.db.tables.memory import (
     time_entries,
     timeline_items,
 )
+from frontdesk.db.tables.recall import recall_cells, recall_docs, recall_loose, recall_regions, recall_words
 from frontdesk.db.tables.schedule import (
     IS_OVER,
     UNDER_WAY,
@@ -76,12 +84,21 @@ __all__ = [
     "held_tools",
     "journal",
     "lanes",
+    "mcp_sessions",
     "memories",
     "memory_anchors",
     "messages",
     "metadata",
+    "oauth_grants",
+    "oauth_requests",
+    "oauth_tokens",
     "occurrences",
     "people",
+    "recall_cells",
+    "recall_docs",
+    "recall_loose",
+    "recall_regions",
+    "recall_words",
     "schedules",
     "task_relations",
     "tasks",

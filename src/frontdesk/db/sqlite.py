@@ -19,6 +19,8 @@ T = TypeVar("T")
 BUSY_SECONDS = 10
 WRITES = "frontdesk_writes"
 BEGIN = "BEGIN IMMEDIATE"
+# Transactions that only read, at once.
+LOOKS = 8
 PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02)
 # Of transactions aside: so many are worth a checkpoint in a lull, and so many without one. A hundred prompts that are
 # settled in one change some five hundred pages where schedules are many.
@@ -109,6 +111,31 @@ class Aside:
 
     def close(self) -> None:
         self._checkpoints.close()
+        self._engine.dispose()
+
+
+class Looks:
+    """Connections for transactions that only read: each goes to a thread whole, and several go at once."""
+
+    def __init__(self, url: URL) -> None:
+        self._engine = create_engine(
+            url.set(drivername="sqlite+pysqlite"),
+            connect_args={"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False},
+            pool_size=LOOKS,
+            max_overflow=0,
+        )
+        event.listen(self._engine, "connect", _pragmas)
+        event.listen(self._engine, "begin", _begin)
+        self._turns = anyio.CapacityLimiter(LOOKS)
+
+    async def do(self, work: Callable[[Connection], T]) -> T:
+        return await anyio.to_thread.run_sync(self._do, work, limiter=self._turns)
+
+    def _do(self, work: Callable[[Connection], T]) -> T:
+        with self._engine.begin() as connection:
+            return work(connection)
+
+    def close(self) -> None:
         self._engine.dispose()
 
 

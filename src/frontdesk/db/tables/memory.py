@@ -39,6 +39,9 @@ people = Table(
     # How many of their items can be found, and how many of those are found by their words alone so far.
     Column("found", Integer, nullable=False),
     Column("unread", Integer, nullable=False),
+    # The last number that an item of theirs was given there, and the number of the embedder that is to read them.
+    Column("numbered", Integer, nullable=False, server_default="0"),
+    Column("model", Integer),
     Index(None, "user_id", unique=True),
     Index(None, "unread", sqlite_where=text("unread > 0"), postgresql_where=text("unread > 0")),
 )

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from frontdesk.tools.search.words import terms
+from frontdesk.words import terms
 
 SATURATION = 2.5
 # As if so many tools more were known, none of them with a word of the query: a word that each of three tools holds is

@@ -14,7 +14,7 @@ from frontdesk.tools.search.bm25 import rarity
 from frontdesk.tools.search.model import Query
 from frontdesk.tools.search.postings import Mask
 from frontdesk.tools.search.segment import Segment
-from frontdesk.tools.search.words import terms
+from frontdesk.words import terms
 
 Floats: TypeAlias = NDArray[np.float32]
 

@@ -1,0 +1,1 @@
+"""What lies around an item."""

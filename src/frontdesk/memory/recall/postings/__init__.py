@@ -1,0 +1,1 @@
+"""Which items hold a word, and how much it says there."""
