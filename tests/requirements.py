@@ -93,6 +93,7 @@ REQUIREMENTS = {
     "MEMORY-WHO": "No tool and no route of the memory room answers a stranger, a key without the scope, or another.",
     "MEMORY-CROWD": "Many people at once over one server, with tokens renewed in the middle: no answer crosses.",
     "MEMORY-SEARCH": "What a person keeps is found by words and by meaning, and by nobody else.",
+    "MEMORY-WAKE": "A task that is due wakes the agent it is assigned to, unless it is done, gone or not its to do.",
     "SETTINGS-DOC": "Every setting is documented.",
     "DOCTOR": "The doctor says what is set, from where, and what is wrong.",
     "DOCS-RUN": "The commands in the documentation work.",

@@ -85,6 +85,7 @@ timeline_items = Table(
     Column("updated_at", Moment, nullable=False),
     ForeignKeyConstraint(["user_id", "category_id"], ["categories.user_id", "categories.id"]),
     Index(None, "user_id", "type", "created_at"),
+    Index(None, "user_id", "start_time"),
     Index(None, "user_id", "created_at"),
     Index(None, "user_id", "updated_at"),
     Index(None, "user_id", "category_id"),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontdesk.memory.recall.postings.packing import Posting
-from frontdesk.memory.recall.postings.weighing import rarity
+from frontdesk.memory.recall.postings.weighing import mention, rarity
 
 Floats: TypeAlias = NDArray[np.float32]
 Numbers: TypeAlias = NDArray[np.int32]
@@ -44,6 +44,11 @@ class Evidence:
         often = np.unique(held[_best(scores[held], count * len(self.postings))])
         by_words = often[_best(scores[often], count)]
         return np.union1d(by_words, self.numbers[_best(self.nearness, count)]).astype(np.int32)
+
+    @property
+    def words(self) -> float:
+        """What all terms would tell for an item that says each of them."""
+        return float(self.told.sum()) * mention()
 
     @property
     def most(self) -> int:

@@ -66,8 +66,7 @@ def find(mine: Mine, asked: Asked) -> list[Hit]:
     among = looking.few(mine, asked.query) if items > looking.FEW else None
     best = _best(mine, asked, evidence, conditions, among)
     whole = looking.whole(mine, [one.n for one in best])
-    words = [asked.words[posting.term] for posting in evidence.postings]
-    return [_hit(one, *whole[one.n], words) for one in best]
+    return [_hit(one, *whole[one.n], asked, evidence) for one in best]
 
 
 def _evidence(mine: Mine, asked: Asked, items: int) -> Evidence:
@@ -117,11 +116,12 @@ def _look_up(mine: Mine, asked: Meaning, numbers: Numbers, nearness: Floats) -> 
         nearness[np.searchsorted(numbers, alone.numbers)] = alone.products(asked.vector)
 
 
-def _hit(one: Ranked, item: Item, text: str, words: Sequence[str]) -> Hit:
+def _hit(one: Ranked, item: Item, text: str, asked: Asked, evidence: Evidence) -> Hit:
+    words = [asked.words[posting.term] for posting in evidence.postings]
     return Hit(
         item=item,
         text=text,
-        score=score.score(one.evidence),
+        score=score.score(one.evidence, evidence.words, by_meaning=len(evidence.numbers) > 0),
         words=[words[place] for place in one.own],
         meaning=None if one.nearness is None else round(min(1.0, max(0.0, one.nearness)), 3),
         beside=[words[place] for place in one.beside],

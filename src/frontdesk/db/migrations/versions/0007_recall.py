@@ -18,6 +18,7 @@ PLAIN = [("recall_words", "docs"), ("recall_regions", "cells"), ("recall_cells",
 def upgrade() -> None:
     op.add_column("people", sa.Column("numbered", sa.Integer, nullable=False, server_default="0"))
     op.add_column("people", sa.Column("model", sa.Integer))
+    op.create_index("ix_timeline_items_user_id_start_time", "timeline_items", ["user_id", "start_time"])
     _docs()
     _loose()
     _words()
@@ -32,6 +33,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     for table in reversed(WALLED):
         op.drop_table(table)
+    op.drop_index("ix_timeline_items_user_id_start_time")
     op.drop_column("people", "model")
     op.drop_column("people", "numbered")
 

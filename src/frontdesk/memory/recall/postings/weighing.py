@@ -25,6 +25,11 @@ def weights(text: str) -> dict[str, int]:
     return {term: max(1, round(STEPS * count / (count + even))) for term, count in found}
 
 
+def mention() -> int:
+    """The weight of a term that is said once in a text of usual length."""
+    return round(STEPS / (1 + SATURATION))
+
+
 def rarity(held_by: float, items: int) -> float:
     """How much a term tells of a person's items apart, for a weight of one step: the fewer hold it, the more."""
     told = math.log1p((max(items, held_by) - held_by + 0.5) / (held_by + 0.5))

@@ -20,6 +20,7 @@ def task_told(task: Task, zone: ZoneInfo) -> str:
         whole("Notes", task.notes),
         _times(task, zone),
         _family(task),
+        "The agent it is for is woken when it is due." if task.wake_schedule_id is not None else task.wake_note,
     )
 
 
