@@ -67,6 +67,9 @@ SCOPES = {
 USUAL_SCOPES = (TASKS_READ, TASKS_WRITE, MEMORIES_READ, MEMORIES_WRITE)
 LOGIN_SCOPES = frozenset({IDENTITY_READ, *MEMORY_SCOPES}) - {MEMORY_ADMIN}
 
+# What a client is told that it may ask for: one that stands for everything is asked for by name, or not at all.
+ADVERTISED = tuple(scope for scope in SCOPES if scope != MEMORY_ADMIN)
+
 # Where an agent's id came from when the request itself named nobody.
 UNNAMED = frozenset({Source.ENVIRONMENT, Source.SINGLE_AGENT})
 

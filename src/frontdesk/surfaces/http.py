@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Mount
 
 from frontdesk.agents.letta.handed.model import PATH as HELD_PATH
 from frontdesk.app import App, Door
-from frontdesk.identity.rights import SCOPES
+from frontdesk.identity.rights import ADVERTISED
 from frontdesk.settings import Settings
 from frontdesk.surfaces.gate import ASGIApp, Gate, Receive, Send
 from frontdesk.surfaces.mcp import cards
@@ -84,7 +84,7 @@ class Hall:
 
 
 def _challenge(app: App, path: str, *, shown: bool) -> str:
-    scope = f'scope="{" ".join(SCOPES)}"'
+    scope = f'scope="{" ".join(ADVERTISED)}"'
     why = ', error="invalid_token", error_description="The credential is not valid"' if shown else ""
     return f"{challenge_for(app, path)}, {scope}{why}"
 

@@ -37,5 +37,6 @@ async def _hand_out_first_key(app: App) -> None:
     key, text = made
     with changing(app, f"keys create {key.id}") as record:
         record.caller = operator(user=key.user_id)
+    await app.journal.flush()
     # Not by the log: that is kept, and sent on.
     print(f"Your key, shown this once: {text}  (user {key.user_id})", file=sys.stderr, flush=True)

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from frontdesk import __version__
 from frontdesk.app import App, base_url
-from frontdesk.identity.rights import SCOPES
+from frontdesk.identity.rights import ADVERTISED
 from frontdesk.surfaces.mcp.server import DESCRIPTION, TITLE
 
 CARD_TYPE = "application/mcp-server-card+json"
@@ -70,7 +70,7 @@ def _metadata(app: App, path: str) -> dict[str, Any]:
         "resource": f"{base_url(app.settings)}{path}",
         "resource_name": TITLE,
         **({"authorization_servers": issuers} if issuers else {}),
-        "scopes_supported": list(SCOPES),
+        "scopes_supported": list(ADVERTISED),
         "bearer_methods_supported": ["header"],
     }
 

@@ -8,7 +8,7 @@ from starlette.routing import Route
 
 from frontdesk.app import App
 from frontdesk.identity.oauth.checks import S256
-from frontdesk.identity.rights import SCOPES
+from frontdesk.identity.rights import ADVERTISED
 from frontdesk.surfaces.oauth.authorize import AUTHORIZE, ISSUE, authorize, issue
 from frontdesk.surfaces.oauth.tokens import GRANTS, revoke, token, userinfo
 
@@ -48,7 +48,7 @@ def metadata(issuer: str) -> Mapping[str, object]:
         "token_endpoint": f"{issuer}{TOKEN}",
         "revocation_endpoint": f"{issuer}{REVOKE}",
         "userinfo_endpoint": f"{issuer}{USERINFO}",
-        "scopes_supported": list(SCOPES),
+        "scopes_supported": list(ADVERTISED),
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
         "grant_types_supported": list(GRANTS),
