@@ -16,6 +16,10 @@ import anyio
 from bench import page, report
 from bench.calls import FULL, QUICK, measure
 from bench.claims import Verdict, proxy_verdicts, turn_verdicts, verdicts
+from bench.memory import calls as memory_calls_of
+from bench.memory import measure as remembering
+from bench.memory import report as memory_report
+from bench.memory.claims import memory_verdicts
 from bench.processes import ROOT
 from bench.proxies import report as proxies_report
 from bench.proxies.measure import measure_proxies
@@ -78,12 +82,27 @@ def schedule(folder: Path, *, quick: bool) -> Found:
     return Found(schedule_verdicts(measured), schedule_report.table(measured), schedule_report.document(measured))
 
 
+def memory(folder: Path, *, quick: bool) -> Found:
+    print("the search of memories: how well, and how quickly among how many", flush=True)
+    measured = remembering.measure_memory(remembering.QUICK if quick else remembering.FULL, folder)
+    return Found(memory_verdicts(measured), memory_report.table(measured), memory_report.document(measured))
+
+
+def memory_calls(folder: Path, *, quick: bool) -> Found:
+    rounds, count = (3, 60) if quick else (7, 200)
+    print(f"{rounds} rounds of {count} calls of each of some memory tools", flush=True)
+    measured = memory_calls_of.measure_calls(folder, rounds, count)
+    return Found(memory_calls_of.calls_verdicts(measured), memory_calls_of.table(measured))
+
+
 PARTS: Mapping[str, Callable[..., Found]] = {
     "calls": calls,
     "turns": turns,
     "proxies": proxies,
     "retrieval": retrieval,
     "schedule": schedule,
+    "memory": memory,
+    "memory-calls": memory_calls,
 }
 
 

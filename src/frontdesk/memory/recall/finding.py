@@ -16,7 +16,7 @@ from frontdesk.memory.recall.looking import store as looking
 from frontdesk.memory.recall.meaning import store as meaning
 from frontdesk.memory.recall.model import Hit, Query, Way
 from frontdesk.memory.recall.postings import store as postings
-from frontdesk.memory.recall.rank import BESIDE_WORDS, Ranked, ranked
+from frontdesk.memory.recall.rank import BESIDE, Ranked, ranked
 from frontdesk.memory.store import Mine
 from frontdesk.words import terms
 
@@ -59,18 +59,19 @@ class Asked:
 def find(mine: Mine, asked: Asked) -> list[Hit]:
     """The best first."""
     conditions = looking.asked_among(mine, asked.query)
-    items = looking.found(mine)
+    items, last = looking.standing(mine)
     if not items:
         return []
-    evidence = _evidence(mine, asked, items)
+    evidence = _evidence(mine, asked, items, last)
     among = looking.few(mine, asked.query) if items > looking.FEW else None
     best = _best(mine, asked, evidence, conditions, among)
     whole = looking.whole(mine, [one.n for one in best])
-    return [_hit(one, *whole[one.n], asked, evidence) for one in best]
+    # One may have gone since it was looked at.
+    return [_hit(one, *whole[one.n], asked, evidence) for one in best if one.n in whole]
 
 
-def _evidence(mine: Mine, asked: Asked, items: int) -> Evidence:
-    held = postings.find(mine, list(asked.words), items)
+def _evidence(mine: Mine, asked: Asked, items: int, last: int) -> Evidence:
+    held = postings.find(mine, list(asked.words), last)
     if asked.meaning is None:
         return Evidence.of(held, items, np.empty(0, np.int32), np.empty(0, np.float32))
     near = meaning.near(mine, asked.meaning.model, asked.meaning.vector, every_one=items <= meaning.EVERY_ONE)
@@ -98,7 +99,7 @@ def _weighed(
     mine: Mine, asked: Asked, evidence: Evidence, numbers: Numbers, conditions: Sequence[looking.Condition]
 ) -> list[Ranked]:
     """These and their neighbours that are what was asked among, and for which something speaks, in order."""
-    around = np.unique(np.concatenate([numbers, *(numbers + step for step in BESIDE_WORDS)]))
+    around = np.unique(np.concatenate([numbers, *(numbers + step for step in BESIDE)]))
     candidates = looking.candidates(mine, around.tolist(), conditions)
     words, nearness = evidence.about(candidates.numbers)
     if asked.meaning is not None and len(evidence.numbers):

@@ -14,13 +14,12 @@ Numbers: TypeAlias = NDArray[np.int32]
 Mask: TypeAlias = NDArray[np.bool_]
 
 # Evidence is counted in units of cosine: this is what a word tells against that.
-WORDS = 0.08
+WORDS = 0.07
 # Memories that were written down together speak for one another: the answer to a question has few of its words, and
-# what one sits beside says what "it" was. By distance, before and after: the part of a neighbour's word that counts,
-# where the memory has not the word itself, and the part of its nearness.
+# what stands beside it says what "it" was. By the steps to a neighbour: the part of its words and of its nearness that
+# counts, where it has more of them. Without, search finds ten points less of LoCoMo's evidence.
 SITTING_SECONDS = 30 * 60
-BESIDE_WORDS = {-1: 0.7, -2: 0.5, 1: 0.5, 2: 0.4}
-BESIDE_MEANING = {-1: 0.2, 1: 0.1}
+BESIDE = {-1: 0.7, -2: 0.5, 1: 0.5, 2: 0.4}
 # What is new, and what was called salient, comes first among equals: at most so much is added for each. Twice as much
 # for what is new costs half a point of LoCoMo's evidence, this costs nothing.
 NEW, NEW_DAYS = 0.05, 30.0
@@ -58,9 +57,9 @@ def ranked(candidates: Candidates, words: Floats, nearness: Floats, now: datetim
 
     A `nearness` that is not a number is that of an item nobody has read yet: it is taken for as near as the others.
     """
-    beside = {step: _beside(candidates, step) for step in BESIDE_WORDS}
-    held = _held(words, beside)
-    evidence = WORDS * held.sum(axis=0) + _meaning(nearness, beside) + _mild(candidates, now)
+    beside = {step: _beside(candidates, step) for step in BESIDE}
+    held, near = _lent(words, beside), _lent(_known(nearness), beside)
+    evidence = WORDS * held.sum(axis=0) + near + _mild(candidates, now)
     order: list[int] = np.argsort(-evidence, kind="stable").tolist()
     return (
         _told(int(candidates.numbers[at]), float(evidence[at]), float(nearness[at]), words[:, at], held[:, at])
@@ -78,24 +77,19 @@ def _beside(candidates: Candidates, step: int) -> NDArray[np.intp]:
     return np.where(there, places, -1)
 
 
-def _held(words: Floats, beside: Mapping[int, NDArray[np.intp]]) -> Floats:
-    """What each term tells for each item: by itself, or by a neighbour."""
-    found = words.copy()
-    for step, part in BESIDE_WORDS.items():
+def _lent(values: Floats, beside: Mapping[int, NDArray[np.intp]]) -> Floats:
+    """The values of each item, in the last axis, or a part of its neighbours' where that is more."""
+    found = values.copy()
+    for step, part in BESIDE.items():
         places = beside[step]
-        np.maximum(found, np.float32(part) * words[:, places] * (places >= 0), out=found)
+        np.maximum(found, np.where(places >= 0, np.float32(part) * values[..., places], -np.inf), out=found)
     return found
 
 
-def _meaning(nearness: Floats, beside: Mapping[int, NDArray[np.intp]]) -> Floats:
-    known = ~np.isnan(nearness)
-    usual = float(nearness[known].mean()) if known.any() else 0.0
-    filled = np.where(known, nearness, np.float32(usual))
-    found = filled.copy()
-    for step, part in BESIDE_MEANING.items():
-        places = beside[step]
-        found += np.float32(part) * filled[places] * (places >= 0)
-    return found
+def _known(nearness: Floats) -> Floats:
+    """With what is usual here in place of what is not known."""
+    known = nearness[~np.isnan(nearness)]
+    return np.nan_to_num(nearness, nan=float(known.mean()) if len(known) else 0.0)
 
 
 def _mild(candidates: Candidates, now: datetime) -> Floats:

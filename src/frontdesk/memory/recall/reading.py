@@ -4,6 +4,7 @@ Until an item was read it is found by its words. Replicas may read at once: what
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 
 import anyio
@@ -12,6 +13,7 @@ import structlog
 
 from frontdesk.background import Chore
 from frontdesk.embedding.port import Embedder
+from frontdesk.errors import NotFound
 from frontdesk.memory.recall.meaning import store as meaning
 from frontdesk.memory.recall.meaning.packing import Bag
 from frontdesk.memory.recall.unread import store as unread
@@ -22,6 +24,8 @@ from frontdesk.memory.store import Records
 BATCH = 64
 # What others left unread, as one that was stopped midway does, is looked for so often.
 LOOK_SECONDS = 30.0
+# An embedder or a database that is away is not asked more often than this, however much changes meanwhile.
+PAUSE_SECONDS = 1.0
 # Nobody's records: all that can be seen from here is who there is.
 NOBODY = Scope("")
 
@@ -44,10 +48,12 @@ class Reader:
         """Until cancelled."""
         if self._embedder is None:
             return
-        await CHORE.attempt(self.adopt)
+        adopted = False
         while True:
             self._woken = anyio.Event()
-            await CHORE.attempt(self.read_all)
+            adopted = adopted or await CHORE.attempt(self.adopt)
+            if not (adopted and await CHORE.attempt(self.read_all)):
+                await anyio.sleep(PAUSE_SECONDS)
             with anyio.move_on_after(LOOK_SECONDS):
                 await self._woken.wait()
 
@@ -57,7 +63,9 @@ class Reader:
             return
         model = meaning.number_of(self._embedder.name)
         for person in await self._records.read(NOBODY, partial(unread.of_others, model=model)):
-            await self._records.change(Scope(person), partial(unread.adopt, model=model))
+            # Who has gone since is nobody to adopt.
+            with suppress(NotFound):
+                await self._records.change(Scope(person), partial(unread.adopt, model=model))
 
     async def read_all(self) -> None:
         """Everything that is unread now."""
@@ -66,7 +74,8 @@ class Reader:
         model = meaning.number_of(self._embedder.name)
         while people := await self._records.read(NOBODY, partial(unread.people_with, model=model)):
             for person in people:
-                await self._read(Scope(person), self._embedder, model)
+                with suppress(NotFound):
+                    await self._read(Scope(person), self._embedder, model)
 
     async def _read(self, scope: Scope, embedder: Embedder, model: int) -> None:
         """A batch of one person's."""

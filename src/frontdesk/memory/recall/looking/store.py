@@ -31,7 +31,7 @@ ROWS = ITEMS.outerjoin(
     memories, and_(memories.c.user_id == timeline_items.c.user_id, memories.c.id == timeline_items.c.id)
 )
 _IS_MINE = recall_docs.c.user_id == bindparam("whose")
-_FOUND = select(people.c.found).where(people.c.user_id == bindparam("whose"))
+_STANDING = select(people.c.found, people.c.numbered).where(people.c.user_id == bindparam("whose"))
 _CANDIDATES = (
     select(
         recall_docs.c.n,
@@ -50,9 +50,10 @@ _WHOLE = (
 )
 
 
-def found(mine: Mine) -> int:
-    """How many items of the person can be found."""
-    return mine.connection.execute(_FOUND, {"whose": mine.user_id}).scalar_one_or_none() or 0
+def standing(mine: Mine) -> tuple[int, int]:
+    """How many items of the person can be found, and the number of the last of them."""
+    row = mine.connection.execute(_STANDING, {"whose": mine.user_id}).one_or_none()
+    return (0, 0) if row is None else (row.found, row.numbered)
 
 
 def asked_among(mine: Mine, query: Query) -> list[Condition]:

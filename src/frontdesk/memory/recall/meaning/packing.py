@@ -12,6 +12,8 @@ Numbers: TypeAlias = NDArray[np.int32]
 Rows: TypeAlias = NDArray[Any]
 
 STEPS = 127
+# Of a vector that points nowhere.
+LEAST = np.float32(1e-9)
 NUMBER_BYTES, STEP_BYTES = 4, 4
 # As many numbers as are turned into floats at once: they stay in the cache.
 CHUNK = 512
@@ -27,7 +29,7 @@ class Bag:
     def of(cls, numbers: Sequence[int] | NDArray[np.integer[Any]], vectors: Floats) -> "Bag":
         """These vectors, each as near as steps allow."""
         rows = np.empty(len(vectors), _layout(vectors.shape[1]))
-        largest = np.maximum(np.abs(vectors).max(axis=1, initial=0), np.finfo(np.float32).tiny)
+        largest = np.maximum(np.abs(vectors).max(axis=1, initial=0), LEAST)
         rows["number"], rows["step"] = numbers, largest / STEPS
         rows["steps"] = np.rint(vectors * (STEPS / largest)[:, None])
         return cls(rows)

@@ -20,7 +20,7 @@ REGIONS, CELLS = 18, 96
 
 WHOSE: BindParameter[str] = bindparam("user_id")
 _ALL = select(recall_cells.c.vectors).where(recall_cells.c.user_id == WHOSE, recall_cells.c.model == bindparam("model"))
-_CENTRES = select(recall_regions.c.region, recall_regions.c.centre).where(
+_CENTRES = select(recall_regions.c.centre).where(
     recall_regions.c.user_id == WHOSE, recall_regions.c.model == bindparam("model")
 )
 _REGIONS = select(recall_regions.c.region, recall_regions.c.cells).where(
@@ -136,7 +136,7 @@ def _write(mine: Mine, model: int, part: tree.Part) -> None:
 
 def _centres(mine: Mine, model: int, dimensions: int) -> Bag:
     rows = mine.connection.execute(_CENTRES, {"user_id": mine.user_id, "model": model})
-    return Bag.read((row.centre for row in rows), dimensions)
+    return Bag.read(rows.scalars(), dimensions)
 
 
 def _regions(mine: Mine, regions: Collection[int], dimensions: int) -> dict[int, Bag]:

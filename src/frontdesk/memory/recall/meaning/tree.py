@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from frontdesk.memory.recall.meaning.packing import Bag, Floats
+from frontdesk.memory.recall.meaning.packing import LEAST, Bag, Floats
 
 CELL, REGION = 64, 128
 # The regions among which the cell for a new vector is looked for.
@@ -20,7 +20,10 @@ ROUNDS = 8
 
 @dataclass(slots=True)
 class Part:
-    """The part of a person's tree that new vectors fall into; `first` numbers are those after all that are taken."""
+    """The part of a person's tree that new vectors fall into; `first` numbers are those after all that are taken.
+
+    What has changed: cells that were touched, regions with their centres, and the cell of each that came or moved.
+    """
 
     regions: dict[int, Bag]
     cells: dict[int, Bag]
@@ -58,8 +61,9 @@ def grow(part: Part, given: Bag) -> None:
         _plant(part, vectors)
     places = np.array(homes(part.regions.values(), vectors))
     for cell in dict.fromkeys(places.tolist()):
-        part.cells[cell] = Bag.joined([part.cells[cell], given[places == cell]])
-        _note(part, cell)
+        new = given[places == cell]
+        part.cells[cell] = Bag.joined([part.cells[cell], new])
+        _note(part, cell, new)
         _split_cell(part, cell)
 
 
@@ -86,7 +90,7 @@ def halves(vectors: Floats) -> NDArray[np.bool_]:
 def centre(vectors: Floats) -> Floats:
     """The direction in which these lie."""
     middle = vectors.mean(axis=0)
-    return middle / max(float(np.linalg.norm(middle)), float(np.finfo(np.float32).tiny))
+    return middle / max(float(np.linalg.norm(middle)), float(LEAST))
 
 
 def _plant(part: Part, vectors: Floats) -> None:
@@ -98,9 +102,9 @@ def _plant(part: Part, vectors: Floats) -> None:
     part.changed_regions[region] = middle
 
 
-def _note(part: Part, cell: int) -> None:
+def _note(part: Part, cell: int, come: Bag) -> None:
     part.touched.add(cell)
-    part.cell_of |= dict.fromkeys(part.cells[cell].numbers.tolist(), cell)
+    part.cell_of |= dict.fromkeys(come.numbers.tolist(), cell)
 
 
 def _split_cell(part: Part, cell: int) -> None:
@@ -117,8 +121,8 @@ def _split_cell(part: Part, cell: int) -> None:
     middles = np.stack([centre(vectors[~beyond]), centre(vectors[beyond])])
     part.regions[region] = Bag.joined([kept, Bag.of([cell, other], middles)])
     part.changed_regions[region] = centre(part.regions[region].vectors())
+    _note(part, other, part.cells[other])
     for half in (cell, other):
-        _note(part, half)
         _split_cell(part, half)
     _split_region(part, region)
 

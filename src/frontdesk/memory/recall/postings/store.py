@@ -17,6 +17,7 @@ from frontdesk.db.schema import recall_loose
 from frontdesk.db.schema import recall_words as table
 from frontdesk.memory.recall.postings.packing import (
     BLOCK,
+    ENTRY,
     Posting,
     block_of,
     entries,
@@ -100,19 +101,19 @@ def take_out(mine: Mine, n: int, terms: Sequence[str]) -> None:
         mine.connection.execute(_DROP, gone)
 
 
-def find(mine: Mine, terms: Sequence[str], items: int) -> list[Posting]:
-    """Who holds each term, of a person with so many items; a term that nobody holds is left out."""
+def find(mine: Mine, terms: Sequence[str], last: int) -> list[Posting]:
+    """Who holds each term, of a person whose last item has this number; a term that nobody holds is left out."""
     if not terms:
         return []
+    # First, since they may be folded meanwhile: better to see them twice than not at all.
+    loose = _loose(mine, frozenset(terms))
     read = _blocks(mine, dict.fromkeys(terms, (FIRST, ANY)))
-    more = {term: (_blocks_more(rows), rows[-1][0]) for term, rows in read.items() if _blocks_more(rows) > 0}
+    more = {term: (_more(rows, last), rows[-1][0]) for term, rows in read.items() if _more(rows, last)}
     for term, rows in _blocks(mine, more).items():
         read[term].extend(rows)
-    whole = {term: len(rows) < FIRST + (more[term][0] if term in more else 0) for term, rows in read.items()}
-    newest = max((rows[0][0] for rows in read.values()), default=0)
-    loose = _loose(mine, frozenset(terms))
+    cut_off = {term for term, rows in read.items() if len(rows) == FIRST + (more[term][0] if term in more else 0)}
     return [
-        _posting(term, read.get(term, []), loose.get(term, []), items, newest if not whole.get(term, True) else None)
+        _posting(term, read.get(term, []), loose.get(term, []), last if term in cut_off else None)
         for term in terms
         if term in read or term in loose
     ]
@@ -128,24 +129,32 @@ def _loose(mine: Mine, terms: frozenset[str]) -> dict[str, list[tuple[int, int]]
     return found
 
 
-def _blocks_more(rows: Read) -> int:
+def _more(rows: Read, last: int) -> int:
     """How many more blocks of a term are worth reading."""
     if len(rows) < FIRST:
         return 0
-    each = sum(len(docs) for _, docs in rows) / (len(entry(0, 0)) * len(rows))
-    return min(MOST_BLOCKS, int(MOST_ITEMS / each) - len(rows))
+    read = _held(rows)
+    in_a_block = read * BLOCK / _looked_at(rows, last)
+    return max(0, min(MOST_BLOCKS, int((MOST_ITEMS - read) / in_a_block)))
 
 
-def _posting(term: str, rows: Read, loose: list[tuple[int, int]], items: int, newest: int | None) -> Posting:
-    """`newest` is the newest block there is, where not all blocks were read: then the rest is like them."""
+def _posting(term: str, rows: Read, loose: list[tuple[int, int]], last: int | None) -> Posting:
+    """`last` is the number of the last item, where not all blocks were read: then the rest is like them."""
     own = np.array(loose, np.int32).reshape(-1, 2)
     folded, folded_weights = entries(rows)
     numbers = np.concatenate([own[:, 0], folded])
     weights = np.concatenate([own[:, 1].astype(np.uint8), folded_weights])
-    if newest is None:
-        return Posting(term, numbers, weights, len(numbers))
-    looked_at = (newest - rows[-1][0] + 1) * BLOCK
-    return Posting(term, numbers, weights, max(len(numbers), len(numbers) * items / looked_at))
+    held_by = len(numbers) if last is None else len(numbers) * last / _looked_at(rows, last)
+    return Posting(term, numbers, weights, max(len(numbers), held_by))
+
+
+def _held(rows: Read) -> int:
+    return sum(len(docs) for _, docs in rows) // ENTRY.itemsize
+
+
+def _looked_at(rows: Read, last: int) -> int:
+    """How many numbers there are from the oldest of these blocks on."""
+    return max(1, last + 1 - rows[-1][0] * BLOCK)
 
 
 def _blocks(mine: Mine, wanted: Mapping[str, tuple[int, int]]) -> Mapping[str, Read]:
@@ -158,6 +167,8 @@ def _blocks(mine: Mine, wanted: Mapping[str, tuple[int, int]]) -> Mapping[str, R
     found: defaultdict[str, Read] = defaultdict(list)
     for term, block, docs in mine.connection.execute(_newest(len(wanted)), given).all():
         found[term].append((block, docs))
+    for rows in found.values():
+        rows.sort(reverse=True)
     return found
 
 

@@ -13,6 +13,9 @@ from frontdesk.words import terms
 SATURATION, LENGTH = 0.9, 0.4
 USUAL = 20
 STEPS = 255
+# As if the person had so many items more, none of them with a word of the query: among three items a word that one of
+# them holds is still a rare word.
+OTHERS = 300
 # A text of more different words than these is found by the first of them.
 MOST_TERMS = 2_000
 
@@ -32,5 +35,5 @@ def mention() -> int:
 
 def rarity(held_by: float, items: int) -> float:
     """How much a term tells of a person's items apart, for a weight of one step: the fewer hold it, the more."""
-    told = math.log1p((max(items, held_by) - held_by + 0.5) / (held_by + 0.5))
+    told = math.log1p((max(items, held_by) + OTHERS - held_by + 0.5) / (held_by + 0.5))
     return told * (1 + SATURATION) / STEPS

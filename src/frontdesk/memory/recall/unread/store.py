@@ -8,6 +8,7 @@ from sqlalchemy import and_, bindparam, func, or_, select, update
 
 from frontdesk.db.lists import one_of
 from frontdesk.db.schema import people, recall_docs
+from frontdesk.errors import NotFound
 from frontdesk.memory.recall.meaning import store as meaning
 from frontdesk.memory.recall.meaning.packing import Bag
 from frontdesk.memory.store import Mine
@@ -45,6 +46,7 @@ def of_others(mine: Mine, model: int) -> Sequence[str]:
 
 def adopt(mine: Mine, model: int) -> None:
     """Have this model read all of the person's."""
+    _hold(mine)
     mine.connection.execute(
         update(people).where(people.c.user_id == mine.user_id).values(model=model, unread=people.c.found)
     )
@@ -68,7 +70,7 @@ def keep(mine: Mine, model: int, texts: Sequence[Unread], given: Bag, *, last: b
 
     After the `last` of them it is counted what is left, which counts as they go by may have missed.
     """
-    mine.hold()
+    _hold(mine)
     said = {one.n: one.text for one in texts}
     asked = {"whose": mine.user_id, "model": model, "numbers": list(said)}
     rows = [row for row in mine.connection.execute(_AS_THEY_ARE, asked) if row.text == said[row.n]]
@@ -78,6 +80,13 @@ def keep(mine: Mine, model: int, texts: Sequence[Unread], given: Bag, *, last: b
     if rows:
         _keep(mine, model, given[np.isin(given.numbers, [row.n for row in rows])])
     _settle(mine, model, None if last else len(rows))
+
+
+def _hold(mine: Mine) -> None:
+    """Nobody else changes what is this person's; and one who was erased meanwhile does not come to be again."""
+    wanted = select(people.c.numbered).where(people.c.user_id == mine.user_id).with_for_update()
+    if not mine.connection.execute(wanted).scalar_one():
+        raise NotFound("Nothing is kept of this person any more")
 
 
 def _keep(mine: Mine, model: int, given: Bag) -> None:

@@ -1,0 +1,35 @@
+"""Both halves of the measuring: how well memories are found, and what that takes among how many."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.memory.quality import QualityMeasured, measure_quality
+from bench.memory.speed import POSTGRESQL, SQLITE, Size, SpeedMeasured, measure_speed
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """Questions to judge by (None: all of them), how many memories there are while it is timed, and in what."""
+
+    judged: int | None
+    size: Size
+    databases: Sequence[str]
+
+
+FULL = Effort(None, Size(1_000_000, 1_000, 500), (SQLITE, POSTGRESQL))
+QUICK = Effort(250, Size(100_000, 100, 200), (SQLITE,))
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryMeasured:
+    """What was found: the quality, and the speed by database."""
+
+    quality: QualityMeasured
+    speed: Mapping[str, SpeedMeasured]
+
+
+def measure_memory(effort: Effort, folder: Path) -> MemoryMeasured:
+    """What is written goes below `folder`."""
+    quality = measure_quality(folder / "locomo", effort.judged)
+    return MemoryMeasured(quality, measure_speed(folder, effort.size, effort.databases))

@@ -1,0 +1,105 @@
+"""Of the turns that answer a question, how many are among the first 5, 10 and 20 that each way finds."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import mean, quantiles
+
+import anyio
+
+from bench.memory.locomo import CATEGORIES, Question, Talk, read_talks
+from bench.memory.plain import as_written, best, bm25, mixed, nearness, stems
+from bench.memory.shipped import Answer, Told, ask_frontdesk
+from bench.retrieval.embeddings import SHIPPED, UNTUNED, Embeddings
+from frontdesk.memory.recall.model import Way
+
+DEPTHS = (5, 10, 20)
+AS_WRITTEN, STEMS = "BM25", "BM25 of stems"
+UNTUNED_MEANING, OUR_MEANING = "untuned model", "our model"
+UNTUNED_BOTH, OUR_BOTH = "untuned model + BM25 of stems", "our model + BM25 of stems"
+OUR_WORDS, OURS = "Frontdesk, words alone", "Frontdesk"
+WAYS = {OUR_WORDS: Way.FULL_TEXT, OURS: Way.HYBRID}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The share of each question's evidence that a way found, by depth; what it cost where it is Frontdesk's."""
+
+    shares: Mapping[int, Sequence[float]]
+    categories: Sequence[str]
+    ms: Sequence[float] = ()
+    tokens: Sequence[int] = ()
+
+    def recall(self, depth: int, category: str | None = None) -> float:
+        """In percent."""
+        paired = zip(self.shares[depth], self.categories, strict=True)
+        return 100 * mean(share for share, of in paired if category in (None, of))
+
+    def ms_at(self, share: int) -> float:
+        return quantiles(self.ms, n=100)[share - 1]
+
+
+@dataclass(frozen=True, slots=True)
+class QualityMeasured:
+    """By way. `keep_ms`: what it took to keep a memory (p50)."""
+
+    found: Mapping[str, Found]
+    questions: Mapping[str, int]
+    memories: int
+    keep_ms: float
+
+
+def measure_quality(folder: Path, at_most: int | None) -> QualityMeasured:
+    """About `at_most` questions, or all of them."""
+    talks = read_talks(at_most)
+    asked = [question for talk in talks for question in talk.questions]
+    print(f"LoCoMo: {len(asked):,} questions about {len(talks)} talks", file=sys.stderr, flush=True)
+    found = {way: _judged(asked, ranked) for way, ranked in _yardsticks(talks).items()}
+    told = anyio.run(partial(ask_frontdesk, folder, talks, list(WAYS.values()), max(DEPTHS)))
+    found |= {name: _of_answers(asked, told[way]) for name, way in WAYS.items()}
+    questions = {category: sum(one.category == category for one in asked) for category in CATEGORIES.values()}
+    return QualityMeasured(found, questions, sum(len(talk.turns) for talk in talks), told[Way.HYBRID].keep_ms)
+
+
+def _yardsticks(talks: Sequence[Talk]) -> dict[str, list[Sequence[str]]]:
+    untuned, ours = Embeddings(UNTUNED), Embeddings(SHIPPED)
+    found: dict[str, list[Sequence[str]]] = {}
+    for talk in talks:
+        words, near, our_near = bm25(talk, stems), nearness(talk, untuned), nearness(talk, ours)
+        scores = {
+            AS_WRITTEN: bm25(talk, as_written),
+            STEMS: words,
+            UNTUNED_MEANING: near,
+            OUR_MEANING: our_near,
+            UNTUNED_BOTH: mixed(words, near),
+            OUR_BOTH: mixed(words, our_near),
+        }
+        for way, of_turns in scores.items():
+            found.setdefault(way, []).extend(best(talk, of_turns, max(DEPTHS)))
+    return found
+
+
+def _of_answers(asked: Sequence[Question], told: Told) -> Found:
+    answers: list[Answer] = [answer for talk in told.answers for answer in talk]
+    return _judged(
+        asked,
+        [answer.ids for answer in answers],
+        [answer.ms for answer in answers],
+        [answer.tokens for answer in answers],
+    )
+
+
+def _judged(
+    asked: Sequence[Question],
+    ranked: Sequence[Sequence[str]],
+    ms: Sequence[float] = (),
+    tokens: Sequence[int] = (),
+) -> Found:
+    paired = list(zip(asked, ranked, strict=True))
+    shares = {
+        depth: [len(question.right & set(ids[:depth])) / len(question.right) for question, ids in paired]
+        for depth in DEPTHS
+    }
+    return Found(shares, [question.category for question in asked], ms, tokens)

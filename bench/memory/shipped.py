@@ -1,0 +1,86 @@
+"""Frontdesk itself: each talk is a person's, each turn a memory, kept and searched through the services on SQLite."""
+
+import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.memory.locomo import Talk
+from frontdesk.db.engine import Database
+from frontdesk.embedding.builtin import MODEL, BuiltinEmbedder
+from frontdesk.embedding.wordpiece import WordPiece
+from frontdesk.memory.memories.service import Memories
+from frontdesk.memory.model import ItemType
+from frontdesk.memory.recall.model import Query, Way
+from frontdesk.memory.recall.reading import Reader
+from frontdesk.memory.recall.service import Recall
+from frontdesk.memory.scope import Scope
+from frontdesk.memory.store import Records
+from frontdesk.settings import Settings
+
+MEMORIES = frozenset({ItemType.MEMORY})
+# Longer answers than there are.
+ENDLESS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a search found, the best first, how long it took, and how many tokens the first ten texts have."""
+
+    ids: Sequence[str]
+    ms: float
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """All answers of a way, and what it took to keep a memory (p50)."""
+
+    answers: Sequence[Sequence[Answer]]
+    keep_ms: float
+
+
+async def ask_frontdesk(folder: Path, talks: Sequence[Talk], ways: Sequence[Way], limit: int) -> dict[Way, Told]:
+    """The answers to every talk's questions, each way."""
+    async with AsyncExitStack() as stack:
+        database = await Database.open(Settings.model_validate({"FRONTDESK_DATA": folder}))
+        stack.push_async_callback(database.close)
+        embedder = BuiltinEmbedder()
+        records = Records(database)
+        kept = [await _keep(Memories(records), Scope(f"person-{number}"), talk) for number, talk in enumerate(talks)]
+        await Reader(records, embedder).read_all()
+        recall, words = Recall(records, embedder), WordPiece.read(MODEL / "vocab.txt")
+        keep_ms = sorted(ms for _, times in kept for ms in times)
+        found: dict[Way, Told] = {}
+        for way in ways:
+            answers = [
+                await _ask(recall, words, Scope(f"person-{number}"), talk, kept[number][0], way, limit)
+                for number, talk in enumerate(talks)
+            ]
+            found[way] = Told(answers, keep_ms[len(keep_ms) // 2])
+        return found
+
+
+async def _keep(memories: Memories, scope: Scope, talk: Talk) -> tuple[dict[str, str], list[float]]:
+    turn_of: dict[str, str] = {}
+    times: list[float] = []
+    for turn in talk.turns:
+        start = time.perf_counter()
+        memory = await memories.create(scope, {"note": turn.note, "captured_at": turn.at.isoformat()})
+        times.append((time.perf_counter() - start) * 1e3)
+        turn_of[memory.id] = turn.id
+    return turn_of, times
+
+
+async def _ask(
+    recall: Recall, words: WordPiece, scope: Scope, talk: Talk, turn_of: dict[str, str], way: Way, limit: int
+) -> list[Answer]:
+    found: list[Answer] = []
+    for question in talk.questions:
+        start = time.perf_counter()
+        hits = await recall.search(scope, Query(text=question.text, types=MEMORIES, limit=limit, how=way))
+        ms = (time.perf_counter() - start) * 1e3
+        tokens = sum(len(words.ids(hit.text, ENDLESS)) - 2 for hit in hits[:10])
+        found.append(Answer([turn_of[hit.item.id] for hit in hits], ms, tokens))
+    return found
