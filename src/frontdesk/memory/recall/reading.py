@@ -24,6 +24,7 @@ from frontdesk.memory.store import Records
 BATCH = 64
 # What others left unread, as one that was stopped midway does, is looked for so often.
 LOOK_SECONDS = 30.0
+FIRST_SECONDS = 1.0
 # An embedder or a database that is away is not asked more often than this, however much changes meanwhile.
 PAUSE_SECONDS = 1.0
 # Nobody's records: all that can be seen from here is who there is.
@@ -48,6 +49,9 @@ class Reader:
         """Until cancelled."""
         if self._embedder is None:
             return
+        # One that is stopped in a moment leaves no question half asked.
+        with anyio.move_on_after(FIRST_SECONDS):
+            await self._woken.wait()
         adopted = False
         while True:
             self._woken = anyio.Event()
