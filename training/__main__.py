@@ -10,7 +10,7 @@ from training.commands import export, judge, tune
 from training.sets import DATA
 from training.speed import speed
 
-SHIPPED = Path(__file__).parents[1] / "src" / "frontdesk" / "tools" / "embedding" / "model"
+SHIPPED = Path(__file__).parents[1] / "src" / "frontdesk" / "embedding" / "model"
 UNTUNED = Path(__file__).parents[1] / ".build" / "bench" / "untuned"
 
 
