@@ -60,9 +60,10 @@ async def take(
     conversation_id: str | None = None,
     max_steps: int = 10,
     caller: Caller = CALLER,
+    **more: Any,
 ) -> list[Event]:
-    """The events of one whole turn."""
-    prompt = Prompt(agent_id, caller, text, approvals, conversation_id, tools, max_steps)
+    """The events of one whole turn; `more` is what else a prompt may say."""
+    prompt = Prompt(agent_id, caller, text, approvals, conversation_id, tools, max_steps, **more)
     with anyio.fail_after(SECONDS):
         async with aclosing(host.send(prompt)) as events:
             return [event async for event in events]

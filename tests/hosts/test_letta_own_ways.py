@@ -6,8 +6,21 @@ from pathlib import Path
 import pytest
 from letta_client import AsyncLetta
 
-from frontdesk.agents.host import Agent, AgentHost, Approval, NewAgent
-from frontdesk.loop.events import ApprovalRequest, Event, ToolCall, ToolReturn, ToolStatus
+from frontdesk.agents.host import Agent, AgentHost, Approval, Media, NewAgent, Traits
+from frontdesk.agents.letta import thread
+from frontdesk.agents.letta.host import FREE
+from frontdesk.errors import Invalid, NotFound
+from frontdesk.loop.events import (
+    ApprovalRequest,
+    Event,
+    Failed,
+    TextChunk,
+    ToolCall,
+    ToolReturn,
+    ToolStatus,
+    Trouble,
+    Usage,
+)
 from frontdesk.surfaces.cli.chat.turns import left
 from tests.conftest import settings_with
 from tests.hosts.conftest import PASSWORD
@@ -88,3 +101,72 @@ async def test_a_call_that_letta_drops_beside_one_that_waits_is_told_as_not_run(
 
 def returned(events: Sequence[Event]) -> dict[str, ToolStatus]:
     return {event.call_id: event.status for event in of_kind(events, ToolReturn)}
+
+
+async def test_a_whole_conversation_is_told_however_many_pages_it_has(
+    host: AgentHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = await host.converse(agent.id)
+    for conversation_id in (None, talk.id):
+        for number in range(4):
+            await take(host, agent.id, script({"text": f"answer {number}"}), conversation_id=conversation_id)
+        whole = await host.history(agent.id, conversation_id)
+        monkeypatch.setattr(thread, "PAGE", 3)
+
+        told = await host.history(agent.id, conversation_id, limit=100_000)
+        newest = await host.history(agent.id, conversation_id, limit=3)
+
+        monkeypatch.undo()
+        assert told == whole
+        assert [event.text for event in of_kind([one.event for one in told], TextChunk)][-4:] == [
+            f"answer {number}" for number in range(4)
+        ]
+        assert newest == whole[-len(newest) :]
+        assert 0 < len(newest) < len(whole)
+
+
+async def test_what_letta_cannot_do_is_refused_with_what_to_do_instead(host: AgentHost, agent: Agent) -> None:
+    assert host.traits == Traits()
+    with pytest.raises(Invalid, match="audio/wav"):
+        await take(host, agent.id, "listen", media=[Media("audio/wav", b"RIFF")])
+    with pytest.raises(Invalid, match="copy one that was begun after it"):
+        await host.fork(agent.id, None)
+    with pytest.raises(Invalid, match="begin a new conversation"):
+        await host.rewind(agent.id, None, 1)
+    with pytest.raises(NotFound):
+        await host.fork(agent.id, "conv-00000000-0000-4000-8000-000000000000")
+
+
+async def test_a_model_that_letta_does_not_have_is_named(host: AgentHost, agent: Agent) -> None:
+    events = await take(host, agent.id, "hello", model="nobody/nothing-1")
+
+    assert [(one.trouble, "'nobody/nothing-1'" in one.message) for one in of_kind(events, Failed)] == [
+        (Trouble.NOT_FOUND, True)
+    ]
+
+
+async def test_the_models_that_letta_has_are_listed_and_the_free_one_is_not_the_first(host: AgentHost) -> None:
+    found = await host.models()
+
+    assert found[0].name == "openai-proxy/fake-1"
+    assert (found[0].title, found[0].images, found[0].sounds) == ("fake-1", True, False)
+    assert FREE in {one.name for one in found[1:]}
+
+
+async def test_nothing_waits_in_a_copy(host: AgentHost, agent: Agent) -> None:
+    talk = await host.converse(agent.id)
+    await take(host, agent.id, script({"tools": [ASK]}), tools=[RISKY], conversation_id=talk.id)
+
+    copy = await host.fork(agent.id, talk.id)
+
+    assert await host.pending(agent.id, talk.id)
+    assert not await host.pending(agent.id, copy.id)
+    events = await take(host, agent.id, script({"text": "on"}), conversation_id=copy.id)
+    assert of_kind(events, TextChunk)
+
+
+async def test_how_full_the_model_is_comes_with_how_much_it_takes(host: AgentHost, agent: Agent) -> None:
+    events = await take(host, agent.id, script({"text": "full"}))
+
+    usage = of_kind(events, Usage)[-1]
+    assert usage.window > usage.context_tokens > 0

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from frontdesk.loop.events import (
     ApprovalRequest,
+    Compacted,
     Done,
     Event,
     Failed,
@@ -25,6 +26,7 @@ from frontdesk.loop.events import (
     ToolStatus,
     Trouble,
     Usage,
+    UserMedia,
     UserText,
 )
 from frontdesk.surfaces.cli.chat.input import Word, word
@@ -77,6 +79,8 @@ def test_every_event_with_hostile_words_is_drawn_without_them() -> None:
     events: list[Event] = [
         Started("turn-1", HOSTILE),
         UserText(HOSTILE),
+        UserMedia(HOSTILE, b"png"),
+        Compacted(HOSTILE),
         TextChunk(HOSTILE),
         ThoughtChunk(HOSTILE),
         ToolArguments("1", HOSTILE, HOSTILE),
@@ -186,6 +190,13 @@ def test_a_failure_whose_reason_was_not_kept_is_said_too_for_each_turn() -> None
     failure = Failed(Trouble.UNAVAILABLE, "The model does not answer")
     shown = draw(failure, Done(StopReason.ERROR), UserText("again"), Done(StopReason.ERROR))
     assert shown.endswith("you> again\n✗ The turn failed.\n")
+
+
+def test_what_came_with_words_and_what_was_summed_up_are_lines_of_their_own() -> None:
+    shown = draw(UserText("look"), UserMedia("image/png", b"x" * 2000), Compacted("all about tea"))
+    assert shown == (
+        "you> look\nyou> [image/png, 2,000 bytes]\n  What was said earlier has been summed up, to make room.\n"
+    )
 
 
 def test_a_plan_without_steps_is_not_drawn() -> None:

@@ -11,6 +11,7 @@ from letta_client import (
     APIConnectionError,
     APIStatusError,
     AuthenticationError,
+    BadRequestError,
     NotFoundError,
     UnprocessableEntityError,
 )
@@ -19,7 +20,7 @@ from pydantic import TypeAdapter
 
 from frontdesk.agents.host import Approval, Prompt
 from frontdesk.agents.letta.errors import LettaTrouble, told
-from frontdesk.agents.letta.history import in_order, recalled
+from frontdesk.agents.letta.history import answer_to, in_order, recalled
 from frontdesk.agents.letta.memory import edits, may_have_changed
 from frontdesk.agents.letta.stream import Reader
 from frontdesk.agents.letta.turn import refusal
@@ -37,6 +38,7 @@ from frontdesk.loop.events import (
     ToolStatus,
     Trouble,
     Usage,
+    UserMedia,
     UserText,
 )
 from frontdesk.loop.tools import Tool, ToolOutcome
@@ -68,7 +70,7 @@ def test_thought_and_text_come_token_by_token() -> None:
     assert events == [
         *(ThoughtChunk(piece) for piece in ("let ", "me ", "think")),
         *(TextChunk(piece) for piece in ("it ", "is ", "four")),
-        Usage(100, 10),
+        Usage(100, 10, context_tokens=110),
     ]
     assert (reader.stop, reader.steps) == ("end_turn", 1)
     assert reader.run_id == RECORDING["thought_and_text"][0]["run_id"]
@@ -148,7 +150,7 @@ def test_usage_counts_on_over_the_runs_of_a_turn() -> None:
 
     events = read(reader, "answers_of_both_sides")
 
-    assert events[-1] == Usage(200, 20)
+    assert events[-1] == Usage(200, 20, context_tokens=110)
     assert reader.steps == 1
 
 
@@ -257,6 +259,32 @@ def test_what_letta_says_in_the_persons_place_is_not_the_persons_word() -> None:
     assert [said.event for said in recalled(messages)] == [UserText('{"type": "order"}')]
 
 
+def test_a_picture_without_a_word_begins_a_turn_and_one_without_data_is_left_out() -> None:
+    def picture(**source: str) -> dict[str, object]:
+        return {"type": "image", "source": source}
+
+    letta = picture(type="letta", file_id="file-1", data="cG5n", media_type="image/png")
+    away = picture(type="url", url="https://example.com/a.png")
+    kinds = [("user_message", "hi"), ("assistant_message", "one"), ("user_message", [letta, away])]
+    messages = KEPT.validate_python(
+        [
+            {"id": f"m{at}", "date": "2026-11-16T03:55:44Z", "message_type": kind, "content": said, "otid": f"o{at}"}
+            for at, (kind, said) in enumerate([*kinds, ("assistant_message", "two")])
+        ]
+    )
+
+    said = recalled(messages)
+
+    assert [one.event for one in said] == [
+        UserText("hi"),
+        TextChunk("one"),
+        UserMedia("image/png", b"png"),
+        TextChunk("two"),
+    ]
+    assert [one.turn_id for one in said] == ["m0", "m0", "m2", "m2"]
+    assert (answer_to(messages, "o0"), answer_to(messages, "o2")) == ("one", "two")
+
+
 def test_an_edit_shows_blocks_that_changed_came_or_went() -> None:
     before, after = {"human": "Ann", "old": "x", "same": "s"}, {"human": "Ann, tea", "same": "s", "new": "y"}
 
@@ -326,6 +354,10 @@ def in_stream(error_type: str, message: str, detail: str = "") -> APIStatusError
         (in_stream("llm_rate_limit", "Slow down"), Trouble.RATE_LIMITED, "Slow down"),
         (in_stream("internal_error", "Odd", "Connection error during streaming"), Trouble.UNAVAILABLE, "Connection"),
         (in_stream("internal_error", "Odd"), Trouble.INTERNAL, "Odd"),
+        (in_stream("context_window_overflow_in_system_prompt", "Full"), Trouble.TOO_LONG, "Full"),
+        (in_stream("llm_error", "Failed", "This model's maximum context length is 9"), Trouble.TOO_LONG, "new one"),
+        (answered(400, {"detail": "context_window_exceeded"}, BadRequestError), Trouble.TOO_LONG, "larger context"),
+        (answered(404, {"detail": "NOT_FOUND: Handle a/b not found"}, NotFoundError), Trouble.NOT_FOUND, "'a/b'"),
     ],
 )
 def test_what_letta_does_wrong_says_what_to_check(error: Exception, trouble: Trouble, hint: str) -> None:

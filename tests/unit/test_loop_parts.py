@@ -1,13 +1,21 @@
 """The pure parts of the built-in agent: messages kept fit, memory edits, model names, scripts, compaction."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from itertools import pairwise
+from typing import Any
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
-from pydantic_ai.exceptions import ModelAPIError, UserError
+from pydantic_ai.exceptions import (
+    ModelAPIError,
+    ModelContextWindowExceededError,
+    ModelNotFoundError,
+    UserError,
+)
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -27,6 +35,7 @@ from frontdesk.agents.embedded.talk.model import StoredMessage
 from frontdesk.errors import Invalid
 from frontdesk.loop.access import OFFLINE, WHEN_ANTHROPIC, WHEN_OPENAI, ModelAccess
 from frontdesk.loop.events import MemoryEdit, Plan, PlanStep, StepStatus, TextChunk, ToolStatus, Trouble
+from frontdesk.loop.media import user_message
 from frontdesk.loop.messages import (
     LEFT_OUT,
     answered,
@@ -37,13 +46,13 @@ from frontdesk.loop.messages import (
     tokens_in,
     trimmed,
     unanswered,
-    user_message,
 )
 from frontdesk.loop.models import Models
 from frontdesk.loop.offline import HONEST, scripted
 from frontdesk.loop.script import argument_pieces, pieces, steps
 from frontdesk.loop.speech import Speech
 from frontdesk.loop.text import json_object
+from frontdesk.loop.tools import TOOL_SECONDS, Tool, ToolOutcome, attempt
 from frontdesk.loop.troubles import failed
 
 KEY = SecretStr("sk-1")
@@ -218,6 +227,7 @@ def test_the_keys_choose_the_model_where_no_name_does(access: ModelAccess, chose
         ("openai/gpt-x", ModelAccess(openai_key=KEY), OpenAIResponsesModel, "gpt-x"),
         ("openai:org/m:7b", ModelAccess(openai_url="http://127.0.0.1/v1"), OpenAIChatModel, "org/m:7b"),
         ("openai-chat:gpt-x", ModelAccess(openai_key=KEY), OpenAIChatModel, "gpt-x"),
+        ("openai:gpt-audio-x", ModelAccess(openai_key=KEY), OpenAIChatModel, "gpt-audio-x"),
     ],
 )
 async def test_a_model_string_opens_the_model_it_names(
@@ -261,6 +271,33 @@ def test_what_goes_wrong_is_told_without_a_secret() -> None:
     assert told.trouble is Trouble.UNAVAILABLE
     assert "sk-1234" not in told.message
     assert failed(UserError("set X")).trouble is Trouble.INVALID
+
+
+@pytest.mark.parametrize(
+    ("kind", "trouble"),
+    [(ModelNotFoundError, Trouble.NOT_FOUND), (ModelContextWindowExceededError, Trouble.TOO_LONG)],
+)
+def test_a_model_that_is_not_there_or_full_is_told_apart(kind: type[ModelAPIError], trouble: Trouble) -> None:
+    told = failed(kind("gpt-x", "so it is"))
+    assert told.trouble is trouble
+    assert "'gpt-x'" in told.message
+
+
+@pytest.mark.anyio
+async def test_a_tool_with_a_time_of_its_own_has_that_and_is_told_its_call() -> None:
+    left: list[float] = []
+
+    async def run(arguments: Mapping[str, Any]) -> ToolOutcome:
+        left.append(anyio.current_effective_deadline() - anyio.current_time())
+        return ToolOutcome(f"run {arguments['x']}")
+
+    async def run_call(call_id: str, arguments: Mapping[str, Any]) -> ToolOutcome:
+        return ToolOutcome(f"{call_id} {(await run(arguments)).text}")
+
+    patient = Tool("patient", "", {}, run, run_call=run_call, seconds=3600)
+    assert (await attempt(patient, {"x": 1}, "call-1")).text == "call-1 run 1"
+    assert (await attempt(Tool("plain", "", {}, run), {"x": 2}, "call-2")).text == "run 2"
+    assert left[0] > TOOL_SECONDS >= left[1]
 
 
 def test_the_text_of_a_message_is_what_was_said() -> None:

@@ -1,6 +1,6 @@
 """The port to whatever runs the agents."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -92,6 +92,45 @@ class Approval:
 
 
 @dataclass(frozen=True, slots=True)
+class Media:
+    """A picture or a sound that comes with a message; `mime` says which, such as `image/png` or `audio/wav`."""
+
+    mime: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """A model that a turn may be taken with; `efforts` are how hard it can be told to think, the least first."""
+
+    name: str
+    title: str = ""
+    efforts: Sequence[str] = ()
+    images: bool = False
+    sounds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What only some hosts can do with a turn or a conversation.
+
+    `asks`: hold back any tool that a prompt names. `steers`: hear what is said while the agent works. `rewinds`:
+    forget the newest turns. `context_stays`: what a prompt tells of where the agent is stands in the conversation for
+    good, so that it need not be told again.
+    """
+
+    asks: bool = False
+    steers: bool = False
+    rewinds: bool = False
+    context_stays: bool = False
+
+
+def nothing_more() -> Sequence[str]:
+    """What somebody says who says no more."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
 class Prompt:
     """One turn to be taken: words of the person, or their word on what waits for approval.
 
@@ -102,6 +141,9 @@ class Prompt:
     `otid` is the sender's own name for the turn. When it is sent `again`, because nobody knows what became of it, its
     words are not said twice where the host can tell: a turn that was taken is told as it went, and one that was cut
     off goes on, or is told so far.
+    `context` is what the model is told of where it is, in this turn alone; `model` and `effort` stand in for the
+    agent's own. `asks` are tools that need somebody's word this time, also where they would not, and `heard` says what
+    the person has said since it was last asked; both only where the host's traits have it.
     """
 
     agent_id: str
@@ -116,9 +158,16 @@ class Prompt:
     patient: bool = False
     otid: str | None = None
     again: bool = False
+    media: Sequence[Media] = ()
+    context: str = ""
+    model: str | None = None
+    effort: str | None = None
+    asks: frozenset[str] = frozenset()
+    heard: Callable[[], Sequence[str]] = nothing_more
 
     def __post_init__(self) -> None:
-        if (self.text is None) == (not self.approvals) or (self.text is not None and not self.text.strip()):
+        blank = self.text is not None and not self.text.strip() and not self.media
+        if (self.text is None) == (not self.approvals) or blank:
             raise Invalid("Send a message, or approve or reject the calls that wait; not both")
         if self.again and (self.otid is None or self.text is None):
             raise Invalid("Only a message that was sent with an `otid` can be sent again")
@@ -200,6 +249,29 @@ class AgentHost(Protocol):
 
     async def offered(self) -> Sequence[HeldTool]:
         """The host's own tools that any of its agents could be given, without those of MCP servers."""
+        ...
+
+    @property
+    def traits(self) -> Traits: ...
+
+    async def models(self) -> Sequence[ModelChoice]:
+        """What a prompt may name as its model; the first is what an agent without one of its own thinks with."""
+        ...
+
+    async def fork(self, agent_id: str, conversation_id: str | None, user_id: str | None = None) -> Conversation:
+        """A new conversation that begins with all that was said in another."""
+        ...
+
+    async def forget(self, agent_id: str, conversation_id: str) -> None:
+        """Delete a conversation and all that was said in it; nothing where there is none. The first one stays."""
+        ...
+
+    async def rewind(self, agent_id: str, conversation_id: str | None, turns: int) -> int:
+        """Forget the newest turns; how many there were. `Invalid` where the host cannot."""
+        ...
+
+    async def compact(self, agent_id: str, conversation_id: str | None) -> str | None:
+        """Sum up what was said, to make room; the summary, or None where there is too little to sum up."""
         ...
 
     async def close(self) -> None: ...

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
+from frontdesk.settings import Settings
+
 OFFLINE = "offline"
 WHEN_ANTHROPIC = "anthropic:claude-sonnet-5-5"
 WHEN_OPENAI = "openai:gpt-6-luna"
@@ -18,6 +20,16 @@ class ModelAccess:
     openai_url: str | None = None
     anthropic_key: SecretStr | None = None
     anthropic_url: str | None = None
+
+    @classmethod
+    def of(cls, settings: Settings) -> "ModelAccess":
+        return cls(
+            settings.model,
+            settings.openai_api_key,
+            settings.openai_base_url,
+            settings.anthropic_api_key,
+            settings.anthropic_base_url,
+        )
 
     @property
     def libraries(self) -> tuple[str, ...]:

@@ -31,8 +31,15 @@ class Trouble(StrEnum):
     UNAVAILABLE = "unavailable"
     BUSY = "busy"
     RATE_LIMITED = "rate_limited"
+    NOT_FOUND = "not_found"
+    TOO_LONG = "too_long"
     INVALID = "invalid"
     INTERNAL = "internal"
+
+    @property
+    def is_permanent(self) -> bool:
+        """Whether the same turn would fail in the same way if it were taken again."""
+        return self in (Trouble.NOT_FOUND, Trouble.TOO_LONG, Trouble.INVALID)
 
 
 class ToolStatus(StrEnum):
@@ -63,9 +70,17 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class UserText:
-    """What the person said; only in a history."""
+    """What the person said: in a history, and in a turn where they said it while the agent was at work."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserMedia:
+    """A picture or a sound that came with what the person said; only in a history."""
+
+    mime: str
+    data: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +160,25 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the turn took so far; `cost_usd` is None where no price is known."""
+    """What the turn took so far; `cost_usd` is None where no price is known.
+
+    `context_tokens` is how much the model has before its eyes now, and `window` how much it can have; 0 where unknown.
+    """
 
     input_tokens: int
     output_tokens: int
     cached_tokens: int = 0
     model: str | None = None
     cost_usd: float | None = None
+    context_tokens: int = 0
+    window: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What was said earlier has been summed up, to make room."""
+
+    summary: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +203,7 @@ class Done:
 Event = (
     Started
     | UserText
+    | UserMedia
     | TextChunk
     | ThoughtChunk
     | ToolArguments
@@ -185,6 +213,7 @@ Event = (
     | MemoryEdit
     | Plan
     | Usage
+    | Compacted
     | Failed
     | Done
 )

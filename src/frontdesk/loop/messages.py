@@ -18,23 +18,21 @@ from pydantic_ai.messages import (
 )
 
 from frontdesk.loop.events import Event, MemoryEdit, Plan, PlanStep, StepStatus, ToolStatus
+from frontdesk.loop.media import media_of, words_of
 from frontdesk.loop.text import json_object, storable
 
 CHARACTERS_PER_TOKEN = 4
+# About what a large picture, or a minute of sound, takes.
+MEDIA_TOKENS = 1600
 MESSAGE_TOKENS = 8
 LEFT_OUT = "[left out to make room]"
 INTERRUPTED = "The turn was interrupted before this tool answered; it may or may not have taken effect."
 
 
-def user_message(text: str) -> ModelRequest:
-    return ModelRequest(parts=[UserPromptPart(content=storable(text))])
-
-
 def text_of(message: ModelMessage) -> str:
     """What was said in a message, for searching: the person's words or the agent's."""
     if isinstance(message, ModelRequest):
-        said = (part.content for part in message.parts if isinstance(part, UserPromptPart))
-        return storable("\n".join(text for text in said if isinstance(text, str)))
+        return storable("\n".join(words_of(part) for part in message.parts if isinstance(part, UserPromptPart)))
     return storable("".join(part.content for part in message.parts if isinstance(part, TextPart)))
 
 
@@ -154,7 +152,9 @@ def partial(response: ModelResponse) -> ModelResponse | None:
 
 def tokens_in(message: ModelMessage) -> int:
     """A rough count, on the safe side for English and code."""
-    return MESSAGE_TOKENS + sum(len(_content(part)) for part in message.parts) // CHARACTERS_PER_TOKEN
+    media = sum(len(media_of(part)) for part in message.parts if isinstance(part, UserPromptPart))
+    words = sum(len(_content(part)) for part in message.parts)
+    return MESSAGE_TOKENS + media * MEDIA_TOKENS + words // CHARACTERS_PER_TOKEN
 
 
 def trimmed(messages: list[ModelMessage], budget: int) -> list[ModelMessage]:
@@ -177,7 +177,9 @@ def _emptied(part: ModelRequestPart) -> ModelRequestPart:
 def _content(part: object) -> str:
     if isinstance(part, ToolCallPart):
         return f"{part.tool_name}{part.args}"
-    if isinstance(part, (TextPart, ThinkingPart, UserPromptPart, ToolReturnPart)):
+    if isinstance(part, UserPromptPart):
+        return words_of(part)
+    if isinstance(part, (TextPart, ThinkingPart, ToolReturnPart)):
         return str(part.content)
     return ""
 

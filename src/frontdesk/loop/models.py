@@ -1,17 +1,19 @@
 """Which model an agent's model string names, opened with the keys that are set."""
 
 import re
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
 import anyio
 from pydantic_ai.exceptions import UserError
-from pydantic_ai.models import Model, infer_model
+from pydantic_ai.models import Model, infer_model, infer_model_profile
 from pydantic_ai.providers import Provider, infer_provider
 
 from frontdesk.errors import Invalid
 from frontdesk.loop.access import OFFLINE, WHEN_ANTHROPIC, ModelAccess
 from frontdesk.loop.offline import offline_model
+from frontdesk.loop.senses import hears_by_chat, parted
 
 FALLBACK_WINDOW = 100_000
 VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]+)`")
@@ -51,10 +53,10 @@ class Models:
     def _open(self, name: str) -> Model:
         if name == OFFLINE:
             return offline_model()
-        provider, _, model = name.replace("/", ":", 1).partition(":") if ":" not in name else name.partition(":")
+        provider, model = parted(name)
         if not model:
             raise Invalid(f"'{name}' is not a model; write PROVIDER:MODEL, e.g. {WHEN_ANTHROPIC}, or {OFFLINE}")
-        if provider == "openai" and self._access.openai_url:
+        if provider == "openai" and (self._access.openai_url or hears_by_chat(provider, model)):
             provider = "openai-chat"
         try:
             return infer_model(f"{provider}:{model}", self._provider)
@@ -88,3 +90,11 @@ def _reason(error: Exception) -> str:
 def window_of(model: Model) -> int:
     """How many tokens a model takes in."""
     return model.context_window or FALLBACK_WINDOW
+
+
+def profile_of(name: str) -> Mapping[str, Any]:
+    """What is known of a model by its name; nothing where its provider's library is not installed."""
+    try:
+        return infer_model_profile(":".join(parted(name)))
+    except ImportError:
+        return {}

@@ -15,6 +15,7 @@ from pydantic_ai.models.function import (
 )
 
 from frontdesk.loop.access import OFFLINE
+from frontdesk.loop.media import words_of
 from frontdesk.loop.script import MARKED, Step, argument_pieces, pieces, steps
 
 HONEST = (
@@ -41,8 +42,9 @@ async def _speak(
     await anyio.sleep(step.delay)
     if step.error:
         raise ModelHTTPError(step.error, OFFLINE)
-    # Something has to be said, if only nothing.
-    yield ""
+    if not step.reasoning:
+        # Something has to be said, if only nothing; before a thought it would stand as the first part of the answer.
+        yield ""
     for piece in pieces(step.reasoning):
         yield {0: DeltaThinkingPart(content=piece)}
         await anyio.sleep(step.chunk_delay)
@@ -73,6 +75,6 @@ def scripted(messages: Sequence[ModelMessage]) -> Step:
 
 
 def _words(message: ModelRequest) -> str | None:
-    said = [part.content for part in message.parts if isinstance(part, UserPromptPart)]
+    said = [words_of(part) for part in message.parts if isinstance(part, UserPromptPart)]
     # What an interrupted turn left unanswered stands before it in the same request.
-    return str(said[-1]) if said else None
+    return said[-1] if said else None

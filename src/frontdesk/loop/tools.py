@@ -30,26 +30,33 @@ class ToolOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A name, a JSON schema, and what runs."""
+    """A name, a JSON schema, and what runs.
+
+    `run_call`, where there is one, runs instead, and is told the id of the call. `seconds` is how long it may take.
+    """
 
     name: str
     description: str
     parameters: Mapping[str, Any]
     run: Callable[[Mapping[str, Any]], Awaitable[ToolOutcome]]
     needs_approval: bool = False
+    run_call: Callable[[str, Mapping[str, Any]], Awaitable[ToolOutcome]] | None = None
+    seconds: float = TOOL_SECONDS
 
 
 # The tools that somebody has for a caller, and for the person behind it whose token comes along.
 OwnTools = Callable[[Caller, SecretStr | None], Sequence[Tool]]
 
 
-async def attempt(tool: Tool, arguments: Mapping[str, Any]) -> ToolOutcome:
+async def attempt(tool: Tool, arguments: Mapping[str, Any], call_id: str = "") -> ToolOutcome:
     """What a tool answers; whatever goes wrong in it is told to the model, and stops nothing else."""
     try:
-        with anyio.fail_after(TOOL_SECONDS):
+        with anyio.fail_after(tool.seconds):
+            if tool.run_call is not None:
+                return await tool.run_call(call_id, arguments)
             return await tool.run(arguments)
     except TimeoutError:
-        return ToolOutcome(f"No answer in {TOOL_SECONDS} s; the tool was stopped", ok=False)
+        return ToolOutcome(f"No answer in {tool.seconds:g} s; the tool was stopped", ok=False)
     except FrontdeskError as error:
         return ToolOutcome(f"Error: {error.public}", ok=False)
     except Exception as error:  # noqa: BLE001 - a tool is foreign code, and the model can often do something about it

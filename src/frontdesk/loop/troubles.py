@@ -29,10 +29,10 @@ TABLE: tuple[tuple[type[Exception], Trouble, str], ...] = (
     (ModelRateLimitError, Trouble.RATE_LIMITED, "Too many requests to '{model}'; try again in a while"),
     (
         ModelContextWindowExceededError,
-        Trouble.INVALID,
+        Trouble.TOO_LONG,
         "The conversation no longer fits into '{model}'; begin a new one, or take a model with a larger context",
     ),
-    (ModelNotFoundError, Trouble.INVALID, "The provider has no model '{model}'; check the agent's model"),
+    (ModelNotFoundError, Trouble.NOT_FOUND, "The provider has no model '{model}'; check the agent's model"),
     (ModelRequestRejectedError, Trouble.INVALID, "'{model}' refused the request: {error}"),
     (
         ModelConnectionError,

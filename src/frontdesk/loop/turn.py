@@ -15,7 +15,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 from pydantic_ai.models import Model, ModelRequestParameters
-from pydantic_ai.settings import ModelSettings
+from pydantic_ai.settings import ModelSettings, ThinkingEffort
 from pydantic_ai.tools import ToolDefinition
 
 from frontdesk.errors import FrontdeskError, Unavailable
@@ -30,7 +30,9 @@ from frontdesk.loop.events import (
     ToolStatus,
     Trouble,
     Usage,
+    UserText,
 )
+from frontdesk.loop.media import user_message
 from frontdesk.loop.messages import add_request, answered, clean, partial, trimmed
 from frontdesk.loop.models import window_of
 from frontdesk.loop.speech import Speech
@@ -53,7 +55,8 @@ STOPS = {"length": StopReason.MAX_TOKENS, "content_filter": StopReason.REFUSAL}
 class Turn:
     """A turn under way. `keep` stores messages as they come to be; what is left in `unsaved` belongs to the end.
 
-    `tools` is asked before each request: what one tool brings, the model can use in the same turn.
+    `tools` is asked before each request: what one tool brings, the model can use in the same turn. `heard` is asked
+    before each but the first, and before the end: what the person has said meanwhile. `effort` is how hard to think.
     """
 
     model: Model
@@ -63,13 +66,15 @@ class Turn:
     keep: Callable[[Sequence[ModelMessage]], Awaitable[None]]
     emit: Callable[[Event], Awaitable[None]]
     max_steps: int
+    effort: ThinkingEffort | None = None
+    heard: Callable[[], Sequence[str]] = lambda: ()
     unsaved: list[ModelMessage] = field(default_factory=list[ModelMessage])
     spent: Spent = field(default_factory=Spent)
     _offered: Mapping[str, Tool] = field(default_factory=dict[str, Tool], init=False)
 
     async def run(self) -> Ending:
         """Go on until the model is done, something waits for approval, or the steps are used up."""
-        for _ in range(self.max_steps):
+        for left in reversed(range(self.max_steps)):
             try:
                 response = await self._ask()
             except MODEL_ERRORS as error:
@@ -78,11 +83,17 @@ class Turn:
             if response.finish_reason == "error":
                 return await self._give_up(BROKEN_OFF)
             if not calls:
-                return self._ending(STOPS.get(response.finish_reason or "", StopReason.END_TURN))
+                stop = STOPS.get(response.finish_reason or "", StopReason.END_TURN)
+                # What is said after the last step is for the next turn to hear.
+                if left == 0 or stop is not StopReason.END_TURN or not await self._hear():
+                    return self._ending(stop)
+                continue
             waiting = [call for call in calls if self._waits(call)]
             await self._use([call for call in calls if call not in waiting])
             if waiting:
                 return await self._wait_for(waiting)
+            if left:
+                await self._hear()
         return self._ending(StopReason.MAX_STEPS)
 
     async def resume(self, calls: Sequence[ToolCallPart], rejected: Mapping[str, str]) -> Ending:
@@ -92,7 +103,21 @@ class Turn:
             await self._deny(call, rejected[call.tool_call_id]) for call in calls if call.tool_call_id in rejected
         ]
         await self._use([call for call in calls if call.tool_call_id not in rejected], denied)
+        await self._hear()
         return await self.run()
+
+    async def _hear(self) -> bool:
+        """Take in what the person has said since; whether it was anything."""
+        said = [text for text in self.heard() if text.strip()]
+        for text in said:
+            words = user_message(text)
+            add_request(self.messages, words.parts)
+            self.unsaved.append(words)
+        if said:
+            await self._save()
+        for text in said:
+            await self.emit(UserText(storable(text)))
+        return bool(said)
 
     async def _ask(self) -> ModelResponse:
         """One request to the model, streamed; the answer joins the messages."""
@@ -104,6 +129,8 @@ class Turn:
         )
         messages = trimmed(self.messages, int(window_of(self.model) * ROOM))
         settings = ModelSettings(timeout=SILENCE_SECONDS)
+        if self.effort is not None:
+            settings["thinking"] = self.effort
         async with model_request_stream(
             self.model, messages, model_settings=settings, model_request_parameters=parameters
         ) as stream:
@@ -156,7 +183,7 @@ class Turn:
             known = ", ".join(sorted(self._offered)) or "none"
             outcome, status = ToolOutcome(f"Tool '{call.tool_name}' not found; there are: {known}"), ToolStatus.UNKNOWN
         else:
-            outcome = NO_OBJECT if given is None else await attempt(tool, given)
+            outcome = NO_OBJECT if given is None else await attempt(tool, given, call.tool_call_id)
             status = ToolStatus.OK if outcome.ok else ToolStatus.ERROR
         text = _bounded(storable(outcome.text))
         await self.emit(ToolReturn(call.tool_call_id, call.tool_name, text, status))

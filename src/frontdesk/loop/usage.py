@@ -9,8 +9,12 @@ from frontdesk.loop.events import Usage
 
 @dataclass(slots=True)
 class Spent:
-    """The sum over a turn's requests; no cost where one of them has no known price."""
+    """The sum over a turn's requests; no cost where one of them has no known price.
 
+    `window` is how many tokens the model that takes the turn can have before its eyes, 0 where that is not known.
+    """
+
+    window: int = 0
     total: Usage = field(default_factory=lambda: Usage(0, 0, cost_usd=0.0))
 
     def add(self, response: ModelResponse) -> Usage:
@@ -23,6 +27,8 @@ class Spent:
             before.cached_tokens + used.cache_read_tokens,
             response.model_name,
             None if cost is None or before.cost_usd is None else before.cost_usd + cost,
+            used.input_tokens + used.output_tokens,
+            self.window,
         )
         return self.total
 

@@ -121,7 +121,7 @@ class Heard:
             raise self._undelivered("The run was interrupted", counted=False, retry_after=BUSY_SECONDS)
         if failed.trouble is Trouble.BUSY:
             raise self._undelivered(failed.message, counted=False, retry_after=failed.retry_after or BUSY_SECONDS)
-        permanent = failed.trouble is Trouble.INVALID
+        permanent = failed.trouble.is_permanent
         raise self._undelivered(failed.message, permanent=permanent, retry_after=failed.retry_after)
 
     def refused(self, error: FrontdeskError) -> Undelivered:

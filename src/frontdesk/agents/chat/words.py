@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from frontdesk.loop.events import (
     ApprovalRequest,
+    Compacted,
     Done,
     Event,
     Failed,
@@ -24,6 +25,7 @@ from frontdesk.loop.events import (
     ToolReturn,
     ToolStatus,
     Usage,
+    UserMedia,
     UserText,
 )
 
@@ -79,7 +81,7 @@ class Ear:
                 return self.end(stop, self._failure)
             case _:
                 pass
-        return None if isinstance(event, UserText | ToolArguments | Failed) else event
+        return None if isinstance(event, UserText | UserMedia | ToolArguments | Compacted | Failed) else event
 
     def end(self, stop: StopReason, failure: str | None = None) -> Ended:
         return Ended(stop, "".join(self._said), failure)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 import anyio
 import structlog
 from pydantic_ai.direct import model_request
-from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelRequest
 from pydantic_ai.models import Model
 
-from frontdesk.agents.embedded.talk.model import StoredMessage
+from frontdesk.agents.embedded.talk.model import StoredMessage, has_words, turn_starts
 from frontdesk.loop.access import OFFLINE
-from frontdesk.loop.messages import CHARACTERS_PER_TOKEN, text_of, tokens_in, user_message
+from frontdesk.loop.media import user_message
+from frontdesk.loop.messages import CHARACTERS_PER_TOKEN, text_of, tokens_in
 from frontdesk.loop.models import window_of
 from frontdesk.loop.troubles import MODEL_ERRORS
 from frontdesk.loop.usage import Spent
@@ -30,7 +31,7 @@ log = structlog.get_logger("frontdesk.agents")
 
 
 @dataclass(frozen=True, slots=True)
-class Compacted:
+class Summed:
     """A summary that stands for all messages up to `until`."""
 
     summary: str
@@ -46,7 +47,7 @@ def split(messages: Sequence[StoredMessage], window: int) -> int:
         return 0
     cut = 0
     for index, size in enumerate(sizes):
-        if _begins_turn(messages[index].message):
+        if has_words(messages[index].message):
             cut = index
             if total <= window * KEPT:
                 break
@@ -54,17 +55,26 @@ def split(messages: Sequence[StoredMessage], window: int) -> int:
     return cut
 
 
-async def compact(
-    model: Model, summary: str | None, messages: Sequence[StoredMessage], spent: Spent
-) -> Compacted | None:
+def before_newest(messages: Sequence[StoredMessage]) -> int:
+    """How many messages there are before the newest turn."""
+    return next(reversed(turn_starts(messages)), 0)
+
+
+async def compact(model: Model, summary: str | None, messages: Sequence[StoredMessage], spent: Spent) -> Summed | None:
     """Sum up the older part of a conversation that fills the model's window; None where it does not."""
-    cut = split(messages, window_of(model))
+    return await sum_up(model, summary, messages, split(messages, window_of(model)), spent)
+
+
+async def sum_up(
+    model: Model, summary: str | None, messages: Sequence[StoredMessage], cut: int, spent: Spent
+) -> Summed | None:
+    """Sum up so many of the oldest messages; None where that is none."""
     if cut == 0:
         return None
     old = [one.message for one in messages[:cut]]
     text = await _summed_up(model, summary, old, spent) or mechanical(summary, old)
     log.info("conversation_compacted", messages=cut, characters=len(text))
-    return Compacted(text, messages[cut - 1].id, messages[cut:])
+    return Summed(text, messages[cut - 1].id, messages[cut:])
 
 
 async def _summed_up(model: Model, summary: str | None, old: Sequence[ModelMessage], spent: Spent) -> str | None:
@@ -95,7 +105,3 @@ def mechanical(summary: str | None, old: Sequence[ModelMessage]) -> str:
     asked = [text for message in old if isinstance(message, ModelRequest) and (text := text_of(message))]
     quotes = "\n".join(f"The person said: {text[:200]}" for text in asked)[-MECHANICAL_CHARACTERS:]
     return "\n".join([*([summary[:MECHANICAL_CHARACTERS]] if summary else []), quotes])
-
-
-def _begins_turn(message: ModelMessage) -> bool:
-    return isinstance(message, ModelRequest) and any(isinstance(part, UserPromptPart) for part in message.parts)

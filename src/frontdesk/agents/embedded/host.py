@@ -13,7 +13,19 @@ from frontdesk.agents import blocks
 from frontdesk.agents.embedded.model import AttachedTool, first_conversation, lane_of
 from frontdesk.agents.embedded.store import AgentStore, no_agent
 from frontdesk.agents.embedded.toolbox import Toolbox
-from frontdesk.agents.host import Agent, Block, Conversation, HeldTool, NewAgent, Prompt, Said, ToolChange
+from frontdesk.agents.host import (
+    Agent,
+    Block,
+    Conversation,
+    HeldTool,
+    ModelChoice,
+    NewAgent,
+    Prompt,
+    Said,
+    ToolChange,
+    Traits,
+)
+from frontdesk.agents.summaries import summary_of
 from frontdesk.agents.turns.model import NewTurn
 from frontdesk.agents.turns.service import Turns
 from frontdesk.db.engine import Database
@@ -162,6 +174,43 @@ class EmbeddedHost:
     async def offered(self) -> Sequence[HeldTool]:
         """None: what a built-in agent has of itself, every one of them has."""
         return ()
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(asks=True, steers=True, rewinds=True)
+
+    async def models(self) -> Sequence[ModelChoice]:
+        stage = await self.stage()
+        # Aside: to look at a model, its provider's library is imported.
+        return await anyio.to_thread.run_sync(stage.choices)
+
+    async def fork(self, agent_id: str, conversation_id: str | None, user_id: str | None = None) -> Conversation:
+        threads, source = (await self.stage()).threads, conversation_id or first_conversation(agent_id)
+        return await threads.fork(agent_id, source, f"conv-{uuid4()}", user_id, datetime.now(UTC))
+
+    async def forget(self, agent_id: str, conversation_id: str) -> None:
+        if conversation_id == first_conversation(agent_id):
+            return
+        stage = await self.stage()
+        with suppress(NotFound):
+            await stage.talk.require(agent_id, conversation_id)
+            await self._turns.cancel(lane_of(conversation_id), conversation_id)
+            await stage.threads.delete(agent_id, conversation_id)
+
+    async def rewind(self, agent_id: str, conversation_id: str | None, turns: int) -> int:
+        if turns < 1:
+            raise Invalid("Say how many turns to forget: one, or more")
+        stage = await self.stage()
+        conversation = await _thread(stage, agent_id, conversation_id)
+        await self._turns.recover(lane_of(conversation))
+        return await stage.threads.rewind(conversation, turns)
+
+    async def compact(self, agent_id: str, conversation_id: str | None) -> str | None:
+        stage = await self.stage()
+        conversation = conversation_id or first_conversation(agent_id)
+        new = NewTurn(f"turn-{uuid4()}", lane_of(conversation), agent_id, conversation)
+        async with aclosing(self._turns.take(new, stage.making_room(new))) as events:
+            return summary_of([event async for event in events])
 
     async def close(self) -> None:
         if self._stage is not None:

@@ -1,10 +1,13 @@
 """One turn of a built-in agent: the scene is set, the loop runs, and all that was said is stored."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import get_args
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+from pydantic_ai.messages import BinaryContent, ModelMessage, ModelRequest, ModelResponse
+from pydantic_ai.models import Model
+from pydantic_ai.settings import ThinkingEffort
 
 from frontdesk.agents.embedded.compaction import compact
 from frontdesk.agents.embedded.kit import Kit, named
@@ -12,7 +15,7 @@ from frontdesk.agents.embedded.memory import Memory
 from frontdesk.agents.embedded.model import AttachedTool
 from frontdesk.agents.embedded.own_tools import conversation_search, update_plan
 from frontdesk.agents.embedded.store import AgentStore
-from frontdesk.agents.embedded.talk.model import Earlier, Scene
+from frontdesk.agents.embedded.talk.model import Earlier, Scene, StoredMessage
 from frontdesk.agents.embedded.talk.store import TalkStore
 from frontdesk.agents.embedded.toolbox import Toolbox
 from frontdesk.agents.host import Prompt
@@ -20,14 +23,18 @@ from frontdesk.agents.turns.model import NewTurn
 from frontdesk.agents.turns.service import Emit
 from frontdesk.db.engine import Transaction
 from frontdesk.errors import Invalid, PendingApproval
-from frontdesk.loop.events import Ending, Failed, StopReason, TextChunk, Trouble, Usage
-from frontdesk.loop.messages import add_request, repaired, unanswered, user_message
+from frontdesk.loop.events import Compacted, Ending, Failed, StopReason, TextChunk, Trouble, Usage
+from frontdesk.loop.media import fitting, user_message
+from frontdesk.loop.messages import repaired, unanswered
 from frontdesk.loop.models import Models
+from frontdesk.loop.senses import PICTURES, SOUNDS, senses
+from frontdesk.loop.text import storable
 from frontdesk.loop.tools import OwnTools, Tool
 from frontdesk.loop.turn import Turn
 from frontdesk.loop.usage import Spent
 
 Hold = Callable[[Transaction, str], Awaitable[None]]
+EFFORTS: Mapping[str, ThinkingEffort] = {effort: effort for effort in get_args(ThinkingEffort)}
 CUT_OFF = "[You were cut off here. Go on from where you were.]"
 MANNERS = (
     "You are a stateful agent. The memory blocks below are yours: they stay with you across conversations, and only "
@@ -56,6 +63,7 @@ class Performance:
     async def begin(self, connection: Transaction) -> Scene:
         """In the transaction that claims the turn: read the scene, refuse what cannot be, store the words."""
         prompt = self.prompt
+        _check_ways(prompt)
         self._changes = self.agents.changes
         scene = await self.talk.set_scene(connection, prompt.agent_id, self.new.conversation_id)
         if prompt.text is not None:
@@ -78,42 +86,54 @@ class Performance:
             spoke_last = isinstance(scene.past[-1].message, ModelResponse)
             self._opening = user_message(CUT_OFF) if spoke_last else None
         else:
-            self._opening = user_message(text)
+            self._opening = user_message(text, [BinaryContent(one.data, media_type=one.mime) for one in prompt.media])
         if self._opening is not None:
             await self.talk.append(connection, thread, self.new.id, [self._opening])
 
     async def run(self, scene: Scene, emit: Emit) -> Ending:
         if self._known is not None:
             return await _told(self._known, emit)
+        name = self.prompt.model or scene.agent.model or self.models.default
         try:
-            model = await self.models.open(scene.agent.model)
+            model = await self.models.open(name)
+            images, sounds = _check_senses(self.prompt, name)
         except Invalid as error:
             await emit(Failed(Trouble.INVALID, str(error)))
             return Ending(StopReason.ERROR, failure=Trouble.INVALID)
-        summary, past, spent = scene.summary, scene.past, Spent()
-        if (compacted := await compact(model, summary, past, spent)) is not None:
-            await self.talk.summarise(scene.conversation_id, compacted.summary, compacted.until)
-            summary, past = compacted.summary, compacted.rest
+        spent = Spent(model.context_window or 0)
+        summary, past = await self._make_room(scene, model, spent, emit)
         asked = {request.call_id for request in scene.pending}
-        messages = repaired([one.message for one in past], asked)
+        said = [*(one.message for one in past), *([self._opening] if self._opening is not None else [])]
+        messages = repaired(fitting(said, images=images, sounds=sounds), asked)
         waiting = [call for call in unanswered(messages) if call.tool_call_id in asked]
-        if self._opening is not None:
-            add_request(messages, self._opening.parts)
         memory = Memory(self.agents, scene.agent.id, {block.label: block for block in scene.blocks})
         self._turn = turn = Turn(
             model=model,
             tools=self._kit(scene, memory).tools,
-            instructions=lambda: instructions(scene, memory, summary),
+            instructions=lambda: instructions(scene, memory, summary, self.prompt.context),
             messages=messages,
             keep=self._keep,
             emit=emit,
             max_steps=self.prompt.max_steps,
+            effort=EFFORTS.get(self.prompt.effort or ""),
+            heard=self.prompt.heard,
             spent=spent,
         )
         if self.prompt.text is not None:
             return await turn.run()
         rejected = {word.call_id: word.reason for word in self.prompt.approvals if not word.approve}
         return await turn.resume(waiting, rejected)
+
+    async def _make_room(
+        self, scene: Scene, model: Model, spent: Spent, emit: Emit
+    ) -> tuple[str | None, Sequence[StoredMessage]]:
+        """The summary and the messages that the turn goes on from, once what is too long has been summed up."""
+        summed = await compact(model, scene.summary, scene.past, spent)
+        if summed is None:
+            return scene.summary, scene.past
+        await self.talk.summarise(scene.conversation_id, summed.summary, summed.until)
+        await emit(Compacted(summed.summary))
+        return summed.summary, summed.rest
 
     async def end(self, connection: Transaction) -> None:
         """In the transaction that records the ending: store what was said since the last time."""
@@ -142,7 +162,8 @@ class Performance:
         taken = [tool.name for tool in self.prompt.tools if tool.name in own or tool.name in held]
         if taken:
             raise Invalid(f"The agent has tools named {', '.join(taken)} already; give the turn's tools other names")
-        return Kit(self.agents, scene.agent.id, own | named(self.prompt.tools), bind, self._changes, held)
+        fixed = own | named(self.prompt.tools)
+        return Kit(self.agents, scene.agent.id, fixed, bind, self._changes, held, self.prompt.asks)
 
 
 async def _told(earlier: Earlier, emit: Emit) -> Ending:
@@ -152,11 +173,31 @@ async def _told(earlier: Earlier, emit: Emit) -> Ending:
     return Ending(earlier.stop)
 
 
-def instructions(scene: Scene, memory: Memory, summary: str | None) -> str:
+def instructions(scene: Scene, memory: Memory, summary: str | None, context: str = "") -> str:
     """What the model is told before anything else; what changes least comes first, for the provider's cache."""
     about = f"Your name is {scene.agent.name}. {scene.agent.description}".strip()
     earlier = f"\n\nEarlier in this conversation:\n{summary}" if summary else ""
-    return f"{MANNERS}\n\n{about}\n\n{memory.shown()}{earlier}\n\nToday is {datetime.now(UTC):%A, %d %B %Y} (UTC)."
+    today = f"Today is {datetime.now(UTC):%A, %d %B %Y} (UTC)."
+    where = f"\n\n{storable(context)}" if context.strip() else ""
+    return f"{MANNERS}\n\n{about}\n\n{memory.shown()}{earlier}\n\n{today}{where}"
+
+
+def _check_ways(prompt: Prompt) -> None:
+    if prompt.effort is not None and prompt.effort not in EFFORTS:
+        raise Invalid(f"'{prompt.effort}' is not an effort; say one of {', '.join(EFFORTS)}")
+    strange = [one.mime for one in prompt.media if one.mime not in PICTURES | SOUNDS]
+    if strange:
+        raise Invalid(f"No model takes {strange[0]}; send a picture as PNG, JPEG, GIF or WebP, a sound as WAV or MP3")
+
+
+def _check_senses(prompt: Prompt, name: str) -> tuple[bool, bool]:
+    """What the model takes of pictures and of sounds; refused where that is not what was sent."""
+    images, sounds = senses(name)
+    kinds = {one.mime for one in prompt.media}
+    if (kinds & PICTURES and not images) or (kinds & SOUNDS and not sounds):
+        what = "pictures" if kinds & PICTURES and not images else "sounds"
+        raise Invalid(f"The model '{name}' takes no {what}; say it in words, or take another model")
+    return images, sounds
 
 
 def _check_approvals(prompt: Prompt, scene: Scene) -> None:

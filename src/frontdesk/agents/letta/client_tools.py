@@ -25,7 +25,7 @@ async def run_all(requests: Sequence[ApprovalRequest], tools: Mapping[str, Tool]
 
     async def run(request: ApprovalRequest) -> None:
         async with limit:
-            outcome = await attempt(tools[request.name], request.arguments)
+            outcome = await attempt(tools[request.name], request.arguments, request.call_id)
         status = ToolStatus.OK if outcome.ok else ToolStatus.ERROR
         await emit(ToolReturn(request.call_id, request.name, outcome.text, status))
         for event in outcome.events:

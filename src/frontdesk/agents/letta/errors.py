@@ -1,6 +1,7 @@
 """Letta's errors in our words: each says what happened and what to do, and none repeats a key or a message."""
 
 import json
+import re
 from collections.abc import Mapping
 from typing import cast
 
@@ -27,6 +28,10 @@ from frontdesk.loop.waits import seconds_asked
 LETTA_ERRORS = (APIError, httpx.HTTPError, json.JSONDecodeError, UnicodeDecodeError)
 SHOWN = 300
 REFUSALS = range(400, 500)
+TOO_LONG = (
+    "Letta: the conversation no longer fits into the model; have it summed up, begin a new one, or take a model with a "
+    "larger context"
+)
 
 MODEL_TROUBLES: Mapping[str, Trouble] = {
     "llm_authentication": Trouble.UNAUTHENTICATED,
@@ -35,11 +40,15 @@ MODEL_TROUBLES: Mapping[str, Trouble] = {
     "llm_error": Trouble.UNAVAILABLE,
     "llm_empty_response": Trouble.UNAVAILABLE,
     "stream_incomplete": Trouble.UNAVAILABLE,
-    "context_window_overflow_in_system_prompt": Trouble.INVALID,
+    "context_window_overflow_in_system_prompt": Trouble.TOO_LONG,
 }
 # What it says of an id that does not even look like one of its own.
 MALFORMED_ID = ("'path'", "ID format")
 WAITS_FOR_APPROVAL = "waiting for approval"
+# What it says where it has no model of the name that a turn asks for.
+NO_MODEL = re.compile(r"Handle (\S+) not found")
+# What the error of a conversation that is too long for its model is called, there and by most providers.
+OVERFLOW = re.compile(r"context.?window|context_length|maximum context|prompt is too long", re.IGNORECASE)
 # Letta calls this an internal error of its own.
 MODEL_BROKE_OFF = "Connection error"
 
@@ -57,7 +66,7 @@ class LettaTrouble(Unavailable):
 def told(error: Exception, base_url: str, about: str) -> FrontdeskError:
     """The error in our words; `about` names what the request was about, e.g. "agent 'agent-1'"."""
     if isinstance(error, APIStatusError):
-        return _refused(error, about) or _failed(error, base_url)
+        return _about_the_model(error) or _refused(error, about) or _failed(error, base_url)
     return LettaTrouble(f"The Letta server at {base_url} {_silence(error)}; check that it runs, and LETTA_BASE_URL")
 
 
@@ -76,6 +85,16 @@ def _silence(error: Exception) -> str:
             return "broke off in the middle of an answer"
         case _:
             return "answers what no Letta server would"
+
+
+def _about_the_model(error: APIStatusError) -> FrontdeskError | None:
+    """What the model that was asked for does not allow."""
+    detail = _detail(error.body)
+    if isinstance(error, NotFoundError) and (found := NO_MODEL.search(detail)):
+        return LettaTrouble(f"The Letta server has no model '{found[1]}'; take one that it has", Trouble.NOT_FOUND)
+    if isinstance(error, BadRequestError) and OVERFLOW.search(detail):
+        return LettaTrouble(TOO_LONG, Trouble.TOO_LONG)
+    return None
 
 
 def _refused(error: APIStatusError, about: str) -> FrontdeskError | None:
@@ -122,6 +141,8 @@ def _told_in_stream(error: APIStatusError) -> FrontdeskError:
         return PendingApproval(())
     text = message if detail in ("", message) else f"{message} ({detail[:SHOWN]})"
     trouble = MODEL_TROUBLES.get(str(said.get("error_type")), Trouble.INTERNAL)
+    if OVERFLOW.search(f"{message} {detail}"):
+        return LettaTrouble(TOO_LONG, Trouble.TOO_LONG)
     if MODEL_BROKE_OFF in detail:
         trouble = Trouble.UNAVAILABLE
     advice = "; check the model provider's key on the Letta server" if trouble is Trouble.UNAUTHENTICATED else ""

@@ -18,7 +18,15 @@ from letta_client.types.agents import (
 )
 
 from frontdesk.agents.host import Said
-from frontdesk.agents.letta.words import arguments_of, calls_of, requests_of, returns_of, status_of, text_of
+from frontdesk.agents.letta.words import (
+    arguments_of,
+    calls_of,
+    pictures_of,
+    requests_of,
+    returns_of,
+    status_of,
+    text_of,
+)
 from frontdesk.loop.events import (
     ApprovalRequest,
     Event,
@@ -27,6 +35,7 @@ from frontdesk.loop.events import (
     ToolCall,
     ToolReturn,
     ToolStatus,
+    UserMedia,
     UserText,
 )
 
@@ -54,7 +63,9 @@ def recalled(messages: Sequence[Message]) -> list[Said]:
         number = 0
         for message in group:
             for event in past.events(message):
-                if isinstance(event, UserText) or not turn_id:
+                # A picture may come without a word.
+                spoke = isinstance(event, UserText) or (isinstance(event, UserMedia) and number == 0)
+                if spoke or not turn_id:
                     turn_id = getattr(message, "run_id", None) or message_id
                 found.append(Said(f"{message_id}.{number}", turn_id, message.date, event))
                 number += 1
@@ -68,7 +79,7 @@ def answer_to(messages: Sequence[Message], otid: str) -> str | None:
         match message:
             case UserMessage() if message.otid == otid:
                 said = []
-            case UserMessage() if said is not None and _said(message):
+            case UserMessage() if said is not None and (_said(message) or pictures_of(message.content)):
                 break
             case AssistantMessage() if said is not None and (text := text_of(message.content)):
                 said.append(text)
@@ -100,8 +111,10 @@ class Past:
 
     def events(self, message: Message) -> Iterator[Event]:
         match message:
-            case UserMessage() if text := _said(message):
-                yield UserText(text)
+            case UserMessage():
+                if text := _said(message):
+                    yield UserText(text)
+                yield from (UserMedia(mime, data) for mime, data in pictures_of(message.content))
             case AssistantMessage() if text := text_of(message.content):
                 yield TextChunk(text)
             case ReasoningMessage() if message.reasoning:

@@ -9,24 +9,36 @@ from weakref import WeakValueDictionary
 import anyio
 from letta_client import NotFoundError
 from letta_client.types import AgentState, CreateBlockParam
-from letta_client.types import Conversation as LettaConversation
 
 from frontdesk.agents import blocks
-from frontdesk.agents.host import Agent, Block, Conversation, HeldTool, NewAgent, Prompt, Said, ToolChange
+from frontdesk.agents.host import (
+    Agent,
+    Block,
+    Conversation,
+    HeldTool,
+    ModelChoice,
+    NewAgent,
+    Prompt,
+    Said,
+    ToolChange,
+    Traits,
+)
 from frontdesk.agents.letta import memory
 from frontdesk.agents.letta.handed.registrar import Registrar
 from frontdesk.agents.letta.history import recalled
 from frontdesk.agents.letta.quiet import until_quiet
 from frontdesk.agents.letta.server import Server, open_server
-from frontdesk.agents.letta.thread import DEFAULT, LOOKS, Thread
+from frontdesk.agents.letta.thread import DEFAULT, LOOKS, Thread, conversation_of
 from frontdesk.agents.letta.tools import AgentTools
 from frontdesk.agents.letta.turn import Turn, refusal
+from frontdesk.agents.summaries import summary_of
 from frontdesk.agents.turns.model import NewTurn
 from frontdesk.agents.turns.service import Emit, Turns, Work
 from frontdesk.errors import Invalid, NotFound, Unavailable
-from frontdesk.loop.events import ApprovalRequest, Ending, Event
+from frontdesk.loop.events import ApprovalRequest, Compacted, Ending, Event, StopReason
+from frontdesk.loop.senses import PICTURES, senses
 
-HISTORY = 1000
+HISTORY = 100_000
 # A free model of Letta's own, which a self-hosted server lists first and can rarely reach.
 FREE = "letta/letta-free"
 
@@ -89,7 +101,7 @@ class LettaHost:
 
     async def converse(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:  # noqa: ARG002 - Letta has no place for whom it is with
         with self.server.asking(_about(agent_id)):
-            begun = _conversation(await self._client.conversations.create(agent_id=agent_id, summary=title or None))
+            begun = conversation_of(await self._client.conversations.create(agent_id=agent_id, summary=title or None))
         self.server.remember(begun.id, begun.agent_id)
         return begun
 
@@ -100,9 +112,10 @@ class LettaHost:
                 agent_id=agent_id, limit=limit, order="desc", order_by="created_at"
             )
         first = Conversation(DEFAULT, agent_id, state.created_at or datetime.now(UTC))
-        return [*map(_conversation, newest), first][:limit]
+        return [*map(conversation_of, newest), first][:limit]
 
     async def send(self, prompt: Prompt) -> AsyncGenerator[Event]:
+        _check_media(prompt)
         server = self.server.acting(prompt.acting)
         thread = _thread(server, prompt.agent_id, await _where(server, prompt))
         user_id, otid = prompt.caller.user_id, prompt.otid
@@ -138,7 +151,7 @@ class LettaHost:
         return recalled(await _thread(self.server, agent_id, conversation_id).recent(min(limit, HISTORY)))
 
     async def blocks(self, agent_id: str) -> Sequence[Block]:
-        return (await Thread(self.server, agent_id).memory())[1]
+        return (await Thread(self.server, agent_id).mind()).blocks
 
     async def write_block(self, agent_id: str, label: str, value: str) -> Block:
         with self.server.asking(f"memory block '{label}' of agent '{agent_id}'"):
@@ -161,6 +174,44 @@ class LettaHost:
 
     async def offered(self) -> Sequence[HeldTool]:
         return await self._tools.offered()
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(context_stays=True)
+
+    async def models(self) -> Sequence[ModelChoice]:
+        with self.server.asking("models"):
+            found = {model.handle: model for model in await self._client.models.list() if model.handle}
+        titles = {handle: model.display_name or model.name for handle, model in found.items()}
+        chosen = self._model or _first_of(list(titles))
+        names = [*([chosen] if chosen else []), *(handle for handle in titles if handle != chosen)]
+        return [ModelChoice(name, titles.get(name, name), images=senses(name)[0]) for name in names]
+
+    async def fork(self, agent_id: str, conversation_id: str | None, user_id: str | None = None) -> Conversation:  # noqa: ARG002 - Letta has no place for whom it is with
+        return await _thread(self.server, agent_id, conversation_id).fork()
+
+    async def forget(self, agent_id: str, conversation_id: str) -> None:
+        thread = _thread(self.server, agent_id, conversation_id)
+        if thread.conversation_id is not None:
+            # The lane is the agent's own, so that nobody else's turn is stopped.
+            await self._turns.cancel(_lane(thread), thread.name)
+        await thread.forget()
+
+    async def rewind(self, agent_id: str, conversation_id: str | None, turns: int) -> int:  # noqa: ARG002 - a port's
+        raise Invalid("Letta forgets no turns; begin a new conversation, or say what is to be done otherwise")
+
+    async def compact(self, agent_id: str, conversation_id: str | None) -> str | None:
+        thread = _thread(self.server, agent_id, conversation_id)
+        await thread.pending()
+
+        async def run(_begun: None, emit: Emit) -> Ending:
+            if (summary := await thread.compact()) is not None:
+                await emit(Compacted(summary))
+            return Ending(StopReason.END_TURN)
+
+        new = NewTurn(f"turn-{uuid4()}", _lane(thread), agent_id, thread.name)
+        async with aclosing(self._turns.take(new, Work(_begin, run))) as events:
+            return summary_of([event async for event in events])
 
     async def close(self) -> None:
         await self.server.close()
@@ -198,9 +249,19 @@ class LettaHost:
     async def _first_model(self) -> str:
         with self.server.asking("models"):
             handles = [model.handle for model in await self._client.models.list() if model.handle]
-        if not handles:
+        if (first := _first_of(handles)) is None:
             raise Invalid("The Letta server has no model; set up a provider there, or name a model")
-        return next((handle for handle in handles if handle != FREE), handles[0])
+        return first
+
+
+def _first_of(handles: Sequence[str]) -> str | None:
+    return next((handle for handle in handles if handle != FREE), next(iter(handles), None))
+
+
+def _check_media(prompt: Prompt) -> None:
+    for media in prompt.media:
+        if media.mime not in PICTURES:
+            raise Invalid(f"Letta takes no {media.mime}; send a picture as PNG, JPEG, GIF or WebP, all else in words")
 
 
 def _thread(server: Server, agent_id: str, conversation_id: str | None) -> Thread:
@@ -241,10 +302,6 @@ def _about(agent_id: str) -> str:
 
 def _agent(state: AgentState) -> Agent:
     return Agent(state.id, state.name, state.description or "", state.model)
-
-
-def _conversation(given: LettaConversation) -> Conversation:
-    return Conversation(given.id, given.agent_id, given.created_at or datetime.now(UTC), given.summary or "")
 
 
 def _block(block: Block) -> CreateBlockParam:

@@ -50,6 +50,10 @@ class Server:
         if len(self._owners) > OWNERS:
             del self._owners[next(iter(self._owners))]
 
+    def drop(self, conversation_id: str) -> None:
+        """A conversation is gone."""
+        self._owners.pop(conversation_id, None)
+
     def forget(self, agent_id: str) -> None:
         """An agent's conversations are gone with it."""
         for conversation_id in [one for one, (owner, _) in self._owners.items() if owner == agent_id]:

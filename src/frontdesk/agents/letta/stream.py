@@ -143,6 +143,7 @@ class Reader:
             input_tokens=self.usage.input_tokens + (message.prompt_tokens or 0),
             output_tokens=self.usage.output_tokens + (message.completion_tokens or 0),
             cached_tokens=self.usage.cached_tokens + (message.cached_input_tokens or 0),
+            context_tokens=message.context_tokens or 0,
         )
         return self.usage
 

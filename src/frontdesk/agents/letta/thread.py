@@ -1,28 +1,27 @@
 """One conversation with a Letta agent, over the wire: send, look at what waits, stop, read back."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 import anyio
-from letta_client import AsyncStream, omit
-from letta_client.types import MessageCreateParam
+from letta_client import AsyncStream, BadRequestError, omit
+from letta_client.types import Conversation as LettaConversation
 from letta_client.types.agents import (
-    ApprovalCreateParam,
     ApprovalRequestMessage,
-    ApprovalReturnParam,
     LettaStreamingResponse,
     Message,
     ToolCallMessage,
-    ToolReturnParam,
 )
-from letta_client.types.agents.message_create_params import ClientTool
 
-from frontdesk.agents.host import Block
+from frontdesk.agents.host import Block, Conversation
 from frontdesk.agents.letta.history import answer_to, in_order
+from frontdesk.agents.letta.inputs import Input, approval, denial, offered_tool
 from frontdesk.agents.letta.memory import block_of
 from frontdesk.agents.letta.server import Server
 from frontdesk.agents.letta.words import arguments_of, calls_of, requests_of
-from frontdesk.errors import NotFound
+from frontdesk.errors import Invalid, NotFound
 from frontdesk.loop.events import ApprovalRequest, ToolCall
 from frontdesk.loop.tools import Tool
 
@@ -30,11 +29,19 @@ from frontdesk.loop.tools import Tool
 DEFAULT = "default"
 RUNS = 100
 LOOKED_THROUGH = 500
+PAGE = 1000
+TOO_LITTLE = "failed to reduce the number of messages"
 # A run that has only just been asked for may not be listed yet.
 LOOKS = (0.0, 0.2, 0.4, 0.8)
 
-Answer = ApprovalReturnParam | ToolReturnParam
-Input = MessageCreateParam | ApprovalCreateParam
+
+@dataclass(frozen=True, slots=True)
+class Mind:
+    """What an agent thinks with, how many tokens that takes in (0 where unknown), and its memory."""
+
+    model: str | None
+    window: int
+    blocks: Sequence[Block]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +63,17 @@ class Thread:
         return f"conversation '{self.conversation_id}' of agent '{self.agent_id}'"
 
     async def open(
-        self, messages: Sequence[Input], tools: Sequence[Tool], max_steps: int
+        self, messages: Sequence[Input], tools: Sequence[Tool], max_steps: int, model: str | None = None
     ) -> AsyncStream[LettaStreamingResponse]:
-        """Begin a run; its messages follow as they come to be."""
-        offered = [_offered(tool) for tool in tools] or omit
+        """Begin a run, with another model than the agent's where one is named; its messages follow as they come."""
+        offered = [offered_tool(tool) for tool in tools] or omit
         if self.conversation_id is None:
             return await self.server.streaming.agents.messages.create(
                 self.agent_id,
                 messages=messages,
                 client_tools=offered,
                 max_steps=max_steps,
+                override_model=model or omit,
                 streaming=True,
                 stream_tokens=True,
                 include_pings=True,
@@ -75,6 +83,7 @@ class Thread:
             messages=messages,
             client_tools=offered,
             max_steps=max_steps,
+            override_model=model or omit,
             streaming=True,
             stream_tokens=True,
             include_pings=True,
@@ -105,25 +114,71 @@ class Thread:
             for call in calls_of(message)
         ]
 
-    async def memory(self) -> tuple[str | None, list[Block]]:
+    async def mind(self) -> Mind:
         """The agent's model and its memory blocks, which all its conversations share."""
         with self.server.asking(self.about):
             state = await self.server.client.agents.retrieve(self.agent_id, include=["agent.blocks"])
-        return state.model, [block_of(block) for block in state.blocks or ()]
+        window = state.llm_config.context_window if getattr(state, "llm_config", None) else 0
+        return Mind(state.model, window, [block_of(block) for block in state.blocks or ()])
 
     async def recent(self, limit: int) -> list[Message]:
         """The newest messages, the oldest of them first."""
+        found = await self._page(min(limit, PAGE), None)
+        known = {message.id for message in found}
+        page = found if limit > PAGE else []
+        while page and len(known) < limit:
+            page = [one for one in await self._page(PAGE, found[0].id) if one.id not in known]
+            known |= {message.id for message in page}
+            found = [*page, *found]
+        return found
+
+    async def _page(self, limit: int, before: str | None) -> list[Message]:
+        """So many messages, the newest or those before one. The client would stop after the first page."""
         client = self.server.client
-        # One page, the newest first: paging on in this order would stop after it anyway.
         with self.server.asking(self.about):
             if self.conversation_id is None:
                 page = await client.agents.messages.list(
-                    self.agent_id, conversation_id=DEFAULT, order="desc", limit=limit
+                    self.agent_id, conversation_id=DEFAULT, order="desc", limit=limit, before=before or omit
                 )
                 return in_order(page.items, newest_first=False)
             await self._check_owner(self.conversation_id)
-            page = await client.conversations.messages.list(self.conversation_id, order="desc", limit=limit)
+            page = await client.conversations.messages.list(
+                self.conversation_id, order="desc", limit=limit, before=before or omit
+            )
         return in_order(page.items, newest_first=True)
+
+    async def compact(self) -> str | None:
+        """Have what was said summed up; None where Letta finds too little of it."""
+        with self.server.asking(self.about):
+            try:
+                # A model sums it up, and that takes its time.
+                answer = await self.server.streaming.conversations.messages.compact(self.name, agent_id=self.agent_id)
+            except BadRequestError as error:
+                if TOO_LITTLE in str(error.body):
+                    return None
+                raise
+        return answer.summary
+
+    async def fork(self) -> Conversation:
+        """A copy of the conversation, in which nothing waits for approval."""
+        if self.conversation_id is None:
+            # Letta 0.16 moves what was said into the copy.
+            raise Invalid("Letta cannot copy an agent's first conversation; copy one that was begun after it")
+        with self.server.asking(self.about):
+            await self._check_owner(self.conversation_id)
+            copy = conversation_of(await self.server.client.conversations.fork(self.conversation_id))
+        self.server.remember(copy.id, self.agent_id)
+        await replace(self, conversation_id=copy.id).deny_pending("The conversation was copied")
+        return copy
+
+    async def forget(self) -> None:
+        """Delete the conversation; nothing where there is none, or where it is the agent's first."""
+        if self.conversation_id is None:
+            return
+        with suppress(NotFound), self.server.asking(self.about):
+            await self._check_owner(self.conversation_id)
+            await self.server.client.conversations.delete(self.conversation_id)
+        self.server.drop(self.conversation_id)
 
     async def answer_to(self, otid: str) -> str | None:
         """What the agent said to words that were sent under this name; None where it never got them."""
@@ -165,18 +220,5 @@ class Thread:
             raise NotFound(f"The Letta server has no {self.about}")
 
 
-def spoken(text: str, otid: str | None) -> MessageCreateParam:
-    said: MessageCreateParam = {"role": "user", "content": text}
-    return said if otid is None else {**said, "otid": otid}
-
-
-def approval(answers: Sequence[Answer]) -> ApprovalCreateParam:
-    return {"type": "approval", "approvals": answers}
-
-
-def denial(call_id: str, reason: str) -> ApprovalReturnParam:
-    return {"type": "approval", "tool_call_id": call_id, "approve": False, "reason": reason}
-
-
-def _offered(tool: Tool) -> ClientTool:
-    return {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+def conversation_of(given: LettaConversation) -> Conversation:
+    return Conversation(given.id, given.agent_id, given.created_at or datetime.now(UTC), given.summary or "")

@@ -11,9 +11,10 @@ from letta_client.types.agents import LettaStreamingResponse
 from frontdesk.agents.host import Approval, Prompt
 from frontdesk.agents.letta import memory
 from frontdesk.agents.letta.client_tools import run_all, unasked
-from frontdesk.agents.letta.errors import LettaTrouble, refused
+from frontdesk.agents.letta.errors import MODEL_TROUBLES, LettaTrouble, refused
+from frontdesk.agents.letta.inputs import Answer, Input, approval, around, denial, spoken
 from frontdesk.agents.letta.stream import Reader
-from frontdesk.agents.letta.thread import LOOKS, Answer, Input, Thread, approval, denial, spoken
+from frontdesk.agents.letta.thread import LOOKS, Thread
 from frontdesk.agents.letta.words import STOPS
 from frontdesk.agents.turns.service import Emit
 from frontdesk.errors import FrontdeskError, Invalid, PendingApproval, Unavailable
@@ -81,9 +82,11 @@ class Turn:
     async def _run(self) -> Ending:
         if self.prompt.again and (answer := await self.thread.answer_to(self.prompt.otid or "")) is not None:
             return await self._tell(answer)
-        model, blocks = await self.thread.memory()
-        self._known = memory.values_of(blocks)
-        self.reader.usage = replace(self.reader.usage, model=model)
+        mind = await self.thread.mind()
+        self._known = memory.values_of(mind.blocks)
+        other = self.prompt.model not in (None, mind.model)
+        model, window = (self.prompt.model, 0) if other else (mind.model, mind.window)
+        self.reader.usage = replace(self.reader.usage, model=model, window=window)
         messages = await self._opening()
         left = self.prompt.max_steps
         while True:
@@ -119,8 +122,10 @@ class Turn:
             for call in held_back:
                 self.reader.expect(call.call_id, call.name)
                 await self.emit(call)
-        if self.prompt.text:
-            messages.append(spoken(self.prompt.text, self.prompt.otid))
+        if self.prompt.text is not None:
+            # Letta has no place for what holds in one turn alone, so this stays in the conversation; nobody said it.
+            messages += [around(self.prompt.context)] if self.prompt.context.strip() else []
+            messages.append(spoken(self.prompt.text, self.prompt.otid, self.prompt.media))
         return messages
 
     async def _answers(self, pending: Sequence[ApprovalRequest], words: Mapping[str, Approval]) -> list[Answer]:
@@ -169,7 +174,7 @@ class Turn:
 
     async def _open(self, messages: Sequence[Input], max_steps: int) -> AsyncStream[LettaStreamingResponse]:
         try:
-            return await self.thread.open(messages, self.prompt.tools, max_steps)
+            return await self.thread.open(messages, self.prompt.tools, max_steps, self.prompt.model)
         except APIStatusError as error:
             # Whatever runs at the agent then is not ours to stop.
             self._running = not refused(error)
@@ -178,7 +183,7 @@ class Turn:
     async def _tell_memory(self) -> None:
         """A memory tool does not always return the block, so the blocks are read again."""
         try:
-            _, blocks = await self.thread.memory()
+            blocks = (await self.thread.mind()).blocks
         except Unavailable as error:
             log.warning("letta_memory_not_read", agent_id=self.thread.agent_id, error=type(error).__name__)
             return
@@ -199,7 +204,8 @@ class Turn:
     async def _end(self) -> Ending:
         stop = STOPS.get(self.reader.stop or "")
         if stop is None:
-            return await self.give_up(LettaTrouble(f"Letta stopped the turn: {self.reader.stop}", Trouble.INTERNAL))
+            trouble = MODEL_TROUBLES.get(self.reader.stop or "", Trouble.INTERNAL)
+            return await self.give_up(LettaTrouble(f"Letta stopped the turn: {self.reader.stop}", trouble))
         for event in self.reader.leftovers():
             await self.emit(event)
         return Ending(stop, usage=self.reader.usage)

@@ -1,5 +1,6 @@
 """Letta's words in ours: the small conversions that a stream and a history share."""
 
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -7,11 +8,13 @@ from letta_client.types import Tool as LettaTool
 from letta_client.types import ToolReturnMessage
 from letta_client.types.agents import (
     ApprovalRequestMessage,
+    ImageContent,
     ToolCall,
     ToolCallDelta,
     ToolCallMessage,
     ToolReturn,
 )
+from letta_client.types.agents.image_content import SourceURLImage
 
 from frontdesk.loop.events import ApprovalRequest, StopReason, ToolStatus
 from frontdesk.loop.text import json_object, storable
@@ -34,6 +37,17 @@ def text_of(content: str | Sequence[object]) -> str:
     if isinstance(content, str):
         return content
     return "".join(str(getattr(part, "text", "")) for part in content)
+
+
+def pictures_of(content: str | Sequence[object]) -> list[tuple[str, bytes]]:
+    """The images of a message that came with their data."""
+    parts = () if isinstance(content, str) else content
+    sources = [part.source for part in parts if isinstance(part, ImageContent)]
+    return [
+        (source.media_type or "image/png", b64decode(source.data))
+        for source in sources
+        if not isinstance(source, SourceURLImage) and source.data
+    ]
 
 
 def whole_arguments(text: str) -> Mapping[str, Any] | None:

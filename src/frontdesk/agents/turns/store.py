@@ -11,7 +11,7 @@ from frontdesk.agents.turns.model import LEASE, NewTurn, Owner
 from frontdesk.db import clock
 from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import turns
-from frontdesk.errors import TakenOver
+from frontdesk.errors import Conflict, TakenOver
 from frontdesk.loop.events import ApprovalRequest, Ending, StopReason
 
 T = TypeVar("T")
@@ -133,6 +133,14 @@ class TurnStore:
             async with self._database.transaction() as connection:
                 await connection.execute(_interrupt(gone, now))
         return len(gone)
+
+
+async def require_idle(connection: Transaction, lane: str) -> None:
+    """Refuse while a turn of the lane is under way; until the transaction's end none begins."""
+    if connection.dialect.name == "postgresql":
+        await connection.execute(LOCK, {"lane": lane})
+    if (await connection.execute(RUNNING, {"lane": lane})).first() is not None:
+        raise Conflict("The agent is in the middle of a turn; wait for its end, or cancel it")
 
 
 def pending_of(stored: str | None) -> Sequence[ApprovalRequest]:

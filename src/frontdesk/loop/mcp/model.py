@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -40,6 +40,7 @@ class McpServer:
     """How a server is reached, what it always gets, and whether it may have the user's token.
 
     Address, headers, command and environment may hold secrets, so none is part of what the dataclass shows of itself.
+    `cwd` is where a program is started; None is wherever Frontdesk was.
     """
 
     name: str
@@ -51,6 +52,7 @@ class McpServer:
     env: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     timeout: float = CALL_SECONDS
     oauth: OAuth | None = field(default=None, repr=False)
+    cwd: Path | None = None
     digest: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -153,7 +155,7 @@ def _digest(server: McpServer) -> bytes:
     secret = oauth.client_secret.get_secret_value() if oauth and oauth.client_secret else None
     said = [
         [server.name, server.transport, server.url, server.command, server.user_token, server.timeout],
-        [sorted(server.headers.items()), sorted(server.env.items())],
+        [sorted(server.headers.items()), sorted(server.env.items()), server.cwd and str(server.cwd)],
         oauth and [oauth.token_url, oauth.client_id, secret, oauth.grant, oauth.audience, oauth.resource, oauth.scope],
     ]
     return hashlib.sha256(json.dumps(said).encode()).digest()

@@ -6,7 +6,16 @@ from typing import Literal
 
 from frontdesk.agents.chat.words import gap
 from frontdesk.agents.host import Said
-from frontdesk.loop.events import ApprovalRequest, Done, TextChunk, ToolCall, ToolReturn, ToolStatus, UserText
+from frontdesk.loop.events import (
+    ApprovalRequest,
+    Done,
+    TextChunk,
+    ToolCall,
+    ToolReturn,
+    ToolStatus,
+    UserMedia,
+    UserText,
+)
 from frontdesk.surfaces.rest.shapes import MessageShape, ToolCallShape
 
 
@@ -38,6 +47,9 @@ class Past:
     def add(self, one: Said) -> None:
         if isinstance(one.event, UserText):
             self.messages.append(MessageShape(id=one.id, type="user", content=one.event.text, timestamp=one.at))
+            return
+        if isinstance(one.event, UserMedia):
+            # The shape of a message has no place for it.
             return
         if one.turn_id not in self._replies:
             reply = MessageShape(id=one.turn_id, type="agent", content="", timestamp=one.at)

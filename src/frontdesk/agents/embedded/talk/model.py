@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 
 from frontdesk.agents.embedded.model import AttachedTool
 from frontdesk.agents.host import Agent, Block
@@ -20,6 +20,17 @@ class StoredMessage:
     turn_id: str
     at: datetime
     message: ModelMessage
+
+
+def has_words(message: ModelMessage) -> bool:
+    """Whether the person says something in this message."""
+    return isinstance(message, ModelRequest) and any(isinstance(part, UserPromptPart) for part in message.parts)
+
+
+def turn_starts(messages: Sequence[StoredMessage]) -> Sequence[int]:
+    """Where the person began a turn; what went on after an approval, or was said in between, belongs to that turn."""
+    turn_ids = [None, *(one.turn_id for one in messages)]
+    return [at for at, one in enumerate(messages) if has_words(one.message) and one.turn_id != turn_ids[at]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,10 @@ from frontdesk.loop.events import (
     ToolCall,
     ToolReturn,
     ToolStatus,
+    UserMedia,
     UserText,
 )
+from frontdesk.loop.media import media_of, words_of
 from frontdesk.loop.messages import INTERRUPTED, noted_events, status_of, unanswered
 
 
@@ -59,8 +61,8 @@ def _events(message: ModelMessage, lost: set[str]) -> Iterator[Event]:
     parts: Iterable[ModelRequestPart | ModelResponsePart] = message.parts
     for part in parts:
         match part:
-            case UserPromptPart(content=str(text)):
-                yield UserText(text)
+            case UserPromptPart():
+                yield from _said(part)
             case TextPart(content=text) if text:
                 yield TextChunk(text)
             case ThinkingPart(content=text) if text:
@@ -74,3 +76,10 @@ def _events(message: ModelMessage, lost: set[str]) -> Iterator[Event]:
                 yield from noted_events(answer)
             case _:
                 continue
+
+
+def _said(part: UserPromptPart) -> Iterator[Event]:
+    if text := words_of(part):
+        yield UserText(text)
+    for media in media_of(part):
+        yield UserMedia(media.media_type, media.data)

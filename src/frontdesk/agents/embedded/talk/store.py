@@ -65,14 +65,14 @@ class TalkStore:
     async def require(self, agent_id: str, conversation_id: str) -> None:
         """Make sure that the agent has this conversation."""
         async with self._database.reading() as connection:
-            await _read_conversation(connection, agent_id, conversation_id)
+            await read_conversation(connection, agent_id, conversation_id)
 
     async def set_scene(self, connection: Transaction, agent_id: str, conversation_id: str) -> Scene:
         """Everything a turn starts from."""
         agent = await read_agent(connection, agent_id)
         if agent is None:
             raise no_agent(agent_id)
-        thread = await _read_conversation(connection, agent_id, conversation_id)
+        thread = await read_conversation(connection, agent_id, conversation_id)
         waiting = (await connection.execute(WAITING, {"lane": lane_of(conversation_id)})).scalars().first()
         return Scene(
             agent=agent,
@@ -81,7 +81,7 @@ class TalkStore:
             summary=thread.summary,
             blocks=await read_blocks(connection, agent_id),
             tools=await read_tools(connection, agent_id),
-            past=await _read_messages(connection, SINCE, _thread(conversation_id, until=thread.summary_until)),
+            past=await read_messages(connection, SINCE, _thread(conversation_id, until=thread.summary_until)),
             pending=pending_of(waiting),
         )
 
@@ -94,7 +94,7 @@ class TalkStore:
             return None
         ids = [row.id for row in found]
         here = (messages.c.conversation_id == conversation_id, messages.c.turn_id.in_(ids))
-        said = await _read_messages(connection, select(messages).where(*here).order_by(messages.c.id))
+        said = await read_messages(connection, select(messages).where(*here).order_by(messages.c.id))
         return Earlier(frozenset(ids), StopReason(found[-1].stop), [one.message for one in said])
 
     async def append(
@@ -163,7 +163,7 @@ class TalkStore:
             .limit(limit)
         )
         async with self._database.reading() as connection:
-            said = await _read_messages(connection, wanted)
+            said = await read_messages(connection, wanted)
             past = (await connection.execute(ended)).all()
         return list(reversed(said)), [_past(row) for row in reversed(past)]
 
@@ -180,7 +180,7 @@ class TalkStore:
         for word in folded(query).split():
             wanted = wanted.where(messages.c.folded.contains(word, autoescape=True))
         async with self._database.reading() as connection:
-            found = await _read_messages(connection, wanted.order_by(messages.c.id.desc()).limit(limit))
+            found = await read_messages(connection, wanted.order_by(messages.c.id.desc()).limit(limit))
         return [(one.at, one.message) for one in found]
 
 
@@ -189,14 +189,14 @@ def folded(text: str) -> str:
     return storable(text).casefold()
 
 
-async def _read_conversation(connection: Transaction, agent_id: str, conversation_id: str) -> Row[tuple[object, ...]]:
+async def read_conversation(connection: Transaction, agent_id: str, conversation_id: str) -> Row[tuple[object, ...]]:
     row = (await connection.execute(CONVERSATION, _thread(conversation_id, agent=agent_id))).one_or_none()
     if row is None:
         raise NotFound(f"Agent '{agent_id}' has no conversation '{conversation_id}'; leave it out to use the first")
     return row
 
 
-async def _read_messages(
+async def read_messages(
     connection: Transaction, wanted: Select[tuple[object, ...]], given: Mapping[str, object] | None = None
 ) -> Sequence[StoredMessage]:
     rows = (await connection.execute(wanted, given)).all()

@@ -67,6 +67,7 @@ class Child(asyncio.SubprocessProtocol):
                 lambda: self,
                 *self._server.command,
                 env={**inherited, **self._server.env},
+                cwd=self._server.cwd,
                 # A group of its own, so that what it starts can be ended with it, and Ctrl-C is not for it.
                 start_new_session=True,
             )

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from frontdesk.loop.events import (
     ApprovalRequest,
+    Compacted,
     Done,
     Event,
     Failed,
@@ -20,6 +21,7 @@ from frontdesk.loop.events import (
     ToolReturn,
     ToolStatus,
     Usage,
+    UserMedia,
     UserText,
 )
 from frontdesk.surfaces.cli.plain import arguments, line, plain, revealed
@@ -105,10 +107,14 @@ def _spoken(text: str, speech: Speech, pen: Pen) -> tuple[str, Pen]:
     return start + shown, replace(pen, saying=speech, fresh=text.endswith("\n"))
 
 
-def _lines(event: Event, pen: Pen) -> Iterator[str]:
+def _lines(event: Event, pen: Pen) -> Iterator[str]:  # noqa: C901 - a line for each event
     match event:
         case UserText(text):
             yield f"{YOU}{plain(text)}"
+        case UserMedia(mime, data):
+            yield f"{YOU}[{line(mime)}, {len(data):,} bytes]"
+        case Compacted():
+            yield painted("  What was said earlier has been summed up, to make room.", Ink.DIM, pen)
         case ToolCall(_, name, given):
             yield painted(f"→ {line(name)}({arguments(given, ARGUMENT)})", Ink.CYAN, pen)
         case ToolReturn():

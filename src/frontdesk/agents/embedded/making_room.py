@@ -1,0 +1,37 @@
+"""One turn of a built-in agent in which nothing is said: all before the newest turn is summed up."""
+
+from dataclasses import dataclass, field
+
+from frontdesk.agents.embedded.compaction import before_newest, sum_up
+from frontdesk.agents.embedded.talk.model import Scene
+from frontdesk.agents.embedded.talk.store import TalkStore
+from frontdesk.agents.turns.model import NewTurn
+from frontdesk.agents.turns.service import Emit
+from frontdesk.db.engine import Transaction
+from frontdesk.loop.events import Compacted, Ending, StopReason, Usage
+from frontdesk.loop.models import Models
+from frontdesk.loop.usage import Spent
+
+
+@dataclass(slots=True)
+class MakingRoom:
+    """Begins and runs like any turn, so that no other is under way meanwhile, and what it takes is on record."""
+
+    new: NewTurn
+    talk: TalkStore
+    models: Models
+    _spent: Spent = field(default_factory=Spent)
+
+    async def begin(self, connection: Transaction) -> Scene:
+        return await self.talk.set_scene(connection, self.new.agent_id, self.new.conversation_id)
+
+    async def run(self, scene: Scene, emit: Emit) -> Ending:
+        model = await self.models.open(scene.agent.model)
+        summed = await sum_up(model, scene.summary, scene.past, before_newest(scene.past), self._spent)
+        if summed is not None:
+            await self.talk.summarise(scene.conversation_id, summed.summary, summed.until)
+            await emit(Compacted(summed.summary))
+        return Ending(StopReason.END_TURN, usage=self.usage())
+
+    def usage(self) -> Usage:
+        return self._spent.total

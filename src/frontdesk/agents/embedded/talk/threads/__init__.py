@@ -1,0 +1,1 @@
+"""What is done with a conversation as a whole: copied, deleted, taken back by some turns."""

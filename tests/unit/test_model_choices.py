@@ -1,0 +1,129 @@
+"""Which models can be chosen, what each can see and hear, and what becomes of pictures and sounds it cannot take."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr
+from pydantic_ai.messages import BinaryContent, ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
+from pydantic_ai.models import known_model_names
+
+from frontdesk.agents.embedded.choices import MOST, choices, newest
+from frontdesk.loop.access import OFFLINE, WHEN_ANTHROPIC, WHEN_OPENAI, ModelAccess
+from frontdesk.loop.media import fitting, media_of, user_message, words_of
+from frontdesk.loop.messages import text_of, tokens_in
+from frontdesk.loop.models import profile_of
+from frontdesk.loop.senses import parted, senses
+
+KEY = SecretStr("sk-1")
+PICTURE = BinaryContent(b"png", media_type="image/png")
+SOUND = BinaryContent(b"wav", media_type="audio/wav")
+
+
+def named(access: ModelAccess) -> list[str]:
+    return [one.name for one in choices(access, known_model_names(), profile_of)]
+
+
+def prompts(messages: Sequence[ModelMessage]) -> list[UserPromptPart]:
+    return [part for one in messages for part in one.parts if isinstance(part, UserPromptPart)]
+
+
+@pytest.mark.parametrize(
+    ("access", "first", "providers"),
+    [
+        (ModelAccess(), OFFLINE, {OFFLINE}),
+        (ModelAccess(anthropic_key=KEY), WHEN_ANTHROPIC, {"anthropic"}),
+        (ModelAccess(openai_key=KEY), WHEN_OPENAI, {"openai"}),
+        (ModelAccess(openai_key=KEY, anthropic_key=KEY), WHEN_ANTHROPIC, {"openai", "anthropic"}),
+        (ModelAccess("openai:gpt-6-sol", KEY, None, KEY), "openai:gpt-6-sol", {"openai", "anthropic"}),
+        (ModelAccess("openai:mine", KEY, "http://127.0.0.1/v1"), "openai:mine", {"openai"}),
+    ],
+)
+def test_the_default_is_first_and_only_providers_with_a_key_are_asked(
+    access: ModelAccess, first: str, providers: set[str]
+) -> None:
+    names = named(access)
+    assert names[0] == first
+    assert {parted(name)[0] for name in names} == providers
+    assert len(names) == len(set(names)) <= MOST
+
+
+def test_behind_an_address_of_ones_own_only_the_model_that_is_set_is_known() -> None:
+    assert named(ModelAccess("openai:mine", KEY, "http://127.0.0.1/v1")) == ["openai:mine"]
+
+
+def test_the_newest_are_first_and_no_model_is_there_twice_or_for_another_purpose() -> None:
+    known = ["p:a-4-5", "p:a-5-5-20260101", "p:a-5-5", "p:a-5", "p:a-10", "q:a-9", "p:a-realtime-11", "p:a-latest"]
+    assert newest(known, "p") == ["p:a-10", "p:a-5-5", "p:a-5", "p:a-4-5"]
+    every = named(ModelAccess(openai_key=KEY))
+    assert not [name for name in every if any(word in name for word in ("2025", "2026", "realtime", "search"))]
+    assert "openai:gpt-audio-mini" in every, "it talks, and takes sounds"
+
+
+def test_a_choice_says_what_the_model_takes() -> None:
+    def profile(name: str) -> Mapping[str, Any]:
+        return {"supports_thinking": name == "openai:thinker", "supports_image_input": name != "openai:blind"}
+
+    one, two, three = (
+        choices(ModelAccess(name, openai_url="x"), (), profile)[0]
+        for name in ("openai:thinker", "openai:blind", "google:seer")
+    )
+    assert (one.title, one.efforts, one.images, one.sounds) == ("thinker", ("low", "medium", "high"), True, False)
+    assert (two.efforts, two.images, two.sounds) == ((), False, False)
+    assert (three.images, three.sounds) == (True, True)
+
+
+def test_a_default_whose_library_is_not_installed_is_listed_all_the_same() -> None:
+    assert named(ModelAccess("google:gemini-3")) == ["google:gemini-3"]
+    assert profile_of("openai/gpt-6-luna") == profile_of("openai:gpt-6-luna") != profile_of(OFFLINE)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        (OFFLINE, (True, True)),
+        ("anthropic:claude-sonnet-5-5", (True, False)),
+        ("openai/gpt-6-luna", (True, False)),
+        ("openai:gpt-3.5-turbo", (False, False)),
+        ("openai:gpt-4", (False, False)),
+        ("openai:gpt-4.1", (True, False)),
+        ("openai:gpt-audio-mini", (True, True)),
+        ("google:gemini-3", (True, True)),
+        ("deepseek:deepseek-chat", (False, False)),
+    ],
+)
+def test_what_a_model_sees_and_hears_is_told_by_its_name(name: str, expected: tuple[bool, bool]) -> None:
+    assert senses(name) == expected
+
+
+@given(st.text())
+def test_any_name_is_told_from(name: str) -> None:
+    assert all(isinstance(one, bool) for one in senses(name))
+
+
+def test_words_are_found_beside_a_picture_and_a_picture_takes_room() -> None:
+    message = user_message("what is this?", [PICTURE])
+    assert text_of(message) == "what is this?"
+    assert tokens_in(message) > tokens_in(user_message("what is this?")) + 1000
+    silent = prompts([user_message("  ", [PICTURE])])[0]
+    assert (words_of(silent), media_of(silent)) == ("", [PICTURE])
+
+
+def test_what_a_model_cannot_take_is_told_to_it_in_words() -> None:
+    talk: list[ModelMessage] = [user_message("here", [PICTURE, SOUND]), ModelResponse(parts=[TextPart("ok")])]
+    (part,) = prompts(fitting(talk, images=True, sounds=False))
+    assert list(media_of(part)) == [PICTURE]
+    assert words_of(part) == "here\n[a sound was sent here, which you cannot take]"
+    assert fitting(talk, images=True, sounds=True) == talk
+    assert not media_of(prompts(fitting(talk, images=False, sounds=False))[0])
+
+
+def test_what_came_with_words_that_were_never_answered_is_not_sent_again() -> None:
+    lost, asked = user_message("look", [PICTURE]), user_message("and this?", [PICTURE])
+    first, second = prompts(fitting([lost, asked], images=True, sounds=True))
+    assert not media_of(first)
+    assert "never got" in words_of(first)
+    assert list(media_of(second)) == [PICTURE]
+    assert fitting([lost, ModelRequest(parts=[])], images=True, sounds=True)[0] == lost
