@@ -56,6 +56,8 @@ from frontdesk.schedule.worker import Worker
 from frontdesk.settings import Settings
 from frontdesk.tools.build import Reach, open_reach, open_tools
 from frontdesk.tools.service import Tools
+from frontdesk.workspace.build import open_workspace
+from frontdesk.workspace.service import WorkspaceRoom
 
 CHECK_SECONDS = 2
 HOUSEKEEPING_SECONDS = 5
@@ -92,6 +94,7 @@ class App:
     working: Working
     memory: MemoryRoom
     reader: Reader
+    workspace: WorkspaceRoom
 
     @property
     def worker(self) -> Worker:
@@ -183,7 +186,9 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         mirror = MirrorStore(database) if database.shared else None
         chat = Chat(SessionStore(database), host, Replies(host, journal, tasks, turns.close, mirror))
         stack.push_async_callback(chat.close)
-        schedules, working = open_schedules(settings, database, host, upload, metrics.registry, tasks)
+        workspace = open_workspace(settings, database, host)
+        talks = workspace.sessions.keeps
+        schedules, working = open_schedules(settings, database, host, upload, metrics.registry, tasks, talks)
         stack.push_async_callback(schedules.executing.close)
         own.open(schedules)
         waking, names = Waking(schedules), Names(host)
@@ -193,7 +198,7 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         memory, reader = open_memory(database, reach.embedder, others)
         remembering.open(memory, House(partial(parts_of, database), journal))
         handed = HandedStore(database)
-        rooms = (host, turns, chat, tools, handed, schedules, working, memory, reader)
+        rooms = (host, turns, chat, tools, handed, schedules, working, memory, reader, workspace)
         yield App(settings, database, keys, identity, journal, *rooms)
 
 
@@ -276,7 +281,7 @@ def _host(
         def own_tools(caller: Caller, token: SecretStr | None) -> list[Tool]:
             return [tool for tools in (reach.own.of, *own) for tool in tools(caller, token)]
 
-        return EmbeddedHost(database, turns, _access(settings), toolbox, own_tools), None
+        return EmbeddedHost(database, turns, ModelAccess.of(settings), toolbox, own_tools), None
     # Letta's client is slow to import, and only these setups need it.
     from frontdesk.agents.letta.handed.registrar import Registrar  # noqa: PLC0415
     from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
@@ -288,16 +293,6 @@ def _host(
     name = settings.application_name
     host = LettaHost(settings.letta_base_url, secret, name, turns, settings.model, registrar)
     return host, partial(upload, host.server)
-
-
-def _access(settings: Settings) -> ModelAccess:
-    return ModelAccess(
-        settings.model,
-        settings.openai_api_key,
-        settings.openai_base_url,
-        settings.anthropic_api_key,
-        settings.anthropic_base_url,
-    )
 
 
 async def _write_down(journal: Journal) -> None:

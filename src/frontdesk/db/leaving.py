@@ -14,14 +14,17 @@ from frontdesk.db.schema import (
     chat_sessions,
     chat_words,
     conversations,
+    editor_sessions,
     forwards,
     messages,
     oauth_grants,
     occurrences,
+    permissions,
     schedules,
     tool_searches,
     tool_uses,
     turns,
+    workspaces,
 )
 
 
@@ -56,6 +59,9 @@ def _deletes(user_id: str) -> list[tuple[str, Delete]]:
         ("conversations", delete(chat_sessions).where(chat_sessions.c.user_id == user_id)),
         ("conversations", delete(turns).where(turns.c.user_id == user_id)),
         ("conversations", delete(conversations).where(conversations.c.user_id == user_id)),
+        ("editors", delete(editor_sessions).where(editor_sessions.c.user_id == user_id)),
+        ("editors", delete(workspaces).where(workspaces.c.user_id == user_id)),
+        ("editors", delete(permissions).where(permissions.c.user_id == user_id)),
         ("tools", delete(tool_uses).where(tool_uses.c.tenant == name)),
         ("tools", delete(tool_searches).where(tool_searches.c.tenant == name)),
         ("access", delete(oauth_grants).where(oauth_grants.c.user_id == user_id)),

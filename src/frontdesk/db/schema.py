@@ -57,6 +57,7 @@ from frontdesk.db.tables.tools import (
     tool_vectors,
     tools,
 )
+from frontdesk.db.tables.workspace import editor_sessions, permissions, workspaces
 
 __all__ = [
     "IS_OVER",
@@ -79,6 +80,7 @@ __all__ = [
     "chat_words",
     "conversations",
     "counters",
+    "editor_sessions",
     "forwards",
     "handed_tools",
     "held_tools",
@@ -94,6 +96,7 @@ __all__ = [
     "oauth_tokens",
     "occurrences",
     "people",
+    "permissions",
     "recall_cells",
     "recall_docs",
     "recall_loose",
@@ -112,4 +115,5 @@ __all__ = [
     "tool_vectors",
     "tools",
     "turns",
+    "workspaces",
 ]

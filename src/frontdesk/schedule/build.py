@@ -23,7 +23,7 @@ from frontdesk.schedule.limits import Limits
 from frontdesk.schedule.looking import Looking
 from frontdesk.schedule.metrics import ScheduleMetrics
 from frontdesk.schedule.past.store import PastStore
-from frontdesk.schedule.placing import Places
+from frontdesk.schedule.placing import Keeps, Places
 from frontdesk.schedule.service import Schedules, Webhooks
 from frontdesk.schedule.store import ScheduleStore
 from frontdesk.schedule.stretches import Stretches
@@ -55,6 +55,7 @@ def open_schedules(
     upload: Upload | None,
     registry: CollectorRegistry,
     tasks: TaskGroup,
+    keeps: Keeps,
 ) -> tuple[Schedules, Working]:
     """The service, and what is to run behind it in a process that delivers."""
     bell, metrics = Bell(database), ScheduleMetrics(registry)
@@ -79,7 +80,7 @@ def open_schedules(
         looking=Looking(store, past),
         limits=limits,
         webhooks=Webhooks(settings.webhook_secret is not None, settings.webhook_private),
-        places=Places(host, SessionStore(database)),
+        places=Places(host, SessionStore(database), keeps),
         defaults=_defaults(settings, database, hosted),
         hosted=hosted,
         executing=executing,

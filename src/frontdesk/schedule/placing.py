@@ -1,5 +1,6 @@
 """In which conversation a scheduled prompt is said: one that its owner may read, and nobody else's."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -11,6 +12,9 @@ from frontdesk.schedule.model import NewSchedule
 LOOKED_AT = 1000
 TITLE = 80
 
+# Whether a person keeps this conversation of an agent's elsewhere: (user, agent, conversation).
+Keeps = Callable[[str, str, str], Awaitable[bool]]
+
 
 @dataclass(frozen=True, slots=True)
 class Places:
@@ -18,6 +22,7 @@ class Places:
 
     host: AgentHost
     sessions: SessionStore
+    keeps: Keeps
 
     async def of(self, new: NewSchedule, wanted: str | None) -> str | None:
         """The conversation for a schedule; None is the agent's first one, which is nobody's in particular."""
@@ -35,6 +40,8 @@ class Places:
         else:
             sessions = await self.sessions.of_user(new.user_id, datetime.now(UTC), LOOKED_AT)
             known = {session.conversation_id for session in sessions if session.agent_id == new.agent_id}
+            if wanted not in known and await self.keeps(new.user_id, new.agent_id, wanted):
+                return
         if wanted not in known:
             raise NotFound(f"Agent '{new.agent_id}' has no conversation '{wanted[:128]}' of yours")
 

@@ -1,0 +1,1 @@
+"""The tools with which an agent works on code."""

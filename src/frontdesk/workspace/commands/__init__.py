@@ -1,0 +1,1 @@
+"""Commands that are run in a session's folders."""

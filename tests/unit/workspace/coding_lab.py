@@ -1,0 +1,96 @@
+"""A bench on real files and real processes, with an editor that keeps what is not saved and a person who answers."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from frontdesk.errors import NotFound
+from frontdesk.loop.tools import Tool, ToolOutcome, attempt
+from frontdesk.workspace.coding.model import Bench, Shown
+from frontdesk.workspace.coding.tools import coding_tools
+from frontdesk.workspace.commands.local import LocalCommands
+from frontdesk.workspace.commands.port import Commands
+from frontdesk.workspace.files.local import LocalFiles
+from frontdesk.workspace.permissions.model import Deed, Word
+from frontdesk.workspace.roots import Roots
+
+
+@dataclass
+class Buffers:
+    """An editor's files: what is open counts, and is saved when it is written to; the rest is on the disk."""
+
+    disk: LocalFiles
+    open: dict[Path, str] = field(default_factory=dict[Path, str])
+    writes: list[Path] = field(default_factory=list[Path])
+    keeps_unsaved: bool = False
+
+    async def read(self, path: Path) -> str:
+        return self.open[path] if path in self.open else await self.disk.read(path)
+
+    async def write(self, path: Path, text: str) -> None:
+        self.writes.append(path)
+        self.open[path] = text
+        if not self.keeps_unsaved:
+            await self.disk.write(path, text)
+
+
+async def _nothing(_deed: Deed) -> None:
+    pass
+
+
+class Lab:
+    """The tools, what they showed, what they asked leave for, and what the person says to it."""
+
+    def __init__(
+        self, folder: Path, *, commands: Commands | None = None, other: Path | None = None, away: bool = False
+    ) -> None:
+        self.roots = Roots.of(folder, [other] if other else ())
+        self.disk = LocalFiles(self.roots)
+        self.editor = Buffers(self.disk)
+        self.word = Word(allowed=True)
+        self.meanwhile: Callable[[Deed], Awaitable[None]] = _nothing
+        self.deeds: list[Deed] = []
+        self.shown: list[tuple[str, Shown]] = []
+        runs = None if away else commands or LocalCommands(0.1)
+        bench = Bench(self.roots, self.editor, runs, self.leave, self.show, None if away else self.disk)
+        self.tools: Mapping[str, Tool] = {tool.name: tool for tool in coding_tools(bench)}
+
+    async def leave(self, deed: Deed) -> Word:
+        self.deeds.append(deed)
+        await self.meanwhile(deed)
+        return self.word
+
+    async def show(self, call_id: str, shown: Shown) -> None:
+        self.shown.append((call_id, shown))
+
+    async def use(self, name: str, **given: Any) -> ToolOutcome:
+        return await attempt(self.tools[name], given, "call-1")
+
+    async def told(self, name: str, **given: Any) -> str:
+        """What a tool says that works."""
+        outcome = await self.use(name, **given)
+        assert outcome.ok, outcome.text
+        return outcome.text
+
+    async def trouble(self, name: str, **given: Any) -> str:
+        """What a tool says that does not."""
+        outcome = await self.use(name, **given)
+        assert not outcome.ok, outcome.text
+        return outcome.text
+
+    def path(self, name: str) -> Path:
+        return self.roots.cwd / name
+
+    def put(self, name: str, text: str) -> Path:
+        path = self.path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+        return path
+
+    def text(self, name: str) -> str:
+        """As it is on the disk, line ends and all."""
+        try:
+            return self.path(name).read_bytes().decode()
+        except FileNotFoundError as error:
+            raise NotFound(name) from error

@@ -1,0 +1,444 @@
+"""Paths made to get out of the workspace: none of them does, however they are put and whoever moves things about."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from frontdesk.errors import FrontdeskError, Invalid, NotFound
+from frontdesk.workspace.files import beneath, disk
+from frontdesk.workspace.files.listing import list_files
+from frontdesk.workspace.files.local import LocalFiles
+from frontdesk.workspace.files.scan import Query
+from frontdesk.workspace.files.search import search
+from frontdesk.workspace.roots import Roots
+from tests.requirements import shows
+
+SECRET = "the secret of the house"
+ROUNDS = 1500
+MOST_ROUNDS = 20_000
+
+paths_kept = shows("ACP-PATHS")
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> Path:
+    """A folder with two workspaces, `work` and `more`; what is secret is beside them."""
+    for name in ("work", "more", "workshop"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "secret").write_text(SECRET)
+    (tmp_path / "workshop" / "secret").write_text(SECRET)
+    (tmp_path / "work" / "a").write_text("ours")
+    return tmp_path.resolve()
+
+
+@pytest.fixture
+def files(house: Path) -> LocalFiles:
+    return LocalFiles(Roots.of(house / "work", [house / "more"]))
+
+
+def outside(house: Path) -> dict[str, str]:
+    """All that is beside the workspaces, to see whether it changed."""
+    beside = [house / "secret", *sorted((house / "workshop").rglob("*")), *sorted(house.iterdir())]
+    return {str(one): one.read_text() if one.is_file() else "" for one in beside}
+
+
+async def refused(files: LocalFiles, path: Path) -> None:
+    """Neither of the ways in takes it."""
+    with pytest.raises(Invalid):
+        await files.read(path)
+    with pytest.raises(Invalid):
+        await files.write(path, "changed")
+
+
+@paths_kept
+@pytest.mark.parametrize(
+    "given",
+    [
+        *(
+            "../secret",
+            "x/../../secret",
+            "./.././secret",
+            "../workshop/secret",
+            "../work/../secret",
+            "..",
+            "../..",
+            "/",
+        ),
+        *("/etc/passwd", "//etc/passwd", "/proc/self/root/etc/passwd", "/proc/self/cwd", "/dev/fd/0", "/dev/null"),
+    ],
+)
+async def test_a_path_that_leads_out_is_refused(files: LocalFiles, house: Path, given: str) -> None:
+    before = outside(house)
+    with pytest.raises(Invalid, match="outside the workspace"):
+        files.roots.inside(given)
+    await refused(files, files.roots.cwd / given)
+    assert outside(house) == before
+
+
+@paths_kept
+async def test_a_neighbour_whose_name_begins_alike_is_outside(files: LocalFiles, house: Path) -> None:
+    await refused(files, house / "workshop" / "secret")
+    await refused(files, Path(f"{files.roots.cwd}/../workshop/secret"))
+
+
+async def test_a_tilde_leads_to_nobodys_home(files: LocalFiles) -> None:
+    await files.write(files.roots.inside("~/.profile"), "ours")
+    assert (files.roots.cwd / "~" / ".profile").read_text() == "ours"
+
+
+@paths_kept
+@pytest.mark.parametrize(
+    "target", ["../secret", "{house}/secret", "../work/../secret", "/proc/self/root{house}/secret"]
+)
+async def test_a_link_that_leads_out_is_not_followed(files: LocalFiles, house: Path, target: str) -> None:
+    before = outside(house)
+    link = files.roots.cwd / "link"
+    link.symlink_to(target.format(house=house))
+    with pytest.raises(Invalid, match="outside"):
+        files.roots.inside("link")
+    await refused(files, link)
+    await files.delete(link)
+    assert outside(house) == before
+
+
+@paths_kept
+async def test_a_folder_that_is_a_link_out_is_not_entered(files: LocalFiles, house: Path) -> None:
+    before = outside(house)
+    way = files.roots.cwd / "way"
+    way.symlink_to(house / "workshop")
+    for path in (way / "secret", way / "new", way / "deep" / "new", way / "..", way / ".." / ".." / "secret"):
+        await refused(files, path)
+    for deed in (files.delete(way / "secret"), files.move(files.roots.cwd / "a", way / "a")):
+        with pytest.raises(Invalid, match="outside"):
+            await deed
+    with pytest.raises(Invalid, match="outside"):
+        await files.move(way / "secret", files.roots.cwd / "b")
+    assert outside(house) == before
+
+
+@paths_kept
+async def test_links_that_stay_inside_are_followed(files: LocalFiles, house: Path) -> None:
+    work, more = files.roots.all
+    (more / "b").write_text("more")
+    (work / "absolute").symlink_to(more / "b")
+    (work / "relative").symlink_to("../more/b")
+    (work / "folder").symlink_to(more)
+    (work / "one").symlink_to("two")
+    (work / "two").symlink_to("folder/b")
+    for name in ("absolute", "relative", "folder/b", "one"):
+        assert await files.read(work / name) == "more"
+        await files.write(work / name, name)
+        assert (more / "b").read_text() == name
+        await files.write(more / "b", "more")
+    assert not (more / "b").is_symlink()
+
+
+async def test_a_chain_of_links_ends_where_its_last_one_leads(files: LocalFiles, house: Path) -> None:
+    work = files.roots.cwd
+    for number in range(30):
+        (work / f"in{number}").symlink_to(f"in{number + 1}" if number < 29 else "a")
+        (work / f"out{number}").symlink_to(f"out{number + 1}" if number < 29 else "../secret")
+    assert await files.read(work / "in0") == "ours"
+    await refused(files, work / "out0")
+
+
+async def test_links_in_a_circle_and_too_many_of_them_are_refused(files: LocalFiles) -> None:
+    work = files.roots.cwd
+    (work / "self").symlink_to("self")
+    (work / "ping").symlink_to("pong/x")
+    (work / "pong").symlink_to("ping/x")
+    for number in range(60):
+        (work / f"l{number}").symlink_to(f"l{number + 1}" if number < 59 else "a")
+    for name in ("self", "self/x", "ping", "pong/y", "l0"):
+        await refused(files, work / name)
+
+
+async def test_a_link_to_nowhere_is_not_found_and_can_be_written_to_inside_only(files: LocalFiles, house: Path) -> None:
+    work = files.roots.cwd
+    (work / "in").symlink_to("later/new")
+    (work / "out").symlink_to("../new")
+    with pytest.raises(NotFound):
+        await files.read(work / "in")
+    await files.write(work / "in", "made")
+    assert (work / "later" / "new").read_text() == "made"
+    await refused(files, work / "out")
+    assert not (house / "new").exists()
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "x/" * 2040, "x\0y", "x\ud800", "x" * 5000])
+async def test_names_that_no_file_has_are_refused_in_our_own_words(files: LocalFiles, name: str) -> None:
+    for deed in (files.write(files.roots.cwd / name, ""), files.read(files.roots.cwd / name)):
+        with pytest.raises((Invalid, NotFound)) as caught:
+            await deed
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value).encode()) < 1000
+
+
+@pytest.mark.parametrize(
+    "name", ["a\nb", "a.", "a ", " a", "...", "a\udcffb", "-rf", "a\\b", "C:\\a", "*", "é", "e\u0301"]
+)
+async def test_hard_names_are_names_of_their_own(files: LocalFiles, name: str) -> None:
+    path = files.roots.inside(name)
+    assert path == files.roots.cwd / name
+    await files.write(path, name.encode(errors="replace").decode())
+    assert await files.read(files.roots.cwd / "a") == "ours"
+    assert sorted(os.listdir(files.roots.cwd)) == sorted(["a", name])  # noqa: PTH208 - the names as the system has them
+    await files.delete(path)
+
+
+async def test_case_is_as_the_disk_has_it(files: LocalFiles, house: Path) -> None:
+    assert not (house / "WORK").exists(), "this test is for a disk that knows one case from the other"
+    with pytest.raises(NotFound):
+        await files.read(files.roots.cwd / "A")
+    await refused(files, house / "WORK" / "a")
+
+
+@paths_kept
+async def test_what_is_no_regular_file_is_refused_at_once(files: LocalFiles) -> None:
+    work = files.roots.cwd
+    os.mkfifo(work / "fifo")
+    (work / "folder").mkdir()
+    with anyio.fail_after(10):
+        for path in (work / "fifo", work / "folder", work):
+            await refused(files, path)
+        with pytest.raises(Invalid, match="only files"):
+            await files.delete(work / "fifo")
+        assert (await search(files.roots, Query("ours", plain=True))).lines[0].path == "a"
+
+
+@pytest.mark.skipif(not Path("/proc/self/root").exists(), reason="only Linux has these links")
+async def test_links_that_only_the_system_can_follow_are_read_like_any_other(house: Path) -> None:
+    """Opened by the system, they would lead anywhere, whatever their text says."""
+    files = LocalFiles(Roots.of(Path("/proc/self")))
+    with (house / "secret").open() as secret:
+        for name in (f"fd/{secret.fileno()}", f"root{house}/secret", f"cwd/{house}/secret"):
+            with pytest.raises(Invalid, match="outside"):
+                await files.read(files.roots.cwd / name)
+
+
+async def test_a_root_that_became_a_link_is_no_way_out(files: LocalFiles, house: Path) -> None:
+    shutil.rmtree(house / "work")
+    (house / "work").symlink_to("workshop")
+    with pytest.raises(FrontdeskError):
+        await files.read(house / "work" / "secret")
+    with pytest.raises(FrontdeskError):
+        await files.write(house / "work" / "new", "changed")
+    assert not (house / "workshop" / "new").exists()
+
+
+async def test_an_inner_root_that_became_a_link_is_no_way_out(house: Path) -> None:
+    (house / "work" / "inner").mkdir()
+    files = LocalFiles(Roots.of(house / "work", [house / "work" / "inner"]))
+    (house / "work" / "inner").rmdir()
+    (house / "work" / "inner").symlink_to(house / "workshop")
+    await refused(files, house / "work" / "inner" / "secret")
+
+
+async def test_links_out_are_neither_listed_into_nor_searched(files: LocalFiles, house: Path) -> None:
+    (files.roots.cwd / "way").symlink_to(house / "workshop")
+    (files.roots.cwd / "link").symlink_to(house / "secret")
+    names = (await list_files(files.roots, files.roots.cwd)).names
+    assert names == ("a", f"link -> {house / 'secret'}", f"way -> {house / 'workshop'}")
+    for plain in (True, False):
+        assert not (await search(files.roots, Query("secret", plain=plain))).lines
+
+
+@paths_kept
+def test_a_link_put_in_the_place_of_what_was_found_is_not_opened(house: Path) -> None:
+    roots, path = Roots.of(house / "work"), house / "work" / "a"
+    with beneath.spot(roots, path) as at:
+        assert disk.contents(at, "a") == b"ours"
+        path.unlink()
+        path.symlink_to(house / "secret")
+        with pytest.raises(OSError, match="symbolic links"):
+            disk.contents(at, "a")
+
+
+@paths_kept
+def test_a_folder_that_was_found_is_still_that_one_when_a_link_is_in_its_place(house: Path) -> None:
+    roots, folder = Roots.of(house / "work"), house / "work" / "folder"
+    disk.write(roots, folder / "secret", "ours")
+    with beneath.spot(roots, folder / "secret") as at:
+        folder.rename(house / "work" / "elsewhere")
+        folder.symlink_to(house / "workshop")
+        assert disk.contents(at, "a") == b"ours"
+
+
+SWAP = """
+draft, ways = place + "-draft", sys.argv[2:]
+def flip(number):
+    os.symlink(ways[number % 2], draft)
+    os.replace(draft, place)
+"""
+TRADE = """
+hidden, away = place + "-hidden", sys.argv[2]
+def insist(deed, *given):
+    # While nothing is in the place, a write may have made something there; away with it.
+    while True:
+        try:
+            return deed(*given)
+        except OSError:
+            shutil.rmtree(place, ignore_errors=True) if os.path.isdir(place) else os.unlink(place)
+def flip(number):
+    if number % 2:
+        os.unlink(place)
+        insist(os.rename, hidden, place)
+    else:
+        os.rename(place, hidden)
+        insist(os.symlink, away, place)
+"""
+FLIPPING = """
+import itertools, os, shutil, sys
+place = sys.argv[1]
+{how}
+for number in itertools.count():
+    flip(number)
+    if number == 1:
+        print("begun", flush=True)
+"""
+
+
+@contextmanager
+def flipping(how: str, place: Path, *ways: Path) -> Generator[None]:
+    """Somebody else who changes what is in a place as fast as they can, in a process of their own.
+
+    `SWAP` puts now a link to the one, now to the other way there; `TRADE` now what was there, now a link to the way.
+    """
+    command = [sys.executable, "-c", FLIPPING.format(how=how), str(place), *map(str, ways)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as flipper:
+        try:
+            assert flipper.stdout is not None
+            assert flipper.stdout.readline() == b"begun\n"
+            yield
+            assert flipper.poll() is None, "there was nobody to race with"
+        finally:
+            flipper.kill()
+
+
+@paths_kept
+@pytest.mark.parametrize("last", [True, False], ids=["of a file", "of a folder"])
+def test_a_link_that_is_swapped_all_the_time_never_leads_out(house: Path, last: bool) -> None:
+    roots = Roots.of(house / "work")
+    (house / "work" / "real").mkdir()
+    (house / "work" / "real" / "secret").write_text("ours")
+    place = house / "work" / "place"
+    inner, outer = house / "work" / "real", house / "workshop"
+    ways = (inner / "secret", outer / "secret") if last else (inner, outer)
+    given = "place" if last else "place/secret"
+    with flipping(SWAP, place, *ways):
+        seen = races(roots, given, place if last else place / "secret")
+    assert (outer / "secret").read_text() == SECRET
+    assert sorted(one.name for one in outer.iterdir()) == ["secret"]
+    assert seen == {"read", "written", "refused"}
+
+
+@paths_kept
+@pytest.mark.parametrize("last", [True, False], ids=["a file", "a folder"])
+def test_what_is_traded_for_a_link_all_the_time_never_leads_out(house: Path, last: bool) -> None:
+    roots = Roots.of(house / "work")
+    place, outer = house / "work" / "place", house / "workshop"
+    path = place if last else place / "secret"
+    disk.write(roots, path, "ours")
+    with flipping(TRADE, place, outer / "secret" if last else outer):
+        seen = races(roots, str(path.relative_to(roots.cwd)), path)
+    assert (outer / "secret").read_text() == SECRET
+    assert sorted(one.name for one in outer.iterdir()) == ["secret"]
+    assert seen == {"read", "written", "refused"}
+
+
+def races(roots: Roots, given: str, path: Path) -> set[str]:
+    """Read and write many times, by what a tool would ask and by the path as it is; until all that can come has."""
+    seen: Counter[str] = Counter()
+    for number in range(MOST_ROUNDS):
+        try:
+            meant = roots.inside(given) if number % 4 > 1 else path
+            if number % 2:
+                assert disk.read(roots, meant) == "ours"
+                seen["read"] += 1
+            else:
+                disk.write(roots, meant, "ours")
+                seen["written"] += 1
+        except FrontdeskError:
+            seen["refused"] += 1
+        if number >= ROUNDS and len(seen) == 3:
+            break
+    return set(seen)
+
+
+NAMES = st.sampled_from(["a", "b", "c", "secret"])
+STEPS = st.sampled_from(["a", "b", "c", "secret", "..", ".", "", "work", "more", "out", "~"])
+INSIDE = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
+WRITTEN = st.lists(STEPS, min_size=1, max_size=6).map("/".join)
+ANYWHERE = st.tuples(st.sampled_from(["", "{house}/", "{house}/work/", "{house}/out/", "/"]), WRITTEN).map("".join)
+TREES = st.lists(st.tuples(st.sampled_from(["work", "more"]), INSIDE, st.none() | ANYWHERE), max_size=8)
+
+
+def built(house: Path, tree: list[tuple[str, str, str | None]]) -> None:
+    """Files, and links where a target is given; what does not fit with what is there already is left out."""
+    for folder in ("work", "more", "out/a"):
+        (house / folder).mkdir(parents=True)
+    for name in ("secret", "out/secret", "out/a/secret", "a"):
+        if not (house / name).exists():
+            (house / name).write_text(SECRET)
+    for root, name, target in tree:
+        place = house / root / name
+        # Through a link that leads out we would build outside ourselves.
+        with suppress(OSError):
+            if Path(os.path.realpath(place.parent)).is_relative_to(house / root):
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.symlink_to(target.format(house=house)) if target is not None else place.write_text("ours")
+
+
+def contents(house: Path) -> dict[str, str]:
+    beside = [one for one in house.rglob("*") if one.relative_to(house).parts[0] not in {"work", "more"}]
+    return {str(one): one.read_text() if one.is_file() else "" for one in beside}
+
+
+@paths_kept
+@settings(max_examples=400, deadline=None)
+@given(tree=TREES, given=ANYWHERE, follow=st.booleans())
+@example(tree=[("work", "a", "{house}/out"), ("work", "b", "a/a")], given="b/secret", follow=False)
+@example(tree=[("work", "a", "../more/b"), ("more", "b", "../out")], given="a/secret", follow=False)
+@example(tree=[("work", "a/b", None), ("work", "c", "a/../../secret")], given="c", follow=True)
+def test_no_path_in_any_tree_leads_out(tree: list[tuple[str, str, str | None]], given: str, follow: bool) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        house = Path(folder).resolve()
+        built(house, tree)
+        before = contents(house)
+        roots = Roots.of(house / "work", [house / "more"])
+        with suppress(FrontdeskError):
+            path = roots.inside(given.format(house=house)) if follow else Path(given.format(house=house))
+            for deed in (tried_read, tried_write, tried_move, tried_delete):
+                with suppress(FrontdeskError):
+                    deed(roots, path)
+        assert contents(house) == before
+
+
+def tried_read(roots: Roots, path: Path) -> None:
+    assert disk.read(roots, path) != SECRET
+
+
+def tried_write(roots: Roots, path: Path) -> None:
+    disk.write(roots, path, "changed")
+    assert disk.read(roots, path) == "changed"
+
+
+def tried_move(roots: Roots, path: Path) -> None:
+    disk.move(roots, path, path.parent / "moved")
+    assert disk.modified(roots, path) is None
+    disk.move(roots, path.parent / "moved", path)
+
+
+def tried_delete(roots: Roots, path: Path) -> None:
+    disk.delete(roots, path)

@@ -1,0 +1,190 @@
+"""What may be done unasked, what is asked about, and what a lasting word covers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frontdesk.workspace.permissions.decide import Answer, Verdict, decide
+from frontdesk.workspace.permissions.model import Deed, Kind, Mode
+from frontdesk.workspace.permissions.scopes import ONCE, Scope, of_command, of_kind, of_tool
+from tests.requirements import shows
+
+LOOKS = {Kind.READ, Kind.SEARCH, Kind.THINK}
+ACTS = set(Kind) - LOOKS
+NOTHING: Mapping[str, bool] = {}
+
+
+def a_deed(kind: Kind, scope: str = "", **more: Any) -> Deed:
+    return Deed("call-1", "tool", kind, "Do it", scope=scope, **more)
+
+
+def answers(mode: Mode, kinds: set[Kind], remembered: Mapping[str, bool] = NOTHING, **more: Any) -> set[Answer]:
+    return {decide(mode, a_deed(kind, **more), remembered).answer for kind in kinds}
+
+
+@shows("ACP-PERMISSIONS")
+@pytest.mark.parametrize("mode", Mode)
+def test_looking_is_free_in_every_mode(mode: Mode) -> None:
+    assert answers(mode, LOOKS) == {Answer.ALLOW}
+    assert answers(mode, set(Kind), harmless=True) == {Answer.ALLOW}
+
+
+@shows("ACP-PERMISSIONS")
+def test_each_mode_frees_what_it_says() -> None:
+    assert answers(Mode.ASK, ACTS) == {Answer.ASK}
+    assert answers(Mode.ACCEPT_EDITS, {Kind.EDIT}) == {Answer.ALLOW}
+    assert answers(Mode.ACCEPT_EDITS, ACTS - {Kind.EDIT}) == {Answer.ASK}
+    assert answers(Mode.AUTO, ACTS) == {Answer.ALLOW}
+    assert answers(Mode.PLAN, ACTS) == {Answer.REFUSE}
+
+
+@shows("ACP-PERMISSIONS")
+def test_plan_mode_says_what_to_do_instead_and_how_it_is_left() -> None:
+    said = decide(Mode.PLAN, a_deed(Kind.EDIT, "edit"), {"edit": True})
+    assert said.answer is Answer.REFUSE
+    assert "Describe what you would do instead" in said.reason
+    assert "choosing another mode" in said.reason
+
+
+def test_a_lasting_word_is_not_asked_for_again() -> None:
+    assert answers(Mode.ASK, ACTS, {"scope": True}, scope="scope") == {Answer.ALLOW}
+    assert answers(Mode.ASK, ACTS, {"other": True}, scope="scope") == {Answer.ASK}
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_a_lasting_rejection_holds_in_every_mode(mode: Mode) -> None:
+    said = decide(mode, a_deed(Kind.EXECUTE, "run rm", covers="every `rm …`", harmless=True), {"run rm": False})
+    assert said == Verdict(Answer.REFUSE, "The person has rejected every `rm …` for good; do without it.")
+
+
+@pytest.mark.parametrize("word", [True, False])
+def test_what_has_no_scope_is_never_remembered(word: bool) -> None:
+    assert decide(Mode.ASK, a_deed(Kind.EXECUTE), {"": word}).answer is Answer.ASK
+
+
+def test_edits_deletions_and_moves_are_three_scopes() -> None:
+    assert of_kind(Kind.EDIT) == Scope("edit", "edits in this workspace")
+    assert len({of_kind(kind).name for kind in (Kind.EDIT, Kind.DELETE, Kind.MOVE)}) == 3
+    assert of_kind(Kind.EXECUTE) == ONCE
+    assert of_tool("jira__search").name == "use jira__search"
+
+
+@shows("ACP-PERMISSIONS")
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("ls -la src", "ls"),
+        ("git status --short", "git status"),
+        ("git commit -m 'a message (long)'", "git commit"),
+        ("'git'  log", "git log"),
+        ("npm test", "npm test"),
+        ("npm run build -- --watch", "npm run build"),
+        ("cargo build --release", "cargo build"),
+        ("make", "make"),
+        ("make test", "make test"),
+        ("uv run pytest -q tests", "uv run pytest"),
+        ("uv run git status", "uv run git status"),
+        ("npx tsc --noEmit", "npx tsc"),
+        ("python -m pytest -x", "python -m pytest"),
+        ("python3.11 setup.py build", "python3.11 setup.py"),
+        ("node build.js", "node build.js"),
+        ("./gradlew test", "./gradlew test"),
+        ("/usr/bin/git diff", "/usr/bin/git diff"),
+        ("find . -name '*.py'", "find"),
+        ("pip3 install x", "pip3 install"),
+        ("echo $HOME", "echo"),
+    ],
+)
+def test_a_simple_command_is_remembered_by_what_it_runs(command: str, name: str) -> None:
+    assert of_command(command).name == f"run {name}"
+
+
+@shows("ACP-PERMISSIONS")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "",
+        "   ",
+        "git status; rm -rf .",
+        "git status && rm x",
+        "git status & rm x",
+        "git status | sh",
+        "git status\nrm x",
+        "git diff > file",
+        "git apply < file",
+        "git status $(rm x)",
+        "git status `rm x`",
+        "git status ${x:=y}",
+        "(git status)",
+        "{ git status",
+        "! git status",
+        "$GIT status",
+        "git $WHAT",
+        "git -c alias.x=!sh x",
+        "git 'unfinished",
+        "make -j4 test",
+        "make SHELL=/evil test",
+        "PATH=. git status",
+        "~/tool",
+        "sh script.sh",
+        "/bin/bash -c ls",
+        "sudo ls",
+        "env ls",
+        "xargs rm",
+        "ssh host ls",
+        "timeout 5 rm x",
+        "python -c 'print()'",
+        "python",
+        "python -mpytest",
+        "python3 -I -m pytest",
+        "python -m -c",
+        "node -e 1",
+        "perl -e 1",
+        "uv run python -c 1",
+        "uv run sh x",
+        "uv run",
+        "npx -y tsc",
+        "npm exec x",
+        "docker run x",
+        "git config alias.x y",
+        "find . -exec rm {} +",
+        "find . -delete",
+        "rg --pre=./x y",
+        "eval ls",
+        ". ./x",
+        "ls \x1b[2K",
+        "./" + "x" * 300,
+    ],
+)
+def test_a_command_that_could_be_any_is_allowed_only_once(command: str) -> None:
+    assert of_command(command) == ONCE
+
+
+@given(st.text(), st.sampled_from(sorted(";&|<>`\n\r\0")), st.text())
+def test_no_word_covers_more_than_one_command(before: str, mark: str, after: str) -> None:
+    assert of_command(f"{before}{mark}{after}") == ONCE
+
+
+@given(st.text("git lsrm-=$'\"\\/.~*#", max_size=30))
+def test_a_scope_is_the_plain_beginning_of_its_command(command: str) -> None:
+    scope = of_command(command)
+    if scope == ONCE:
+        return
+    said = scope.name.removeprefix("run ")
+    bare = " ".join("".join(one for one in command if one not in "'\"\\").split())
+    assert bare.startswith(said)
+    assert not set(said) & set("$=~*#")
+
+
+def test_the_person_is_told_what_a_lasting_word_covers() -> None:
+    assert of_command("git status").covers == "every `git status …` in this workspace"
+    assert of_command("make").covers == "`make` by itself in this workspace"
+
+
+def test_the_same_words_in_another_folder_are_another_scope() -> None:
+    there = of_command("./build.sh", "packages/a")
+    assert there == Scope("run ./build.sh in packages/a", "every `./build.sh …` in packages/a")
+    assert there.name != of_command("./build.sh").name
