@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import re
 import sys
 import threading
@@ -9,6 +10,7 @@ from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequen
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -23,6 +25,11 @@ from frontdesk.app import App, open_app, running
 from frontdesk.identity.model import Caller
 from frontdesk.schedule.asked import Asked
 from frontdesk.surfaces import http, serving
+from frontdesk.surfaces.acp.doorstep import Doorstep
+from frontdesk.surfaces.acp.editor.model import Editor
+from frontdesk.surfaces.acp.greeting import Capabilities, Offer
+from frontdesk.surfaces.acp.live.connection import Connection
+from frontdesk.surfaces.acp.wire.peer import Peer
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.desk import ROOT
@@ -31,6 +38,7 @@ from tests.support.tool_servers import open_tool_server, tool
 from tests.support.waiting import until
 from tests.support.webhooks import open_webhooks
 from tests.support.wire import MODERN, call
+from tests.unit.acp.talking import Memory
 
 pytestmark = pytest.mark.anyio
 PAGE = ROOT / "docs/guide/architecture.md"
@@ -41,6 +49,7 @@ WALKS: Mapping[str, Sequence[str]] = {
     "find_tools": ("The way in, the same for every tool", "find_tools", "The way out"),
     "call_tool": ("The way in, the same for every tool", "call_tool", "The way out"),
     "due": ("From the clock to the webhook",),
+    "editor": ("From the editor to the agent, and back",),
     "turn": ("From the door to the host", "The built-in host", "Back to the reader, whichever host it was"),
 }
 # Walked by tests/hosts with a real Letta server.
@@ -49,6 +58,7 @@ ELSEWHERE = {"On Letta"}
 GOES_ON = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 SECONDS = 20
 SCRIPT = '@@[{"tool": "post__send_mail", "args": {"text": "hello"}}, {"text": "Sent it."}]@@'
+WRITES = '@@[{"tool": "write_file", "args": {"path": "note.txt", "content": "hello"}}, {"text": "Written."}]@@'
 CALLS: Mapping[str, Mapping[str, object]] = {
     "find_tools": {"query": "send an e-mail", "min_score": 10},
     "call_tool": {"name": "post::send_mail", "arguments": {"text": "hello"}},
@@ -152,13 +162,15 @@ async def test_the_walks_are_walked_as_they_are_drawn(tmp_path: Path) -> None:
             FRONTDESK_WEBHOOK_PRIVATE=True,
         )
         async with open_app(settings) as app, at_the_door(app) as client:
-            walked = await walk_all(app, client, trace, webhooks.url)
+            walked = await walk_all(app, client, trace, webhooks.url, tmp_path)
             assert webhooks.received("/ok")
     whole = {name: [step for part in titles for step in drawn[part]] for name, titles in WALKS.items()}
     assert {name: first_not_walked(steps, walked[name]) for name, steps in whole.items()} == dict.fromkeys(WALKS)
 
 
-async def walk_all(app: App, client: httpx2.AsyncClient, trace: Trace, webhook: str) -> dict[str, Sequence[Step]]:
+async def walk_all(
+    app: App, client: httpx2.AsyncClient, trace: Trace, webhook: str, folder: Path
+) -> dict[str, Sequence[Step]]:
     """Go each walk once; what was entered on each."""
     await until(lambda: app.tools.catalogue.progress().embedded == 1, SECONDS)
     ada = await app.host.create(NewAgent(name="Ada"))
@@ -171,6 +183,7 @@ async def walk_all(app: App, client: httpx2.AsyncClient, trace: Trace, webhook: 
         assert "error" not in answer.json(), answer.text
         walked[name] = trace.entered[begin:]
     walked["turn"] = await talk(client, trace, ada.id)
+    walked["editor"] = await edit(app, trace, folder)
     walked["due"] = await wake(app, trace, ada.id, webhook)
     return walked
 
@@ -186,6 +199,52 @@ async def talk(client: httpx2.AsyncClient, trace: Trace, agent_id: str) -> Seque
     heard = await client.get("/api/agents/stream", params={"sessionId": session})
     assert "Sent it." in heard.text
     return trace.entered[begin:]
+
+
+async def edit(app: App, trace: Trace, folder: Path) -> Sequence[Step]:
+    """An editor's prompt, for which the agent writes a file once the person has allowed it."""
+    carrier, number = Memory(), count(1)
+
+    async def ask(method: str, **params: object) -> dict[str, Any]:
+        asked = f"editor-{next(number)}"
+        carrier.incoming.put_nowait(frame(id=asked, method=method, params=params))
+        while True:
+            heard = json.loads(await carrier.outgoing.get())
+            if heard.get("id") == asked:
+                return heard["result"]
+            if heard.get("method") == "session/request_permission":
+                allowed = {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
+                carrier.incoming.put_nowait(frame(id=heard["id"], result=allowed))
+
+    @asynccontextmanager
+    async def connect(peer: Peer, can: Capabilities) -> AsyncGenerator[Connection]:
+        async def who() -> Caller:
+            return Caller("walker", user_id="ann", local=True, any_agent=True)
+
+        async with Connection.open(app, Editor(peer, can), who, None) as connection:
+            yield connection
+
+    answer, begin = dict[str, Any](), 0
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Doorstep(carrier, Offer(), connect, _raise).run)
+        await ask("initialize", protocolVersion=1)
+        session = await ask("session/new", cwd=str(folder), mcpServers=[])
+        begin = len(trace.entered)
+        said = [{"type": "text", "text": WRITES}]
+        with anyio.fail_after(SECONDS):
+            answer = await ask("session/prompt", sessionId=session["sessionId"], prompt=said)
+        carrier.incoming.put_nowait(None)
+    assert answer == {"stopReason": "end_turn"}
+    assert folder.joinpath("note.txt").read_text() == "hello"
+    return trace.entered[begin:]
+
+
+def _raise(bug: Exception) -> None:
+    raise bug
+
+
+def frame(**fields: object) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **fields}).encode()
 
 
 async def wake(app: App, trace: Trace, agent_id: str, webhook: str) -> Sequence[Step]:

@@ -10,7 +10,6 @@ from frontdesk.memory.asked.common import Asked
 from frontdesk.memory.scope import Scope
 from frontdesk.memory.service import MemoryRoom
 from frontdesk.memory.tooling.status import House
-from frontdesk.memory.tooling.table import for_agents
 from frontdesk.memory.tooling.tool import MemoryTool
 
 
@@ -19,19 +18,28 @@ class OwnMemory:
 
     def __init__(self) -> None:
         self._room: MemoryRoom | None = None
-        self._tools: Sequence[MemoryTool] = ()
+        self._house: House | None = None
+        self._tools: Sequence[MemoryTool] | None = None
 
     def open(self, room: MemoryRoom, house: House) -> None:
-        self._room, self._tools = room, for_agents(house)
+        self._room, self._house = room, house
 
     def of(self, caller: Caller, _user_token: SecretStr | None) -> Sequence[Tool]:
         """The tools on the records of the person whom this turn is for; none where nobody is known to be."""
-        room = self._room
-        if room is None or caller.user_id is None or _is_only_said(caller):
+        room, house = self._room, self._house
+        if room is None or house is None or caller.user_id is None or _is_only_said(caller):
             return ()
+        self._tools = self._tools or _table(house)
         # The agent acts here, and what whoever talks with it may do by themselves is another matter.
         scope = Scope(caller.user_id, caller.agent_id)
         return [_bound(tool, room, scope) for tool in self._tools]
+
+
+def _table(house: House) -> Sequence[MemoryTool]:
+    # What can be asked of these tools takes a while to load, and most commands talk with no agent.
+    from frontdesk.memory.tooling.table import for_agents  # noqa: PLC0415
+
+    return for_agents(house)
 
 
 def _is_only_said(caller: Caller) -> bool:

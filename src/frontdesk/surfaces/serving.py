@@ -20,13 +20,16 @@ DRAIN_SECONDS = 10
 BACKLOG = 2048
 HEAD_SECONDS = 20
 HEAD_BYTES = 64 * 1024
+SOCKET_BYTES = 64 * 1024 * 1024
 
 
-async def serve(app: App, listener: socket.socket, asgi: ASGIApp) -> None:
-    """Serve until told to stop; then let what is under way finish."""
+async def serve(app: App, listener: socket.socket, asgi: ASGIApp, *, sockets: bool = False) -> None:
+    """Serve until told to stop; then let what is under way finish. `sockets`: WebSockets too."""
     config = uvicorn.Config(
         asgi,
         http=BoundedHead,
+        ws="websockets-sansio" if sockets else "none",
+        ws_max_size=SOCKET_BYTES,
         lifespan="off",
         access_log=False,
         log_config=None,

@@ -1,5 +1,6 @@
 """The frontdesk command: start it, look into it, hand out keys and tools, plan prompts, keep tasks, talk."""
 
+import gc
 import os
 import sys
 from typing import Annotated, Literal, NoReturn
@@ -62,6 +63,7 @@ COMMANDS = (
         "Deliver due prompts until stopped, without serving anybody; any number of workers may share a database.",
     ),
     ("chat", "chat.command:talk", CHAT),
+    ("acp", "acp:serve", "Serve the Agent Client Protocol: your agent, with its memory, in every code editor."),
     ("letta", "letta:command", "Connect agents of the Letta server that LETTA_BASE_URL names."),
     (
         "journal",
@@ -78,6 +80,9 @@ COMMANDS = (
 command = Command(name="frontdesk", help=HELP, version=__version__)
 for name, place, words in COMMANDS:
     command.command(f"frontdesk.surfaces.cli.{place}", name=name, help=words)
+
+# Objects made before the garbage collector looks: what is made while a program loads stays, and none of it is garbage.
+LOADING = 200_000
 
 Port = Annotated[int | None, up_to(65_535, least=0)]
 
@@ -115,6 +120,7 @@ def mcp(*, door: Literal["tools", "schedule", "memory"] | None = None) -> None:
 
 def main() -> NoReturn:
     """Run the command and turn what went wrong into a line and an exit code."""
+    gc.set_threshold(LOADING)
     try:
         command()
     except FrontdeskError as error:

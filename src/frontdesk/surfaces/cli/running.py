@@ -16,6 +16,7 @@ from frontdesk.surfaces.visit import request_id
 
 T = TypeVar("T")
 Use = Callable[[App], Coroutine[Any, Any, T]]
+THRESHOLDS = (700, 10, 10)
 UVLOOP = find_spec("uvloop") is not None
 SURFACE = "cli"
 # A command is one request, whatever it does on its way.
@@ -79,3 +80,4 @@ def spare_collector() -> None:
     """What is loaded by now stays for good: the garbage collector need not go through all of it again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*THRESHOLDS)

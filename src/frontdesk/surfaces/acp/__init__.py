@@ -1,0 +1,1 @@
+"""The Agent Client Protocol: the agents of this house in code editors."""

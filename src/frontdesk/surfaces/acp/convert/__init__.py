@@ -1,0 +1,1 @@
+"""From the words of a turn to those of the protocol, and back."""

@@ -1,0 +1,1 @@
+"""What an editor does for its agent: files, terminals, questions to the person."""

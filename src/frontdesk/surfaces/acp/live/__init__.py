@@ -1,0 +1,1 @@
+"""Sessions that an editor has open."""

@@ -1,0 +1,1 @@
+"""Frames of JSON-RPC in and out, whatever carries them."""

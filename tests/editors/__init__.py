@@ -1,0 +1,1 @@
+"""Editors and other clients of the Agent Client Protocol, as published."""

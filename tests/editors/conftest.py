@@ -1,0 +1,21 @@
+"""A folder to work in, and a home for a client that keeps things in it."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.ready import Ready
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "old.txt").write_text("by the person\n")
+    return folder
+
+
+@pytest.fixture
+def home(tmp_path: Path, ready: Ready) -> Path:
+    """Its `data` is Frontdesk's."""
+    return ready.in_folder(tmp_path / "home" / "data").parent

@@ -1,0 +1,1 @@
+"""Clients of the Agent Client Protocol, for tests."""

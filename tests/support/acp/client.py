@@ -1,0 +1,249 @@
+"""An editor that speaks the protocol by hand, and holds every frame of the agent's against the schema."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from tests.support.acp import schema
+from tests.support.acp.process import FRONTDESK, Agent, left_behind, started
+from tests.support.acp.schema import Json
+from tests.support.acp.words import Answer, Frame, Id, Refused, outcome, prompt, update_in
+from tests.support.desk import START_SECONDS
+
+NOT_FOUND = -32601
+LOG_CHARACTERS = 4000
+OBJECT = TypeAdapter(dict[str, Any])
+
+
+@dataclass(slots=True)
+class Client:
+    """One connection. What the agent does wrong is kept, and told at the end at the latest."""
+
+    agent: Agent
+    capabilities: Json
+    answer: Mapping[str, Answer]
+    frames: list[Frame] = field(default_factory=list[Frame])
+    faults: list[str] = field(default_factory=list[str])
+    _next: int = 0
+    _asked: dict[Id, tuple[str, asyncio.Future[Json]]] = field(default_factory=dict[Any, Any])
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    _answering: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    _over: bool = False
+
+    async def initialize(self, version: int = 1, **more: Any) -> Json:
+        given = {"protocolVersion": version, "clientCapabilities": self.capabilities, **more}
+        return await self.request("initialize", given)
+
+    async def new_session(self, cwd: Path, **more: Any) -> Json:
+        return await self.request("session/new", {"cwd": str(cwd), "mcpServers": [], **more})
+
+    async def open_session(self, cwd: Path, **more: Any) -> str:
+        """The id of a new session."""
+        return (await self.new_session(cwd, **more))["sessionId"]
+
+    async def prompt(self, session_id: str, said: str | Sequence[Json], **more: Any) -> Json:
+        return await self.request("session/prompt", prompt(session_id, said, **more))
+
+    async def begin(self, session_id: str, said: str | Sequence[Json], **more: Any) -> asyncio.Future[Json]:
+        """A prompt that is under way."""
+        return await self.ask("session/prompt", prompt(session_id, said, **more))
+
+    async def request(
+        self, method: str, params: Json | None = None, *, number: Id | None = None, seconds: float = START_SECONDS
+    ) -> Json:
+        """What the agent answers; `Refused` where that is an error."""
+        return await outcome(await self.ask(method, params, number=number), seconds)
+
+    async def ask(self, method: str, params: Json | None = None, *, number: Id | None = None) -> asyncio.Future[Json]:
+        """A request that is under way."""
+        self._next += 1
+        number = self._next if number is None else number
+        waiting: asyncio.Future[Json] = asyncio.get_running_loop().create_future()
+        self._asked[number] = (method, waiting)
+        await self._say({"id": number, "method": method, **({} if params is None else {"params": params})})
+        return waiting
+
+    async def notify(self, method: str, params: Json) -> None:
+        await self._say({"method": method, "params": params})
+
+    async def write(self, line: bytes) -> None:
+        """A line as it is, whatever that may be."""
+        stdin = self.agent.process.stdin
+        assert stdin is not None
+        stdin.write(line + b"\n")
+        await stdin.drain()
+
+    async def until(self, holds: Callable[[Frame], bool], *, since: int = 0, seconds: float = START_SECONDS) -> Frame:
+        """The first frame of the agent's of which something holds, come or still to come."""
+        async with asyncio.timeout(seconds):
+            while True:
+                found = next((frame for frame in self.frames[since:] if not frame.ours and holds(frame)), None)
+                if found is not None:
+                    return found
+                assert not self._over, f"the agent has left: {self.agent.told()}"
+                self._news.clear()
+                await self._news.wait()
+
+    async def update(self, kind: str, *, since: int = 0) -> Json:
+        """The first update of a kind, come or still to come."""
+        found = await self.until(lambda frame: update_in(frame).get("sessionUpdate") == kind, since=since)
+        return update_in(found)
+
+    async def heard(self) -> None:
+        """The agent has taken in all that was sent so far, and what it had said by then is here."""
+        with suppress(Refused):
+            await self.request("_tests/heard", {})
+
+    def updates(self, kind: str = "", *, session_id: str = "", since: int = 0) -> list[Json]:
+        """What the agent told of its sessions, in order."""
+        told = [frame for frame in self.received(since) if frame.method == "session/update"]
+        mine = [frame.json["params"] for frame in told if session_id in ("", frame.json["params"]["sessionId"])]
+        return [one["update"] for one in mine if kind in ("", one["update"]["sessionUpdate"])]
+
+    def said(self, *, since: int = 0) -> str:
+        """The agent's words."""
+        return "".join(one["content"].get("text", "") for one in self.updates("agent_message_chunk", since=since))
+
+    def place(self, number: Id) -> int:
+        """Where the answer to a request stands among the frames."""
+        return next(at for at, frame in enumerate(self.frames) if not frame.ours and _answers(frame, number))
+
+    def received(self, since: int = 0) -> list[Frame]:
+        return [frame for frame in self.frames[since:] if not frame.ours]
+
+    def asked(self, method: str) -> list[Json]:
+        """What the agent asked of this editor by a method."""
+        return [frame.json["params"] for frame in self.received() if frame.method == method and "id" in frame.json]
+
+    async def leave(self) -> int:
+        """Close the pipe as an editor does that ends, and wait until the agent has left too; its exit code."""
+        stdin = self.agent.process.stdin
+        assert stdin is not None
+        stdin.close()
+        return await self.agent.ended()
+
+    async def listen(self) -> None:
+        """Take in what the agent says until it has nothing more to say."""
+        stdout = self.agent.process.stdout
+        assert stdout is not None
+        try:
+            async for line in stdout:
+                self._take(line)
+                self._news.set()
+        finally:
+            self._over = True
+            self._news.set()
+            for _, waiting in self._asked.values():
+                if not waiting.done():
+                    waiting.set_exception(AssertionError(f"the agent left without an answer: {self.agent.told()}"))
+                    # Nobody may be waiting for it any more.
+                    waiting.exception()
+
+    def _take(self, line: bytes) -> None:
+        try:
+            frame = OBJECT.validate_json(line.decode())
+            assert line.endswith(b"\n"), "a frame without an end"
+            self.frames.append(Frame(ours=False, json=frame))
+            self._sort(frame)
+        except (AssertionError, ValueError, KeyError) as error:
+            self.faults.append(f"{error}\n{line[:2000]!r}")
+
+    def _sort(self, frame: dict[str, Any]) -> None:
+        if "method" in frame:
+            if "id" in frame:
+                self._answer(frame)
+            schema.check_sent(frame)
+        elif frame["id"] is None:
+            # How a line is answered that could not be read.
+            schema.check_answer("", frame)
+        else:
+            self._answered(frame)
+
+    def _answered(self, frame: Json) -> None:
+        assert frame["id"] in self._asked, "an answer to nothing"
+        method, waiting = self._asked.pop(frame["id"])
+        try:
+            schema.check_answer(method, frame)
+        finally:
+            if not waiting.done():
+                waiting.set_result(frame)
+
+    def _answer(self, frame: Json) -> None:
+        task = asyncio.create_task(self._reply(frame["id"], frame["method"], frame.get("params", {})))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    async def _reply(self, number: Id, method: str, params: Json) -> None:
+        try:
+            result: Json = {"result": await self.answer.get(method, self._offers_no(method))(params)}
+        except Refused as refused:
+            result = {"error": {"code": refused.code, "message": refused.message}}
+        # An agent that has left waits for no answer.
+        with suppress(ConnectionError):
+            await self._say({"id": number, **result})
+
+    def _offers_no(self, method: str) -> Answer:
+        async def refuse(params: Json) -> Json:
+            self.faults.append(f"the agent asked for {method}, which this editor does not offer: {params}")
+            raise Refused(NOT_FOUND, "Method not found")
+
+        return refuse
+
+    async def _say(self, message: Json) -> None:
+        frame = {"jsonrpc": "2.0", **message}
+        self.frames.append(Frame(ours=True, json=frame))
+        await self.write(json.dumps(frame).encode())
+
+    async def give_up(self) -> None:
+        """Leave nothing that still answers."""
+        tasks = list(self._answering)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _answers(frame: Frame, number: Id) -> bool:
+    return "method" not in frame.json and frame.json.get("id") == number
+
+
+@asynccontextmanager
+async def editor(
+    data: Path,
+    *,
+    capabilities: Json | None = None,
+    answer: Mapping[str, Answer] | None = None,
+    command: Sequence[str] = FRONTDESK,
+    **settings: str,
+) -> AsyncGenerator[Client]:
+    """A connection to an agent of its own; at the end it has said nothing wrong, leaves, and leaves nothing behind."""
+    async with started(data, command, **settings) as agent:
+        client = Client(agent, capabilities or {}, answer or {})
+        listening = asyncio.create_task(client.listen())
+        try:
+            yield client
+            await _part(client, listening)
+        except Exception as error:
+            error.add_note("\n".join([*client.faults, agent.told()[-LOG_CHARACTERS:]]))
+            raise
+        finally:
+            await client.give_up()
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
+
+
+async def _part(client: Client, listening: asyncio.Task[None]) -> None:
+    agent = client.agent
+    known = agent.descendants() if agent.process.returncode is None else []
+    code = await client.leave()
+    left = await asyncio.to_thread(left_behind, agent.mark, known)
+    assert left == [], f"left behind: {left}"
+    async with asyncio.timeout(START_SECONDS):
+        await listening
+    assert client.faults == [], "\n".join(client.faults)
+    assert code == 0, f"ended with {code}:\n{agent.told()}"

@@ -1,0 +1,353 @@
+"""Editors elsewhere, by a real WebSocket: who is let in, what each of them finds, and what of this machine they do."""
+
+import asyncio
+import json
+import re
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus
+
+from frontdesk.app import open_app
+from frontdesk.surfaces.acp.listening import PATH
+from tests.conftest import settings_with
+from tests.requirements import shows
+from tests.support.acp import schema
+from tests.support.acp.process import FRONTDESK, Agent, left_behind, started
+from tests.support.acp.schema import Json
+from tests.support.acp.words import Refused, prompt, script
+from tests.support.desk import START_SECONDS, frontdesk, frontdesk_here
+from tests.support.ready import Ready
+from tests.support.waiting import POLL_SECONDS, until
+from tests.surfaces.acp.showing import QUICKLY, calling, folder
+
+pytestmark = shows("ACP-LISTEN")
+AUTH_REQUIRED, NOT_FOUND, INVALID_PARAMS = -32000, -32002, -32602
+OPEN = re.compile(r"is open to editors: (ws://\S+)")
+ALLOWED = {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """A data folder, the address of the process that serves it, and the keys of two people and an agent."""
+
+    address: str
+    data: Path
+    root: Path
+    ann: str
+    ben: str
+    clerk: str
+
+
+@dataclass(slots=True)
+class Editor:
+    """One socket; whoever sits before it allows everything."""
+
+    socket: ClientConnection
+    updates: list[Json] = field(default_factory=list[Json])
+    asked: list[str] = field(default_factory=list[str])
+    _next: int = 0
+
+    async def ask(self, method: str, params: Json) -> Json:
+        self._next += 1
+        await self._say({"id": self._next, "method": method, "params": params})
+        async with asyncio.timeout(START_SECONDS):
+            while True:
+                frame = json.loads(await self.socket.recv())
+                if "method" in frame:
+                    await self._take(frame)
+                else:
+                    assert frame["id"] == self._next
+                    return _result(method, frame)
+
+    async def open_session(self, cwd: Path) -> str:
+        return (await self.ask("session/new", {"cwd": str(cwd), "mcpServers": []}))["sessionId"]
+
+    async def prompt(self, session: str, text: str) -> Json:
+        return await self.ask("session/prompt", prompt(session, text))
+
+    def told(self) -> str:
+        return json.dumps(self.updates)
+
+    async def _take(self, frame: Json) -> None:
+        schema.check_sent(frame)
+        if "id" in frame:
+            self.asked.append(frame["method"])
+            assert frame["method"] == "session/request_permission"
+            await self._say({"id": frame["id"], "result": ALLOWED})
+        else:
+            self.updates.append(frame["params"]["update"])
+
+    async def _say(self, message: Json) -> None:
+        await self.socket.send(json.dumps({"jsonrpc": "2.0", **message}))
+
+
+def _result(method: str, frame: Json) -> Json:
+    schema.check_answer(method, frame)
+    if "error" in frame:
+        raise Refused(frame["error"]["code"], frame["error"]["message"])
+    return frame["result"]
+
+
+@asynccontextmanager
+async def serving(data: Path, *more: str) -> AsyncGenerator[tuple[Agent, str]]:
+    command = (*FRONTDESK, "--listen", "127.0.0.1:0", *more)
+    async with started(data, command, **QUICKLY) as agent:
+        await until(lambda: OPEN.search(agent.told()) is not None, START_SECONDS)
+        found = OPEN.search(agent.told())
+        assert found is not None
+        yield agent, found[1]
+        known = agent.descendants()
+        agent.process.send_signal(signal.SIGTERM)
+        assert await agent.ended() == 0, agent.told()
+        assert await asyncio.to_thread(left_behind, agent.mark, known) == []
+
+
+async def keys(data: Path) -> dict[str, str]:
+    people = {name: (await made(data, user=name))[1] for name in ("ann", "ben")}
+    return {**people, "clerk": (await made(data, agent="Clerk"))[1]}
+
+
+async def made(data: Path, *, user: str | None = None, agent: str | None = None) -> tuple[str, str]:
+    """The id of a new key, and the key."""
+    async with open_app(settings_with(FRONTDESK_DATA=data)) as app:
+        key, text = await app.identity.create_key(name="", agent_id=agent, user_id=user)
+        return key.id, text
+
+
+async def revoke(data: Path, key_id: str) -> None:
+    async with open_app(settings_with(FRONTDESK_DATA=data)) as app:
+        await app.identity.revoke_key(key_id)
+
+
+@pytest.fixture(scope="module")
+async def house(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> AsyncGenerator[House]:
+    """Nothing of this machine is for editors."""
+    place = tmp_path_factory.mktemp("listening")
+    data = ready.in_folder(place / "data")
+    known = await keys(data)
+    async with serving(data) as (agent, address):
+        yield House(address, data, place, **known)
+        for key in known.values():
+            assert key not in agent.told()
+
+
+@pytest.fixture(scope="module")
+async def workshop(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> AsyncGenerator[House]:
+    """One folder of this machine is for editors."""
+    place = tmp_path_factory.mktemp("workshop")
+    data, root = ready.in_folder(place / "data"), folder(place, "root")
+    known = await keys(data)
+    async with serving(data, "--root", str(root)) as (_, address):
+        yield House(address, data, root, **known)
+
+
+@asynccontextmanager
+async def editor(house: House, key: str | None, **headers: str) -> AsyncGenerator[Editor]:
+    given: dict[str, str] = {} if key is None else {"Authorization": f"Bearer {key}"}
+    async with connect(house.address, additional_headers={**given, **headers}, proxy=None, max_size=None) as socket:
+        yield Editor(socket)
+
+
+@asynccontextmanager
+async def introduced(house: House, key: str, **can: Any) -> AsyncGenerator[Editor]:
+    async with editor(house, key) as opened:
+        await opened.ask("initialize", {"protocolVersion": 1, "clientCapabilities": can})
+        yield opened
+
+
+@pytest.mark.parametrize("key", [None, "", "wrong", "fd_1234567890abcdef_wrong"])
+async def test_nobody_without_a_key_is_let_in(house: House, key: str | None) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        async with editor(house, key):
+            raise AssertionError("let in")
+    response = refused.value.response
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == "Bearer"
+
+
+async def test_a_key_that_speaks_for_no_person_is_refused(house: House) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        async with editor(house, house.clerk):
+            raise AssertionError("let in")
+    assert refused.value.response.status_code == 403
+    assert b"--user" in refused.value.response.body
+
+
+@pytest.mark.parametrize(
+    ("header", "status"), [({"Origin": "https://evil.example"}, 403), ({"Host": "evil.example"}, 421)]
+)
+async def test_a_page_of_another_origin_is_refused(house: House, header: dict[str, str], status: int) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        async with editor(house, house.ann, **header):
+            raise AssertionError("let in")
+    assert refused.value.response.status_code == status
+
+
+async def test_there_is_nothing_else_at_the_address(house: House) -> None:
+    with pytest.raises(InvalidStatus) as refused:
+        async with connect(house.address.replace(PATH, "/other"), proxy=None):
+            raise AssertionError("let in")
+    assert refused.value.response.status_code in (403, 404)
+
+
+async def test_a_person_talks_with_the_agent_of_their_folder(house: House) -> None:
+    far = Path("/far/away/project")
+    async with introduced(house, house.ann) as ann:
+        session = await ann.open_session(far)
+        assert await ann.prompt(session, script({"text": "from afar"})) == {"stopReason": "end_turn"}
+        assert "from" in ann.told()
+    async with introduced(house, house.ann) as again:
+        await again.ask("session/load", {"sessionId": session, "cwd": str(far), "mcpServers": []})
+        assert "from afar" in again.told()
+
+
+async def test_what_is_another_persons_is_not_found(house: House) -> None:
+    far = Path("/far/away/secret")
+    async with introduced(house, house.ann) as ann, introduced(house, house.ben) as ben:
+        session = await ann.open_session(far)
+        await ann.prompt(session, script({"text": "for Ann alone"}))
+        where: Json = {"sessionId": session, "cwd": str(far), "mcpServers": []}
+        for method in ("session/load", "session/resume", "session/fork", "session/close"):
+            with pytest.raises(Refused) as refused:
+                await ben.ask(method, where)
+            assert refused.value.code == NOT_FOUND
+        with pytest.raises(Refused) as refused:
+            await ben.prompt(session, "hello")
+        assert refused.value.code == NOT_FOUND
+        # It does no harm, either.
+        await ben.ask("session/delete", {"sessionId": session})
+        assert (await ben.ask("session/list", {}))["sessions"] == []
+        assert session in [one["sessionId"] for one in (await ann.ask("session/list", {}))["sessions"]]
+        assert "for Ann alone" not in ben.told()
+
+
+async def test_a_key_that_was_revoked_is_refused_though_its_socket_is_open(house: House) -> None:
+    key_id, text = await made(house.data, user="carl")
+    async with introduced(house, text) as carl:
+        session = await carl.open_session(Path("/far/away"))
+        await revoke(house.data, key_id)
+        assert await refusal(carl) == AUTH_REQUIRED
+        with pytest.raises(Refused) as refused:
+            await carl.prompt(session, "hello")
+        assert refused.value.code == AUTH_REQUIRED
+    with pytest.raises(InvalidStatus):
+        async with editor(house, text):
+            raise AssertionError("let in")
+
+
+async def refusal(asking: Editor) -> int:
+    """The code with which an editor is refused, once its key is looked at anew: that is every other second."""
+    async with asyncio.timeout(START_SECONDS):
+        while True:
+            try:
+                await asking.ask("session/list", {})
+            except Refused as refused:
+                return refused.code
+            await asyncio.sleep(POLL_SECONDS)
+
+
+def names_in(place: Path) -> list[str]:
+    return [one.name for one in place.iterdir()]
+
+
+async def test_without_a_root_nothing_of_this_machine_is_touched(house: House, tmp_path: Path) -> None:
+    (tmp_path / "here.txt").write_text("of this machine")
+    deeds = {
+        "read_file": {"path": "here.txt"},
+        "list_files": {},
+        "search_files": {"query": "machine"},
+        "write_file": {"path": "made.txt", "content": "x"},
+        "delete_file": {"path": "here.txt"},
+        "run_command": {"command": "touch made.txt"},
+    }
+    async with introduced(house, house.ann) as ann:
+        session = await ann.open_session(tmp_path)
+        await ann.ask("session/set_mode", {"sessionId": session, "modeId": "auto"})
+        for tool, args in deeds.items():
+            ann.updates.clear()
+            assert await ann.prompt(session, calling(tool, **args)) == {"stopReason": "end_turn"}
+            ended = [one["status"] for one in ann.updates if "status" in one]
+            assert (tool, ended[-1]) == (tool, "failed")
+            assert "of this machine" not in ann.told()
+    assert names_in(tmp_path) == ["here.txt"]
+
+
+async def test_without_a_root_no_server_is_started_on_this_machine(house: House, tmp_path: Path) -> None:
+    server = {"name": "mine", "command": "/bin/sh", "args": ["-c", f"touch {tmp_path / 'made'}"], "env": []}
+    async with introduced(house, house.ann) as ann:
+        told = await ann.ask("session/new", {"cwd": str(tmp_path), "mcpServers": [server]})
+        await ann.prompt(told["sessionId"], script({"text": "hello"}))
+    assert not (tmp_path / "made").exists()
+
+
+async def test_with_a_root_editors_work_in_it(workshop: House) -> None:
+    work = folder(workshop.root, "project")
+    async with introduced(workshop, workshop.ann) as ann:
+        session = await ann.open_session(work)
+        await ann.prompt(session, calling("write_file", path="note.txt", content="written here"))
+        await ann.prompt(session, calling("run_command", command="cat note.txt"))
+        assert (work / "note.txt").read_text() == "written here"
+        assert ann.asked == ["session/request_permission"] * 2
+
+
+async def test_a_folder_outside_of_the_root_is_refused(workshop: House, tmp_path: Path) -> None:
+    (workshop.root / "way-out").symlink_to(tmp_path)
+    async with introduced(workshop, workshop.ann) as ann:
+        session = await ann.open_session(workshop.root)
+        for cwd in (tmp_path, workshop.root / "..", workshop.root / "way-out", Path("/")):
+            for method, more in (("session/new", {}), ("session/load", {"sessionId": session})):
+                with pytest.raises(Refused, match="outside") as refused:
+                    await ann.ask(method, {"cwd": str(cwd), "mcpServers": [], **more})
+                assert refused.value.code == INVALID_PARAMS
+        asked: Json = {"cwd": str(workshop.root), "mcpServers": [], "additionalDirectories": [str(tmp_path)]}
+        with pytest.raises(Refused, match="outside"):
+            await ann.ask("session/new", asked)
+
+
+async def test_an_editor_that_hangs_up_takes_its_commands_with_it(workshop: House) -> None:
+    work = folder(workshop.root, "left")
+    async with introduced(workshop, workshop.ann) as ann:
+        session = await ann.open_session(work)
+        await ann.ask("session/set_mode", {"sessionId": session, "modeId": "auto"})
+        running = calling("run_command", command="echo $$ > begun; exec sleep 600")
+        asked = {"jsonrpc": "2.0", "id": "last", "method": "session/prompt", "params": prompt(session, running)}
+        await ann.socket.send(json.dumps(asked))
+        await until(lambda: (work / "begun").exists() and bool((work / "begun").read_text().strip()))
+        number = int((work / "begun").read_text())
+        assert psutil.pid_exists(number)
+    await until(lambda: not psutil.pid_exists(number))
+    async with introduced(workshop, workshop.ann) as again:
+        assert (await again.ask("session/list", {"cwd": str(work)}))["sessions"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--listen", "here"), "--listen takes HOST:PORT"),
+        (("--listen", "127.0.0.1:99999"), "--listen takes HOST:PORT"),
+        (("--listen", "127.0.0.1:0", "--root", "/does/not/exist"), "--root names a folder that is there"),
+        (("--root", "/tmp"), "--root goes with --listen"),
+    ],
+)
+def test_what_cannot_be_served_is_said_in_a_line(
+    tmp_path: Path, ready: Ready, arguments: tuple[str, ...], words: str
+) -> None:
+    done = frontdesk_here("acp", *arguments, data=ready.in_folder(tmp_path / "data"))
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stdout == ""
+
+
+def test_beyond_this_machine_nobody_is_served_without_a_key(tmp_path: Path, ready: Ready) -> None:
+    done = frontdesk("acp", "--listen", "0.0.0.0:0", data=ready.in_folder(tmp_path / "data"))
+    assert done.returncode == 2
+    assert "nobody could prove who they are" in done.stderr
+    assert "open to editors" not in done.stderr

@@ -1,0 +1,170 @@
+"""Sessions with models behind their APIs: what reaches them, how they are chosen, and what their failures come to."""
+
+from base64 import b64encode
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from tests.requirements import shows
+from tests.support.acp.client import Client
+from tests.support.acp.schema import Json
+from tests.support.acp.words import Refused, script
+from tests.support.models import ModelServer, open_models
+from tests.support.ready import Ready
+from tests.support.serving import serve
+from tests.surfaces.acp.showing import calls, folder, introduced, set_option, values
+
+AUTH_REQUIRED, NOT_FOUND, RATE_LIMITED, TOO_LONG, UNAVAILABLE = -32000, -32002, -32003, -32004, -32005
+INVALID_PARAMS = -32602
+# One whose price and context are known.
+MODEL = "openai:gpt-5.1"
+KEY = "sk-a-secret-of-the-house"
+PICTURE = b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode()
+
+
+async def too_long(_request: Request) -> JSONResponse:
+    error = {"type": "invalid_request_error", "message": "prompt is too long: 300000 tokens > 200000 maximum"}
+    return JSONResponse({"type": "error", "error": error}, 400)
+
+
+@pytest.fixture(scope="module")
+def models() -> Iterator[ModelServer]:
+    with open_models(KEY) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def crowded() -> Iterator[str]:
+    """The address of an API whose models have no room."""
+    with serve(Starlette(routes=[Route("/v1/messages", too_long, methods=["POST"])])) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+async def client(
+    tmp_path_factory: pytest.TempPathFactory, ready: Ready, models: ModelServer, crowded: str
+) -> AsyncGenerator[Client]:
+    data = ready.in_folder(tmp_path_factory.mktemp("models") / "data")
+    async with introduced(
+        data,
+        FRONTDESK_MODEL=MODEL,
+        OPENAI_API_KEY=KEY,
+        OPENAI_BASE_URL=models.openai_url,
+        ANTHROPIC_API_KEY=KEY,
+        ANTHROPIC_BASE_URL=crowded,
+    ) as desk:
+        yield desk.client
+        assert KEY not in desk.client.agent.told()
+        assert KEY not in str(desk.client.frames)
+
+
+def choosable(session: Json, option: str) -> list[str]:
+    found = next((one for one in session["configOptions"] if one["id"] == option), None)
+    return [] if found is None else [one["value"] for one in found["options"]]
+
+
+def last_heard(models: ModelServer) -> str:
+    return str(models.seen[-1].body["messages"])
+
+
+@shows("ACP-ERROR-001")
+@pytest.mark.parametrize(
+    ("status", "code"), [(401, AUTH_REQUIRED), (404, NOT_FOUND), (429, RATE_LIMITED), (503, UNAVAILABLE)]
+)
+async def test_each_trouble_with_a_model_has_a_code_of_its_own(
+    client: Client, tmp_path: Path, status: int, code: int
+) -> None:
+    session = await client.open_session(folder(tmp_path))
+    with pytest.raises(Refused) as refused:
+        await client.prompt(session, script({"text": "so far", "tool": "list_files"}, {"error": status}))
+    assert refused.value.code == code
+    assert "\n" not in refused.value.message
+    assert "gpt-5.1" in refused.value.message
+    assert {call["status"] for call in calls(client, session).values()} == {"completed"}
+    assert await client.prompt(session, script({"text": "again"})) == {"stopReason": "end_turn"}
+
+
+@shows("ACP-ERROR-001")
+async def test_a_conversation_that_no_longer_fits_is_told_as_that(client: Client, tmp_path: Path) -> None:
+    opened = await client.new_session(folder(tmp_path))
+    crowded = next(name for name in choosable(opened, "model") if name.startswith("anthropic:"))
+    await set_option(client, opened["sessionId"], "model", crowded)
+    with pytest.raises(Refused, match="no longer fits") as refused:
+        await client.prompt(opened["sessionId"], "hello")
+    assert refused.value.code == TOO_LONG
+
+
+async def test_another_model_is_chosen_and_how_hard_it_thinks(
+    client: Client, models: ModelServer, tmp_path: Path
+) -> None:
+    work = folder(tmp_path)
+    opened = await client.new_session(work)
+    session = opened["sessionId"]
+    assert (values(opened)["model"], values(opened)["effort"]) == (MODEL, "default")
+    await client.prompt(session, script({"text": "as ever"}))
+    assert "reasoning_effort" not in models.seen[-1].body
+    assert values(await set_option(client, session, "effort", "high"))["effort"] == "high"
+    await client.prompt(session, script({"text": "well thought out"}))
+    assert models.seen[-1].body["reasoning_effort"] == "high"
+    other = next(name for name in choosable(opened, "model") if name.startswith("anthropic:"))
+    assert values(await set_option(client, session, "model", other))["model"] == other
+    again = await client.request("session/load", {"sessionId": session, "cwd": str(work), "mcpServers": []})
+    assert (values(again)["model"], values(again)["effort"]) == (other, "high")
+
+
+async def test_pictures_files_and_links_reach_the_model(client: Client, models: ModelServer, tmp_path: Path) -> None:
+    work = folder(tmp_path)
+    session = await client.open_session(work)
+    link = {"type": "resource_link", "uri": (work / "linked.txt").as_uri(), "name": "linked.txt"}
+    whole = {"type": "resource", "resource": {"uri": (work / "whole.txt").as_uri(), "text": "all of its lines"}}
+    picture = {"type": "image", "data": PICTURE, "mimeType": "image/png"}
+    await client.prompt(session, [{"type": "text", "text": script({"text": "seen"})}, link, whole, picture])
+    heard = last_heard(models)
+    assert f"[@linked.txt]({work / 'linked.txt'})" in heard
+    assert "all of its lines" in heard
+    assert f"data:image/png;base64,{PICTURE}" in heard
+
+
+async def test_a_model_that_hears_nothing_is_sent_no_sounds(
+    client: Client, models: ModelServer, tmp_path: Path
+) -> None:
+    session = await client.open_session(folder(tmp_path))
+    asked = len(models.seen)
+    sound = {"type": "audio", "data": PICTURE, "mimeType": "audio/wav"}
+    with pytest.raises(Refused, match="takes no audio") as refused:
+        await client.prompt(session, [{"type": "text", "text": "listen"}, sound])
+    assert refused.value.code == INVALID_PARAMS
+    assert len(models.seen) == asked
+
+
+async def test_the_model_knows_where_it_works_and_in_which_mode(
+    client: Client, models: ModelServer, tmp_path: Path
+) -> None:
+    work, further = folder(tmp_path), folder(tmp_path, "further")
+    session = await client.open_session(work, additionalDirectories=[str(further)])
+    await client.prompt(session, script({"text": "here"}))
+    assert f"working in the folder {work}." in last_heard(models)
+    assert str(further) in last_heard(models)
+    assert "plan mode" not in last_heard(models)
+    await client.request("session/set_mode", {"sessionId": session, "modeId": "plan"})
+    await client.prompt(session, script({"text": "planning"}))
+    assert "plan mode" in last_heard(models)
+
+
+async def test_how_full_the_context_is_and_what_a_session_has_cost_is_told(client: Client, tmp_path: Path) -> None:
+    work = folder(tmp_path)
+    session, since = await client.open_session(work), len(client.frames)
+    await client.prompt(session, script({"text": "counted"}))
+    await client.heard()
+    await client.request("session/load", {"sessionId": session, "cwd": str(work), "mcpServers": []})
+    await client.prompt(session, script({"text": "and counted"}))
+    first, *_, last = client.updates("usage_update", session_id=session, since=since)
+    assert 0 < first["used"] < first["size"]
+    # What it cost before it was loaded counts.
+    assert last["cost"]["amount"] > first["cost"]["amount"] > 0
+    assert last["cost"]["currency"] == "USD"

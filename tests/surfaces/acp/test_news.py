@@ -1,0 +1,223 @@
+"""What an editor is told of scheduled prompts, by a house that delivers them."""
+
+from collections.abc import AsyncGenerator, Collection, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from structlog.testing import capture_logs
+
+from frontdesk.agents.host import NewAgent
+from frontdesk.app import App, open_app, running
+from frontdesk.errors import Unavailable
+from frontdesk.identity.model import Caller
+from frontdesk.schedule.asked import Asked, PastWanted
+from frontdesk.schedule.model import Past, Standing
+from frontdesk.surfaces.acp.live.news import News, Tidings, Watch
+from tests.conftest import settings_with
+from tests.requirements import shows
+from tests.support.chat import script
+from tests.support.ready import Ready
+from tests.support.scheduling import OPERATOR
+from tests.support.waiting import POLL_SECONDS, WAIT_SECONDS, until
+
+pytestmark = [pytest.mark.anyio, shows("ACP-NEWS")]
+
+ANN = Caller("test", user_id="ann", local=True, any_agent=True)
+BEN = replace(ANN, user_id="ben")
+HELLO = script({"text": "Hello | **there**"})
+
+
+@dataclass(slots=True)
+class Editor:
+    """Somebody with agents open, and what they are told."""
+
+    caller: Caller
+    agents: Collection[str] = ()
+    told: list[tuple[str, Tidings]] = field(default_factory=list[tuple[str, Tidings]])
+    looked: int = 0
+    rounds: int = 0
+    troubles: list[Exception] = field(default_factory=list[Exception])
+    deaf: list[Exception] = field(default_factory=list[Exception])
+
+    def open_agents(self) -> Collection[str]:
+        self.rounds += 1
+        return self.agents
+
+    async def who(self) -> Caller:
+        self.looked += 1
+        if self.troubles:
+            raise self.troubles.pop()
+        return self.caller
+
+    async def tell(self, agent_id: str, tidings: Tidings) -> None:
+        if self.deaf:
+            raise self.deaf.pop()
+        self.told.append((agent_id, tidings))
+
+    async def some_rounds(self) -> None:
+        """Until what had ended by now has been looked for, twice."""
+        wanted = self.rounds + 3
+        await until(lambda: self.rounds >= wanted)
+
+
+@pytest.fixture
+async def house(tmp_path: Path, ready: Ready) -> AsyncGenerator[App]:
+    data = ready.in_folder(tmp_path / "data")
+    async with open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off")) as app, running(app):
+        yield app
+
+
+@pytest.fixture
+async def agent(house: App) -> str:
+    return (await house.host.create(NewAgent("Ada"))).id
+
+
+@asynccontextmanager
+async def watched(house: App, *editors: Editor) -> AsyncGenerator[None]:
+    """The editors hear of news, and have their agents watched already."""
+    async with anyio.create_task_group() as tasks:
+        for editor in editors:
+            tasks.start_soon(News(house, editor.who, POLL_SECONDS).run, editor.open_agents, editor.tell)
+        for editor in editors:
+            await editor.some_rounds()
+        yield
+        tasks.cancel_scope.cancel()
+
+
+async def delivered(house: App, caller: Caller, asked: Asked) -> Past:
+    """Make a schedule, run it once now, and wait for its end."""
+    added = await house.schedules.add(caller, replace(asked, when="every year on january 1 at 9"))
+    return await over(house, await house.schedules.run_now(caller, added.schedule.id))
+
+
+async def over(house: App, run_id: str) -> Past:
+    with anyio.fail_after(WAIT_SECONDS):
+        while True:
+            runs = (await house.schedules.looking.history(OPERATOR, PastWanted())).runs
+            past = next((one for one in runs if one.id == run_id and one.ended_us is not None), None)
+            if past is not None:
+                return past
+            await anyio.sleep(POLL_SECONDS)
+
+
+def runs_of(editor: Editor) -> list[str]:
+    return [tidings.run_id for _, tidings in editor.told]
+
+
+async def test_an_answer_is_told_once_with_its_prompt(house: App, agent: str) -> None:
+    ann = Editor(ANN, [agent])
+    async with watched(house, ann):
+        first = await delivered(house, ANN, Asked(HELLO, agent))
+        await until(lambda: len(ann.told) == 1)
+        second = await delivered(house, ANN, Asked("And again", agent))
+        await until(lambda: len(ann.told) >= 2)
+        await ann.some_rounds()
+    assert runs_of(ann) == [first.id, second.id]
+    assert {agent_id for agent_id, _ in ann.told} == {agent}
+    tidings = ann.told[0][1]
+    assert (tidings.prompt, tidings.answer, tidings.standing) == (HELLO, "Hello | **there**", Standing.DELIVERED)
+    assert tidings.conversation_id is not None
+    assert tidings.text.startswith(f"**Scheduled prompt {first.schedule_id}**: @@\\[{{")
+    assert tidings.text.endswith("\n\nHello | **there**")
+
+
+async def test_what_was_over_before_is_not_told(house: App, agent: str) -> None:
+    await delivered(house, ANN, Asked(HELLO, agent))
+    ann = Editor(ANN, [agent])
+    async with watched(house, ann):
+        later = await delivered(house, ANN, Asked(HELLO, agent))
+        await until(lambda: bool(ann.told))
+        await ann.some_rounds()
+    assert runs_of(ann) == [later.id]
+
+
+async def test_what_could_not_be_delivered_is_told_with_the_reason(house: App) -> None:
+    operator = Editor(OPERATOR, ["agent-gone"])
+    async with watched(house, operator):
+        dead = await delivered(house, OPERATOR, Asked("Wake up", "agent-gone", skip_validation=True))
+        await until(lambda: bool(operator.told))
+    tidings = operator.told[0][1]
+    assert (tidings.run_id, tidings.standing) == (dead.id, Standing.DEAD)
+    assert tidings.reason
+    assert "Wake up\n\nIt was not delivered, and is not tried again: " in tidings.text
+    assert "agent-gone" in tidings.text
+
+
+async def test_nobody_hears_of_another_persons_prompts(house: App, agent: str) -> None:
+    ann, ben, operator = Editor(ANN, [agent]), Editor(BEN, [agent]), Editor(OPERATOR, [agent])
+    async with watched(house, ann, ben, operator):
+        past = await delivered(house, ANN, Asked(HELLO, agent))
+        await until(lambda: bool(ann.told))
+        await ben.some_rounds()
+        await operator.some_rounds()
+    assert runs_of(ann) == [past.id]
+    assert not ben.told
+    assert not operator.told
+
+
+async def test_an_agent_that_is_not_open_is_not_watched(house: App, agent: str) -> None:
+    ann = Editor(ANN)
+    async with watched(house, ann):
+        await delivered(house, ANN, Asked(HELLO, agent))
+        await ann.some_rounds()
+        assert ann.looked == 0
+        ann.agents = [agent]
+        await ann.some_rounds()
+        later = await delivered(house, ANN, Asked(HELLO, agent))
+        await until(lambda: bool(ann.told))
+    assert runs_of(ann) == [later.id]
+
+
+async def test_what_ends_while_nobody_can_look_is_told_afterwards(house: App, agent: str) -> None:
+    ann = Editor(ANN, [agent])
+    with capture_logs() as logs:
+        async with watched(house, ann):
+            ann.troubles = [Unavailable("The database does not answer"), Unavailable("The database does not answer")]
+            past = await delivered(house, ANN, Asked(HELLO, agent))
+            await until(lambda: bool(ann.told))
+            await ann.some_rounds()
+    assert runs_of(ann) == [past.id]
+    waits = [one for one in logs if one["event"] == "acp_news_wait"]
+    assert [(one["agent_id"], one["error"]) for one in waits] == [(agent, "The database does not answer")] * 2
+
+
+async def test_an_editor_that_cannot_be_told_hears_the_next_news(house: App, agent: str) -> None:
+    ann = Editor(ANN, [agent], deaf=[RuntimeError("gone")])
+    with capture_logs() as logs:
+        async with watched(house, ann):
+            await delivered(house, ANN, Asked(HELLO, agent))
+            await until(lambda: not ann.deaf)
+            later = await delivered(house, ANN, Asked(HELLO, agent))
+            await until(lambda: bool(ann.told))
+            await ann.some_rounds()
+    assert runs_of(ann) == [later.id]
+    assert [one["event"] for one in logs if one["event"].startswith("acp_")] == ["acp_news_failed"]
+
+
+def ended(number: int, standing: Standing, ended_us: int | None) -> Past:
+    return Past(f"run-{number}", 1, "agent-ada", None, number, 1, standing, 1, 0, ended_us)
+
+
+RUNS = st.lists(
+    st.builds(ended, st.integers(0, 20), st.sampled_from(Standing), st.none() | st.integers(0, 100)),
+    unique_by=lambda run: run.id,
+)
+
+
+@given(st.lists(RUNS), st.integers(0, 100))
+def test_each_end_of_a_run_is_fresh_once_while_it_is_listed(pages: Sequence[Sequence[Past]], began: int) -> None:
+    watch = Watch(began)
+    listed: set[tuple[str, int | None]] = set()
+    for page in pages:
+        fresh = watch.fresh(page)
+        watch.told.update((run.id, run.ended_us or 0) for run in fresh)
+        due = [run for run in page if run.standing in (Standing.DELIVERED, Standing.DEAD)]
+        due = [run for run in due if run.ended_us is not None and run.ended_us >= began]
+        assert {run.id for run in fresh} == {run.id for run in due if (run.id, run.ended_us) not in listed}
+        assert [run.ended_us for run in fresh] == sorted(run.ended_us or 0 for run in fresh)
+        listed = {(run.id, run.ended_us) for run in due}

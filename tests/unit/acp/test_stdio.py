@@ -1,0 +1,324 @@
+"""Frames over real descriptors: pipes, sockets, files and terminals, with readers and writers that are slow or gone."""
+
+import fcntl
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import tty
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import anyio
+import anyio.to_thread
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from frontdesk.surfaces.acp.wire.model import OVERLONG, Gone
+from frontdesk.surfaces.acp.wire.pipes import BACKLOG_BYTES, CHUNK_BYTES, Outlet
+from frontdesk.surfaces.acp.wire.stdio import Stdio
+from tests.support.desk import ROOT
+from tests.support.waiting import until
+
+PROGRAM = Path(__file__).parent / "stdio_peer.py"
+SECONDS = 30
+
+
+@dataclass(slots=True)
+class Line:
+    """Our end is a carrier; the other's are descriptors."""
+
+    carrier: Stdio
+    writing: int
+    reading: int
+
+    def write(self, data: bytes) -> None:
+        """All of it, and that is all."""
+        with os.fdopen(self.writing, "wb") as file:
+            file.write(data)
+
+    async def read(self) -> bytes:
+        """All that comes until the end."""
+
+        def to_the_end() -> bytes:
+            with os.fdopen(self.reading, "rb") as file:
+                return file.read()
+
+        return await anyio.to_thread.run_sync(to_the_end)
+
+    async def frames(self) -> list[bytes]:
+        found: list[bytes] = []
+        with anyio.fail_after(SECONDS):
+            while (frame := await self.carrier.receive()) is not None:
+                found.append(frame)
+        return found
+
+
+def pipes(**options: int) -> Line:
+    (theirs, writing), (reading, ours) = os.pipe(), os.pipe()
+    return Line(Stdio(theirs, ours, **options), writing, reading)
+
+
+async def given_lines(data: bytes, **options: int) -> list[bytes]:
+    line = pipes(**options)
+    threading.Thread(target=line.write, args=(data,), daemon=True).start()
+    found = await line.frames()
+    assert await line.carrier.receive() is None
+    await line.carrier.close()
+    assert await line.read() == b""
+    return found
+
+
+async def test_a_line_is_a_frame_however_it_ends() -> None:
+    assert await given_lines(b"{}\r\n\n  \r\n[1]\n\xff\xfe\nlast") == [b"{}", b"[1]", b"\xff\xfe", b"last"]
+    assert await given_lines(b"") == []
+
+
+async def test_a_line_that_is_too_long_is_passed_over_and_told() -> None:
+    long = b"x" * (3 * CHUNK_BYTES)
+    lines = [b"a", long, b"y" * 1000, b"y" * 1001, b"b", long]
+    assert await given_lines(b"\n".join(lines), most_bytes=1000) == [
+        b"a",
+        OVERLONG,
+        b"y" * 1000,
+        OVERLONG,
+        b"b",
+        OVERLONG,
+    ]
+
+
+@settings(deadline=None, derandomize=True, database=None, max_examples=30)
+@given(st.lists(st.binary(max_size=20).map(lambda line: line.replace(b"\n", b"")), max_size=10))
+def test_lines_come_through_as_they_were_written(lines: list[bytes]) -> None:
+    stripped = [line.strip() for line in lines]
+    assert anyio.run(given_lines, b"\n".join(lines)) == [line for line in stripped if line]
+
+
+async def test_frames_go_out_in_order_and_all_of_them_before_the_end() -> None:
+    line = pipes()
+    frames = [b"%d" % number * (number % 97) or b"-" for number in range(5000)]
+    got: list[bytes] = []
+
+    async def read() -> None:
+        got.append(await line.read())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        for frame in frames:
+            await line.carrier.send(frame)
+        await line.carrier.close()
+    assert got == [b"".join(frame + b"\n" for frame in frames)]
+    with pytest.raises(Gone):
+        await line.carrier.send(b"{}")
+    os.close(line.writing)
+
+
+async def test_reading_waits_for_whoever_takes_the_frames() -> None:
+    line, frame = pipes(), b"x" * 999
+    inlet, count = line.carrier._inlet, 16 * BACKLOG_BYTES // 1000
+    writer = threading.Thread(target=line.write, args=((frame + b"\n") * count,), daemon=True)
+    writer.start()
+    await until(lambda: inlet._size > BACKLOG_BYTES)
+    for _ in range(count):
+        assert await line.carrier.receive() == frame
+        assert inlet._size <= BACKLOG_BYTES + CHUNK_BYTES
+    assert await line.carrier.receive() is None
+    writer.join(SECONDS)
+    os.close(line.reading)
+
+
+async def test_senders_wait_for_a_reader_that_does_not_keep_up() -> None:
+    line, frame = pipes(), b"x" * 99_999
+    outlet, count = line.carrier._outlet, 2 * BACKLOG_BYTES // 100_000
+    sent: list[int] = []
+
+    async def send() -> None:
+        for number in range(count):
+            await line.carrier.send(frame)
+            sent.append(number)
+        await line.carrier.close()
+
+    with anyio.fail_after(SECONDS):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(send)
+            await until(lambda: outlet._size > BACKLOG_BYTES)
+            assert len(sent) < count
+            assert await line.read() == (frame + b"\n") * count
+    os.close(line.writing)
+
+
+async def test_a_reader_who_has_left_is_gone_for_those_who_wait_too() -> None:
+    line = pipes()
+
+    async def send_on() -> None:
+        while True:
+            await line.carrier.send(b"x" * 99_999)
+
+    async def send() -> None:
+        with pytest.raises(Gone):
+            await send_on()
+
+    with anyio.fail_after(SECONDS):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(send)
+            await until(lambda: line.carrier._outlet._size > BACKLOG_BYTES)
+            os.close(line.reading)
+        await line.carrier.close()
+    os.close(line.writing)
+
+
+async def test_an_end_does_not_wait_for_ever_for_a_reader() -> None:
+    reading, writing = os.pipe()
+    outlet = Outlet(writing)
+    await outlet.send(b"x" * 1_000_000)
+    with anyio.fail_after(SECONDS):
+        await outlet.close(0.01)
+    assert not outlet._ended
+    os.close(reading)
+    await until(lambda: outlet._ended)
+
+
+def _pipes() -> tuple[int, int]:
+    return os.pipe()
+
+
+def _sockets() -> tuple[int, int]:
+    ours, theirs = socket.socketpair()
+    return ours.detach(), theirs.detach()
+
+
+def _open_pipes_that_do_not_block() -> tuple[int, int]:
+    reading, writing = os.pipe()
+    for end in (reading, writing):
+        fcntl.fcntl(end, fcntl.F_SETFL, fcntl.fcntl(end, fcntl.F_GETFL) | os.O_NONBLOCK)
+    return reading, writing
+
+
+@pytest.mark.parametrize("make", [_pipes, _sockets, _open_pipes_that_do_not_block])
+async def test_frames_pass_through_whatever_there_is(make: Callable[[], tuple[int, int]]) -> None:
+    (first, second), (third, fourth) = make(), make()
+    ours, theirs = Stdio(first, fourth), Stdio(third, second)
+    frame = b"x" * 3_000_000
+    with anyio.fail_after(SECONDS):
+        for _ in range(3):
+            await ours.send(frame)
+            assert await theirs.receive() == frame
+            await theirs.send(b"{}")
+            assert await ours.receive() == b"{}"
+        await ours.close()
+        assert await theirs.receive() is None
+        await theirs.close()
+        assert await ours.receive() is None
+
+
+async def test_a_terminal_carries_frames_until_it_is_gone() -> None:
+    ours, theirs = os.openpty()
+    tty.setraw(theirs)
+    carrier = Stdio(os.dup(theirs), theirs)
+    os.write(ours, b"{}\n")
+    with anyio.fail_after(SECONDS):
+        assert await carrier.receive() == b"{}"
+        await carrier.send(b"[1]")
+        assert os.read(ours, 100) == b"[1]\n"
+        os.close(ours)
+        assert await carrier.receive() is None
+        await carrier.close()
+
+
+async def test_files_carry_frames(tmp_path: Path) -> None:
+    asked, told = tmp_path / "in", tmp_path / "out"
+    asked.write_bytes(b"a\nb\n")
+    carrier = Stdio(os.open(asked, os.O_RDONLY), os.open(told, os.O_WRONLY | os.O_CREAT))
+    with anyio.fail_after(SECONDS):
+        assert [await carrier.receive() for _ in range(3)] == [b"a", b"b", None]
+        await carrier.send(b"c")
+        await carrier.close()
+    assert told.read_bytes() == b"c\n"
+
+
+@contextmanager
+def program(tmp_path: Path, redirections: str = "") -> Generator[subprocess.Popen[bytes]]:
+    """The echoing program, perhaps started without one of its standard descriptors."""
+    command = ["sh", "-c", f'exec "$0" "$@" {redirections}', sys.executable, str(PROGRAM)]
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            command,
+            env={"PYTHONPATH": str(ROOT / "src"), "PATH": os.defpath},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(SECONDS)
+        for end in (process.stdin, process.stdout):
+            if end is not None:
+                with suppress(BrokenPipeError):
+                    end.close()
+
+
+def ask(process: subprocess.Popen[bytes], method: str) -> bytes:
+    stdin, stdout = ends(process)
+    stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"%s"}\n' % method.encode())
+    stdin.flush()
+    return stdout.readline()
+
+
+def ends(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    return process.stdin, process.stdout
+
+
+def test_nothing_but_frames_reaches_standard_output(tmp_path: Path) -> None:
+    with program(tmp_path) as process:
+        assert ask(process, "litter") == b'{"jsonrpc":"2.0","id":1,"result":{"read":""}}\n'
+        stdin, stdout = ends(process)
+        stdin.write(b'{"jsonrpc":"2.0","id":2,"method":"echo"}')
+        stdin.close()
+        assert stdout.read() == b'{"jsonrpc":"2.0","id":2,"result":{}}\n'
+        assert process.wait(SECONDS) == 0
+    assert (tmp_path / "log").read_text() == "litter\n" * 3
+
+
+def test_a_child_that_stays_does_not_keep_the_editor_waiting(tmp_path: Path) -> None:
+    with program(tmp_path) as process:
+        child = int(ask(process, "spawn").split(b'"pid":')[1].split(b"}")[0])
+        stdin, stdout = ends(process)
+        stdin.close()
+        assert stdout.read() == b""
+        os.kill(child, signal.SIGKILL)
+        assert process.wait(SECONDS) == 0
+
+
+def test_an_editor_that_listens_no_more_ends_us(tmp_path: Path) -> None:
+    with program(tmp_path) as process:
+        assert ask(process, "echo")
+        stdin, stdout = ends(process)
+        stdout.close()
+        stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"echo"}\n')
+        stdin.flush()
+        assert process.wait(SECONDS) == 0
+    assert (tmp_path / "log").read_text() == ""
+
+
+@pytest.mark.parametrize("without", ["<&-", "<&- >&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_one_who_is_started_without_descriptors_ends_in_peace(tmp_path: Path, without: str) -> None:
+    with program(tmp_path, without) as process:
+        ends(process)[0].close()
+        assert process.wait(SECONDS) == 0
+    assert (tmp_path / "log").read_text() == ""
+
+
+def test_one_who_is_started_without_a_place_for_logs_answers(tmp_path: Path) -> None:
+    with program(tmp_path, "2>&-") as process:
+        assert ask(process, "litter") == b'{"jsonrpc":"2.0","id":1,"result":{"read":""}}\n'

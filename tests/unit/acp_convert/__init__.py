@@ -1,0 +1,1 @@
+"""Between the words of a turn and those of the editors' protocol."""
