@@ -16,6 +16,9 @@ import anyio
 from bench import page, report
 from bench.calls import FULL, QUICK, measure
 from bench.claims import Verdict, proxy_verdicts, turn_verdicts, verdicts
+from bench.editors import measure as editing
+from bench.editors import report as editors_report
+from bench.editors.claims import editors_verdicts
 from bench.memory import calls as memory_calls_of
 from bench.memory import measure as remembering
 from bench.memory import report as memory_report
@@ -95,6 +98,13 @@ def memory_calls(folder: Path, *, quick: bool) -> Found:
     return Found(memory_calls_of.calls_verdicts(measured), memory_calls_of.table(measured))
 
 
+def editors(folder: Path, *, quick: bool) -> Found:
+    effort = editing.QUICK if quick else editing.FULL
+    print(f"{effort.rounds * effort.pairs} turns with and without an editor, then {effort.prompts:,} more", flush=True)
+    measured = editing.measure_editors(effort, folder)
+    return Found(editors_verdicts(measured), editors_report.table(measured), editors_report.document(measured))
+
+
 PARTS: Mapping[str, Callable[..., Found]] = {
     "calls": calls,
     "turns": turns,
@@ -103,6 +113,7 @@ PARTS: Mapping[str, Callable[..., Found]] = {
     "schedule": schedule,
     "memory": memory,
     "memory-calls": memory_calls,
+    "editors": editors,
 }
 
 

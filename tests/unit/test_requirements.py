@@ -10,7 +10,7 @@ from tests.support.desk import ROOT
 NAMED = {
     name
     for path in ROOT.joinpath("tests").rglob("test_*.py")
-    for name in re.findall(r'@shows\("([A-Z0-9-]+)"\)', path.read_text())
+    for name in re.findall(r'\bshows\("([A-Z0-9-]+)"\)', path.read_text())
 }
 
 

@@ -43,8 +43,13 @@ TABLE = {
 
 
 @pytest.fixture(scope="module")
-async def desk(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> AsyncGenerator[Desk]:
-    async with introduced(ready.in_folder(tmp_path_factory.mktemp("permissions") / "data")) as opened:
+def data(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> Path:
+    return ready.in_folder(tmp_path_factory.mktemp("permissions") / "data")
+
+
+@pytest.fixture(scope="module")
+async def desk(data: Path) -> AsyncGenerator[Desk]:
+    async with introduced(data) as opened:
         yield opened
 
 
@@ -66,8 +71,9 @@ def workshop(above: Path, name: str = "work") -> Path:
     return made
 
 
-@pytest.mark.parametrize("mode", TABLE)
-@pytest.mark.parametrize("by", ["mode", "option"])
+@pytest.mark.parametrize(
+    ("mode", "by"), [("ask", "option"), ("accept-edits", "mode"), ("auto", "option"), ("plan", "mode")]
+)
 async def test_a_mode_says_what_is_free_what_is_asked_and_what_is_refused(
     client: Client, person: Person, tmp_path: Path, mode: str, by: str
 ) -> None:
@@ -185,19 +191,33 @@ async def test_a_mode_that_changes_during_a_turn_counts_from_then_on(
     assert not (work / "old.txt").exists()
 
 
-async def test_a_word_for_good_is_kept_for_its_folder_and_for_no_other(tmp_path: Path, ready: Ready) -> None:
-    data, work, other = ready.in_folder(tmp_path / "data"), workshop(tmp_path), workshop(tmp_path, "other")
+async def test_a_mode_that_is_set_as_a_turn_begins_stays_set(client: Client, person: Person, tmp_path: Path) -> None:
+    for number in range(10):
+        work = workshop(tmp_path, f"work-{number}")
+        session = await client.open_session(work)
+        # The session gets its title at the same time.
+        under_way = await client.begin(session, script({"text": "hello"}))
+        await client.request("session/set_mode", {"sessionId": session, "modeId": "plan"})
+        await outcome(under_way)
+        await client.prompt(session, DEEDS["delete"])
+        assert (work / "old.txt").exists()
+    assert person.asked == []
+
+
+async def test_a_word_for_good_is_kept_for_its_folder_and_for_no_other(
+    client: Client, person: Person, data: Path, tmp_path: Path
+) -> None:
+    work, other = workshop(tmp_path), workshop(tmp_path, "other")
     running = calling("run_command", command="touch made")
-    async with introduced(data) as desk:
-        session = await desk.client.open_session(work)
-        desk.person.chooses("allow_always")
-        await desk.client.prompt(session, running)
-        desk.person.chooses("reject_always")
-        await desk.client.prompt(session, DEEDS["delete"])
-        assert len(desk.person.asked) == 1
+    session = await client.open_session(work)
+    person.chooses("allow_always")
+    await client.prompt(session, running)
+    person.chooses("reject_always")
+    await client.prompt(session, DEEDS["delete"])
+    assert len(person.asked) == 1
     (work / "made").unlink()
-    async with introduced(data) as desk:
-        client, person = desk.client, desk.person
+    async with introduced(data) as next_desk:
+        client, person = next_desk.client, next_desk.person
         person.chooses("reject_once")
         session = await client.open_session(work)
         await client.prompt(session, running)

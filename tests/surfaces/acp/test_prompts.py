@@ -131,6 +131,18 @@ async def test_a_prompt_that_waits_is_cancelled_alone(desk: Desk, tmp_path: Path
     assert list(said_in(client, turn.session).values()) == ["first", "goes on", "third"]
 
 
+@pytest.mark.parametrize("cancel", [cancel_session, cancel_request])
+async def test_a_prompt_is_cancelled_before_it_has_done_anything(
+    desk: Desk, tmp_path: Path, cancel: Callable[[Client, Turn], Awaitable[None]]
+) -> None:
+    work = folder(tmp_path)
+    for _ in range(10):
+        # Both may come in one piece.
+        turn = await begun(desk, work, script({"delay": 1, "text": "never"}))
+        await cancel(desk.client, turn)
+        assert await outcome(turn.waiting[0]) == {"stopReason": "cancelled"}
+
+
 async def test_prompts_at_once_are_answered_one_after_the_other(desk: Desk, tmp_path: Path) -> None:
     client = desk.client
     turn = await begun(desk, folder(tmp_path), *(script({"text": f"answer {number}"}) for number in range(5)))

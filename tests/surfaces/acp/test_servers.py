@@ -22,10 +22,12 @@ from frontdesk.surfaces.acp.editor.discretion import discreet
 from frontdesk.surfaces.acp.editor.servers import EditorServers
 from frontdesk.surfaces.acp.wire.model import Gone
 from frontdesk.workspace.permissions.model import Deed, Kind, Word
+from tests.requirements import shows
 from tests.support.tool_servers import open_tool_server, tool
 from tests.support.upstreams import open_upstream
 from tests.support.waiting import until
 
+pytestmark = shows("ACP-SERVERS")
 PROGRAM = str(Path(__file__).parents[2] / "support" / "stdio_server.py")
 SECONDS = 20
 SOON = 0.5

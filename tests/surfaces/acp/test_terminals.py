@@ -134,6 +134,7 @@ async def test_a_cancelled_command_is_killed_in_its_terminal(desk: Desk, tmp_pat
     session = await desk.client.open_session(work)
     under_way = await desk.client.begin(session, calling("run_command", command="touch begun; exec sleep 600"))
     await until((work / "begun").exists)
+    await until(lambda: "terminal/wait_for_exit" in desk.terminals.did)
     await desk.client.notify("session/cancel", {"sessionId": session})
     assert await outcome(under_way) == {"stopReason": "cancelled"}
     assert desk.terminals.did == ["terminal/create", "terminal/wait_for_exit", "terminal/kill", "terminal/release"]

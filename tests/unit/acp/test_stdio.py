@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -21,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frontdesk.surfaces.acp.wire.model import OVERLONG, Gone
-from frontdesk.surfaces.acp.wire.pipes import BACKLOG_BYTES, CHUNK_BYTES, Outlet
+from frontdesk.surfaces.acp.wire.pipes import BACKLOG_BYTES, CHUNK_BYTES, Outlet, Straight
 from frontdesk.surfaces.acp.wire.stdio import Stdio
 from tests.support.desk import ROOT
 from tests.support.waiting import until
@@ -322,3 +323,25 @@ def test_one_who_is_started_without_descriptors_ends_in_peace(tmp_path: Path, wi
 def test_one_who_is_started_without_a_place_for_logs_answers(tmp_path: Path) -> None:
     with program(tmp_path, "2>&-") as process:
         assert ask(process, "litter") == b'{"jsonrpc":"2.0","id":1,"result":{"read":""}}\n'
+
+
+@pytest.mark.parametrize("make", [os.pipe, lambda: tuple(end.detach() for end in socket.socketpair())])
+def test_what_nobody_takes_is_not_waited_for(make: Callable[[], tuple[int, int]]) -> None:
+    reading, writing = make()
+    straight, written = Straight(writing), 0
+    while not (rest := straight.write(b"x" * 1000)):
+        written += 1000
+    assert len(rest) <= 1000
+    assert written > CHUNK_BYTES // 2
+    os.close(reading)
+    assert straight.write(b"more") == b"more"
+    straight.close()
+    os.close(writing)
+
+
+def test_what_a_pipe_might_take_in_parts_is_left_to_those_who_can_wait() -> None:
+    reading, writing = os.pipe()
+    whole, longer = b"x" * select.PIPE_BUF, b"x" * (select.PIPE_BUF + 1)
+    assert [Straight(writing).write(data) for data in (longer, whole)] == [longer, b""]
+    os.close(reading)
+    os.close(writing)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -75,8 +75,10 @@ class Doorstep:
         return answer
 
     async def _opened(self) -> "Connection":
-        with anyio.move_on_after(OPENING_SECONDS):
-            await self._settled.wait()
+        # To wait even for what is there would let the next frame go first, which may be to cancel this request.
+        if not self._settled.is_set():
+            with anyio.move_on_after(OPENING_SECONDS):
+                await self._settled.wait()
         if self._connection is None:
             raise RpcError(INTERNAL_ERROR, self._refusal or "Frontdesk takes too long to start; try again")
         return self._connection
@@ -101,7 +103,7 @@ class Doorstep:
 def _single(error: Exception) -> Iterator[Exception]:
     """The errors that a group of tasks ended with, each by itself: the log says of one where it happened."""
     if isinstance(error, ExceptionGroup):
-        for one in error.exceptions:
+        for one in cast("ExceptionGroup[Exception]", error).exceptions:
             yield from _single(one)
     else:
         yield error

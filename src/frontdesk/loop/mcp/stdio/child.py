@@ -80,6 +80,9 @@ class Child(asyncio.SubprocessProtocol):
     async def send(self, body: bytes, _said: Mapping[str, str]) -> None:
         """Hand over one frame; a child has no headers, so what is said of a call is in the frame already."""
         if self.lost:
+            if self._transport is not None:
+                # Its last words may still be on their way.
+                await self._is_gone_within(2 * LEAVE_SECONDS)
             raise self._farewell()
         self._write(body)
 

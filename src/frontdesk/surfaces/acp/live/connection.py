@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Self
 
 from frontdesk.app import App
@@ -18,6 +18,7 @@ from frontdesk.surfaces.acp.wire.words import AuthenticateRequest, parsed
 
 SURFACE = "acp"
 CANCEL = "session/cancel"
+PROMPT = "session/prompt"
 
 Who = Callable[[], Awaitable[Caller]]
 Method = Callable[["Connection", Request, Caller], Awaitable[Json]]
@@ -32,6 +33,7 @@ class Connection:
     who: Who
     sessions: OpenSessions
     logged_out: bool = False
+    _prompts: list[Request] = field(default_factory=list[Request])
 
     @classmethod
     @asynccontextmanager
@@ -44,17 +46,27 @@ class Connection:
         method = METHODS.get(request.method)
         if method is None:
             raise RpcError(METHOD_NOT_FOUND, "Method not found")
+        if request.method == PROMPT:
+            self._prompts.append(request)
         try:
             caller = await self.who()
             with Record(self.app.journal, SURFACE, request.method, caller):
                 return await method(self, request, caller)
         except FrontdeskError as error:
             raise stops.refusal(error) from error
+        finally:
+            if request.method == PROMPT:
+                self._prompts.remove(request)
 
     def hear(self, method: str, params: Json) -> None:
         """Take in a notification; of those that editors send, only a cancel says anything."""
-        if method == CANCEL:
-            self.sessions.cancel(params.get("sessionId"))
+        if method != CANCEL:
+            return
+        for request in self._prompts:
+            # Also one that has not got as far as its session, because who asks is still being looked up.
+            if request.params.get("sessionId") == params.get("sessionId"):
+                request.withdrawn = True
+        self.sessions.cancel(params.get("sessionId"))
 
 
 async def _authenticate(self: Connection, request: Request, _caller: Caller) -> Json:
@@ -92,7 +104,7 @@ METHODS: Mapping[str, Method] = {
     "session/list": _in_session(OpenSessions.list),
     "session/close": _in_session(OpenSessions.close),
     "session/delete": _in_session(OpenSessions.delete),
-    "session/prompt": _in_session(OpenSessions.prompt),
+    PROMPT: _in_session(OpenSessions.prompt),
     "session/set_mode": _in_session(OpenSessions.set_mode),
     "session/set_config_option": _in_session(OpenSessions.set_option),
     "session/set_title": _in_session(OpenSessions.set_title),

@@ -38,9 +38,6 @@ class Kit:
         own = [*coding_tools(_bench(editor, kept.id, roots, leave, asking)), *_questions(editor, kept.id, asking)]
         return cls(roots, asking, leave, EditorServers(kept.cwd, leave, local=editor.local), own)
 
-    def tools(self) -> Sequence[Tool]:
-        return [*self.own, *self.servers.tools()]
-
     async def close(self) -> None:
         await self.servers.aclose()
 

@@ -1,7 +1,6 @@
 """One session that an editor has open: its prompts follow each other, and each is a turn of its agent, or several."""
 
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Unpack
@@ -9,29 +8,20 @@ from typing import Unpack
 import anyio
 from anyio.abc import TaskGroup
 
-from frontdesk.agents.host import Approval, Block, Prompt, Said
+from frontdesk.agents.host import Block, Said
 from frontdesk.app import App
-from frontdesk.errors import PendingApproval
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import (
-    ApprovalRequest,
-    Done,
-    Event,
-    Failed,
-    MemoryEdit,
-    StopReason,
-    TextChunk,
-    Usage,
-)
+from frontdesk.loop.events import Event, MemoryEdit, TextChunk
 from frontdesk.surfaces.acp.commands.model import Command, Desk
 from frontdesk.surfaces.acp.commands.table import COMMANDS
-from frontdesk.surfaces.acp.convert import stops, tools, updates
+from frontdesk.surfaces.acp.convert import stops, updates
 from frontdesk.surfaces.acp.convert.content import Heard, slash
 from frontdesk.surfaces.acp.convert.replay import replay
 from frontdesk.surfaces.acp.convert.screen import Screen
 from frontdesk.surfaces.acp.editor.asking import Asking
 from frontdesk.surfaces.acp.editor.model import Editor
 from frontdesk.surfaces.acp.live import options
+from frontdesk.surfaces.acp.live.answering import Answering
 from frontdesk.surfaces.acp.live.aside import aside
 from frontdesk.surfaces.acp.live.context import context_of
 from frontdesk.surfaces.acp.live.kit import Kit
@@ -39,16 +29,10 @@ from frontdesk.surfaces.acp.live.memory import edits
 from frontdesk.surfaces.acp.live.options import Choices
 from frontdesk.surfaces.acp.live.underway import Underway
 from frontdesk.surfaces.acp.wire.model import Json, Request
-from frontdesk.workspace.permissions.model import Deed, Kind
 from frontdesk.workspace.sessions.model import Changes, Session
 from frontdesk.workspace.sessions.titles import titled
 
-# Work on code takes more steps than talk does.
-STEPS = 200
 CLOSE_SECONDS = 5.0
-# How long a prompt waits for the editor's servers; those that take longer are there for the next.
-SERVERS_SECONDS = 3.0
-MEMORY_TOOLS = frozenset({"memory_insert", "memory_replace", "memory_rethink"})
 CANCELLED: Json = {"stopReason": "cancelled"}
 
 
@@ -102,6 +86,8 @@ class LiveSession:
 
     async def prompt(self, request: Request, heard: Heard, caller: Caller) -> Json:
         """Answer a prompt, after those before it."""
+        if request.withdrawn:
+            return CANCELLED
         turn = Underway(steers=self.app.host.traits.steers)
         request.on_cancel = turn.cancel
         self._underway.append(turn)
@@ -151,7 +137,7 @@ class LiveSession:
     async def set(self, **fields: Unpack[Changes]) -> None:
         """Store a change, and tell the editor how everything is set now."""
         before = self.kept
-        self.kept = await self.app.workspace.sessions.change(before, **fields)
+        await self._keep(**fields)
         if before.mode is not self.kept.mode:
             await self.show(updates.current_mode(self.kept.mode.value))
         await self.show(updates.config_options(options.told(self.kept, self.choices)))
@@ -159,14 +145,15 @@ class LiveSession:
     async def choose_agent(self, agent_id: str) -> None:
         """Go on with another agent, once the one at work is done."""
         async with self._line:
-            self.kept = await self.app.workspace.sessions.choose_agent(self.kept, agent_id)
+            chosen = await self.app.workspace.sessions.choose_agent(self.kept, agent_id)
+            self.kept = replace(self.kept, agent_id=chosen.agent_id, conversation_id=chosen.conversation_id)
             await self.mirror_memory()
             await self.set(model=None, effort=None)
 
     async def rename(self, title: str) -> str:
         """What it is called then."""
-        sessions = self.app.workspace.sessions
-        self.kept = await sessions.touch(await sessions.change(self.kept, title=title))
+        await self._keep(title=title)
+        await self._touch()
         await self.show(updates.session_info(self.kept.title, self.kept.updated_at))
         return self.kept.title
 
@@ -193,48 +180,25 @@ class LiveSession:
             await self.set(model=reply.change.model, effort=reply.change.effort)
 
     async def _converse(self, turn: Underway, request: Request, heard: Heard, caller: Caller) -> Json:
-        await self._title(heard)
-        await self.kit.servers.settled(SERVERS_SECONDS)
-        prompt = self._prompt(turn, heard, caller)
-        spent = Spent()
-        try:
-            waiting = await self._take(prompt, spent)
-        except PendingApproval:
-            # Left over from a turn that nobody was there to answer for.
-            await self._decide(prompt, await self._pending(), spent)
-            waiting = await self._take(prompt, spent)
-        await self._decide(prompt, waiting, spent)
-        request.afterwards.append(lambda: self._settle(spent))
-        return {"stopReason": stops.stop_reason(spent.stop)}
+        answering = Answering(self, turn, caller)
+        await answering.answer(heard)
+        if not self.kept.title and (title := titled(heard.said)):
+            # A session is called after what was said in it first.
+            await self.rename(title)
+        if answering.cost_usd:
+            # Before the answer is out, as the editor may load the session again after that.
+            await self._keep(cost_usd=(self.kept.cost_usd or 0.0) + answering.cost_usd)
+        request.afterwards.append(self._touch)
+        return {"stopReason": stops.stop_reason(answering.stop)}
 
-    async def _decide(self, prompt: Prompt, waiting: Sequence[ApprovalRequest], spent: "Spent") -> None:
-        """Have the person decide on what waits, and go on, until nothing does."""
-        while waiting:
-            words = [await self._word(one) for one in waiting]
-            waiting = await self._take(replace(prompt, text=None, media=(), approvals=words), spent)
+    async def show_event(self, event: Event) -> None:
+        """Show something of the prompt under way."""
+        await self._show(self.screen, event)
 
-    async def _take(self, prompt: Prompt, spent: "Spent") -> Sequence[ApprovalRequest]:
-        """One turn, shown as it goes; what waits for approval at its end."""
-        waiting: list[ApprovalRequest] = []
-        failure: Failed | None = None
-        async with aclosing(self.app.host.send(prompt)) as events:
-            async for event in events:
-                match event:
-                    case ApprovalRequest():
-                        waiting.append(event)
-                    case Failed():
-                        failure = event
-                    case Done(stop):
-                        spent.stop = stop
-                    case Usage():
-                        spent.usage = event
-                    case _:
-                        pass
-                await self._show(self.screen, event)
-        spent.count()
-        if failure is not None:
-            raise stops.failure(failure)
-        return waiting if spent.stop is StopReason.REQUIRES_APPROVAL else ()
+    def context(self) -> str:
+        """Where the agent is; nothing where it has been told so, and has it before its eyes still."""
+        before, self._told = self._told, context_of(self.kept)
+        return "" if self.app.host.traits.context_stays and before == self._told else self._told
 
     async def _show(self, screen: Screen, event: Event) -> None:
         if isinstance(event, MemoryEdit):
@@ -243,61 +207,15 @@ class LiveSession:
             self._known[event.label] = event.after
         await screen.show(event)
 
-    async def _word(self, waiting: ApprovalRequest) -> Approval:
-        name = waiting.name
-        kind = tools.kind(name)
-        title = tools.title(name, waiting.arguments, self.kit.roots)
-        if name in MEMORY_TOOLS and self.kept.asks_memory:
-            deed = Deed(waiting.call_id, name, kind, title, scope="memory", covers="edits of its memory")
-            choice = await self.kit.asking.ask(deed)
-            if choice.lasts and choice.allows:
-                await self.set(asks_memory=False)
-            return Approval(waiting.call_id, choice.allows, "" if choice.allows else "the person said no")
-        kind = Kind.OTHER if kind in (Kind.READ, Kind.SEARCH, Kind.THINK) else kind
-        deed = Deed(waiting.call_id, name, kind, title, scope=f"tool {name}", covers=f"the tool {name}")
-        word = await self.kit.leave(deed)
-        return Approval(waiting.call_id, word.allowed, word.reason)
+    async def _keep(self, **fields: Unpack[Changes]) -> None:
+        """Store these fields; what has been set of the others meanwhile stands."""
+        stored = await self.app.workspace.sessions.change(self.kept, **fields)
+        self.kept = replace(self.kept, **{name: getattr(stored, name) for name in fields})
 
-    async def _pending(self) -> Sequence[ApprovalRequest]:
-        waiting = await self.app.host.pending(self.kept.agent_id, self.kept.conversation_id)
-        for request in waiting:
-            await self.screen.show(request)
-        return waiting
-
-    def _prompt(self, turn: Underway, heard: Heard, caller: Caller) -> Prompt:
-        kept, traits = self.kept, self.app.host.traits
-        return Prompt(
-            kept.agent_id,
-            caller,
-            heard.text,
-            conversation_id=kept.conversation_id,
-            tools=self.kit.tools(),
-            max_steps=STEPS,
-            media=heard.media,
-            context=self._context(),
-            model=kept.model,
-            effort=kept.effort,
-            asks=MEMORY_TOOLS if kept.asks_memory and traits.asks else frozenset(),
-            heard=turn.heard,
-        )
-
-    def _context(self) -> str:
-        """Where the agent is; nothing where it has been told so, and has it before its eyes still."""
-        before, self._told = self._told, context_of(self.kept)
-        return "" if self.app.host.traits.context_stays and before == self._told else self._told
-
-    async def _title(self, heard: Heard) -> None:
-        """A session is called after what was said in it first."""
-        title = "" if self.kept.title else titled(heard.said)
-        if title:
-            await self.rename(title)
-
-    async def _settle(self, spent: "Spent") -> None:
-        """Once the answer is out: what the session has cost so far, and when it was last used."""
-        if spent.cost_usd:
-            cost = (self.kept.cost_usd or 0.0) + spent.cost_usd
-            self.kept = await self.app.workspace.sessions.change(self.kept, cost_usd=cost)
-        self.kept = await self.app.workspace.sessions.touch(self.kept)
+    async def _touch(self) -> None:
+        """It was used now."""
+        touched = await self.app.workspace.sessions.touch(self.kept)
+        self.kept = replace(self.kept, updated_at=touched.updated_at)
 
     def new_screen(self) -> Screen:
         kept, mirror = self.kept, self.app.workspace.mirror
@@ -309,18 +227,3 @@ class LiveSession:
             compaction=self.editor.can.compaction,
             waiting=self._waiting,
         )
-
-
-@dataclass(slots=True)
-class Spent:
-    """What a prompt has taken, over all the turns it was."""
-
-    stop: StopReason = StopReason.CANCELLED
-    usage: Usage | None = None
-    cost_usd: float | None = None
-
-    def count(self) -> None:
-        """Add up the turn that has ended."""
-        if self.usage is not None and self.usage.cost_usd is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + self.usage.cost_usd
-        self.usage = None

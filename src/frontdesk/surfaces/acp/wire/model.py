@@ -37,7 +37,8 @@ class Gone(Exception):
 class Request:
     """A request under way. `on_cancel` is called when it is to be cancelled, in place of cutting its handler off.
 
-    `afterwards` are done once the answer is on its way.
+    `afterwards` are done once the answer is on its way. `withdrawn`: whoever asked has said meanwhile, in another way,
+    that it is not wanted any more.
     """
 
     id: int | str | None
@@ -45,6 +46,7 @@ class Request:
     params: Json
     on_cancel: Callable[[], None] | None = None
     afterwards: list[Callable[[], Awaitable[None]]] = field(default_factory=list[Callable[[], Awaitable[None]]])
+    withdrawn: bool = False
 
 
 # What a request comes to; raises `RpcError`.

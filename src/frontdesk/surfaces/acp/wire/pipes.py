@@ -3,6 +3,8 @@
 import asyncio
 import os
 import select
+import socket
+import stat
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -101,7 +103,10 @@ class Inlet:
 
 
 class Outlet:
-    """Writes lines in the order they are handed over, together what waits together."""
+    """Writes lines in the order they are handed over, together what waits together.
+
+    What can be written at once without waiting is: the thread would get to it only when nobody else has work.
+    """
 
     def __init__(self, descriptor: int, on_broken: Callable[[], None] = lambda: None) -> None:
         """`on_broken` is called, in another thread, when the other side has been found to be gone."""
@@ -113,14 +118,20 @@ class Outlet:
         self._ended = False
         self._work = threading.Condition()
         self._bell = Bell()
+        self._straight = Straight(descriptor)
         threading.Thread(target=self._write, name="acp-out", daemon=True).start()
 
     async def send(self, frame: bytes) -> None:
         with self._work:
             if self._closing or self._ended:
                 raise Gone("The other side does not listen any more")
-            self._frames.append(frame + b"\n")
-            self._size += len(frame) + 1
+            line = frame + b"\n"
+            # Nothing waits, and nothing is being written.
+            rest = self._straight.write(line) if self._size == 0 else line
+            if not rest:
+                return
+            self._frames.append(rest)
+            self._size += len(rest)
             self._work.notify()
         while room := self._room():
             await room
@@ -153,8 +164,9 @@ class Outlet:
             # What was handed over is lost, and whoever handed it over may have nothing more to send.
             self._on_broken()
         finally:
-            os.close(self._descriptor)
             with self._work:
+                os.close(self._descriptor)
+                self._straight.close()
                 self._ended = True
                 self._frames.clear()
                 self._bell.ring()
@@ -175,6 +187,37 @@ class Outlet:
             self._size -= size
             if self._size <= BACKLOG_BYTES:
                 self._bell.ring()
+
+
+class Straight:
+    """Writes what a pipe or a socket takes without making anybody wait."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._mode = os.fstat(descriptor).st_mode
+        self._socket = socket.socket(fileno=os.dup(descriptor)) if stat.S_ISSOCK(self._mode) else None
+        self._ready = select.poll() if stat.S_ISFIFO(self._mode) and hasattr(select, "poll") else None
+        if self._ready is not None:
+            self._ready.register(descriptor, select.POLLOUT)
+
+    def write(self, data: bytes) -> bytes:
+        """What is left of it; all of it where it would have to wait, or the other side is gone, which others find."""
+        try:
+            if self._socket is not None:
+                return data[self._socket.send(data, socket.MSG_DONTWAIT) :]
+            # So much a pipe takes whole, or it is not ready.
+            if self._ready is not None and len(data) <= select.PIPE_BUF and self._is_ready():
+                return data[os.write(self._descriptor, data) :]
+        except OSError:
+            return data
+        return data
+
+    def close(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+
+    def _is_ready(self) -> bool:
+        return self._ready is not None and [event for _, event in self._ready.poll(0)] == [select.POLLOUT]
 
 
 def _settle(waiting: asyncio.Future[None]) -> None:

@@ -1,0 +1,29 @@
+"""What is started, with which settings and in which folders."""
+
+import sys
+from pathlib import Path
+
+from bench.turns import KEY, MODEL
+
+DESK = (sys.executable, "-m", "frontdesk", "acp")
+ECHO = (sys.executable, str(Path(__file__).with_name("echo.py")))
+PLAIN = (sys.executable, "-m", "bench.editors.plain")
+NOTES = "notes.txt"
+
+
+def settings_of(data: Path, url: str) -> dict[str, str]:
+    """A house of its own in `data`, which thinks with the model server at `url`."""
+    return {
+        "FRONTDESK_DATA": str(data),
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_API_KEY": KEY,
+        "FRONTDESK_MODEL": f"openai:{MODEL}",
+    }
+
+
+def work_in(folder: Path) -> Path:
+    """A folder to work in, with a file to read."""
+    work = folder / "work"
+    work.mkdir(parents=True, exist_ok=True)
+    (work / NOTES).write_text("The train leaves at seven.\n" * 40)
+    return work

@@ -1,0 +1,42 @@
+"""How long an editor waits from starting an agent to its first answer, beside the SDK's own echo agent."""
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import median
+
+from bench.editors.editor import initialize, started
+from bench.editors.places import DESK, ECHO, settings_of
+from bench.editors.ways import Way
+
+COMMANDS = {Way.EDITOR: DESK, Way.SDK: ECHO}
+# So that each has its compiled modules, and the disk what is read of them.
+WARM_UP = 2
+
+
+def measure_starts(folder: Path, url: str, rounds: int) -> Mapping[Way, Sequence[float]]:
+    """Seconds, round by round, each of them in turns."""
+    taken: dict[Way, list[float]] = {way: [] for way in COMMANDS}
+    for number in range(WARM_UP + rounds):
+        for way in list(COMMANDS)[:: 1 if number % 2 else -1]:
+            taken[way].append(_start(way, folder, url))
+    return {way: found[WARM_UP:] for way, found in taken.items()}
+
+
+def ratios(taken: Mapping[Way, Sequence[float]]) -> list[float]:
+    return [ours / theirs for ours, theirs in zip(taken[Way.EDITOR], taken[Way.SDK], strict=True)]
+
+
+def ratio(taken: Mapping[Way, Sequence[float]]) -> float:
+    return median(ratios(taken))
+
+
+def _start(way: Way, folder: Path, url: str) -> float:
+    settings = settings_of(folder / "starts", url) if way is Way.EDITOR else {}
+    before = time.perf_counter()
+    with started(f"start-{way.name}", COMMANDS[way], folder, settings) as editor:
+        initialize(editor)
+        taken = time.perf_counter() - before
+        # What it opens by now is none of this measurement, and would slow down the next.
+        editor.process.kill()
+    return taken
