@@ -126,7 +126,7 @@ async def test_a_whole_conversation_is_told_however_many_pages_it_has(
 
 
 async def test_what_letta_cannot_do_is_refused_with_what_to_do_instead(host: AgentHost, agent: Agent) -> None:
-    assert host.traits == Traits()
+    assert host.traits == Traits(context_stays=True)
     with pytest.raises(Invalid, match="audio/wav"):
         await take(host, agent.id, "listen", media=[Media("audio/wav", b"RIFF")])
     with pytest.raises(Invalid, match="copy one that was begun after it"):

@@ -30,6 +30,9 @@ NOT_THEIRS = {"people", "api_keys", "oauth_grants", "journal", "schedules", "occ
     "chat_replies",
     "chat_sessions",
     "conversations",
+    "editor_sessions",
+    "permissions",
+    "workspaces",
 }
 
 

@@ -1,5 +1,6 @@
 """What a person says while the agent works: heard before its next step where it works, and otherwise a prompt to be."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -10,11 +11,13 @@ from tests.support.acp.client import Client
 from tests.support.acp.schema import Json
 from tests.support.acp.words import Refused, outcome, script
 from tests.support.ready import Ready
-from tests.surfaces.acp.showing import Desk, folder, introduced, said_in
+from tests.surfaces.acp.showing import Desk, folder, introduced, said_in, set_option
 
 pytestmark = shows("ACP-STEER")
 NOT_FOUND = -32002
-SLOWLY = ({"text": "I look", "tool": "list_files"}, {"delay": 1, "tool": "list_files"}, {"text": "never said"})
+# At work until somebody lets it go on.
+UNTIL_TOLD = {"command": "until [ -e go ]; do sleep 0.02; done"}
+SLOWLY = ({"text": "I look", "tool": "run_command", "args": UNTIL_TOLD}, {"text": "never said"})
 
 
 @pytest.fixture(scope="module")
@@ -33,18 +36,27 @@ async def steer(client: Client, session: str, text: str) -> Json:
     return await client.request("_session/steering", asked)
 
 
+async def at_work(client: Client, work: Path) -> tuple[str, int, asyncio.Future[Json]]:
+    """A session whose agent is in the middle of something, and since when."""
+    session = await client.open_session(work)
+    await set_option(client, session, "mode", "auto")
+    since = len(client.frames)
+    under_way = await client.begin(session, script(*SLOWLY))
+    await client.update("agent_message_chunk", since=since)
+    return session, since, under_way
+
+
 async def test_steering_is_offered(client: Client) -> None:
     assert client.received()[0].json["result"]["_meta"]["steering"] == {"supported": True}
 
 
 async def test_what_is_said_meanwhile_is_heard_before_the_next_step(client: Client, tmp_path: Path) -> None:
     work = folder(tmp_path)
-    session, since = await client.open_session(work), len(client.frames)
-    under_way = await client.begin(session, script(*SLOWLY))
-    await client.update("agent_message_chunk", since=since)
+    session, since, under_way = await at_work(client, work)
     # The model acts out whatever was said last.
     said = f"Rather this: {script({'text': 'As you say'})}"
     assert await steer(client, session, said) == {"outcome": "injected"}
+    work.joinpath("go").touch()
     assert await outcome(under_way) == {"stopReason": "end_turn"}
     assert list(said_in(client, session, since=since).values()) == ["I look", "As you say"]
     [heard] = said_in(client, session, "user_message_chunk", since).items()
@@ -58,11 +70,11 @@ async def test_what_is_said_meanwhile_is_heard_before_the_next_step(client: Clie
 
 
 async def test_several_words_are_heard_in_their_order(client: Client, tmp_path: Path) -> None:
-    session, since = await client.open_session(folder(tmp_path)), len(client.frames)
-    under_way = await client.begin(session, script(*SLOWLY))
-    await client.update("agent_message_chunk", since=since)
+    work = folder(tmp_path)
+    session, since, under_way = await at_work(client, work)
     for text in ("First this", "then that", script({"text": "All three"})):
         assert await steer(client, session, text) == {"outcome": "injected"}
+    work.joinpath("go").touch()
     await outcome(under_way)
     told = "".join(said_in(client, session, "user_message_chunk", since).values())
     assert told.index("First this") < told.index("then that") < told.index("All three")
