@@ -22,8 +22,8 @@ from frontdesk.loop.events import TextChunk
 from frontdesk.loop.tools import Tool
 from frontdesk.settings import Settings
 from frontdesk.surfaces import logs
+from frontdesk.surfaces.acp.live.answering import STEPS
 from frontdesk.surfaces.acp.live.context import context_of
-from frontdesk.surfaces.acp.live.session import STEPS
 from frontdesk.workspace.coding.model import Bench, Shown
 from frontdesk.workspace.coding.tools import coding_tools
 from frontdesk.workspace.commands.local import LocalCommands

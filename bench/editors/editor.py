@@ -41,6 +41,15 @@ class Editor:
         """What the agent answers."""
         return self.timed(method, **params)[0]
 
+    def crowd(self, method: str, count: int) -> None:
+        """Ask for the same so many times at once, so that the agent opens as much as it ever has open."""
+        waiting = {f"crowd-{number}" for number in range(count)}
+        self._lines.clear()
+        for number in waiting:
+            self._send(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": {}}).encode() + b"\n")
+        while waiting:
+            waiting -= {str(said.get("id")) for said in map(json.loads, self._heard())}
+
     def timed(self, method: str, **params: Any) -> tuple[dict[str, Any], Taken]:  # noqa: ANN401 - as above
         """What the agent answers, and when it came with which pieces before it."""
         self._asked += 1

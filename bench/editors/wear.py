@@ -14,6 +14,7 @@ from bench.processes import ROOT
 from bench.turns import TEXT
 
 RUN = '@@[{"tool": "run_command", "args": {"command": "true"}}, {"text": "Done"}]@@'
+CROWD = 64
 # Which prompts of a session do more than talk.
 SELDOM = {1: READ, 2: RUN}
 # An editor's own server in one of so many loads: to start one takes longer than all the rest.
@@ -107,6 +108,8 @@ def measure_wear(folder: Path, url: str, prompts: int, loads: int) -> Wear:
     with through_desk(folder, url, "wear") as through:
         day = Day(through, prompts // loads)
         day.work(max(SERVED, loads // 10))
+        # Its connections to the database are opened as they are needed, up to a bound.
+        through.editor.crowd("session/list", CROWD)
         before = _at_rest(through)
         day.resident.clear()
         day.work(loads)

@@ -62,7 +62,7 @@ def test_a_request_has_an_id_even_if_it_is_null(number: object) -> None:
     assert parse(frame(id=number, params={"a": 1})) == Call(number, "m", {"a": 1})  # pyright: ignore[reportArgumentType] - the cases are ids
 
 
-@pytest.mark.parametrize("params", [..., None, {}])
+@pytest.mark.parametrize("params", [..., None, {}, []])
 def test_params_may_be_left_out(params: object) -> None:
     assert parse(frame(params=params)) == Call(1, "m", {})
     assert parse(frame(id=..., params=params)) == Notice("m", {})
@@ -97,7 +97,7 @@ def test_what_is_no_json_is_a_parse_error(data: bytes) -> None:
         *((frame(jsonrpc=odd), 1) for odd in (..., None, 2, 2.0, "1.0", ["2.0"])),
         *((frame(method=odd), 1) for odd in (None, 5, ["m"], {"a": 1}, True)),
         *((frame(id=odd), None) for odd in (True, False, 1.5, 1.0, [1], {"a": 1})),
-        *((frame(params=odd), 1) for odd in ([], [1], 0, False, "text", 1.5)),
+        *((frame(params=odd), 1) for odd in ([1], 0, False, "text", 1.5)),
         (frame(method=...), None),
         (frame(id="mine", jsonrpc=...), "mine"),
         # An id of ours, not of theirs: to repeat it would answer another request.

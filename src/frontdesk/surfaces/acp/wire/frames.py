@@ -143,7 +143,8 @@ def _call(frame: dict[str, Any], number: Id, method: str) -> Call | Malformed:
     if number is None and frame["id"] is not None:
         return Malformed(INVALID_REQUEST, "An id is a string, an integer or null")
     params: object = frame.get("params")
-    known = _object({} if params is None else params)
+    # Lua writes an object without fields as a list.
+    known = _object({} if params is None or params == [] else params)
     if known is None:
         return Malformed(INVALID_REQUEST, "The params of a frame are an object", number)
     return Call(number, method, known)
