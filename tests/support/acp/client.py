@@ -44,8 +44,11 @@ class Client:
         return await self.request("session/new", {"cwd": str(cwd), "mcpServers": [], **more})
 
     async def open_session(self, cwd: Path, **more: Any) -> str:
-        """The id of a new session."""
-        return (await self.new_session(cwd, **more))["sessionId"]
+        """The id of a new session, once all that comes with one has come."""
+        since = len(self.frames)
+        opened = await self.new_session(cwd, **more)
+        await self.update("available_commands_update", since=since)
+        return opened["sessionId"]
 
     async def prompt(self, session_id: str, said: str | Sequence[Json], **more: Any) -> Json:
         return await self.request("session/prompt", prompt(session_id, said, **more))

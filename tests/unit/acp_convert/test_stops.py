@@ -3,6 +3,7 @@
 import pytest
 
 from frontdesk import errors
+from frontdesk.agents.letta.errors import LettaTrouble
 from frontdesk.errors import FrontdeskError
 from frontdesk.loop.events import Failed, StopReason, Trouble
 from frontdesk.surfaces.acp.convert.stops import failure, refusal, stop_reason
@@ -68,6 +69,12 @@ def test_a_model_that_asks_for_patience_is_quoted() -> None:
 )
 def test_an_error_of_ours_has_a_code(error: FrontdeskError, code: int) -> None:
     assert refusal(error).code == code
+
+
+def test_what_a_letta_server_refuses_is_told_as_what_it_is() -> None:
+    wrong_key = LettaTrouble("The Letta server refuses the key", Trouble.UNAUTHENTICATED)
+    assert refusal(wrong_key).code == -32000
+    assert refusal(LettaTrouble("The Letta server is away")).code == -32005
 
 
 def test_an_error_says_no_more_than_is_public_and_says_it_on_one_line() -> None:

@@ -79,8 +79,15 @@ def failure(failed: Failed) -> RpcError:
 
 def refusal(error: FrontdeskError) -> RpcError:
     """The answer that tells this error."""
-    code = next(found for kind, found in TABLE if isinstance(error, kind))
-    return RpcError(code, one_line(error.public, LONGEST) or NO_WORDS, _wait(seconds_to_wait(error)))
+    return RpcError(_code(error), one_line(error.public, LONGEST) or NO_WORDS, _wait(seconds_to_wait(error)))
+
+
+def _code(error: FrontdeskError) -> int:
+    # A host elsewhere says of what kind its trouble is, in the word of a turn.
+    trouble: object = getattr(error, "trouble", None)
+    if isinstance(trouble, Trouble):
+        return TROUBLES[trouble]
+    return next(found for kind, found in TABLE if isinstance(error, kind))
 
 
 def _wait(seconds: float | None) -> Json | None:
