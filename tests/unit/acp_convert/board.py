@@ -14,7 +14,7 @@ from frontdesk.surfaces.acp.wire.model import Json
 from frontdesk.workspace.roots import Roots
 from tests.support.acp.schema import check_update
 
-ROOTS = Roots(Path("/work/project"), (Path("/work/other"),))
+ROOTS = Roots(Path("/code/project"), (Path("/code/other"),))
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 ENDED = ("completed", "failed")
 

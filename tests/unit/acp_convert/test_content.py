@@ -64,8 +64,8 @@ def test_two_texts_do_not_grow_together() -> None:
 
 
 def test_a_link_is_a_mention_in_its_place() -> None:
-    found = heard([text("Look at "), link("app.py", "file:///work/src/app.py"), text(", please")])
-    assert found.text == "Look at [@app.py](/work/src/app.py), please"
+    found = heard([text("Look at "), link("app.py", "file:///code/src/app.py"), text(", please")])
+    assert found.text == "Look at [@app.py](/code/src/app.py), please"
 
 
 def test_a_link_right_after_a_word_is_kept_apart_from_it() -> None:
@@ -73,14 +73,14 @@ def test_a_link_right_after_a_word_is_kept_apart_from_it() -> None:
 
 
 def test_an_address_that_markdown_would_misread_is_set_apart() -> None:
-    found = heard([link("[x](y)\nz", "file:///work/my%20file%20(1).py")])
-    assert found.text == "[@x y z](</work/my file (1).py>)"
+    found = heard([link("[x](y)\nz", "file:///code/my%20file%20(1).py")])
+    assert found.text == "[@x y z](</code/my file (1).py>)"
 
 
 def test_an_embedded_file_is_mentioned_and_stands_at_the_end() -> None:
-    found = heard([file("file:///work/a.py", "print(1)"), text(" is wrong")])
-    assert found.said == "[@a.py](/work/a.py) is wrong"
-    assert found.text == f'{found.said}\n\n<context ref="/work/a.py">\nprint(1)\n</context>'
+    found = heard([file("file:///code/a.py", "print(1)"), text(" is wrong")])
+    assert found.said == "[@a.py](/code/a.py) is wrong"
+    assert found.text == f'{found.said}\n\n<context ref="/code/a.py">\nprint(1)\n</context>'
 
 
 @given(
@@ -115,9 +115,9 @@ def test_a_picture_alone_is_a_prompt() -> None:
 
 
 def test_a_binary_file_is_told_by_name_type_and_size() -> None:
-    told = heard([blob("file:///work/a.zip", "application/zip")]).text
-    assert told == "[@a.zip](/work/a.zip) (a file of 5 bytes, application/zip; its content is not shown)"
-    assert "unknown type" in heard([blob("file:///work/a", None)]).text
+    told = heard([blob("file:///code/a.zip", "application/zip")]).text
+    assert told == "[@a.zip](/code/a.zip) (a file of 5 bytes, application/zip; its content is not shown)"
+    assert "unknown type" in heard([blob("file:///code/a", None)]).text
 
 
 def test_a_model_that_takes_no_pictures_or_sounds_is_not_sent_any() -> None:

@@ -35,7 +35,7 @@ from tests.unit.acp_convert.board import Board, shown, texts
 
 START = Started("t", "conversation")
 READ = ToolCall("c", "read_file", {"path": "a.py", "line": 3})
-FILE = Path("/work/project/a.py")
+FILE = Path("/code/project/a.py")
 
 
 async def test_a_message_ends_with_a_tool_call_and_with_a_change_of_tone() -> None:

@@ -63,7 +63,7 @@ def test_a_tool_is_of_a_kind(name: str, kind: Kind) -> None:
     ("name", "arguments", "title"),
     [
         ("read_file", {"path": "src/app.py"}, "Read src/app.py"),
-        ("read_file", {"path": "/work/project/src/app.py", "line": 10, "limit": 41}, "Read src/app.py (10–50)"),  # noqa: RUF001 - as shown
+        ("read_file", {"path": "/code/project/src/app.py", "line": 10, "limit": 41}, "Read src/app.py (10–50)"),  # noqa: RUF001 - as shown
         ("read_file", {"path": "a", "start_line": 10}, "Read a (from 10)"),
         ("read_file", {"path": "a", "end_line": 9}, "Read a (1–9)"),  # noqa: RUF001 - as shown
         ("edit_file", {"path": "src/app.py"}, "Edit src/app.py"),
@@ -107,8 +107,8 @@ def test_whatever_a_model_writes_its_places_are_inside(name: str, arguments: dic
 
 
 def test_places_are_absolute_and_only_those_in_the_roots() -> None:
-    assert tools.places("read_file", {"path": "src/a", "line": 3}, ROOTS) == [Place(Path("/work/project/src/a"), 3)]
-    assert tools.places("read_file", {"path": "/work/other/a", "line": 0}, ROOTS) == [Place(Path("/work/other/a"))]
+    assert tools.places("read_file", {"path": "src/a", "line": 3}, ROOTS) == [Place(Path("/code/project/src/a"), 3)]
+    assert tools.places("read_file", {"path": "/code/other/a", "line": 0}, ROOTS) == [Place(Path("/code/other/a"))]
     assert tools.places("read_file", {"path": "../secret"}, ROOTS) == []
     assert [place.path.name for place in tools.places("move_file", {"source": "a", "destination": "b"}, ROOTS)] == [
         "a",
@@ -118,7 +118,7 @@ def test_places_are_absolute_and_only_those_in_the_roots() -> None:
 
 def test_the_files_of_a_hosts_own_tools_are_not_taken_for_ours() -> None:
     assert tools.places("open_files", {"file_requests": [{"file_name": "notes.txt"}]}, ROOTS) == []
-    assert len(tools.places("open_file", {"file_name": "/work/project/a"}, ROOTS)) == 1
+    assert len(tools.places("open_file", {"file_name": "/code/project/a"}, ROOTS)) == 1
 
 
 def test_a_link_that_leads_outside_is_no_place(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_link_that_leads_outside_is_no_place(tmp_path: Path) -> None:
 
 
 def test_the_change_of_an_edit_is_read_from_its_arguments() -> None:
-    path = Path("/work/project/a")
+    path = Path("/code/project/a")
     edit = {"path": "a", "old_string": "x", "new_string": "y"}
     assert tools.change("edit_file", edit, ROOTS) == Diff(path, "x", "y")
     assert tools.change("write_file", {"path": "a", "content": "y"}, ROOTS) == Diff(path, None, "y")
