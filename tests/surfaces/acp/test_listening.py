@@ -115,10 +115,12 @@ async def keys(data: Path) -> dict[str, str]:
     return {**people, "clerk": (await made(data, agent="Clerk"))[1]}
 
 
-async def made(data: Path, *, user: str | None = None, agent: str | None = None) -> tuple[str, str]:
+async def made(
+    data: Path, *, user: str | None = None, agent: str | None = None, scopes: frozenset[str] | None = None
+) -> tuple[str, str]:
     """The id of a new key, and the key."""
     async with open_app(settings_with(FRONTDESK_DATA=data)) as app:
-        key, text = await app.identity.create_key(name="", agent_id=agent, user_id=user)
+        key, text = await app.identity.create_key(name="", agent_id=agent, user_id=user, scopes=scopes)
         return key.id, text
 
 
@@ -227,6 +229,28 @@ async def test_what_is_another_persons_is_not_found(house: House) -> None:
         assert (await ben.ask("session/list", {}))["sessions"] == []
         assert session in [one["sessionId"] for one in (await ann.ask("session/list", {}))["sessions"]]
         assert "for Ann alone" not in ben.told()
+
+
+async def test_a_key_that_may_only_read_changes_nothing_and_says_nothing(house: House) -> None:
+    far = Path("/far/away/read")
+    where: Json = {"cwd": str(far), "mcpServers": []}
+    _, reader = await made(house.data, user="ann", scopes=frozenset({"agents:read"}))
+    async with introduced(house, house.ann) as ann:
+        session = await ann.open_session(far)
+    async with introduced(house, reader) as looking:
+        await looking.ask("session/resume", {"sessionId": session, **where})
+        mine: Json = {"sessionId": session}
+        for method, more in (
+            ("session/new", where),
+            ("session/fork", {**mine, **where}),
+            ("session/prompt", {**mine, "prompt": [{"type": "text", "text": "hello"}]}),
+            ("session/set_mode", {**mine, "modeId": "auto"}),
+            ("session/set_title", {**mine, "title": "Mine"}),
+            ("session/delete", mine),
+        ):
+            with pytest.raises(Refused, match="agents:chat"):
+                await looking.ask(method, more)
+        assert session in [one["sessionId"] for one in (await looking.ask("session/list", {}))["sessions"]]
 
 
 async def test_a_key_that_was_revoked_is_refused_though_its_socket_is_open(house: House) -> None:

@@ -217,13 +217,12 @@ async def test_what_is_no_regular_file_is_refused_at_once(files: LocalFiles) -> 
         assert (await search(files.roots, Query("ours", plain=True))).lines[0].path == "a"
 
 
-@pytest.mark.skipif(not Path("/proc/self/root").exists(), reason="only Linux has these links")
 async def test_links_that_only_the_system_can_follow_are_read_like_any_other(house: Path) -> None:
-    """Opened by the system, they would lead anywhere, whatever their text says."""
+    """Opened by the system, they would lead anywhere, whatever their text says. Where there are none, none is found."""
     files = LocalFiles(Roots.of(Path("/proc/self")))
     with (house / "secret").open() as secret:
         for name in (f"fd/{secret.fileno()}", f"root{house}/secret", f"cwd/{house}/secret"):
-            with pytest.raises(Invalid, match="outside"):
+            with pytest.raises((Invalid, NotFound)):
                 await files.read(files.roots.cwd / name)
 
 

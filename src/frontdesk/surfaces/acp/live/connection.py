@@ -7,6 +7,7 @@ from typing import Self
 
 from frontdesk.app import App
 from frontdesk.errors import FrontdeskError
+from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
 from frontdesk.journal.record import Record
 from frontdesk.surfaces.acp.convert import stops
@@ -85,10 +86,13 @@ async def _log_out(self: Connection, _request: Request, _caller: Caller) -> Json
     return {}
 
 
-def _in_session(work: Callable[[OpenSessions, Request, Caller], Awaitable[Json]]) -> Method:
+def _in_session(
+    work: Callable[[OpenSessions, Request, Caller], Awaitable[Json]], scope: str = rights.AGENTS_CHAT
+) -> Method:
     async def method(self: Connection, request: Request, caller: Caller) -> Json:
         if self.logged_out:
             raise RpcError(AUTH_REQUIRED, "You have logged out; authenticate first")
+        rights.require(caller, scope)
         return await work(self.sessions, request, caller)
 
     return method
@@ -98,11 +102,11 @@ METHODS: Mapping[str, Method] = {
     "authenticate": _authenticate,
     "logout": _log_out,
     "session/new": _in_session(OpenSessions.new),
-    "session/load": _in_session(OpenSessions.load),
-    "session/resume": _in_session(OpenSessions.resume),
+    "session/load": _in_session(OpenSessions.load, rights.AGENTS_READ),
+    "session/resume": _in_session(OpenSessions.resume, rights.AGENTS_READ),
     "session/fork": _in_session(OpenSessions.fork),
-    "session/list": _in_session(OpenSessions.list),
-    "session/close": _in_session(OpenSessions.close),
+    "session/list": _in_session(OpenSessions.list, rights.AGENTS_READ),
+    "session/close": _in_session(OpenSessions.close, rights.AGENTS_READ),
     "session/delete": _in_session(OpenSessions.delete),
     PROMPT: _in_session(OpenSessions.prompt),
     "session/set_mode": _in_session(OpenSessions.set_mode),

@@ -205,9 +205,11 @@ class OpenSessions:
 
     async def _enter(self, kept: Session, servers: Sequence[object]) -> LiveSession:
         """Open a session, in place of the same one where it is open already."""
-        await self._leave(kept.id)
-        session = LiveSession(self.app, self.editor, kept, await self._choices(kept))
-        self.live[kept.id] = session
+        choices = await self._choices(kept)
+        # Nothing is waited for between the last look and the new one: of two at once, neither is left open for good.
+        while await self._leave(kept.id):
+            pass
+        session = self.live[kept.id] = LiveSession(self.app, self.editor, kept, choices)
         self.news.watch(kept.agent_id)
         session.connect(self.tasks, servers)
         await session.mirror_memory()
