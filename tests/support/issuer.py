@@ -31,6 +31,10 @@ class Issuer:
     def __init__(self, url: str) -> None:
         self.url = url
         self.jwks_fetches = 0
+        # The Authorization header of each request for a token; None where there was none.
+        self.proofs: list[str | None] = []
+        # The clients that need not register, with the addresses they are led back to.
+        self.clients: dict[str, list[str]] = {}
         self.keys: Mapping[str, SigningKey] = {}
         self._generation = 0
         self.rotate()
@@ -93,7 +97,6 @@ class Counter:
 
     issuer: Issuer
     scopes: tuple[str, ...]
-    clients: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     codes: dict[str, Grant] = field(default_factory=dict[str, Grant])
     refresh: dict[str, Grant] = field(default_factory=dict[str, Grant])
 
@@ -108,7 +111,7 @@ class Counter:
                 "jwks_uri": self.issuer.jwks_url,
                 "response_types_supported": ["code"],
                 "grant_types_supported": ["authorization_code", "refresh_token"],
-                "token_endpoint_auth_methods_supported": ["none"],
+                "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
                 "code_challenge_methods_supported": ["S256"],
                 "scopes_supported": list(self.scopes),
                 "authorization_response_iss_parameter_supported": True,
@@ -121,13 +124,13 @@ class Counter:
     async def register(self, request: Request) -> Response:
         asked = await request.json()
         client = f"client-{secrets.token_hex(8)}"
-        self.clients[client] = asked["redirect_uris"]
+        self.issuer.clients[client] = asked["redirect_uris"]
         return JSONResponse({**asked, "client_id": client, "client_id_issued_at": int(time.time())}, 201)
 
     async def authorize(self, request: Request) -> Response:
         asked = request.query_params
         client, redirect_uri = asked.get("client_id", ""), asked.get("redirect_uri", "")
-        if redirect_uri not in self.clients.get(client, []):
+        if redirect_uri not in self.issuer.clients.get(client, []):
             return PlainTextResponse("This client has not registered this redirect_uri", 400)
         answer = {"state": asked.get("state", ""), "iss": self.issuer.url}
         challenge = asked.get("code_challenge", "")
@@ -140,6 +143,7 @@ class Counter:
 
     async def token(self, request: Request) -> Response:
         form = dict(parse_qsl((await request.body()).decode()))
+        self.issuer.proofs.append(request.headers.get("authorization"))
         kind = form.get("grant_type")
         grant = self._redeemed(form) if kind == "authorization_code" else self._refreshed(form)
         if grant is None:
@@ -166,10 +170,10 @@ class Counter:
 
 
 @contextmanager
-def open_issuer(scopes: tuple[str, ...] = ("identity:read",)) -> Generator[Issuer]:
+def open_issuer(scopes: tuple[str, ...] = ("identity:read",), host: str = "127.0.0.1") -> Generator[Issuer]:
     """Run an authorization server that grants these scopes, until the end of the block."""
     listener = listen()
-    issuer = Issuer(address_of(listener))
+    issuer = Issuer(address_of(listener).replace("127.0.0.1", host))
     with serve(_application(Counter(issuer, scopes)), listener):
         yield issuer
 

@@ -21,6 +21,7 @@ from frontdesk.tools.gateway.lane import Manners
 from frontdesk.tools.gateway.result import CallResult, shortened
 from frontdesk.tools.gateway.service import Gateway
 from frontdesk.tools.model import CatalogueTool, Kind, Standing
+from tests.requirements import shows
 from tests.support.upstreams import SCHEMA, Upstream, open_upstream
 from tests.support.waiting import until
 
@@ -308,6 +309,38 @@ async def test_the_users_token_is_exchanged_never_sent_and_never_mixed_up(house:
     assert {form["grant_type"] for form in house.upstream.forms} == {"urn:ietf:params:oauth:grant-type:token-exchange"}
     seen = (await house.call("headers", token=SecretStr("token-of-ada"))).text
     assert "token-of-ada" not in seen
+
+
+async def test_servers_that_want_the_same_share_a_token_and_those_that_want_another_do_not(house: House) -> None:
+    house.upstream.guarded = True
+    for name, scope in (("up", "mail/.default"), ("two", "mail/.default"), ("other", "files/.default")):
+        settings = OAuth(f"{house.upstream.url}/token", "desk", scope=scope)
+        house.servers.put(McpServer(name, f"{house.upstream.url}/mcp", oauth=settings))
+    for user in ("ada", "ben"):
+        for name in house.servers.names():
+            asked = replace(tool("who"), server=name)
+            assert (await house.gateway.call(Caller("req", user_id=user), asked, {})).text == "desk"
+    assert [form["scope"] for form in house.upstream.forms] == ["mail/.default", "files/.default"]
+
+
+@shows("A365-TOKENS")
+async def test_entra_gives_a_token_on_behalf_of_a_person_and_for_ourselves_one_of_the_whole_resource(
+    house: House,
+) -> None:
+    server = oauth(house, grant="on_behalf_of", scope="api://mail/Mail.Send")
+    assert "acts for a person" in (await house.call("who")).text
+    for _ in range(2):
+        assert (await house.call("who", token=SecretStr("token-of-ada"))).ok
+    assert await house.clients.client(server, None, None).tools()
+    behalf, ourselves = house.upstream.forms
+    assert behalf == {
+        "grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer",
+        "assertion": "token-of-ada",
+        "requested_token_use": "on_behalf_of",
+        "scope": "api://mail/Mail.Send",
+    }
+    assert ourselves == {"grant_type": "client_credentials", "scope": "api://mail/.default"}
+    assert "token-of-ada" not in (await house.call("headers", token=SecretStr("token-of-ada"))).text
 
 
 async def test_without_a_users_token_nothing_is_done_in_anybodys_name(house: House) -> None:

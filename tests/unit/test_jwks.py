@@ -10,7 +10,8 @@ from anyio.abc import SocketAttribute, SocketStream
 from structlog.testing import capture_logs
 
 from frontdesk.errors import Unavailable
-from frontdesk.identity.jwks import LARGEST, Jwks
+from frontdesk.identity.documents import LARGEST
+from frontdesk.identity.jwks import Jwks
 from frontdesk.settings import Issuer
 
 pytestmark = pytest.mark.anyio

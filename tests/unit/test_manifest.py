@@ -1,6 +1,7 @@
 """Manifests of editors and of Agent 365 projects, and what is said of those that make no sense."""
 
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -13,8 +14,10 @@ from hypothesis import strategies as st
 from frontdesk.errors import ConfigurationError, Invalid
 from frontdesk.loop.mcp.model import OAuth, RemoteTool
 from frontdesk.settings import ToolServer
-from frontdesk.tools.catalogue.manifest import parse, read_manifest, server_name
+from frontdesk.tools.catalogue.manifest import parse, read_manifest
+from frontdesk.tools.catalogue.naming import apart, server_name
 from frontdesk.tools.catalogue.servers import Origin, ServerSpec, Transport, connectable, of_settings
+from tests.requirements import shows
 
 SECRETS = {"TOKEN": "s3cret", "EMPTY": ""}
 
@@ -48,16 +51,52 @@ def test_vs_codes_form_is_read() -> None:
 
 def test_agent_365s_form_is_read_and_stands_at_the_platform_where_no_address_is_given() -> None:
     entries = [
-        {"mcpServerName": "mcp_MailTools", "mcpServerUniqueName": "mcp_../Mail", "scope": "McpServers.Mail.All"},
+        {"mcpServerName": "mcp_../MailTools", "mcpServerUniqueName": "unlike", "scope": "McpServers.Mail.All"},
         {"mcpServerName": "mcp_Files", "url": "https://files.example/mcp", "audience": "api://x"},
     ]
     mail, files = parse({"mcpServers": entries}, "ToolingManifest.json")
-    platform = "https://agent365.svc.cloud.microsoft/agents/servers/mcp_..%2FMail"
+    platform = "https://agent365.svc.cloud.microsoft/agents/servers/mcp_..%2FMailTools"
     assert (mail.name, connectable(mail, {}).url) == ("mcp-MailTools", platform)
-    assert connectable(mail, {"MCP_PLATFORM_ENDPOINT": "http://localhost:1"}).url.startswith(
-        "http://localhost:1/agents"
-    )
+    for endpoint in ("http://localhost:1", "http://localhost:1/"):
+        local = connectable(mail, {"MCP_PLATFORM_ENDPOINT": endpoint})
+        assert local.url == "http://localhost:1/agents/servers/mcp_..%2FMailTools"
     assert connectable(files, {}).url == "https://files.example/mcp"
+
+
+@shows("A365-TOKENS")
+@pytest.mark.parametrize(
+    ("environ", "shown"),
+    [
+        ({}, None),
+        ({"BEARER_TOKEN": "shared"}, "Bearer shared"),
+        ({"BEARER_TOKEN": "shared", "BEARER_TOKEN_MCP_MAIL-TOOLS": "bEARER own"}, "Bearer own"),
+        ({"BEARER_TOKEN": "shared", "BEARER_TOKEN_MCP_MAIL-TOOLS": ""}, "Bearer shared"),
+        ({"BEARER_TOKEN": "shared", "ENVIRONMENT": "DEVELOPMENT"}, "Bearer shared"),
+        ({"BEARER_TOKEN": "shared", "ENVIRONMENT": "Production"}, None),
+        ({"BEARER_TOKEN": "shared", "PYTHON_ENVIRONMENT": "Staging", "ENVIRONMENT": "Development"}, None),
+    ],
+)
+def test_in_development_a_variable_holds_the_token_for_the_platforms_own_address_and_for_no_other(
+    environ: Mapping[str, str], shown: str | None
+) -> None:
+    entries: list[dict[str, Any]] = [
+        {"mcpServerName": "mcp_Mail-Tools"},
+        {"mcpServerName": "mcp_Mail-Tools 2", "url": "https://elsewhere.example/mcp"},
+        {"mcpServerName": "own", "headers": {"Authorization": "Basic x"}},
+        {"mcpServerName": "theirs", "user_token": True},
+    ]
+    at_platform, *others = (connectable(spec, environ) for spec in parse({"mcpServers": entries}, "m.json"))
+    assert at_platform.headers.get("authorization") == shown
+    assert [server.headers for server in others] == [{}, {"Authorization": "Basic x"}, {}]
+
+
+def test_a_server_of_the_platform_gets_at_no_variable() -> None:
+    said = "https://evil.example/${TOKEN}"
+    spec = ServerSpec("evil", url=said, headers={"x": "${TOKEN}"}, origin=Origin.PLATFORM)
+    server = connectable(spec, SECRETS)
+    assert (server.url, server.headers) == (said, {"x": "${TOKEN}"})
+    with pytest.raises(Invalid, match="address"):
+        ServerSpec("evil", url="${TOKEN}", origin=Origin.PLATFORM)
 
 
 def test_tools_that_are_listed_are_taken_and_names_alone_are_not() -> None:
@@ -124,6 +163,29 @@ def test_every_name_becomes_one_that_ids_take_or_none(said: str) -> None:
     name = server_name(said)
     assert server_name(name) == name
     assert len(name) <= 30
+
+
+NAMES = st.text(max_size=40) | st.sampled_from(["Mail", "mail", "M ail", "M_ail", "M-ail", "host", "邮件", "x" * 50])
+
+
+@given(st.lists(st.tuples(NAMES, NAMES), max_size=8, unique=True))
+def test_servers_of_whatever_names_are_told_apart_and_no_newcomer_takes_anothers_name(
+    said: list[tuple[str, str]],
+) -> None:
+    names = apart(said)
+    assert len(set(names)) == len(names) == len(said)
+    for name in names:
+        ServerSpec(name, url="https://x.example")
+    before = dict(zip(said[1:], apart(said[1:]), strict=True))
+    for one, name in zip(said, names, strict=True):
+        assert name not in before.values() or before.get(one) == name
+
+
+def test_names_that_come_to_the_same_are_kept_apart_by_a_digest() -> None:
+    plain, *others = apart([("mcp_Mail", "a"), ("mcp_Files", "b"), ("mcp Files", "c"), ("mcp-Files", "d")])
+    assert plain == "mcp-Mail"
+    assert all(re.fullmatch(r"mcp-Files-[0-9a-f]{10}", name) for name in others)
+    assert apart([("mcp-Files-0123456789", "x")]) != ["mcp-Files-0123456789"], "nobody can ask for a digest"
 
 
 def test_secrets_are_looked_up_when_a_server_is_reached_and_never_shown() -> None:

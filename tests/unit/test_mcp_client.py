@@ -18,7 +18,7 @@ from starlette.routing import Route
 from frontdesk.errors import ConfigurationError, Unavailable
 from frontdesk.loop.mcp import ready, results
 from frontdesk.loop.mcp.endpoint import MAX_ANSWER
-from frontdesk.loop.mcp.model import McpServer, bare_token
+from frontdesk.loop.mcp.model import McpServer, bare_token, is_plain_address
 from frontdesk.loop.mcp.names import TAKEN_BY_APIS, api_name
 from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.ready import MAX_PAGES
@@ -40,6 +40,18 @@ def test_a_token_is_taken_without_its_scheme(written: str) -> None:
 @pytest.mark.parametrize("written", [None, "", " ", "Bearer "])
 def test_nothing_is_no_token(written: str | None) -> None:
     assert bare_token(written) is None
+
+
+def test_the_word_before_a_token_is_taken_off_where_it_stands_first_alone() -> None:
+    assert bare_token("abc bearer xyz") == "abc bearer xyz"
+    assert bare_token("Bearer") is None
+    assert bare_token("Bearer bearer abc") == "abc"
+    assert bare_token("bearer-token") == "bearer-token"
+
+
+@pytest.mark.parametrize("url", ["http://host:port/", "http://host:99999999/", "http://[::1/", "ftp://host/"])
+def test_an_address_that_nobody_could_connect_to_is_not_plain(url: str) -> None:
+    assert not is_plain_address(url)
 
 
 @pytest.mark.parametrize(

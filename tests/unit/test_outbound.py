@@ -2,13 +2,25 @@
 
 import base64
 import json
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from frontdesk.identity import outbound
 from frontdesk.identity.model import Caller
+from frontdesk.loop.mcp import endpoint
+from frontdesk.loop.mcp.model import McpServer, OAuth
+from frontdesk.loop.mcp.pool import McpClients
 from tests.requirements import shows
+from tests.support.serving import serve
 
 
 def token(**claims: object) -> str:
@@ -63,7 +75,7 @@ def test_a_header_that_would_be_empty_is_left_out(
 
 def test_caller_and_request_go_along(tmp_path: Path) -> None:
     said = outbound.headers(Caller("r-1", agent_id="agent-1"), application_name="naïve\r\nname")
-    assert said == {"x-ms-agentid": "na ve  name", "x-agent-id": "agent-1", "x-request-id": "r-1"}
+    assert said == {"x-ms-agentid": "naive name", "x-agent-id": "agent-1", "x-request-id": "r-1"}
 
 
 def test_the_trace_goes_along() -> None:
@@ -72,3 +84,103 @@ def test_the_trace_goes_along() -> None:
     with TracerProvider().get_tracer("test").start_as_current_span("outer") as span:
         said = outbound.headers(Caller("r-1"))
     assert format(span.get_span_context().trace_id, "032x") in said["traceparent"]
+
+
+@dataclass(slots=True)
+class Recorder:
+    """An MCP server with sessions that takes down which agent each request names."""
+
+    url: str = ""
+    agents: list[tuple[str, str | None]] = field(default_factory=list[tuple[str, str | None]])
+    refuses: int = 0
+
+    async def post(self, request: Request) -> Response:
+        frame: dict[str, Any] = await request.json() if request.method == "POST" else {"method": request.method}
+        self.agents.append((frame["method"], request.headers.get("x-ms-agentid")))
+        if frame["method"] == "tools/call" and self.refuses:
+            self.refuses -= 1
+            return Response(status_code=401)
+        about: Mapping[str, Any] = {"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "r"}}
+        results: Mapping[str, Any] = {"initialize": about, "tools/list": {"tools": []}, "tools/call": {"content": []}}
+        if "id" not in frame:
+            return Response(status_code=202)
+        result = {"jsonrpc": "2.0", "id": frame["id"], "result": results[frame["method"]]}
+        return JSONResponse(result, headers={"mcp-session-id": "s-1"})
+
+
+@contextmanager
+def open_recorder() -> Generator[Recorder]:
+    recorder = Recorder()
+    with serve(Starlette(routes=[Route("/mcp", recorder.post, methods=["POST", "DELETE"])])) as address:
+        recorder.url = f"{address}/mcp"
+        yield recorder
+
+
+@asynccontextmanager
+async def opened(application: str | None = None, **options: Any) -> AsyncGenerator[McpClients]:
+    pool = McpClients(application=application, **options)
+    try:
+        yield pool
+    finally:
+        await pool.close()
+
+
+@shows("A365-AGENTID")
+@pytest.mark.anyio
+async def test_every_request_to_a_server_names_the_agent_of_the_token_that_it_carries() -> None:
+    with open_recorder() as recorder:
+        async with opened("desk") as pool:
+            server = McpServer("r", recorder.url, {"Authorization": f"bearer {token(appid='app')}"})
+            client = pool.client(server, None, None)
+            await client.tools()
+            await client.raw("x", {}, {"X-MS-AgentId": "said"})
+        kinds = ("initialize", "notifications/initialized", "tools/list", "tools/call", "DELETE")
+        assert recorder.agents == [(kind, "app") for kind in kinds]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("headers", "user_token", "said", "application", "named"),
+    [
+        ({}, token(azp="azp"), "said", "desk", "azp"),
+        ({"authorization": f"Bearer {token(appid='fixed')}"}, token(appid="person"), "said", "desk", "person"),
+        ({"authorization": f"Bearer {token(appid='fixed')}"}, "opaque", None, "desk", "desk"),
+        ({"authorization": "Basic x"}, None, "said", "desk", "said"),
+        ({}, None, None, "dësk", "desk"),
+        ({}, None, None, None, None),
+        ({"x-ms-agentid": "set"}, token(appid="person"), "said", "desk", "set"),
+        ({}, token(appid="a\r\nb: c", azp="é"), None, "desk", "desk"),
+    ],
+)
+async def test_a_token_beats_what_the_call_says_and_that_the_application(
+    headers: Mapping[str, str], user_token: str | None, said: str | None, application: str | None, named: str | None
+) -> None:
+    with open_recorder() as recorder:
+        async with opened(application) as pool:
+            server = McpServer("r", recorder.url, headers, user_token=user_token is not None)
+            await pool.client(server, "ada", user_token).raw("x", {}, {"x-ms-agentid": said} if said else {})
+        assert dict(recorder.agents)["tools/call"] == named
+
+
+@shows("A365-AGENTID")
+@pytest.mark.anyio
+async def test_a_token_that_is_renewed_names_its_own_agent_and_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str | None] = []
+
+    def reading(shown: str | None) -> str:
+        read.append(shown)
+        return outbound.agent_id_from_token(shown)
+
+    async def authorize(_server: McpServer, _user: str | None, _token: str | None, refused: str | None) -> str:
+        return token(appid="first") if refused is None and not recorder.agents[3:] else token(appid="second")
+
+    monkeypatch.setattr(endpoint, "agent_id_from_token", reading)
+    with open_recorder() as recorder:
+        async with opened("desk", authorize=authorize) as pool:
+            client = pool.client(McpServer("r", recorder.url, oauth=OAuth("https://issuer/token", "desk")), None, None)
+            recorder.refuses = 1
+            for _ in range(5):
+                await client.raw("x", {})
+        named = [agent for kind, agent in recorder.agents if kind == "tools/call"]
+        assert named == ["first", *["second"] * 5]
+        assert [found for found in read if found] == [token(appid="first"), token(appid="second")]

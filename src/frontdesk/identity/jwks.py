@@ -1,6 +1,5 @@
 """The public keys of one issuer: fetched once, kept a while, fetched again when a new key id turns up."""
 
-import json
 from collections.abc import Mapping
 from typing import cast
 
@@ -11,6 +10,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet, KeySetSerialization
 
 from frontdesk.errors import Unavailable
+from frontdesk.identity.documents import described, read_document
 from frontdesk.settings import Issuer
 
 FRESH_SECONDS = 600
@@ -19,8 +19,6 @@ REFETCH_SECONDS = 10
 STALE_SECONDS = 86_400
 FETCH_SECONDS = 5
 TOTAL_SECONDS = 10
-# Key sets have some thousand bytes.
-LARGEST = 1024 * 1024
 
 log = structlog.get_logger("frontdesk.identity")
 
@@ -64,29 +62,13 @@ class Jwks:
             log.warning("jwks_fetch_failed", issuer=self._issuer.issuer, error=type(error).__name__)
 
     async def _fetch(self) -> Mapping[str, object]:
-        found = await self._read(self._issuer.jwks_url or await self._discover())
+        found = await read_document(self._client, self._issuer.jwks_url or await self._discover())
         if found is None:
             raise ValueError("the address of the keys does not give them")
         return found
 
     async def _discover(self) -> str:
-        for document in ("openid-configuration", "oauth-authorization-server"):
-            found = await self._read(f"{self._issuer.issuer.rstrip('/')}/.well-known/{document}")
-            if found is not None:
-                return str(found["jwks_uri"])
-        raise ValueError("no discovery document names a jwks_uri")
-
-    async def _read(self, url: str) -> Mapping[str, object] | None:
-        """A JSON document of a reasonable size, if there is one."""
-        async with self._client.stream("GET", url) as response:
-            if not response.is_success:
-                return None
-            body = bytearray()
-            async for piece in response.aiter_bytes():
-                body += piece
-                if len(body) > LARGEST:
-                    raise ValueError(f"larger than {LARGEST} bytes")
-        return cast("Mapping[str, object]", json.loads(body))
+        return str((await described(self._client, self._issuer.issuer))["jwks_uri"])
 
 
 def _asymmetric(document: Mapping[str, object]) -> KeySet:

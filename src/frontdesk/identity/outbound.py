@@ -1,6 +1,9 @@
 """What we say of ourselves and of our caller on every request that leaves: one function, used by every client."""
 
+import hashlib
 import tomllib
+import unicodedata
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -14,6 +17,24 @@ AGENT_HEADER = "x-ms-agentid"
 # The trace alone: baggage is a caller's text, and not ours to hand on.
 TRACE = TraceContextTextMapPropagator()
 TOKEN_CLAIMS = ("xms_par_app_azp", "appid", "azp")
+# An id is a GUID or a name; what is longer is none, and servers bound what they take as headers.
+LONGEST = 256
+REMEMBERED = 500
+_NAMED: dict[tuple[bytes, tuple[str, ...]], str] = {}
+PLAIN = str.maketrans(
+    {
+        "\u2018": "'",
+        "\u2019": "'",
+        "\u201c": '"',
+        "\u201d": '"',
+        "\u2010": "-",
+        "\u2011": "-",
+        "\u2013": "-",
+        "\u2014": "-",
+        "\u2026": "...",
+        "\u00a0": " ",
+    }
+)
 
 
 def headers(
@@ -29,7 +50,7 @@ def headers(
         "x-agent-id": caller.agent_id if caller else None,
         "x-request-id": caller.request_id if caller else None,
     }
-    said = {name: _header_value(value) for name, value in found.items() if value}
+    said = {name: header_value(value) for name, value in found.items() if value}
     TRACE.inject(said)
     return {name: value for name, value in said.items() if value}
 
@@ -41,29 +62,47 @@ def platform_agent_id(
     return blueprint_id or agent_id_from_token(token) or application_name or project_name(Path.cwd()) or None
 
 
-def agent_id_from_token(token: str | None) -> str:
-    """The best agent id in a token's claims, unproven; empty when there is none."""
+def agent_id_from_token(token: str | None, claims: tuple[str, ...] = TOKEN_CLAIMS) -> str:
+    """The best agent id in a token's claims, unproven; empty when there is none that a header could hold."""
     if not token:
         return ""
-    claims = unverified_claims(token)
-    found = (claims.get(name) for name in TOKEN_CLAIMS)
-    return next((value for value in found if isinstance(value, str) and value), "")
+    # The same token comes again and again. By digest, so that tokens do not lie about.
+    key = (hashlib.sha256(token.encode(errors="replace")).digest(), claims)
+    found = _NAMED.get(key)
+    if found is None:
+        if len(_NAMED) >= REMEMBERED:
+            _NAMED.clear()
+        found = _NAMED[key] = _best(unverified_claims(token), claims)
+    return found
+
+
+def _best(said: Mapping[str, object], claims: tuple[str, ...]) -> str:
+    return next((found for name in claims if (found := id_of(said.get(name)))), "")
+
+
+def id_of(value: object) -> str:
+    """What somebody else says an id is, or nothing where it cannot be one."""
+    # A subclass of str may say anything of itself; what is sent is the text alone.
+    text = str.__str__(value).strip() if isinstance(value, str) else ""
+    return text if len(text) <= LONGEST and text.isascii() and text.isprintable() else ""
 
 
 @cache
 def project_name(folder: Path) -> str | None:
     """`[project].name` of the folder's pyproject.toml; read once."""
     try:
-        with (folder / "pyproject.toml").open("rb") as file:
-            project = tomllib.load(file).get("project")
-    except (OSError, ValueError):
+        text = (folder / "pyproject.toml").read_text(encoding="utf-8-sig")
+        project = tomllib.loads(text).get("project")
+    except (OSError, ValueError, RecursionError):
         return None
     name = cast("dict[str, object]", project).get("name") if isinstance(project, dict) else None
     return name if isinstance(name, str) and name else None
 
 
-def _header_value(value: str) -> str:
-    # A header holds visible ASCII; an application's name may not.
-    if value.isascii() and value.isprintable():
-        return value.strip()
-    return "".join(char if " " <= char <= "~" else " " for char in value).strip()
+def header_value(value: str) -> str:
+    """The text as a header can hold it: visible ASCII, accents and curly quotes made plain, the rest spaces."""
+    if not (value.isascii() and value.isprintable()):
+        parts = unicodedata.normalize("NFD", value.translate(PLAIN))
+        kept = "".join(char for char in parts if not unicodedata.combining(char))
+        value = " ".join("".join(char if " " <= char <= "~" else " " for char in kept).split())
+    return value.strip()[:LONGEST].strip()

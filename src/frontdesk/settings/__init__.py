@@ -9,8 +9,9 @@ from frontdesk.settings.model import (
     origin,
     variables,
 )
+from frontdesk.settings.platform import PlatformOAuth
 from frontdesk.settings.tools import ServerOAuth, ToolServer
-from frontdesk.settings.values import Issuer, OAuthClient, Rate, is_loopback
+from frontdesk.settings.values import Issuer, OAuthClient, Rate, SignIn, is_loopback
 
 __all__ = [
     "AGENT_ID",
@@ -18,9 +19,11 @@ __all__ = [
     "NO_LONGER_NEEDED",
     "Issuer",
     "OAuthClient",
+    "PlatformOAuth",
     "Rate",
     "ServerOAuth",
     "Settings",
+    "SignIn",
     "ToolServer",
     "file_keys",
     "is_loopback",

@@ -21,6 +21,7 @@ from typing_extensions import override
 
 from frontdesk.errors import ConfigurationError
 from frontdesk.settings.access import AccessSettings
+from frontdesk.settings.platform import PlatformSettings
 from frontdesk.settings.schedule import ScheduleSettings
 from frontdesk.settings.tools import ToolSettings, comma_list
 from frontdesk.settings.values import Issuer, Rate, is_loopback, parse_rate
@@ -58,7 +59,7 @@ def _default_data() -> Path:
     return Path(home).expanduser() / "frontdesk"
 
 
-class Settings(ToolSettings, ScheduleSettings, AccessSettings):
+class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings):
     """One field a setting; its aliases are the names of its environment variables."""
 
     model_config = SettingsConfigDict(

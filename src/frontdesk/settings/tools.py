@@ -18,7 +18,7 @@ class ServerOAuth(BaseModel):
     token_url: str
     client_id: str
     client_secret: SecretStr | None = None
-    grant: Literal["client_credentials", "token_exchange"] = "client_credentials"
+    grant: Literal["client_credentials", "token_exchange", "on_behalf_of"] = "client_credentials"
     audience: str | None = None
     resource: str | None = None
     scope: str | None = None

@@ -23,6 +23,21 @@ Algorithm = Literal[
 ]
 
 
+# Visible characters, but for the colon, which parts it from the secret where the two are sent together.
+ClientId = Annotated[str, Field(pattern=r"^[!-9;-~]{1,200}$")]
+
+
+class SignIn(BaseModel):
+    """What an issuer knows the pages as, so that people can sign in to them there."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    client_id: ClientId
+    client_secret: Annotated[SecretStr, Field(min_length=1)] | None = None
+    scope: str = "house:admin"
+    name: Annotated[str, Field(max_length=80)] = ""
+
+
 class Issuer(BaseModel):
     """An authorization server whose JWTs are accepted."""
 
@@ -35,6 +50,7 @@ class Issuer(BaseModel):
     hs256_secret: SecretStr | None = None
     claims: Literal["standard", "entra"] = "standard"
     prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,32}$")] = ""
+    sign_in: SignIn | None = None
 
     @field_validator("audience", mode="before")
     @classmethod
@@ -54,8 +70,6 @@ class Issuer(BaseModel):
 # Schemes that a browser acts upon itself, with whatever comes after them.
 NO_SCHEMES = frozenset({"", "javascript", "data", "vbscript", "file", "blob", "about"})
 URI = re.compile(r"[!-~]+")
-# Visible characters, but for the colon, which parts it from the secret where the two are sent together.
-ClientId = Annotated[str, Field(pattern=r"^[!-9;-~]{1,200}$")]
 
 
 class OAuthClient(BaseModel):

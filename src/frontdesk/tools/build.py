@@ -1,6 +1,6 @@
 """Puts the tools room together: first what reaches tools, then, with the agent host, what hands them out."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,12 +12,14 @@ from frontdesk.agents.host import AgentHost
 from frontdesk.db.engine import Database
 from frontdesk.embedding.choose import embedder_for
 from frontdesk.embedding.port import Embedder
+from frontdesk.identity import outbound
 from frontdesk.journal.service import Journal
 from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.servers import Servers
 from frontdesk.settings import Settings
 from frontdesk.tools.calling import Calling
 from frontdesk.tools.catalogue.asking import Manners
+from frontdesk.tools.catalogue.roster.platform import Platform
 from frontdesk.tools.catalogue.roster.service import Named
 from frontdesk.tools.catalogue.servers import of_settings
 from frontdesk.tools.catalogue.service import Catalogue
@@ -35,6 +37,9 @@ from frontdesk.tools.selection.turnstile.service import Turnstile
 from frontdesk.tools.selection.turnstile.store import TurnstileStore
 from frontdesk.tools.service import Tools
 from frontdesk.tools.usage import Usage
+
+# What names servers besides settings and manifest, given what tokens are fetched with; None where nothing does.
+FromPlatform = Callable[[Exchange], Platform | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +60,23 @@ class Reach:
 
 
 @asynccontextmanager
-async def open_reach(settings: Settings, database: Database, journal: Journal) -> AsyncGenerator[Reach]:
+async def open_reach(
+    settings: Settings, database: Database, journal: Journal, platform: FromPlatform
+) -> AsyncGenerator[Reach]:
     """What can be had before there is an agent host."""
     servers, exchange, own = Servers(), Exchange(), OwnTools()
     # The built-in host has no tools but those that every agent has anyway.
     offered = own.offered if settings.letta_base_url else None
-    clients = McpClients(authorize=exchange.bearer)
+    # Looked up once, not with every request.
+    application = settings.application_name or outbound.project_name(Path.cwd())
+    clients = McpClients(authorize=exchange.bearer, application=application)
     embedder = embedder_for(settings.embeddings, settings.embeddings_model, settings.embeddings_key)
-    catalogue = Catalogue(
-        database, servers, clients, embedder, named=_named(settings), offered=offered, manners=_manners(settings)
-    )
+    named, manners = _named(settings, platform(exchange)), _manners(settings)
+    catalogue = Catalogue(database, servers, clients, embedder, named=named, offered=offered, manners=manners)
     learning = Learning(database, embedder.name if embedder else None, enabled=settings.learn_from_use)
     allowed, holdings = Rights(database), HoldingStore(database)
     usage = Usage(learning, holdings)
-    gateway = Gateway(servers, clients, settings.application_name)
+    gateway = Gateway(servers, clients, application)
     calling = Calling(catalogue, gateway, allowed, usage, journal)
     house = House(catalogue, allowed, learning, journal)
     try:
@@ -104,9 +112,10 @@ def open_tools(settings: Settings, database: Database, host: AgentHost, reach: R
     return tools
 
 
-def _named(settings: Settings) -> Named:
+def _named(settings: Settings, platform: Platform | None) -> Named:
     manifest = Path(settings.tools_manifest).expanduser() if settings.tools_manifest else None
-    return Named([of_settings(server) for server in settings.mcp_servers], manifest)
+    servers = [of_settings(server) for server in settings.mcp_servers]
+    return Named(servers, manifest, platform, timedelta(minutes=settings.crawl_minutes))
 
 
 def _manners(settings: Settings) -> Manners:

@@ -7,7 +7,7 @@ from frontdesk.errors import NotFound
 from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
 from frontdesk.journal.service import Journal
-from frontdesk.journal.store import ToolUse, UseQuery
+from frontdesk.journal.store import ToolCall, ToolUse, UseQuery
 from frontdesk.tools.catalogue.crawl import Step, Told, silent
 from frontdesk.tools.catalogue.servers import ServerSpec
 from frontdesk.tools.catalogue.service import Catalogue
@@ -17,6 +17,10 @@ from frontdesk.tools.learning.service import Learning
 from frontdesk.tools.model import CatalogueTool
 from frontdesk.tools.rights.model import Effect, Rule
 from frontdesk.tools.rights.service import Rights
+
+# What a look at the latest use reads at most: calls, and rows of the journal among which they are looked for.
+CALLS = 1_000
+ROWS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,11 @@ class House:
             agent, user = (caller.agent_id, caller.user_id) if named else ("", "")
             query = replace(query, agent_id=agent, user_id=user)
         return await self.journal.tool_use(query)
+
+    async def calls(self, caller: Caller, tool: str | None = None) -> Sequence[ToolCall]:
+        """The latest calls of one tool or of all, the newest first; far back it does not look."""
+        rights.require_house(caller, rights.TOOLS_ADMIN)
+        return await self.journal.tool_calls(tool, CALLS, ROWS)
 
     async def forget(self, caller: Caller) -> None:
         """Forget which tools were of use to the caller."""

@@ -7,7 +7,7 @@ from anyio.abc import TaskGroup
 
 from frontdesk.agents.followup import wake
 from frontdesk.agents.host import AgentHost
-from frontdesk.errors import Invalid, NotFound
+from frontdesk.errors import Invalid, NotFound, Unavailable
 from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
 from frontdesk.tools.calling import Calling
@@ -18,7 +18,7 @@ from frontdesk.tools.learning.service import Learning
 from frontdesk.tools.model import CatalogueTool
 from frontdesk.tools.rights.model import Permitted
 from frontdesk.tools.rights.service import Rights
-from frontdesk.tools.selecting import Selecting
+from frontdesk.tools.selecting import Possession, Selecting
 from frontdesk.tools.selection.model import Selection
 from frontdesk.tools.usage import KEPT_BY_NAME, PICKED, Usage
 
@@ -122,6 +122,20 @@ class Tools:
         found = await self.finder.look(caller, await self.allowed.of(caller), search, remember=False)
         scores = {finding.tool.id: finding.score for finding in found.findings}
         return await self.selecting.prune(caller.agent_id, scores, keep, drop_rate, dry_run=dry_run)
+
+    async def held(self, caller: Caller, agent_id: str) -> Sequence[Possession]:
+        """What an agent holds, and how it came by each."""
+        rights.require(caller, rights.TOOLS_READ)
+        return await self.selecting.held(agent_id)
+
+    async def take(self, caller: Caller, agent_id: str, name: str) -> None:
+        """Take one tool from an agent."""
+        rights.require(caller, rights.TOOLS_ATTACH)
+        done = await self.selecting.take(agent_id, name)
+        if done.failed:
+            raise Unavailable(f"{name} {done.failed[0].reason}")
+        if not done.detached:
+            raise NotFound(f"Agent '{agent_id}' has no tool '{name}'; give a name that its list of tools shows")
 
     async def delete_agent(self, agent_id: str) -> None:
         """Delete an agent of whichever host; one that is no more holds nothing."""

@@ -44,12 +44,13 @@ class McpClient:
         timeout: float | None = None,
         errands: Errands | None = None,
         authorize: Authorize | None = None,
+        application: str | None = None,
     ) -> None:
         self.server = server
         self.user_id = user_id
         self._given = bare_token(token)
         self._token = self._given if server.user_token else None
-        self._endpoint = Endpoint(server, self._token, http)
+        self._endpoint = Endpoint(server, self._token, http, application)
         self._timeout = timeout or server.timeout
         self._authorize = authorize
         self._sessions = ReadySessions(server, self._token, _sessions(self._endpoint, errands or Errands()))

@@ -5,9 +5,10 @@ from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 
 from frontdesk import __version__
+from frontdesk.identity.outbound import AGENT_HEADER, agent_id_from_token, header_value
 from frontdesk.loop.mcp import wire
 from frontdesk.loop.mcp.http import Answer, Failure, Http
-from frontdesk.loop.mcp.model import HEADER_VALUE, Broken, McpServer, Unfit
+from frontdesk.loop.mcp.model import HEADER_VALUE, Broken, McpServer, Unfit, bare_token
 
 MAX_ANSWER = 8 * 1024 * 1024
 # A token is for those it was given to: what a caller says of itself cannot bring one along.
@@ -22,15 +23,33 @@ ALWAYS = {
 
 
 class Endpoint:
-    """A server's address together with the one credential that is shown there; `bearer` is one that is renewed."""
+    """A server's address together with the one credential that is shown there.
 
-    def __init__(self, server: McpServer, token: str | None, http: Http) -> None:
+    Every request names an agent: the one that the credential's token was given to, else the one that the call says,
+    else `application`.
+    """
+
+    def __init__(self, server: McpServer, token: str | None, http: Http, application: str | None = None) -> None:
         self.server = server
-        self.bearer: str | None = None
         self._http = http
+        self._bearer: str | None = None
         fixed = {name.lower(): value for name, value in server.headers.items()}
         credential = {} if token is None else {"x-user-auth-token": token, "authorization": f"Bearer {token}"}
         self._fixed = {**fixed, **credential}
+        # Of a token that is shown more than once its claims are read once.
+        self._agent = agent_id_from_token(bare_token(self._fixed.get("authorization")))
+        self._application = header_value(application or "")
+
+    @property
+    def bearer(self) -> str | None:
+        """A token that is renewed now and then; it is shown instead of what is fixed."""
+        return self._bearer
+
+    @bearer.setter
+    def bearer(self, token: str | None) -> None:
+        if token != self._bearer:
+            self._bearer = token
+            self._agent = agent_id_from_token(token)
 
     def send(
         self,
@@ -71,10 +90,14 @@ class Endpoint:
         return found
 
     def _headers(self, protocol: Mapping[str, str], said: Mapping[str, str]) -> dict[str, str]:
-        headers = {name.lower(): value for name, value in said.items() if name.lower() not in CREDENTIAL_HEADERS}
+        headers = {lower: value for name, value in said.items() if (lower := name.lower()) not in CREDENTIAL_HEADERS}
+        if self._agent:
+            headers[AGENT_HEADER] = self._agent
+        elif self._application and AGENT_HEADER not in headers:
+            headers[AGENT_HEADER] = self._application
         headers.update(self._fixed)
-        if self.bearer is not None:
-            headers["authorization"] = f"Bearer {self.bearer}"
+        if self._bearer is not None:
+            headers["authorization"] = f"Bearer {self._bearer}"
         headers.update(ALWAYS)
         headers.update(protocol)
         # Whoever sends it would refuse it too, and could quote the value. One look at all of them is much quicker.

@@ -74,11 +74,11 @@ class Library:
 class Either:
     """Our own client where it can, the library where it must; the library is loaded when it is first needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, proxied: bool | None = None) -> None:
         self._own = Http1()
         self._library: Library | None = None
         # Who goes through a proxy, and to where not, is a matter of many small rules.
-        self._proxied = not PROXIED.isdisjoint(getproxies())
+        self._proxied = are_proxied() if proxied is None else proxied
 
     @property
     def closed(self) -> bool:
@@ -97,3 +97,8 @@ class Either:
         await self._own.close()
         if self._library is not None:
             await self._library.close()
+
+
+def are_proxied() -> bool:
+    """Whether the environment names a proxy: a look at all of its variables."""
+    return not PROXIED.isdisjoint(getproxies())

@@ -15,16 +15,19 @@ from frontdesk.errors import ConfigurationError, Unavailable
 
 HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 HEADER_VALUE = re.compile(r"[\x20-\x7e]*")
-BEARER = re.compile(r"\s*bearer\s+", re.IGNORECASE)
+BEARER = re.compile(r"\A(?:bearer(?:\s+|\Z))+", re.IGNORECASE)
 CALL_SECONDS = 60.0
 
 Transport = Literal["http", "sse", "stdio"]
-Grant = Literal["client_credentials", "token_exchange"]
+Grant = Literal["client_credentials", "token_exchange", "on_behalf_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class OAuth:
-    """Where and as whom a token for a server is fetched: for Frontdesk itself, or in exchange for the user's."""
+    """Where and as whom a token for a server is fetched: for Frontdesk itself, or in exchange for the user's.
+
+    The exchange is `token_exchange` as RFC 8693 has it, and `on_behalf_of` as Microsoft Entra does.
+    """
 
     token_url: str
     client_id: str
@@ -33,6 +36,11 @@ class OAuth:
     audience: str | None = None
     resource: str | None = None
     scope: str | None = None
+
+    @property
+    def for_person(self) -> bool:
+        """Whether calls are made for a person, whose token is needed and never sent to the server itself."""
+        return self.grant != "client_credentials"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +116,8 @@ class RpcError(Unavailable):
 
 def bare_token(token: str | None) -> str | None:
     """The token without a leading "Bearer ", or None where nothing is left."""
-    return BEARER.sub("", token or "", count=1).strip() or None
+    said = (token or "").strip()
+    return BEARER.sub("", said).strip() or None
 
 
 def _wrong_with(server: McpServer) -> str | None:
@@ -144,6 +153,8 @@ def is_plain_address(url: str) -> bool:
     """Whether this is http(s) without a login; one would turn into an Authorization header of its own."""
     try:
         parts = urlsplit(url)
+        # What is no number is told here, when it is looked at.
+        _ = parts.port
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc

@@ -20,13 +20,24 @@ Key = tuple[bytes, str | None, bytes | None]
 
 
 class McpClients:
-    """Hands out clients and keeps the most recently used; those that fall out end their sessions behind the scenes."""
+    """Hands out clients and keeps the most recently used; those that fall out end their sessions behind the scenes.
 
-    def __init__(self, *, kept: int = KEPT, timeout: float | None = None, authorize: Authorize | None = None) -> None:
+    `application` is what a server is told of who asks, where neither a token nor the call says it.
+    """
+
+    def __init__(
+        self,
+        *,
+        kept: int = KEPT,
+        timeout: float | None = None,
+        authorize: Authorize | None = None,
+        application: str | None = None,
+    ) -> None:
         self._http = Either()
         self._kept = kept
         self._timeout = timeout
         self._authorize = authorize
+        self._application = application
         self._clients: OrderedDict[Key, McpClient] = OrderedDict()
         self._errands = Errands()
 
@@ -73,6 +84,7 @@ class McpClients:
             timeout=self._timeout,
             errands=self._errands,
             authorize=self._authorize,
+            application=self._application,
         )
 
     def _make_room(self, newest: Key) -> None:

@@ -11,12 +11,12 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from frontdesk.errors import ConfigurationError, Invalid
 from frontdesk.loop.mcp.model import CALL_SECONDS, RemoteTool
-from frontdesk.tools.catalogue.servers import Origin, ServerSpec, Transport
+from frontdesk.tools.catalogue.naming import server_name
+from frontdesk.tools.catalogue.servers import AGENT365, Origin, ServerSpec, Transport
 
 LARGEST = 50_000_000
 # Claude's, Cursor's and Agent 365's word, and VS Code's.
 KEYS = ("mcpServers", "servers")
-AGENT365 = "${MCP_PLATFORM_ENDPOINT:-https://agent365.svc.cloud.microsoft}/agents/servers/"
 TRANSPORTS: Mapping[str, Transport] = {
     "http": Transport.HTTP,
     "streamablehttp": Transport.HTTP,
@@ -44,7 +44,6 @@ class ServerEntry(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    unique_name: str = Field("", alias="mcpServerUniqueName")
     url: str = Field("", validation_alias=AliasChoices("url", "serverUrl", "httpUrl"))
     command: str = ""
     args: tuple[str, ...] = ()
@@ -153,7 +152,7 @@ def _made(name: str, said: ServerEntry, transport: Transport, *, platform: bool)
     return ServerSpec(
         server_name(name),
         transport,
-        AGENT365 + quote(said.unique_name or name, safe="") if at_platform else said.url,
+        AGENT365 + quote(name, safe="", errors="replace") if at_platform else said.url,
         said.command,
         said.args,
         said.env,
@@ -170,11 +169,6 @@ def _made(name: str, said: ServerEntry, transport: Transport, *, platform: bool)
 
 def _object(value: object) -> Mapping[str, object]:
     return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
-
-
-def server_name(said: str) -> str:
-    """A name as ids and models take it: `mcp_Mail Tools` is `mcp-Mail-Tools`."""
-    return re.sub(r"[^A-Za-z0-9]+", "-", said).strip("-")[:30].strip("-")
 
 
 def _tool(said: ToolEntry) -> RemoteTool:

@@ -6,15 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, cast, get_args
+from urllib.parse import unquote
 
 from pydantic import SecretStr
 
 from frontdesk.errors import ConfigurationError, Invalid
 from frontdesk.loop.mcp.model import CALL_SECONDS, Grant, McpServer, OAuth, RemoteTool, is_plain_address
 from frontdesk.settings import ToolServer
+from frontdesk.tools.catalogue.development import development_token
 from frontdesk.tools.model import HOST_SERVER
 
 NAME = re.compile(r"[A-Za-z0-9-]{1,30}")
+# Where a server of Agent 365 stands that names no address of its own; what follows is its name.
+PLATFORM = "${MCP_PLATFORM_ENDPOINT:-https://agent365.svc.cloud.microsoft}"
+AGENT365 = f"{PLATFORM}/agents/servers/"
 # `${VAR}`, `${VAR:-default}`, and VS Code's `${env:VAR}`.
 REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 OAUTH = frozenset({"token_url", "client_id", "client_secret", "grant", "audience", "resource", "scope"})
@@ -31,10 +36,11 @@ class Transport(StrEnum):
 
 
 class Origin(StrEnum):
-    """Who named a server. What settings and manifest name goes when they no longer do; what was added stays."""
+    """Who named a server. What was added stays; what others name goes when they no longer do."""
 
     SETTINGS = "settings"
     MANIFEST = "manifest"
+    PLATFORM = "platform"
     ADDED = "added"
     HOST = "host"
 
@@ -43,8 +49,9 @@ class Origin(StrEnum):
 class ServerSpec:
     """A server as it was named. Values may be `${VAR}`, which is looked up when the server is spoken to.
 
-    `hold_changes` None does as the setting for all servers says. `tools` are those a manifest lists; such a server is
-    not asked for its own.
+    Not so where the platform named it: somebody else's words must not get at this house's variables. `hold_changes`
+    None does as the setting for all servers says. `tools` are those a manifest lists; such a server is not asked for
+    its own. `token_for` is what the platform says that a token for this server is for, and no secret.
     """
 
     name: str
@@ -61,6 +68,7 @@ class ServerSpec:
     hold_changes: bool | None = None
     timeout: float = CALL_SECONDS
     tools: tuple[RemoteTool, ...] | None = field(default=None, repr=False)
+    token_for: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.name) or (self.name == HOST_SERVER) != (self.transport is Transport.HOST):
@@ -75,11 +83,17 @@ class ServerSpec:
 
     def _check_address(self) -> None:
         # Where the whole address is a reference, it is looked at when it is known.
-        if not REFERENCE.match(self.url) and not is_plain_address(REFERENCE.sub("x", self.url)):
+        known_later = not self.literal and REFERENCE.match(self.url)
+        if not known_later and not is_plain_address(self.url if self.literal else REFERENCE.sub("x", self.url)):
             raise Invalid(
                 f"The address of tool server '{self.name}' must be http(s)://host/path without a user name; "
                 "put credentials into its headers"
             )
+
+    @property
+    def literal(self) -> bool:
+        """Whether its values are what they are, and name no variables."""
+        return self.origin is Origin.PLATFORM
 
     @property
     def place(self) -> str:
@@ -99,13 +113,14 @@ def connectable(spec: ServerSpec, environ: Mapping[str, str] = os.environ) -> Mc
     """The server as the client takes it, with every reference looked up."""
 
     def known(text: str) -> str:
-        return resolve(text, environ, spec.name)
+        return text if spec.literal else resolve(text, environ, spec.name)
 
     stdio = spec.transport is Transport.STDIO
+    headers = {name: known(value) for name, value in spec.headers.items()}
     return McpServer(
         spec.name,
-        known(spec.url),
-        {name: known(value) for name, value in spec.headers.items()},
+        _address(spec, known),
+        {**_development_token(spec, environ), **headers},
         spec.user_token,
         "stdio" if stdio else "sse" if spec.transport is Transport.SSE else "http",
         tuple(known(part) for part in (spec.command, *spec.args)) if stdio else (),
@@ -113,6 +128,21 @@ def connectable(spec: ServerSpec, environ: Mapping[str, str] = os.environ) -> Mc
         spec.timeout,
         _oauth(spec, known),
     )
+
+
+def _address(spec: ServerSpec, known: Callable[[str], str]) -> str:
+    if spec.literal or not spec.url.startswith(PLATFORM):
+        return known(spec.url)
+    return known(PLATFORM).rstrip("/") + known(spec.url.removeprefix(PLATFORM))
+
+
+def _development_token(spec: ServerSpec, environ: Mapping[str, str]) -> dict[str, str]:
+    """What the variables of Agent 365 give a server at the platform's own address, unless it has another credential."""
+    given = spec.oauth or spec.user_token or any(name.lower() == "authorization" for name in spec.headers)
+    if spec.literal or given or not spec.url.startswith(AGENT365):
+        return {}
+    token = development_token(unquote(spec.url.removeprefix(AGENT365)), environ)
+    return {"authorization": f"Bearer {token}"} if token else {}
 
 
 def _oauth(spec: ServerSpec, known: Callable[[str], str]) -> OAuth | None:

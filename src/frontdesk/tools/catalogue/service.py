@@ -169,14 +169,24 @@ class Catalogue:
             tasks.start_soon(self._meaning.run)
             tasks.start_soon(partial(CHORE.every, FOLLOW_SECONDS, self._follow, work="follow"))
             tasks.start_soon(partial(CHORE.every, PRUNE_SECONDS, self._prune, at_once=True, work="prune"))
-            await CHORE.attempt(self.declare, work="declare")
+            tasks.start_soon(partial(CHORE.every, ROUND_SECONDS, self._discover, at_once=True, work="discover"))
+            await CHORE.attempt(self._line_up, work="declare")
             await CHORE.attempt(self._first_round, work="crawl")
             await CHORE.every(ROUND_SECONDS, self._round, work="crawl")
 
     async def declare(self) -> None:
-        """Bring the roster in line with settings and manifest."""
+        """Bring the roster in line with settings, manifest and platform."""
+        await self._roster.discover(datetime.now(UTC))
+        await self._line_up()
+
+    async def _line_up(self) -> None:
         await self._roster.declare(datetime.now(UTC))
         await self._catch_up()
+
+    async def _discover(self) -> None:
+        # Beside the rounds: they do not wait for a platform that takes its time.
+        if await self._roster.discover(datetime.now(UTC)):
+            await self._round()
 
     async def _first_round(self) -> None:
         before = datetime.now(UTC) - FRESH
@@ -199,7 +209,11 @@ class Catalogue:
         # Those that answered last time go first: the others may take all the time they have.
         states = self._roster.states
         order = sorted(names, key=lambda name: states[name].status is Status.FAILED)
-        return await self._asking.crawl(before).run(order, note)
+        try:
+            return await self._asking.crawl(before).run(order, note)
+        finally:
+            # Whoever asked may have had enough before all had answered.
+            self._underway.difference_update(order)
 
     async def _follow(self) -> None:
         if await self._sync.behind():

@@ -1,4 +1,4 @@
-"""Tokens by OAuth for servers that want one: for Frontdesk itself, or in exchange for the user's (RFC 8693)."""
+"""Tokens by OAuth for servers that want one: for Frontdesk itself, or in exchange for the user's."""
 
 import asyncio
 import hashlib
@@ -8,7 +8,7 @@ import time
 from base64 import b64encode
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 from urllib.parse import quote_plus, urlencode
 
@@ -16,9 +16,10 @@ import structlog
 
 from frontdesk.loop.mcp.http import Failure
 from frontdesk.loop.mcp.library import Either
-from frontdesk.loop.mcp.model import HEADER_VALUE, Broken, McpServer, OAuth, Unauthorized
+from frontdesk.loop.mcp.model import HEADER_VALUE, Broken, Grant, McpServer, OAuth, Unauthorized
 
 EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
+BEHALF_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - the name of a kind, no token
 SECONDS = 10.0
 MAX_ANSWER = 64 * 1024
@@ -29,7 +30,8 @@ UNSAID_SECONDS = 300.0
 LONGEST_SECONDS = 86_400.0
 ERROR_CODE = re.compile(r"[a-zA-Z0-9_.\-]{1,60}")
 
-Key = tuple[bytes, str | None, bytes | None]
+# What it is for, and whom: the user, and a digest of the user's own token.
+Key = tuple[OAuth, str | None, bytes | None]
 
 log = structlog.get_logger("frontdesk.tools.gateway")
 
@@ -44,14 +46,17 @@ class Token:
 
 @dataclass(slots=True)
 class Slot:
-    """The token of one user at one server, and the request for the next, which all who wait share."""
+    """A token, and the request for the next, which all who wait share."""
 
     token: Token | None = None
     fetching: asyncio.Task[Token] | None = None
 
 
 class Exchange:
-    """Fetches tokens and keeps them until shortly before they end, each for one server, user and user's token."""
+    """Fetches tokens and keeps them until shortly before they end.
+
+    One is kept for what it was asked for and whom: servers that want the same share it, two users never do.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._now = clock
@@ -62,11 +67,25 @@ class Exchange:
         """The token to show at a server; a new one where `refused` is the one we have."""
         if server.oauth is None:
             raise Unauthorized(f"{server} has no `oauth` settings; add them")
-        slot = self._slot(server, user_id, subject)
+        return await self.token(server, server.oauth, user_id, subject, refused)
+
+    async def token(
+        self,
+        what: McpServer | str,
+        oauth: OAuth,
+        user_id: str | None = None,
+        subject: str | None = None,
+        refused: str | None = None,
+    ) -> str:
+        """The token that these settings lead to; `what` it is for is said where there is trouble with it."""
+        if subject is None or not oauth.for_person:
+            # One of our own: whoever it is used for, it is the same.
+            oauth, user_id, subject = _for_ourselves(oauth), None, None
+        slot = self._slot((oauth, user_id, hashlib.sha256(subject.encode()).digest() if subject else None))
         if (found := _valid(slot.token, refused, self._now())) is not None:
             return found
         if slot.fetching is None:
-            slot.fetching = asyncio.get_running_loop().create_task(self._renew(slot, server, server.oauth, subject))
+            slot.fetching = asyncio.get_running_loop().create_task(self._renew(slot, what, oauth, subject))
             # Whoever waited may be gone when it fails.
             slot.fetching.add_done_callback(lambda done: done.cancelled() or done.exception())
         return (await asyncio.shield(slot.fetching)).value
@@ -79,23 +98,21 @@ class Exchange:
             await asyncio.wait(fetching)
         await self._http.close()
 
-    async def _renew(self, slot: Slot, server: McpServer, oauth: OAuth, subject: str | None) -> Token:
+    async def _renew(self, slot: Slot, what: McpServer | str, oauth: OAuth, subject: str | None) -> Token:
         try:
-            slot.token = await self._fetch(server, oauth, subject)
+            slot.token = await self._fetch(what, oauth, subject)
             return slot.token
         finally:
             slot.fetching = None
 
-    def _slot(self, server: McpServer, user_id: str | None, subject: str | None) -> Slot:
-        digest = hashlib.sha256(subject.encode()).digest() if subject else None
-        key = (server.digest, user_id, digest)
+    def _slot(self, key: Key) -> Slot:
         slot = self._slots.setdefault(key, Slot())
         self._slots.move_to_end(key)
         if len(self._slots) > KEPT:
             self._slots.popitem(last=False)
         return slot
 
-    async def _fetch(self, server: McpServer, oauth: OAuth, subject: str | None) -> Token:
+    async def _fetch(self, what: McpServer | str, oauth: OAuth, subject: str | None) -> Token:
         form, headers = _request(oauth, subject)
         try:
             async with (
@@ -106,21 +123,28 @@ class Exchange:
                 async for chunk in answer.chunks():
                     body += chunk
                     if len(body) > MAX_ANSWER:
-                        raise Broken(f"The token endpoint of {server} sends too much; check oauth.token_url")
-                return _token(server, answer.status, body, self._now())
+                        raise Broken(f"The token endpoint of {what} sends too much; check oauth.token_url")
+                return _token(what, answer.status, body, self._now())
         except (Failure, TimeoutError) as error:
             reason = str(error) or "it takes too long"
-            raise Broken(f"The token endpoint of {server} does not answer ({reason}); check oauth.token_url") from None
+            raise Broken(f"The token endpoint of {what} does not answer ({reason}); check oauth.token_url") from None
+
+
+def _for_ourselves(oauth: OAuth) -> OAuth:
+    """The settings without anybody to act for."""
+    if not oauth.for_person:
+        return oauth
+    scope = oauth.scope
+    if oauth.grant == "on_behalf_of" and scope is not None:
+        # To an application itself Entra gives what it was granted for a resource as a whole, and no single permission.
+        scope = " ".join(f"{one.rpartition('/')[0]}/.default" if "/" in one else one for one in scope.split())
+    return replace(oauth, grant="client_credentials", scope=scope)
 
 
 def _request(oauth: OAuth, subject: str | None) -> tuple[bytes, dict[str, str]]:
-    """The form and the headers of a token request; without a user's token it is for Frontdesk itself."""
-    exchange = oauth.grant == "token_exchange" and subject is not None
+    """The form and the headers of a token request."""
     form = {
-        "grant_type": EXCHANGE_GRANT if exchange else "client_credentials",
-        "subject_token": subject if exchange else None,
-        "subject_token_type": ACCESS_TOKEN if exchange else None,
-        "requested_token_type": ACCESS_TOKEN if exchange else None,
+        **_grant(oauth.grant, subject),
         "audience": oauth.audience,
         "resource": oauth.resource,
         "scope": oauth.scope,
@@ -138,7 +162,18 @@ def _request(oauth: OAuth, subject: str | None) -> tuple[bytes, dict[str, str]]:
     return urlencode({name: value for name, value in form.items() if value is not None}).encode(), headers
 
 
-def _token(server: McpServer, status: int, body: bytes, now: float) -> Token:
+def _grant(grant: Grant, subject: str | None) -> dict[str, str | None]:
+    match grant:
+        case "client_credentials":
+            return {"grant_type": grant}
+        case "token_exchange":
+            kinds = {"subject_token_type": ACCESS_TOKEN, "requested_token_type": ACCESS_TOKEN}
+            return {"grant_type": EXCHANGE_GRANT, "subject_token": subject, **kinds}
+        case "on_behalf_of":
+            return {"grant_type": BEHALF_GRANT, "assertion": subject, "requested_token_use": grant}
+
+
+def _token(what: McpServer | str, status: int, body: bytes, now: float) -> Token:
     try:
         found: object = json.loads(body)
     except (ValueError, RecursionError):
@@ -148,10 +183,11 @@ def _token(server: McpServer, status: int, body: bytes, now: float) -> Token:
     if status != 200 or not isinstance(value, str) or not value or not HEADER_VALUE.fullmatch(value):
         # What else it says could quote what it was sent.
         code = error if isinstance(error, str) and ERROR_CODE.fullmatch(error) else "no token in its answer"
-        log.warning("upstream_token_refused", server=server.name, status=status, error=code)
+        name = what if isinstance(what, str) else what.name
+        log.warning("upstream_token_refused", server=name, status=status, error=code)
         if status >= 500:
-            raise Broken(f"The token endpoint of {server} answers HTTP {status} ({code}); try again later", status)
-        raise Unauthorized(f"The token endpoint of {server} gives no token (HTTP {status}, {code}); sign in again")
+            raise Broken(f"The token endpoint of {what} answers HTTP {status} ({code}); try again later", status)
+        raise Unauthorized(f"The token endpoint of {what} gives no token (HTTP {status}, {code}); sign in again")
     lasts = expires if isinstance(expires, int | float) and expires > 0 else UNSAID_SECONDS
     seconds = float(min(lasts, LONGEST_SECONDS))
     early = min(EARLY_SECONDS, seconds / 10)

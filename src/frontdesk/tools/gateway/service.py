@@ -63,11 +63,11 @@ class Gateway:
         arguments = dict(arguments)
         await self._arguments.check(tool.id, tool.parameters, arguments)
         secret = _secret(server, token)
-        if secret is None and server.oauth is not None and server.oauth.grant == "token_exchange":
+        if secret is None and server.oauth is not None and server.oauth.for_person:
             return failure(f"{server} acts for a person; call it with that person's token")
-        said = outbound.headers(
-            caller, token=secret if server.user_token else None, application_name=self._application_name
-        )
+        # Over HTTP the client itself knows which agent the token names, and has read it once.
+        told = secret if server.user_token and server.transport == "stdio" else None
+        said = outbound.headers(caller, token=told, application_name=self._application_name)
 
         async def work() -> CallResult:
             client = self._client(server, caller.user_id, secret)
@@ -107,7 +107,7 @@ def _check_callable(tool: CatalogueTool) -> None:
 
 def _secret(server: McpServer, token: SecretStr | None) -> str | None:
     """The token that the client of this server is made with: none where the server has no use for one."""
-    exchanged = server.oauth is not None and server.oauth.grant == "token_exchange"
+    exchanged = server.oauth is not None and server.oauth.for_person
     return token.get_secret_value() if token is not None and (server.user_token or exchanged) else None
 
 

@@ -53,13 +53,16 @@ class RosterStore:
                 mine = update(tool_servers).where(tool_servers.c.name.in_(names))
                 await connection.execute(mine.values(declared_at=now))
 
-    async def undeclared(self, names: Collection[str], now: datetime) -> set[str]:
-        """Those that only settings or a manifest named, not these, and for a while no other replica's either."""
+    async def undeclared(self, names: Collection[str], now: datetime, kept: Collection[Origin] = ()) -> set[str]:
+        """Those that nobody added and that are not named, neither here nor, for a while, by any other replica.
+
+        What one of `kept` named is not among them.
+        """
         lapse = LAPSE if self._database.shared else timedelta()
         return {
             state.name
             for state in await self.all()
-            if state.spec.origin is not Origin.ADDED
+            if state.spec.origin not in (Origin.ADDED, *kept)
             and state.name not in names
             and (state.declared_at is None or state.declared_at <= now - lapse)
         }
@@ -139,7 +142,8 @@ async def _changed(
 
 
 def _row(spec: ServerSpec) -> dict[str, Any]:
-    # What settings and manifest say, each replica reads there; only what exists nowhere else is stored whole.
+    # What settings and manifest say, each replica reads there; what the platform says, it is told with tokens of its
+    # own. Only what exists nowhere else is stored whole.
     whole = spec.origin is Origin.ADDED
     return {
         "name": spec.name,
@@ -149,7 +153,7 @@ def _row(spec: ServerSpec) -> dict[str, Any]:
         "env": json.dumps(dict(spec.env) if whole else {}),
         "headers": json.dumps(dict(spec.headers) if whole else {}),
         "user_token": spec.user_token,
-        "oauth": json.dumps(dict(spec.oauth) if whole else {}),
+        "oauth": json.dumps(dict(spec.oauth if whole else spec.token_for)),
         "description": spec.description,
         "origin": spec.origin,
         "hold_changes": spec.hold_changes,
@@ -159,6 +163,7 @@ def _row(spec: ServerSpec) -> dict[str, Any]:
 
 def _state(row: RowMapping) -> ServerState:
     command, *args = cast("list[str]", json.loads(row["command"]))
+    of_platform = row["origin"] == Origin.PLATFORM
     spec = ServerSpec(
         row["name"],
         Transport(row["transport"]),
@@ -168,11 +173,12 @@ def _state(row: RowMapping) -> ServerState:
         json.loads(row["env"]),
         json.loads(row["headers"]),
         row["user_token"],
-        json.loads(row["oauth"]),
+        {} if of_platform else json.loads(row["oauth"]),
         row["description"],
         Origin(row["origin"]),
         row["hold_changes"],
         row["timeout"],
+        token_for=json.loads(row["oauth"]) if of_platform else {},
     )
     changes = tuple(Noted(datetime.fromisoformat(one["at"]), one["what"]) for one in json.loads(row["changes"]))
     return ServerState(

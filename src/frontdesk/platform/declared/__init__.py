@@ -1,0 +1,1 @@
+"""What a manifest declares: servers and tools, read with everything that is wrong with them."""

@@ -1,0 +1,143 @@
+"""What the house asks the platform for: which servers its agent has, and what each takes for a token."""
+
+import os
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from frontdesk.loop.text import one_line, some_of
+from frontdesk.platform.audiences import is_v2_server, resolve_token_scope_for_server
+from frontdesk.platform.environment import get_mcp_platform_authentication_scope, is_development_environment
+from frontdesk.platform.errors import DiscoveryFailed, InvalidArgument, McpConnectionsRequiredError
+from frontdesk.platform.model import MCPServerConfig, ToolOptions
+from frontdesk.platform.service import McpToolServerConfigurationService
+from frontdesk.platform.tokens import VARIABLE, development_token, own_variable
+
+ORCHESTRATOR = "Frontdesk"
+READY = "ready"
+REFUSED = 401
+SHOWN = 100
+LONGEST_ADDRESS = 500
+NAMED = 10
+
+# Fetches the token of a scope; the second argument is one that was just refused.
+Fetch = Callable[[str, str | None], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundServer:
+    """A server and what it takes for a token: one of this `scope`, which is `bearer` or, where `fetched`, is fetched.
+
+    `name` and `unique_name` are what the platform calls it: anything may stand there.
+    """
+
+    name: str
+    unique_name: str
+    url: str = field(repr=False)
+    scope: str
+    bearer: str | None = field(default=None, repr=False)
+    fetched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The servers that can be used, and in words what somebody should do about others."""
+
+    servers: Sequence[FoundServer] = ()
+    notes: Sequence[str] = ()
+
+
+class Discovery:
+    """Asks for the servers of one agent: with `token`, or with one that is fetched for ourselves.
+
+    `fetch` is there where tokens can be had for each scope.
+    """
+
+    def __init__(
+        self, app_id: str, token: str | None, fetch: Fetch | None, environ: Mapping[str, str] = os.environ
+    ) -> None:
+        self._app_id = app_id
+        self._token = token
+        self._fetch = fetch
+        self._environ = environ
+        self._service = McpToolServerConfigurationService(environ=environ)
+
+    async def find(self) -> Found:
+        """What the platform says now, or the manifest while developing; raises a `PlatformError`."""
+        listed = await self._listed()
+        ready = [server for server in listed if _is_ready(server)]
+        equipped = [(server, self._equipped(server)) for server in ready]
+        without = [_shown(server) for server, found in equipped if found is None]
+        notes = [*_waiting(listed), *_wanting(without), *self._unlikely(ready)]
+        return Found([found for _, found in equipped if found is not None], notes)
+
+    def equip(self, name: str, unique_name: str, url: str, scope: str) -> FoundServer | None:
+        """A server with what it takes for a token; None where there is no way to one."""
+        developing = is_development_environment(self._environ)
+        bearer = development_token(name, self._environ)[1] if developing else None
+        if bearer is None and scope == self._shared_scope:
+            bearer = self._token
+        if bearer is None and self._fetch is None and not developing:
+            return None
+        return FoundServer(name, unique_name, url, scope, bearer, bearer is None and self._fetch is not None)
+
+    @property
+    def _shared_scope(self) -> str:
+        return get_mcp_platform_authentication_scope(self._environ)[0]
+
+    async def _listed(self) -> list[MCPServerConfig]:
+        if is_development_environment(self._environ) or self._token is not None:
+            return await self._ask(self._token)
+        if self._fetch is None:
+            raise InvalidArgument(
+                "FRONTDESK_PLATFORM_APP_ID is set, and nothing to ask the platform with; "
+                "set FRONTDESK_PLATFORM_TOKEN or FRONTDESK_PLATFORM_OAUTH"
+            )
+        token = await self._fetch(self._shared_scope, None)
+        try:
+            return await self._ask(token)
+        except DiscoveryFailed as failed:
+            if failed.status != REFUSED:
+                raise
+        return await self._ask(await self._fetch(self._shared_scope, token))
+
+    async def _ask(self, token: str | None) -> list[MCPServerConfig]:
+        return await self._service.servers_of(self._app_id, token, ToolOptions(ORCHESTRATOR))
+
+    def _equipped(self, server: MCPServerConfig) -> FoundServer | None:
+        scope = resolve_token_scope_for_server(server, self._environ)
+        return self.equip(server.mcp_server_name, server.mcp_server_unique_name, server.url or "", scope)
+
+    def _unlikely(self, servers: Sequence[MCPServerConfig]) -> Iterator[str]:
+        """Those with an audience of their own that have the shared token."""
+        if not is_development_environment(self._environ):
+            return
+        for server in servers:
+            variable, token = development_token(server.mcp_server_name, self._environ)
+            if token is not None and variable == VARIABLE and is_v2_server(server):
+                own = one_line(own_variable(server.mcp_server_name), SHOWN)
+                yield f"{_shown(server)} has an audience of its own, and only {VARIABLE} is set; set {own}"
+
+
+def _is_ready(server: MCPServerConfig) -> bool:
+    return not server.connectivity_status or server.connectivity_status.strip().lower() == READY
+
+
+def _waiting(servers: Sequence[MCPServerConfig]) -> Iterator[str]:
+    """Those that somebody has to connect an account with first, and where."""
+    waiting: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for server in servers:
+        if not _is_ready(server):
+            where = one_line(server.missing_connections_url or "", LONGEST_ADDRESS)
+            waiting[one_line(server.connectivity_status or "", SHOWN), where].append(_shown(server))
+    for (status, where), names in waiting.items():
+        yield str(McpConnectionsRequiredError(where or None, status, names))
+
+
+def _wanting(names: Sequence[str]) -> Iterator[str]:
+    if names:
+        yield f"There is no token for the audience of {some_of(names, NAMED)}; set FRONTDESK_PLATFORM_OAUTH"
+
+
+def _shown(server: MCPServerConfig) -> str:
+    return f"'{one_line(server.mcp_server_name, SHOWN)}'"

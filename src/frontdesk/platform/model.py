@@ -1,0 +1,75 @@
+"""What the client speaks of: a server as the platform names it, a message of a chat, and options of a call."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from frontdesk.platform.errors import InvalidArgument
+
+
+@dataclass
+class MCPServerConfig:
+    """A tool server: its names, where it stands, and what to send it. Tokens are in `headers`, which it never shows."""
+
+    mcp_server_name: str
+    mcp_server_unique_name: str
+    url: str | None = None
+    headers: dict[str, str] | None = field(default=None, repr=False)
+    audience: str | None = None
+    scope: str | None = None
+    publisher: str | None = None
+    id: str | None = None
+    all_connections_url: str | None = None
+    missing_connections_url: str | None = None
+    connectivity_status: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.mcp_server_name:
+            raise InvalidArgument("mcp_server_name cannot be empty")
+        if not self.mcp_server_unique_name:
+            raise InvalidArgument("mcp_server_unique_name cannot be empty")
+
+
+@dataclass
+class ToolOptions:
+    """Which framework asks: it becomes part of the User-Agent."""
+
+    orchestrator_name: str | None = None
+
+
+class ChatHistoryMessage(BaseModel):
+    """One message of a chat, as the platform looks at it."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    id: str | None = None
+    role: Literal["user", "assistant", "system"]
+    content: str
+    timestamp: datetime | None = None
+
+    @field_validator("content")
+    @classmethod
+    def _said(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("content cannot be empty or whitespace")
+        return value
+
+
+class ChatMessageRequest(BaseModel):
+    """A chat as it is sent: what the user says now, and what was said before."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    conversation_id: str = Field(alias="conversationId")
+    message_id: str = Field(alias="messageId")
+    user_message: str = Field(alias="userMessage")
+    chat_history: list[ChatHistoryMessage] = Field(alias="chatHistory")
+
+    @field_validator("conversation_id", "message_id", "user_message")
+    @classmethod
+    def _said(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("Field cannot be empty or whitespace")
+        return value

@@ -1,0 +1,203 @@
+"""The client of the platform, under the name that its SDK has for it: which servers an agent has, and what was said."""
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Self
+
+import anyio.to_thread
+
+from frontdesk.loop.mcp.http import Failure, Http
+from frontdesk.loop.mcp.library import Either, are_proxied
+from frontdesk.platform import exchange, headers, tokens
+from frontdesk.platform.addresses import get_chat_history_endpoint, get_tooling_gateway_for_digital_worker
+from frontdesk.platform.chat import chat_of
+from frontdesk.platform.environment import is_development_environment
+from frontdesk.platform.errors import (
+    ChatHistoryRefused,
+    DiscoveryFailed,
+    InvalidArgument,
+    PlatformError,
+    PlatformTimeout,
+    PlatformUnreachable,
+    PlatformUnreadable,
+)
+from frontdesk.platform.manifest import servers_of_manifest
+from frontdesk.platform.model import ChatHistoryMessage, MCPServerConfig, ToolOptions
+from frontdesk.platform.parsing import log, parse_servers
+from frontdesk.platform.result import OperationError, OperationResult
+
+TIMEOUT_SECONDS = 30.0
+# Of what the platform says when it refuses, as much as somebody would read.
+SHOWN = 2_000
+OK = 200
+
+
+class McpToolServerConfigurationService:
+    """Asks the platform. It keeps nothing of whoever asks; inside `async with` it keeps connections."""
+
+    def __init__(
+        self,
+        logger: logging.Logger | None = None,
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+        retries: int = exchange.RETRIES,
+        environ: Mapping[str, str] = os.environ,
+        http: Http | None = None,
+    ) -> None:
+        self._logger = logger or log
+        self._timeout = timeout
+        self._retries = retries
+        self._environ = environ
+        self._http = http
+        self._own: Http | None = None
+        self._proxied = are_proxied()
+
+    async def __aenter__(self) -> Self:
+        if self._http is None:
+            self._http = self._own = Either(proxied=self._proxied)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        own, self._own = self._own, None
+        if own is not None:
+            self._http = None
+            await own.close()
+
+    async def list_tool_servers(
+        self,
+        agentic_app_id: str,
+        auth_token: str | None = None,
+        options: ToolOptions | None = None,
+        authorization: tokens.Authorization | None = None,
+        auth_handler_name: str | None = None,
+        turn_context: object = None,
+    ) -> list[MCPServerConfig]:
+        """The servers of an agent, each with its token: by the manifest while developing, else by the platform.
+
+        With `authorization`, `auth_handler_name` and `turn_context` together, tokens are exchanged, one for each scope.
+        Raises a `PlatformError`; one about an argument is a `ValueError` too.
+        """
+        servers = await self.servers_of(agentic_app_id, auth_token, options, turn_context)
+        if is_development_environment(self._environ):
+            return await tokens.with_tokens(servers, tokens.of_environment(self._environ, self._logger))
+        if authorization is None or auth_handler_name is None or turn_context is None:
+            return tokens.without_context(servers)
+        acquire = tokens.by_exchange(authorization, auth_handler_name, turn_context, self._environ, self._timeout)
+        return await tokens.with_tokens(servers, acquire)
+
+    async def servers_of(
+        self,
+        agentic_app_id: str,
+        auth_token: str | None = None,
+        options: ToolOptions | None = None,
+        turn_context: object = None,
+    ) -> list[MCPServerConfig]:
+        """The servers of an agent, without tokens."""
+        if is_development_environment(self._environ):
+            return await anyio.to_thread.run_sync(servers_of_manifest, self._environ, self._logger)
+        if not agentic_app_id:
+            raise InvalidArgument("agentic_app_id cannot be empty or None")
+        if not auth_token:
+            raise InvalidArgument("auth_token cannot be empty or None")
+        said = self._prepare_gateway_headers(auth_token, options or ToolOptions(), turn_context)
+        url = get_tooling_gateway_for_digital_worker(agentic_app_id, self._environ)
+        reply = await self._asked(url, said)
+        if reply.status != OK:
+            shown = headers.sendable(auth_token, "auth_token")
+            raise DiscoveryFailed(reply.status, reply.text.replace(shown, "[token]")[:SHOWN])
+        return self._read(reply.text)
+
+    async def send_chat_history(
+        self,
+        turn_context: object,
+        chat_history_messages: Sequence[ChatHistoryMessage] | None,
+        options: ToolOptions | None = None,
+    ) -> OperationResult:
+        """Send a turn's message and what was said before it, for the platform to look at.
+
+        Raises `ValueError` where the turn lacks something; whatever happens after that is in the result.
+        """
+        chat = chat_of(turn_context, chat_history_messages)
+        said = headers.chat_headers(options or ToolOptions(), turn_context)
+        body = json.dumps(chat.model_dump(by_alias=True, mode="json")).encode()
+        try:
+            url = get_chat_history_endpoint(self._environ)
+            async with asyncio.timeout(self._timeout):
+                reply = await self._post(url, said, body)
+        except TimeoutError:
+            return self._failed(PlatformTimeout(f"The platform took over {self._timeout:g} s for the chat history"))
+        except Failure as failure:
+            return self._failed(PlatformUnreachable(f"The platform does not answer ({failure}); check its address"))
+        except PlatformError as error:
+            return self._failed(error)
+        if reply.status != OK:
+            return self._failed(ChatHistoryRefused(reply.status, reply.text[:SHOWN]))
+        return OperationResult.success()
+
+    def _prepare_gateway_headers(
+        self, auth_token: str, options: ToolOptions, turn_context: object = None
+    ) -> dict[str, str]:
+        agent_id = self._resolve_agent_id_for_header(auth_token, turn_context)
+        return headers.gateway_headers(auth_token, options, agent_id, turn_context)
+
+    def _resolve_agent_id_for_header(self, auth_token: str | None, turn_context: object = None) -> str | None:
+        return headers.agent_id_for_header(auth_token, turn_context, self._environ)
+
+    async def _asked(self, url: str, said: Mapping[str, str]) -> exchange.Reply:
+        try:
+            async with asyncio.timeout(self._timeout):
+                return await self._get(url, said)
+        except TimeoutError:
+            reason = f"no whole answer in {self._timeout:g} s"
+            raise PlatformTimeout(f"Failed to read MCP servers from endpoint: {reason}") from None
+        except Failure as failure:
+            raise PlatformUnreachable(f"Failed to connect to MCP configuration endpoint: {failure}") from None
+        except PlatformUnreadable as error:
+            raise PlatformUnreadable(f"Failed to read MCP servers from endpoint: {error}") from None
+
+    def _read(self, text: str) -> list[MCPServerConfig]:
+        try:
+            # No answer at all is no servers, as `null` is.
+            document: object = json.loads(text) if text.strip() else None
+        except json.JSONDecodeError as error:
+            raise PlatformUnreadable(f"Failed to parse MCP server configuration response: {error}") from error
+        except RecursionError:
+            raise PlatformUnreadable("Failed to read MCP servers from endpoint: it is nested too deeply") from None
+        except ValueError as error:
+            raise PlatformUnreadable(f"Failed to read MCP servers from endpoint: {error}") from error
+        servers = parse_servers(document, self._environ, self._logger)
+        if servers is None:
+            self._logger.warning("The platform's answer is no list of MCP servers: it counts as none")
+        return servers or []
+
+    async def _get(self, url: str, said: Mapping[str, str]) -> exchange.Reply:
+        longest = min(exchange.LONGEST_WAIT, self._timeout / (self._retries + 1))
+        async with self._connections() as http:
+            return await exchange.get(lambda: exchange.ask(http, "GET", url, said, None), self._retries, longest)
+
+    async def _post(self, url: str, said: Mapping[str, str], body: bytes) -> exchange.Reply:
+        async with self._connections() as http:
+            return await exchange.post(lambda: exchange.ask(http, "POST", url, said, body), self._retries)
+
+    @asynccontextmanager
+    async def _connections(self) -> AsyncGenerator[Http]:
+        """Those that are kept, or some for one request."""
+        if self._http is not None:
+            yield self._http
+            return
+        http = Either(proxied=self._proxied)
+        try:
+            yield http
+        finally:
+            await http.close()
+
+    def _failed(self, error: PlatformError) -> OperationResult:
+        self._logger.error("The chat history was not sent: %s", type(error).__name__)
+        return OperationResult.failed(OperationError(error))

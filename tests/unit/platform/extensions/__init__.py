@@ -1,0 +1,1 @@
+"""What the adapters for other frameworks share: messages, and connections that outlive a call."""
