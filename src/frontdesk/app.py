@@ -24,7 +24,7 @@ from frontdesk.agents.letta.handed.store import HandedStore
 from frontdesk.agents.turns.service import Turns
 from frontdesk.agents.turns.store import TurnStore
 from frontdesk.background import Chore, group
-from frontdesk.bridges import Names, Waking, elsewhere
+from frontdesk.bridges import Names, Waking, elsewhere, platform_of
 from frontdesk.db.engine import Database, describe
 from frontdesk.errors import ConfigurationError, Unavailable
 from frontdesk.identity import outbound, rights
@@ -33,6 +33,7 @@ from frontdesk.identity.model import Caller
 from frontdesk.identity.oauth.clients import Terms
 from frontdesk.identity.oauth.service import OAuth
 from frontdesk.identity.oauth.store import OAuthStore
+from frontdesk.identity.oauth.upstream import Upstreams
 from frontdesk.identity.rates import RateLimiter
 from frontdesk.identity.service import Identity
 from frontdesk.identity.sessions.store import SealedStore
@@ -95,6 +96,7 @@ class App:
     memory: MemoryRoom
     reader: Reader
     workspace: WorkspaceRoom
+    upstreams: Upstreams
 
     @property
     def worker(self) -> Worker:
@@ -155,7 +157,7 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         journal = Journal(JournalStore(database), metrics, timedelta(days=settings.journal_days))
         stack.push_async_callback(_write_down, journal)
         keys = KeyStore(database)
-        reach = await stack.enter_async_context(open_reach(settings, database, journal))
+        reach = await stack.enter_async_context(open_reach(settings, database, journal, partial(platform_of, settings)))
         turns = Turns(TurnStore(database), tasks)
         own, remembering = OwnSchedules(), OwnMemory()
         host, upload = _host(settings, database, turns, reach, keys, (own.of, remembering.of))
@@ -165,6 +167,9 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         stack.push_async_callback(turns.close)
         tokens = Tokens(settings.trusted_issuers, resources(settings), said)
         stack.push_async_callback(tokens.close)
+        base = base_url(settings)
+        upstreams = Upstreams(settings.trusted_issuers, base, said)
+        stack.push_async_callback(upstreams.close)
         limiter = RateLimiter(
             settings.rate_agent, settings.rate_user, BucketStore(database) if database.shared else None
         )
@@ -179,7 +184,7 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
             limiter,
             knows_agent,
             lambda: only_agent(host),
-            oauth=OAuth(OAuthStore(database), Terms.of(settings, base_url(settings), resources(settings))),
+            oauth=OAuth(OAuthStore(database), Terms.of(settings, base, resources(settings))),
             sealed=SealedStore(database),
             log_sources=settings.debug_agent_id_source,
         )
@@ -198,7 +203,7 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         memory, reader = open_memory(database, reach.embedder, others)
         remembering.open(memory, House(partial(parts_of, database), journal))
         handed = HandedStore(database)
-        rooms = (host, turns, chat, tools, handed, schedules, working, memory, reader, workspace)
+        rooms = (host, turns, chat, tools, handed, schedules, working, memory, reader, workspace, upstreams)
         yield App(settings, database, keys, identity, journal, *rooms)
 
 

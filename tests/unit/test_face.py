@@ -15,6 +15,9 @@ import frontdesk
 from tests.support.desk import clean_environment
 
 ROOT = Path(__file__).parents[2]
+EXTENSIONS = ROOT / "src/frontdesk/platform/extensions"
+# What needs an extra, and where it is used.
+EXTRAS = {"openai-agents": EXTENSIONS / "openai", "agent-framework": EXTENSIONS / "agentframework"}
 
 
 def test_every_public_name_is_there_and_described() -> None:
@@ -38,15 +41,17 @@ def test_importing_the_package_imports_nothing_else() -> None:
 
 
 def test_whatever_is_imported_is_declared() -> None:
-    declared = {re.split(r"[\[<>=; ]", text)[0] for text in _dependencies()}
-    owners = packages_distributions()
-    imported = {top for path in ROOT.joinpath("src/frontdesk").rglob("*.py") for top in _imported(path)}
-    foreign = sorted(imported - {*sys.stdlib_module_names, "frontdesk"})
-    assert [top for top in foreign if declared.isdisjoint(name.lower().replace("_", "-") for name in owners[top])] == []
-
-
-def _dependencies() -> list[str]:
-    return tomllib.loads(ROOT.joinpath("pyproject.toml").read_text())["project"]["dependencies"]
+    project = tomllib.loads(ROOT.joinpath("pyproject.toml").read_text())["project"]
+    owners, source = packages_distributions(), ROOT / "src/frontdesk"
+    for extra, folder in {None: source, **EXTRAS}.items():
+        known = [*project["dependencies"], *(project["optional-dependencies"][extra] if extra else ())]
+        declared = {re.split(r"[\[<>=; ]", text)[0] for text in known}
+        others = [] if extra else list(EXTRAS.values())
+        paths = [path for path in folder.rglob("*.py") if not any(path.is_relative_to(other) for other in others)]
+        imported = {top for path in paths for top in _imported(path)}
+        foreign = sorted(imported - {*sys.stdlib_module_names, "frontdesk"})
+        names = {top: {name.lower().replace("_", "-") for name in owners[top]} for top in foreign}
+        assert [top for top in foreign if declared.isdisjoint(names[top])] == [], extra
 
 
 def _imported(path: Path) -> Iterator[str]:

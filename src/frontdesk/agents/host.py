@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from pydantic import SecretStr
 
+from frontdesk.agents.turns.model import TurnRecord
 from frontdesk.errors import Invalid
 from frontdesk.identity.model import Caller
 from frontdesk.loop.events import ApprovalRequest, Event
@@ -34,6 +35,14 @@ class Block:
     description: str = ""
     limit: int = 5000
     read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BlockVersion:
+    """What stood in a memory block until it was changed."""
+
+    value: str
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +125,14 @@ class Traits:
 
     `asks`: hold back any tool that a prompt names. `steers`: hear what is said while the agent works. `rewinds`:
     forget the newest turns. `context_stays`: what a prompt tells of where the agent is stands in the conversation for
-    good, so that it need not be told again.
+    good, so that it need not be told again. `keeps_turns`: know of all that was said in which turn it was.
     """
 
     asks: bool = False
     steers: bool = False
     rewinds: bool = False
     context_stays: bool = False
+    keeps_turns: bool = False
 
 
 def nothing_more() -> Sequence[str]:
@@ -233,9 +243,20 @@ class AgentHost(Protocol):
         """The newest `limit` messages' worth of what was said, in order."""
         ...
 
+    async def retell(self, turn: TurnRecord) -> Sequence[Said]:
+        """What was said in one turn, in order, as far as it is kept and so far.
+
+        A host that does not know what was said in which turn tells what was said while it was taken.
+        """
+        ...
+
     async def blocks(self, agent_id: str) -> Sequence[Block]: ...
 
     async def write_block(self, agent_id: str, label: str, value: str) -> Block: ...
+
+    async def block_versions(self, agent_id: str, label: str) -> Sequence[BlockVersion]:
+        """What stood in a block before, the newest first; nothing where the host does not keep it."""
+        ...
 
     async def tools(self, agent_id: str) -> Sequence[HeldTool]: ...
 

@@ -3,6 +3,7 @@
 from frontdesk.db.tables.agents import (
     agent_tools,
     agents,
+    block_versions,
     blocks,
     chat_replies,
     chat_sessions,
@@ -72,6 +73,7 @@ __all__ = [
     "ai_tasks",
     "api_keys",
     "attempts",
+    "block_versions",
     "blocks",
     "buckets",
     "categories",

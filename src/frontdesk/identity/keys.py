@@ -51,6 +51,14 @@ class ApiKey:
     def works_at(self, now: datetime) -> bool:
         return self.is_active and self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
+    def state_at(self, now: datetime) -> str:
+        """In one word: `works`, `off`, `expired` or `revoked`."""
+        if self.revoked_at:
+            return "revoked"
+        if not self.is_active:
+            return "off"
+        return "works" if self.works_at(now) else "expired"
+
     def matches(self, secret: str) -> bool:
         return hmac.compare_digest(self.secret_sha256, hash_secret(secret))
 

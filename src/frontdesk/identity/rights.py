@@ -12,6 +12,7 @@ AI_TASKS_WRITE = "ai_tasks.write"
 CATEGORIES_READ = "categories.read"
 CATEGORIES_WRITE = "categories.write"
 HEALTH_READ = "health:read"
+HOUSE_ADMIN = "house:admin"
 IDENTITY_READ = "identity:read"
 MEMORIES_READ = "memories.read"
 MEMORIES_WRITE = "memories.write"
@@ -51,6 +52,7 @@ SCOPES = {
     AGENTS_CHAT: "talk with agents: open sessions, send messages, approve, cancel",
     AGENTS_READ: "read one's own sessions with agents, and their streams",
     HEALTH_READ: "read the health tool, which names the database and the agent server",
+    HOUSE_ADMIN: "see everything on the pages, and do there whatever can be done",
     IDENTITY_READ: "ask who one is (whoami)",
     METRICS_READ: "read /metrics",
     SCHEDULES_ADMIN: "see, change and run everybody's schedules, and set everybody's default agent",
@@ -68,7 +70,7 @@ USUAL_SCOPES = (TASKS_READ, TASKS_WRITE, MEMORIES_READ, MEMORIES_WRITE)
 LOGIN_SCOPES = frozenset({IDENTITY_READ, *MEMORY_SCOPES}) - {MEMORY_ADMIN}
 
 # What a client is told that it may ask for: one that stands for everything is asked for by name, or not at all.
-ADVERTISED = tuple(scope for scope in SCOPES if scope != MEMORY_ADMIN)
+ADVERTISED = tuple(scope for scope in SCOPES if scope not in (HOUSE_ADMIN, MEMORY_ADMIN))
 
 # Where an agent's id came from when the request itself named nobody.
 UNNAMED = frozenset({Source.ENVIRONMENT, Source.SINGLE_AGENT})
@@ -77,6 +79,11 @@ UNNAMED = frozenset({Source.ENVIRONMENT, Source.SINGLE_AGENT})
 def allows(scopes: frozenset[str] | None, scope: str) -> bool:
     """Whether scopes include one; None is everything, and `admin` all that is the person's own."""
     return scopes is None or scope in scopes or (MEMORY_ADMIN in scopes and scope in MEMORY_SCOPES)
+
+
+def may_give(scopes: frozenset[str] | None, scope: str) -> bool:
+    """Whether who has these scopes may pass one on; who runs the house was granted that by name."""
+    return allows(scopes, scope) and (scope != HOUSE_ADMIN or scopes is not None)
 
 
 def both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:

@@ -41,6 +41,20 @@ class KeyStore:
             rows = await connection.execute(select(api_keys).order_by(api_keys.c.created_at, api_keys.c.id))
             return [_key(row) for row in rows.mappings()]
 
+    async def newest(
+        self, now: datetime, limit: int, *, working: bool | None = None, before: str | None = None
+    ) -> Sequence[ApiKey]:
+        """Keys, the newest first: those that work, those that ended, or all; `before` is the last one seen."""
+        wanted = select(api_keys).order_by(api_keys.c.created_at.desc(), api_keys.c.id.desc()).limit(limit)
+        if working is not None:
+            wanted = wanted.where(_works(now) if working else not_(_works(now)))
+        if before is not None:
+            made = select(api_keys.c.created_at).where(api_keys.c.id == before).scalar_subquery()
+            same = and_(api_keys.c.created_at == made, api_keys.c.id < before)
+            wanted = wanted.where(or_(api_keys.c.created_at < made, same))
+        async with self._database.reading() as connection:
+            return [_key(row) for row in (await connection.execute(wanted)).mappings()]
+
     async def owned(self, user_id: str) -> Sequence[ApiKey]:
         """A person's own keys, the newest first."""
         wanted = select(api_keys).where(_is_own(user_id)).order_by(api_keys.c.created_at.desc(), api_keys.c.id)
@@ -62,10 +76,8 @@ class KeyStore:
         other = or_(
             not_(api_keys.c.own), api_keys.c.user_id != FIRST_USER, not_(api_keys.c.name.startswith(FIRST_NAME))
         )
-        not_over = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
-        works = and_(api_keys.c.is_active, api_keys.c.revoked_at.is_(None), not_over)
         async with self._database.reading() as connection:
-            wanted = select(api_keys.c.id).where(works, other).limit(1)
+            wanted = select(api_keys.c.id).where(_works(now), other).limit(1)
             return (await connection.execute(wanted)).first() is not None
 
     async def is_empty(self) -> bool:
@@ -143,6 +155,12 @@ def _named_apart(name: str) -> Generator[None]:
         yield
     except IntegrityError as error:
         raise Conflict(f"There is a key named '{name}' already; choose another name") from error
+
+
+def _works(now: datetime) -> ColumnElement[bool]:
+    """As `ApiKey.works_at` has it."""
+    not_over = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
+    return and_(api_keys.c.is_active, api_keys.c.revoked_at.is_(None), not_over)
 
 
 def _is_own(user_id: str) -> ColumnElement[bool]:

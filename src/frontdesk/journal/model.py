@@ -1,7 +1,8 @@
 """One row of the journal."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from frontdesk.identity.model import Source
@@ -43,3 +44,27 @@ class Entry:
     source: Source = Source.NONE
     verified: bool = False
     request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """Of an entry, what figures are made from."""
+
+    id: int
+    at: datetime
+    kind: Kind
+    outcome: Outcome
+    duration_us: int
+
+    @property
+    def ended(self) -> datetime:
+        return self.at + timedelta(microseconds=self.duration_us)
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """What failed since a moment: how many did, or so many `at_least`, and the newest of them first."""
+
+    count: int = 0
+    at_least: bool = False
+    rows: Sequence[tuple[int, Entry]] = ()

@@ -1,7 +1,7 @@
 """The journal as the doors use it: record and go on; a background task writes in batches."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -13,8 +13,8 @@ import structlog
 from frontdesk.background import Chore
 from frontdesk.errors import Unavailable, Unstorable
 from frontdesk.journal.metrics import Metrics
-from frontdesk.journal.model import Entry
-from frontdesk.journal.store import JournalStore, Query, ToolUse, UseQuery
+from frontdesk.journal.model import Beat, Entry, Failures
+from frontdesk.journal.store import ByParameter, JournalStore, Naming, Query, ToolCall, ToolUse, UseQuery
 
 FLUSH_SECONDS = 0.25
 # So many go in within a few milliseconds, for which everybody else waits.
@@ -82,9 +82,33 @@ class Journal:
     async def read(self, query: Query) -> Sequence[tuple[int, Entry]]:
         return await self._store.read(query)
 
+    async def beats(self, after_id: int, limit: int) -> Sequence[Beat]:
+        """The newest entries after this one, the newest first, as far as figures are made from them."""
+        return await self._store.beats(after_id, limit)
+
+    async def failures(self, since: datetime, limit: int) -> Failures:
+        """What failed since then: how often, and the newest of it."""
+        return await self._store.failures(since, limit)
+
     async def tool_use(self, query: UseQuery) -> Sequence[ToolUse]:
         """Which agents use which tools, how often and how well."""
         return await self._store.tool_use(query)
+
+    async def namings(self, agents: Sequence[str], most: int) -> Mapping[str, Sequence[Naming]]:
+        """How each of these agents was named in the newest rows that tell of it, `most` of them."""
+        return await self._store.namings(agents, most)
+
+    async def tool_calls(self, tool: str | None, limit: int, within: int) -> Sequence[ToolCall]:
+        """The newest calls, of one tool or of all, among so many of the newest rows; the newest first."""
+        return await self._store.tool_calls(tool, limit, within)
+
+    async def denials(self, before_id: int | None, limit: int) -> Sequence[tuple[int, Entry]]:
+        """Calls that were not let through, the newest first, or those older than one."""
+        return await self._store.denials(before_id, limit)
+
+    async def by_parameter(self, within: int, limit: int) -> Sequence[ByParameter]:
+        """Agents whose ids came as a parameter, among so many of the newest rows; the most frequent first."""
+        return await self._store.by_parameter(within, limit)
 
     async def of_person(self, user_id: str) -> Sequence[Entry]:
         """Everything that is told of a person, oldest first."""

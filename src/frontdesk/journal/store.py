@@ -6,17 +6,36 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import ColumnElement, Insert, case, delete, func, insert, literal, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Insert,
+    Integer,
+    RowMapping,
+    String,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    literal,
+    literal_column,
+    select,
+)
 
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import journal
+from frontdesk.db.tables.journal import WENT_WRONG
 from frontdesk.identity.model import Source
-from frontdesk.journal.model import Entry, Kind, Outcome
+from frontdesk.journal.model import Beat, Entry, Failures, Kind, Outcome
 
 PRUNE_BATCH = 5_000
 # What is written in place leaves SQLite's log of changes to grow; a batch that is written aside folds it back.
 ASIDE = 16
+# So many failures are counted, however many there are.
+COUNTED = 500
 INSERT = insert(journal)
+BEAT = (journal.c.id, journal.c.at, journal.c.kind, journal.c.outcome, journal.c.duration_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +71,49 @@ class ToolUse:
     calls: int
     failed: int
     mean_us: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """One way in which an agent was named lately: by what, whether that was proven, how often, and when last."""
+
+    kind: Kind
+    source: Source
+    verified: bool
+    times: int
+    last_at: datetime
+
+
+_NEWEST = (
+    select(journal.c.kind, journal.c.source, journal.c.verified, journal.c.at)
+    .where(journal.c.agent_id == bindparam("agent", type_=String()))
+    .order_by(journal.c.id.desc())
+    .limit(bindparam("most", type_=Integer()))
+    .subquery()
+)
+_WAY = (_NEWEST.c.kind, _NEWEST.c.source, _NEWEST.c.verified)
+NAMINGS = select(*_WAY, func.count().label("times"), func.max(_NEWEST.c.at).label("last_at")).group_by(*_WAY)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool: when, which, by which agent, and how it went."""
+
+    at: datetime
+    tool: str
+    agent_id: str | None
+    ok: bool
+    duration_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class ByParameter:
+    """An agent whose id came as a parameter lately: how often, how often in the header instead, and when last."""
+
+    agent_id: str
+    times: int
+    by_header: int
     last_at: datetime
 
 
@@ -112,6 +174,86 @@ class JournalStore:
             ToolUse(row.agent_id, row.action, row.calls, int(row.failed), int(row.mean_us), row.last_at) for row in rows
         ]
 
+    async def namings(self, agents: Sequence[str], most: int) -> Mapping[str, Sequence[Naming]]:
+        """How each of these agents was named in the newest rows that tell of it, `most` of them."""
+
+        def work(connection: Connection) -> dict[str, Sequence[Naming]]:
+            return {
+                agent: [_naming(row) for row in connection.execute(NAMINGS, {"agent": agent, "most": most}).mappings()]
+                for agent in agents
+            }
+
+        return await self._database.look(work)
+
+    async def tool_calls(self, tool: str | None, limit: int, within: int) -> Sequence[ToolCall]:
+        """The newest calls, of one tool or of all, among so many of the newest rows; the newest first."""
+        start = select(func.coalesce(func.max(journal.c.id), 0) - within).scalar_subquery()
+        columns = (journal.c.at, journal.c.action, journal.c.agent_id, journal.c.outcome, journal.c.duration_us)
+        wanted = select(*columns).where(journal.c.id > start, journal.c.kind == Kind.TOOL)
+        if tool is not None:
+            wanted = wanted.where(journal.c.action == tool)
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(wanted.order_by(journal.c.id.desc()).limit(limit))).all()
+        return [ToolCall(row.at, row.action, row.agent_id, row.outcome == Outcome.OK, row.duration_us) for row in rows]
+
+    async def beats(self, after_id: int, limit: int) -> Sequence[Beat]:
+        """The newest `limit` rows after this one, the newest first, as far as figures are made from them."""
+        wanted = select(*BEAT).where(journal.c.id > after_id).order_by(journal.c.id.desc()).limit(limit)
+        rows = await self._database.look(lambda connection: connection.execute(wanted).all())
+        return [Beat(row.id, row.at, Kind(row.kind), Outcome(row.outcome), row.duration_us) for row in rows]
+
+    async def failures(self, since: datetime, limit: int) -> Failures:
+        """What failed since then: how often, and the newest `limit` of it."""
+        # Written out, or SQLite would not see that the index of what went wrong has them all.
+        failed = (WENT_WRONG, journal.c.outcome == literal_column(f"'{Outcome.FAILED}'"))
+        newest = select(journal).where(*failed).order_by(journal.c.id.desc()).limit(COUNTED).subquery()
+        wanted = select(newest, func.count().over().label("number")).where(newest.c.at >= since)
+        wanted = wanted.order_by(newest.c.id.desc()).limit(limit)
+
+        def work(connection: Connection) -> Failures:
+            rows = [dict(row) for row in connection.execute(wanted).mappings()]
+            count = max((row.pop("number") for row in rows), default=0)
+            return Failures(count, count == COUNTED, [_entry(row) for row in rows])
+
+        return await self._database.look(work)
+
+    async def denials(self, before_id: int | None, limit: int) -> Sequence[tuple[int, Entry]]:
+        """Calls that were not let through, the newest first, or those older than one."""
+        wanted = select(journal).order_by(journal.c.id.desc()).limit(limit)
+        if before_id is not None:
+            wanted = wanted.where(journal.c.id < before_id)
+
+        def work(connection: Connection) -> Sequence[tuple[int, Entry]]:
+            # One outcome at a time, written out: each is a walk along the index of what went wrong.
+            found = [
+                _entry(dict(row))
+                for outcome in (Outcome.DENIED, Outcome.LIMITED)
+                for row in connection.execute(
+                    wanted.where(WENT_WRONG, journal.c.outcome == literal_column(f"'{outcome}'"))
+                ).mappings()
+            ]
+            return sorted(found, key=lambda one: one[0], reverse=True)[:limit]
+
+        return await self._database.look(work)
+
+    async def by_parameter(self, within: int, limit: int) -> Sequence[ByParameter]:
+        """Agents whose ids came as a parameter, among so many of the newest rows; the most frequent first."""
+        newest = select(journal.c.agent_id, journal.c.source, journal.c.at).order_by(journal.c.id.desc())
+        lately = newest.limit(within).subquery()
+        times = func.sum(case((lately.c.source == Source.PARAMETER, 1), else_=0)).label("times")
+        by_header = func.sum(case((lately.c.source == Source.HEADER, 1), else_=0)).label("by_header")
+        last = func.max(case((lately.c.source == Source.PARAMETER, lately.c.at))).label("last_at")
+        wanted = (
+            select(lately.c.agent_id, times, by_header, last)
+            .where(lately.c.agent_id.is_not(None))
+            .group_by(lately.c.agent_id)
+            .having(times > 0)
+            .order_by(times.desc(), lately.c.agent_id)
+            .limit(limit)
+        )
+        rows = await self._database.look(lambda connection: connection.execute(wanted).all())
+        return [ByParameter(row.agent_id, int(row.times), int(row.by_header), row.last_at) for row in rows]
+
     async def prune(self, before: datetime) -> int:
         """Forget rows older than `before`, a batch at a time so that nobody waits long; how many went."""
         gone = 0
@@ -146,6 +288,10 @@ class JournalStore:
     async def count(self) -> int:
         async with self._database.reading() as connection:
             return (await connection.execute(select(func.count()).select_from(journal))).scalar_one()
+
+
+def _naming(row: RowMapping) -> Naming:
+    return Naming(Kind(row["kind"]), Source(row["source"]), row["verified"], row["times"], row["last_at"])
 
 
 def appending(columns: Mapping[str, str | bool | ColumnElement[Any]], *where: ColumnElement[bool]) -> Insert:

@@ -22,6 +22,8 @@ from frontdesk.schedule.importing.service import Importing
 from frontdesk.schedule.limits import Limits
 from frontdesk.schedule.looking import Looking
 from frontdesk.schedule.metrics import ScheduleMetrics
+from frontdesk.schedule.overview.service import Overview
+from frontdesk.schedule.overview.store import OverviewStore
 from frontdesk.schedule.past.store import PastStore
 from frontdesk.schedule.placing import Keeps, Places
 from frontdesk.schedule.service import Schedules, Webhooks
@@ -78,6 +80,7 @@ def open_schedules(
     schedules = Schedules(
         store=store,
         looking=Looking(store, past),
+        overview=Overview(OverviewStore(database), past),
         limits=limits,
         webhooks=Webhooks(settings.webhook_secret is not None, settings.webhook_private),
         places=Places(host, SessionStore(database), keeps),

@@ -12,7 +12,7 @@ from frontdesk.schedule import numbers, rights
 from frontdesk.schedule.asked import LOOP_SECONDS, Executed, Executor
 from frontdesk.schedule.metrics import ScheduleMetrics
 from frontdesk.schedule.model import Past, Ran, Schedule, Standing, State, Whose, delivery_id, now_us
-from frontdesk.schedule.past.store import PastQuery, PastStore
+from frontdesk.schedule.past.store import Holder, Late, PastQuery, PastStore
 from frontdesk.schedule.store import ScheduleFilter, ScheduleStore
 from frontdesk.schedule.stretches import Stretches
 from frontdesk.schedule.worker import Worker
@@ -94,6 +94,16 @@ class Executing:
             dead=figures.dead,
             oldest_overdue_us=figures.oldest_overdue_us,
         )
+
+    async def late(self, caller: Caller, limit: int) -> Sequence[Late]:
+        """What is overdue, whoever's it is, the oldest first."""
+        rights.require_admin(caller, "To see what is overdue")
+        return await self.past.late(now_us(), limit)
+
+    async def holders(self, caller: Caller, limit: int) -> Sequence[Holder]:
+        """The workers that have runs under way, in this process and in others."""
+        rights.require_admin(caller, "To see who delivers")
+        return await self.past.holders(limit)
 
     async def close(self) -> None:
         """Let what was begun behind somebody's back come to an end."""

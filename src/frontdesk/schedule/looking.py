@@ -1,5 +1,6 @@
 """Looks at schedules: which there are, what became of their runs, and when they fire next; never at another's."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from frontdesk.errors import NotFound
@@ -43,6 +44,16 @@ class Looking:
         limit = numbers.within("limit", asked.limit, MOST_LISTED)
         found = await self.store.list(ScheduleFilter(whose, states, after=after, limit=limit + 1))
         return Listed(found[:limit], found[limit - 1].id if len(found) > limit else None)
+
+    async def next_of(self, caller: Caller, agents: Sequence[str]) -> Mapping[str, int]:
+        """When each of these agents is prompted next; for whoever may see everybody's."""
+        rights.require_admin(caller, "To see when every agent is prompted next")
+        return await self.store.next_of(agents)
+
+    async def upcoming(self, caller: Caller, agent_id: str, limit: int) -> Sequence[Schedule]:
+        """What an agent is prompted with next, the soonest first; for whoever may see everybody's."""
+        rights.require_admin(caller, "To see what an agent is prompted with next")
+        return await self.store.upcoming(agent_id, limit)
 
     async def get(self, caller: Caller, schedule_id: object) -> Schedule:
         rights.may_read(caller)

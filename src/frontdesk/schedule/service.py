@@ -20,6 +20,7 @@ from frontdesk.schedule.importing.service import Importing
 from frontdesk.schedule.limits import Limits
 from frontdesk.schedule.looking import Looking
 from frontdesk.schedule.model import NewSchedule, Past, Schedule, State, Trigger, now_us
+from frontdesk.schedule.overview.service import Overview
 from frontdesk.schedule.placing import Places
 from frontdesk.schedule.store import ScheduleFilter, ScheduleStore, Stale
 from frontdesk.schedule.triggers.next import first, next_after
@@ -45,6 +46,7 @@ class Schedules:
 
     store: ScheduleStore
     looking: Looking
+    overview: Overview
     limits: Limits
     webhooks: Webhooks
     places: Places

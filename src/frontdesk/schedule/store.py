@@ -1,13 +1,13 @@
 """Schedules in the database: made, shown, changed. Whoever changes one holds the lane it stands in."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Select, func, insert, select, true, update
 
 from frontdesk.db.engine import Database
-from frontdesk.db.schema import UNDER_WAY, lanes, occurrences, schedules
+from frontdesk.db.schema import UNDER_WAY, WAITS_FOR_ITS_TIME, lanes, occurrences, schedules
 from frontdesk.errors import Conflict, NotFound
 from frontdesk.schedule.bell import Bell
 from frontdesk.schedule.due.again.store import RUNNING, occurrence_of
@@ -224,6 +224,28 @@ class ScheduleStore:
         """When a worker must look next."""
         async with self._database.reading() as connection:
             return (await connection.execute(select(func.min(lanes.c.due_us)))).scalar_one()
+
+    async def next_of(self, agents: Sequence[str]) -> Mapping[str, int]:
+        """When each of these agents is prompted next; who has nothing to come is left out."""
+        soonest = select(func.min(schedules.c.fire_us)).where(schedules.c.lane == lanes.c.name, WAITS_FOR_ITS_TIME)
+        names = {lane: agent for agent in agents for lane in _lanes(agent)}
+        wanted = select(lanes.c.name, soonest.scalar_subquery().label("us")).where(lanes.c.name.in_(names))
+        async with self._database.reading() as connection:
+            rows = [(names[row.name], row.us) for row in await connection.execute(wanted) if row.us is not None]
+        return {agent: min(us for name, us in rows if name == agent) for agent, _ in rows}
+
+    async def upcoming(self, agent_id: str, limit: int) -> Sequence[Schedule]:
+        """What an agent is prompted with next, the soonest first."""
+
+        def work(connection: Connection) -> list[Schedule]:
+            found: list[Schedule] = []
+            for lane in _lanes(agent_id):
+                line = READ.where(schedules.c.lane == lane, WAITS_FOR_ITS_TIME)
+                rows = connection.execute(line.order_by(schedules.c.fire_us, schedules.c.id).limit(limit)).mappings()
+                found += [schedule_of(row) for row in rows]
+            return sorted(found, key=lambda one: (one.fire_us or 0, one.id))[:limit]
+
+        return await self._database.look(work)
 
     def _ring_for(self, row: RowMapping | None, now_us: int) -> Schedule | None:
         if row is None:

@@ -7,7 +7,7 @@ from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
 from frontdesk.tools.catalogue.roster.model import ServerState
 from frontdesk.tools.catalogue.store import Filter
-from frontdesk.tools.finding import Finding, Search
+from frontdesk.tools.finding import Finding, Found, Search
 from frontdesk.tools.model import CatalogueTool, Standing
 from frontdesk.tools.naming import the_one
 from frontdesk.tools.service import Tools
@@ -65,6 +65,12 @@ async def shown(tools: Tools, caller: Caller, name: str) -> CatalogueTool:
     """One tool that the caller may use, by id or name, also one that is held back."""
     rights.require(caller, rights.TOOLS_READ)
     return the_one(await tools.catalogue.resolve(name), await tools.allowed.of(caller), name)
+
+
+async def tried(tools: Tools, caller: Caller, search: Search) -> Found:
+    """What a search would find for the caller, for somebody who tries it out: nothing is learned from it."""
+    rights.require(caller, rights.TOOLS_READ)
+    return await tools.finder.look(caller, await tools.allowed.of(caller), search, remember=False)
 
 
 async def explain(tools: Tools, caller: Caller, query: str, name: str, *, limit: int, min_score: float) -> Explanation:

@@ -1,6 +1,7 @@
 """Selection with the agent host: what an agent holds is read, a plan made, and carried out."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from frontdesk.agents.host import AgentHost, HeldTool
@@ -8,14 +9,30 @@ from frontdesk.loop.mcp.names import api_name
 from frontdesk.tools.finding import Finding
 from frontdesk.tools.model import HOST_SERVER, CatalogueTool, Kind, tool_id
 from frontdesk.tools.selection.carry_out import Decide, select
-from frontdesk.tools.selection.model import Held, Limits, Match, Plan, Selection
+from frontdesk.tools.selection.model import Choice, Held, Limits, Match, Plan, Role, Selection
 from frontdesk.tools.selection.plan import plan, prune_plan
 from frontdesk.tools.selection.roles import role_of
 from frontdesk.tools.selection.store import Holding, HoldingStore
 from frontdesk.tools.selection.turnstile.service import Turnstile
 
+TAKEN = "taken by a person"
 # An agent that lost these could get no others.
 OWN = frozenset({"find_tools", "call_tool"})
+
+
+@dataclass(frozen=True, slots=True)
+class Possession:
+    """A tool that an agent holds, and how it came by it: None where a person attached it, or the host has it anyway.
+
+    `id` is the tool's in the catalogue, None for one of a server that the host reaches by itself. A `lasting` one does
+    not make room for others.
+    """
+
+    tool: HeldTool
+    id: str | None
+    role: Role
+    given: Holding | None
+    lasting: bool
 
 
 class Selecting:
@@ -55,6 +72,19 @@ class Selecting:
             return prune_plan(standing, scores, self._limits, keep=keep, drop_rate=drop_rate)
 
         return await self._carried_out(agent_id, decide, {}, dry_run=dry_run)
+
+    async def held(self, agent_id: str) -> Sequence[Possession]:
+        """What an agent holds, and how it came by each."""
+        held, known = await self._host.tools(agent_id), await self._holdings.of(agent_id)
+        return [_possession(tool, known) for tool in held]
+
+    async def take(self, agent_id: str, name: str) -> Selection:
+        """Take one tool from an agent, whoever gave it."""
+
+        async def decide(held: Sequence[HeldTool]) -> Plan:
+            return Plan(detach=[Choice(tool.name, _catalogue_id(tool), TAKEN) for tool in held if tool.name == name])
+
+        return await self._carried_out(agent_id, decide, {}, dry_run=False)
 
     async def forget(self, agent_id: str) -> None:
         """An agent that is no more holds nothing."""
@@ -101,10 +131,19 @@ def _held(tool: HeldTool, known: Mapping[str, Holding], now: datetime) -> Held:
         role_of(tool.name, tool.server),
         attached_at,
         used_at,
-        # One that asks for approval was set up by a person; found again, it would come back without.
-        protected=tool.name in OWN or tool.needs_approval,
+        protected=_lasts(tool),
         tags=frozenset(tool.tags),
     )
+
+
+def _possession(tool: HeldTool, known: Mapping[str, Holding]) -> Possession:
+    found = _catalogue_id(tool)
+    return Possession(tool, found, role_of(tool.name, tool.server), known.get(found or ""), _lasts(tool))
+
+
+def _lasts(tool: HeldTool) -> bool:
+    # One that asks for approval was set up by a person; found again, it would come back without.
+    return tool.name in OWN or tool.needs_approval
 
 
 def _catalogue_id(tool: HeldTool) -> str | None:

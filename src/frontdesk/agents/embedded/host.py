@@ -16,6 +16,7 @@ from frontdesk.agents.embedded.toolbox import Toolbox
 from frontdesk.agents.host import (
     Agent,
     Block,
+    BlockVersion,
     Conversation,
     HeldTool,
     ModelChoice,
@@ -26,7 +27,7 @@ from frontdesk.agents.host import (
     Traits,
 )
 from frontdesk.agents.summaries import summary_of
-from frontdesk.agents.turns.model import NewTurn
+from frontdesk.agents.turns.model import NewTurn, TurnRecord
 from frontdesk.agents.turns.service import Turns
 from frontdesk.db.engine import Database
 from frontdesk.errors import FrontdeskError, Invalid, NotFound, Unavailable
@@ -132,6 +133,11 @@ class EmbeddedHost:
         await self._turns.recover(lane_of(conversation))
         return await stage.recall(conversation, limit)
 
+    async def retell(self, turn: TurnRecord) -> Sequence[Said]:
+        stage = await self.stage()
+        await self._turns.recover(turn.lane)
+        return await stage.retell(turn.conversation_id, turn.id)
+
     async def blocks(self, agent_id: str) -> Sequence[Block]:
         await self._require(agent_id)
         return await self._agents.blocks(agent_id)
@@ -140,6 +146,10 @@ class EmbeddedHost:
         await self._require(agent_id)
         _, after = await self._agents.edit_block(agent_id, label, lambda _before: value, datetime.now(UTC))
         return after
+
+    async def block_versions(self, agent_id: str, label: str) -> Sequence[BlockVersion]:
+        await self._require(agent_id)
+        return await self._agents.versions(agent_id, label)
 
     async def tools(self, agent_id: str) -> Sequence[HeldTool]:
         return [_held(tool) for tool in await self._agents.tools(agent_id)]
@@ -177,7 +187,7 @@ class EmbeddedHost:
 
     @property
     def traits(self) -> Traits:
-        return Traits(asks=True, steers=True, rewinds=True)
+        return Traits(asks=True, steers=True, rewinds=True, keeps_turns=True)
 
     async def models(self) -> Sequence[ModelChoice]:
         stage = await self.stage()

@@ -59,3 +59,8 @@ class Stage:
     async def recall(self, conversation_id: str, limit: int) -> Sequence[Said]:
         """The newest of what was said, in the words of a turn."""
         return recalled(*await self.talk.newest(conversation_id, limit))
+
+    async def retell(self, conversation_id: str, turn_id: str) -> Sequence[Said]:
+        """What was said in one turn, in its words."""
+        told = recalled(*await self.talk.around(conversation_id, turn_id))
+        return [one for one in told if one.turn_id == turn_id]

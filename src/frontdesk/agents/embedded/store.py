@@ -3,14 +3,15 @@
 import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Row, String, bindparam, delete, insert, select, update
+from sqlalchemy import Row, Select, String, bindparam, delete, insert, select, update
 
 from frontdesk.agents.blocks import changed
 from frontdesk.agents.embedded.model import AttachedTool, first_conversation
-from frontdesk.agents.host import Agent, Block
+from frontdesk.agents.host import Agent, Block, BlockVersion
 from frontdesk.db.engine import Database, Transaction
-from frontdesk.db.schema import agent_tools, agents, blocks, conversations, messages, turns
+from frontdesk.db.schema import agent_tools, agents, block_versions, blocks, conversations, messages, turns
 from frontdesk.errors import NotFound
 
 # Made once: every turn runs these, and to build a statement takes longer than to run it.
@@ -29,6 +30,8 @@ TAKE = delete(agent_tools).where(
     agent_tools.c.agent_id == THE_AGENT, agent_tools.c.name.in_(bindparam("names", expanding=True))
 )
 GIVE = insert(agent_tools)
+# As many as somebody would look back through.
+VERSIONS = 50
 
 
 class AgentStore:
@@ -69,7 +72,7 @@ class AgentStore:
         theirs = select(conversations.c.id).where(conversations.c.agent_id == agent_id).scalar_subquery()
         async with self._database.transaction() as connection:
             await connection.execute(delete(messages).where(messages.c.conversation_id.in_(theirs)))
-            for table in (conversations, turns, blocks, agent_tools):
+            for table in (conversations, turns, blocks, block_versions, agent_tools):
                 await connection.execute(delete(table).where(table.c.agent_id == agent_id))
             return (await connection.execute(delete(agents).where(agents.c.id == agent_id))).rowcount > 0
 
@@ -90,7 +93,15 @@ class AgentStore:
             before = _block(row)
             after = changed(before, change)
             await connection.execute(update(blocks).where(*mine).values(value=after.value, updated_at=now))
+            if after.value != before.value:
+                await _keep_version(connection, agent_id, before, now)
         return before, after
+
+    async def versions(self, agent_id: str, label: str) -> Sequence[BlockVersion]:
+        """What stood in a block before, the newest first."""
+        wanted = _versions(agent_id, label).with_only_columns(block_versions.c.value, block_versions.c.until)
+        async with self._database.reading() as connection:
+            return [BlockVersion(row.value, row.until) for row in await connection.execute(wanted)]
 
     async def tools(self, agent_id: str) -> Sequence[AttachedTool]:
         async with self._database.reading() as connection:
@@ -121,6 +132,21 @@ class AgentStore:
                 await connection.execute(GIVE, rows)
         self.changes += 1
         return [name for name in gone if name not in new]
+
+
+async def _keep_version(connection: Transaction, agent_id: str, before: Block, now: datetime) -> None:
+    row = {"agent_id": agent_id, "label": before.label, "value": before.value, "until": now}
+    await connection.execute(insert(block_versions).values(row))
+    oldest = _versions(agent_id, before.label).with_only_columns(block_versions.c.id).offset(VERSIONS).limit(1)
+    last = (await connection.execute(oldest)).scalar_one_or_none()
+    if last is not None:
+        theirs = (block_versions.c.agent_id == agent_id, block_versions.c.label == before.label)
+        await connection.execute(delete(block_versions).where(*theirs, block_versions.c.id <= last))
+
+
+def _versions(agent_id: str, label: str) -> Select[Any]:
+    theirs = (block_versions.c.agent_id == agent_id, block_versions.c.label == label)
+    return select(block_versions).where(*theirs).order_by(block_versions.c.id.desc())
 
 
 async def read_agent(connection: Transaction, agent_id: str) -> Agent | None:

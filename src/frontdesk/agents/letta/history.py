@@ -1,7 +1,7 @@
 """A conversation's past as Letta keeps it, in the words of a turn."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from typing import cast
 
@@ -54,14 +54,19 @@ def in_order(messages: Sequence[Message], *, newest_first: bool) -> list[Message
     return [message for group in ordered for message in group]
 
 
-def recalled(messages: Sequence[Message]) -> list[Said]:
-    """Everything that was said, in order. A turn goes from one word of the person to the next."""
+def recalled(messages: Sequence[Message], runs: Collection[str] | None = None) -> list[Said]:
+    """Everything that was said, or that was said in some runs, in order.
+
+    A turn goes from one word of the person to the next.
+    """
     past = Past(messages)
     turn_id = ""
     found: list[Said] = []
     for message_id, group in groupby(messages, key=lambda message: message.id):
         number = 0
         for message in group:
+            if runs is not None and getattr(message, "run_id", None) not in runs:
+                continue
             for event in past.events(message):
                 # A picture may come without a word.
                 spoke = isinstance(event, UserText) or (isinstance(event, UserMedia) and number == 0)

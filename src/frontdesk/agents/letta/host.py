@@ -14,6 +14,7 @@ from frontdesk.agents import blocks
 from frontdesk.agents.host import (
     Agent,
     Block,
+    BlockVersion,
     Conversation,
     HeldTool,
     ModelChoice,
@@ -32,13 +33,15 @@ from frontdesk.agents.letta.thread import DEFAULT, LOOKS, Thread, conversation_o
 from frontdesk.agents.letta.tools import AgentTools
 from frontdesk.agents.letta.turn import Turn, refusal
 from frontdesk.agents.summaries import summary_of
-from frontdesk.agents.turns.model import NewTurn
+from frontdesk.agents.turns.model import NewTurn, TurnRecord
 from frontdesk.agents.turns.service import Emit, Turns, Work
 from frontdesk.errors import Invalid, NotFound, Unavailable
 from frontdesk.loop.events import ApprovalRequest, Compacted, Ending, Event, StopReason
 from frontdesk.loop.senses import PICTURES, senses
 
 HISTORY = 100_000
+# How many of the newest messages a turn is looked for among.
+RETOLD = 500
 # A free model of Letta's own, which a self-hosted server lists first and can rarely reach.
 FREE = "letta/letta-free"
 
@@ -150,6 +153,12 @@ class LettaHost:
     async def history(self, agent_id: str, conversation_id: str | None = None, *, limit: int = 200) -> Sequence[Said]:
         return recalled(await _thread(self.server, agent_id, conversation_id).recent(min(limit, HISTORY)))
 
+    async def retell(self, turn: TurnRecord) -> Sequence[Said]:
+        thread = _thread(self.server, turn.agent_id, turn.conversation_id)
+        # Letta dates messages to the second, and runs more finely.
+        runs = await thread.runs_between(turn.started_at, turn.ended_at)
+        return recalled(await thread.recent(RETOLD), runs) if runs else ()
+
     async def blocks(self, agent_id: str) -> Sequence[Block]:
         return (await Thread(self.server, agent_id).mind()).blocks
 
@@ -159,6 +168,10 @@ class LettaHost:
             # Letta stores whatever it is given over REST.
             new = blocks.changed(found, lambda _before: value)
             return memory.block_of(await self._client.agents.blocks.update(label, agent_id=agent_id, value=new.value))
+
+    async def block_versions(self, agent_id: str, label: str) -> Sequence[BlockVersion]:  # noqa: ARG002 - the port's
+        # Letta keeps checkpoints of blocks only where somebody asks for one.
+        return ()
 
     async def tools(self, agent_id: str) -> Sequence[HeldTool]:
         return await self._tools.held(agent_id)

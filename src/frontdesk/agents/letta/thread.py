@@ -215,6 +215,14 @@ class Thread:
             runs = await self.server.client.runs.list(agent_id=self.agent_id, active=True, order="asc", limit=RUNS)
         return [run.id for run in runs.items if (run.conversation_id or DEFAULT) == self.name]
 
+    async def runs_between(self, began: datetime, ended: datetime | None) -> set[str]:
+        """Those of the newest runs that began in a time, or since."""
+        with self.server.asking(self.about):
+            runs = await self.server.client.runs.list(agent_id=self.agent_id, order="desc", limit=RUNS)
+        ours = [run for run in runs.items if (run.conversation_id or DEFAULT) == self.name]
+        last = ended or datetime.now(UTC)
+        return {run.id for run in ours if run.created_at is not None and began <= run.created_at <= last}
+
     async def _check_owner(self, conversation_id: str) -> None:
         if await self.server.owner(conversation_id) != self.agent_id:
             raise NotFound(f"The Letta server has no {self.about}")

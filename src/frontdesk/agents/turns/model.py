@@ -3,11 +3,14 @@
 import os
 import secrets
 import socket
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import getnode
+
+from frontdesk.loop.events import ApprovalRequest, StopReason
 
 LEASE = timedelta(seconds=30)
 
@@ -25,6 +28,48 @@ class NewTurn:
     conversation_id: str
     user_id: str | None = None
     otid: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """A turn as it is kept, whichever host took it.
+
+    `waits`: a tool call of it waits for somebody's word, as far as we know; `failure` is the kind of failure.
+    """
+
+    id: str
+    lane: str
+    agent_id: str
+    conversation_id: str
+    user_id: str | None
+    otid: str | None
+    running: bool
+    stop: StopReason | None
+    pending: Sequence[ApprovalRequest]
+    waits: bool
+    cancel_asked: bool
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+    failure: str | None
+    started_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnQuery:
+    """Which turns to list, the newest first: from the newest on, or those `before` or `after` one of them, by its id.
+
+    A turn that is `running` has not stopped, and one that is `waiting` goes on once somebody has given their word.
+    """
+
+    agent_id: str | None = None
+    stop: StopReason | None = None
+    running: bool = False
+    waiting: bool = False
+    before: str | None = None
+    after: str | None = None
+    limit: int = 25
 
 
 def this_machine() -> str:

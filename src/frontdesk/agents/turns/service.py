@@ -1,9 +1,10 @@
 """Runs turns as tasks of this process: queued by lane, kept alive, cancelled from anywhere, recorded to the end."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Generic, TypeVar
 
 import anyio
@@ -11,11 +12,11 @@ import structlog
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectSendStream
 
-from frontdesk.agents.turns.model import NewTurn, Owner
+from frontdesk.agents.turns.model import NewTurn, Owner, TurnQuery, TurnRecord
 from frontdesk.agents.turns.store import TurnStore
 from frontdesk.background import Chore, pauses
 from frontdesk.db.engine import Transaction
-from frontdesk.errors import Busy, Conflict, FrontdeskError, Unavailable
+from frontdesk.errors import Busy, Conflict, FrontdeskError, NotFound, Unavailable
 from frontdesk.loop.events import Done, Ending, Event, Failed, Started, StopReason, Trouble, Usage
 
 T = TypeVar("T")
@@ -27,10 +28,13 @@ RENEW_SECONDS = 1.0
 END_SECONDS = 10
 END_PAUSES = (0.1, 0.3, 1.0, 3.0)
 LEAVE_SECONDS = 30
+# Whoever sets a turn going waits so long for it to begin.
+BEGIN_SECONDS = 5
 BUFFER = 64
 
 log = structlog.get_logger("frontdesk.turns")
 LEASES = Chore(log, "turn_leases_wait", "turn_leases_failed")
+UNHEARD = Chore(log, "turn_failed", "turn_failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,27 @@ class Underway:
     lost: bool = False
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     finished: anyio.Event = field(default_factory=anyio.Event)
+
+
+@dataclass(slots=True)
+class Unheard:
+    """A turn that nobody listens to; `settled` once it has begun or was refused."""
+
+    turn_id: str | None = None
+    refused: FrontdeskError | None = None
+    settled: anyio.Event = field(default_factory=anyio.Event)
+
+    async def hear(self, events: AsyncGenerator[Event]) -> None:
+        try:
+            async with aclosing(events) as heard:
+                async for event in heard:
+                    if isinstance(event, Started):
+                        self.turn_id = event.turn_id
+                        self.settled.set()
+        except FrontdeskError as error:
+            self.refused = error
+        finally:
+            self.settled.set()
 
 
 @dataclass(slots=True)
@@ -93,6 +118,32 @@ class Turns:
                 underway.scope.cancel()
                 with anyio.move_on_after(LEAVE_SECONDS, shield=True):
                     await underway.finished.wait()
+
+    async def set_going(self, events: AsyncGenerator[Event]) -> str | None:
+        """Have a turn taken that nobody listens to; its id, or None while it waits for another turn's end.
+
+        What the host refuses while somebody waits here is raised.
+        """
+        turn = Unheard()
+        self._tasks.start_soon(UNHEARD.attempt, partial(turn.hear, events))
+        with anyio.move_on_after(BEGIN_SECONDS):
+            await turn.settled.wait()
+        if turn.refused is not None:
+            raise turn.refused
+        return turn.turn_id
+
+    async def list(self, query: TurnQuery) -> Sequence[TurnRecord]:
+        """What was taken and is being taken, by whichever process, the newest first."""
+        return await self._store.list(query)
+
+    async def find(self, turn_id: str) -> TurnRecord:
+        if (found := await self._store.find(turn_id)) is None:
+            raise NotFound(f"There is no turn '{turn_id}'; it went with its conversation, or never was")
+        return found
+
+    async def beside(self, turn: TurnRecord) -> tuple[str | None, str | None]:
+        """The ids of the turns before and after one, in its conversation."""
+        return await self._store.beside(turn)
 
     async def cancel(self, lane: str, conversation_id: str) -> bool:
         """Stop what runs in a lane for a conversation, here or in another process; whether anything did."""

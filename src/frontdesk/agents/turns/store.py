@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from pydantic import TypeAdapter
-from sqlalchemy import Row, bindparam, insert, select, text, update
+from sqlalchemy import ColumnElement, Row, bindparam, case, false, insert, select, text, tuple_, update
 
-from frontdesk.agents.turns.model import LEASE, NewTurn, Owner
+from frontdesk.agents.turns.model import LEASE, NewTurn, Owner, TurnQuery, TurnRecord
 from frontdesk.db import clock
 from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import turns
@@ -26,6 +26,19 @@ HOLD = (
     .with_for_update()
 )
 END = update(turns).where(turns.c.id == bindparam("the_id"), turns.c.owner == bindparam("the_owner"), turns.c.running)
+LATER = turns.alias()
+# What goes on in the conversation goes on once all words are given; Letta's turns say no more of that.
+ANSWERED = (
+    select(LATER.c.id)
+    .where(
+        LATER.c.lane == turns.c.lane,
+        LATER.c.conversation_id == turns.c.conversation_id,
+        LATER.c.started_at > turns.c.started_at,
+    )
+    .exists()
+)
+WAITS = case((turns.c.pending.is_not(None), ~ANSWERED), else_=false())
+RECORDS = select(turns, WAITS.label("waits"))
 
 
 class TurnStore:
@@ -122,6 +135,34 @@ class TurnStore:
         if (await connection.execute(HOLD, given)).one_or_none() is None:
             raise TakenOver
 
+    async def find(self, turn_id: str) -> TurnRecord | None:
+        async with self._database.reading() as connection:
+            row = (await connection.execute(RECORDS.where(turns.c.id == turn_id))).one_or_none()
+        return None if row is None else _record(row)
+
+    async def list(self, query: TurnQuery) -> Sequence[TurnRecord]:
+        """The newest first; a place that is no more is as none."""
+        async with self._database.reading() as connection:
+            place = await _place(connection, query.before or query.after)
+            forward = query.after is not None and place is not None
+            wanted = RECORDS.where(*_narrowed(query))
+            key = tuple_(turns.c.started_at, turns.c.id)
+            if place is not None:
+                wanted = wanted.where(key > place if forward else key < place)
+            order = (turns.c.started_at, turns.c.id) if forward else (turns.c.started_at.desc(), turns.c.id.desc())
+            rows = (await connection.execute(wanted.order_by(*order).limit(query.limit))).all()
+        found = [_record(row) for row in rows]
+        return found[::-1] if forward else found
+
+    async def beside(self, turn: TurnRecord) -> tuple[str | None, str | None]:
+        """The ids of the turns before and after one, in its conversation."""
+        at, same = turns.c.started_at, turns.c.conversation_id == turn.conversation_id
+        wanted = select(turns.c.id).where(turns.c.lane == turn.lane, same).limit(1)
+        async with self._database.reading() as connection:
+            before = await connection.execute(wanted.where(at < turn.started_at).order_by(at.desc()))
+            after = await connection.execute(wanted.where(at > turn.started_at).order_by(at))
+            return before.scalar_one_or_none(), after.scalar_one_or_none()
+
     async def recover(self, owner: Owner, lane: str, underway: Collection[str]) -> int:
         """Mark what dead owners left running as interrupted, and what we no longer run; how many there were."""
         async with self._database.reading() as connection:
@@ -145,6 +186,49 @@ async def require_idle(connection: Transaction, lane: str) -> None:
 
 def pending_of(stored: str | None) -> Sequence[ApprovalRequest]:
     return PENDING.validate_json(stored) if stored else ()
+
+
+async def _place(connection: Transaction, turn_id: str | None) -> tuple[object, ...] | None:
+    if turn_id is None:
+        return None
+    row = (await connection.execute(select(turns.c.started_at, turns.c.id).where(turns.c.id == turn_id))).one_or_none()
+    return None if row is None else tuple(row)
+
+
+def _narrowed(query: TurnQuery) -> Sequence[ColumnElement[bool]]:
+    wanted: list[ColumnElement[bool]] = []
+    if query.agent_id is not None:
+        wanted.append(turns.c.agent_id == query.agent_id)
+    if query.stop is not None:
+        wanted.append(turns.c.stop == query.stop)
+    if query.running:
+        # Said so, since what ended and what did not are in one index.
+        wanted.append(turns.c.stop.is_(None))
+    if query.waiting:
+        wanted += [turns.c.stop == StopReason.REQUIRES_APPROVAL, turns.c.pending.is_not(None), ~ANSWERED]
+    return wanted
+
+
+def _record(row: Row[tuple[object, ...]]) -> TurnRecord:
+    return TurnRecord(
+        id=row.id,
+        lane=row.lane,
+        agent_id=row.agent_id,
+        conversation_id=row.conversation_id,
+        user_id=row.user_id,
+        otid=row.otid,
+        running=row.running,
+        stop=StopReason(row.stop) if row.stop else None,
+        pending=pending_of(row.pending),
+        waits=bool(row.waits),
+        cancel_asked=row.cancel_asked,
+        input_tokens=row.input_tokens,
+        output_tokens=row.output_tokens,
+        cost_usd=row.cost_usd,
+        failure=row.failure,
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+    )
 
 
 def _abandoned(row: Row[tuple[object, ...]], owner: Owner, now: datetime) -> bool:

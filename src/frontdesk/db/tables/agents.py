@@ -27,6 +27,18 @@ blocks = Table(
     Column("updated_at", Moment, nullable=False),
 )
 
+# What stood in a block before it was changed; the newest few of each are kept.
+block_versions = Table(
+    "block_versions",
+    metadata,
+    Column("id", RowNumber, primary_key=True, autoincrement=True),
+    Column("agent_id", String(128), nullable=False),
+    Column("label", String(100), nullable=False),
+    Column("value", Text, nullable=False),
+    Column("until", Moment, nullable=False),
+    Index(None, "agent_id", "label", "id"),
+)
+
 agent_tools = Table(
     "agent_tools",
     metadata,
@@ -76,6 +88,9 @@ turns = Table(
     Column("ended_at", Moment),
     Column("otid", String(64)),
     Index(None, "lane", "started_at"),
+    Index(None, "started_at", "id"),
+    Index(None, "agent_id", "started_at", "id"),
+    Index(None, "stop", "started_at", "id"),
     Index("uq_turns_running", "lane", unique=True, sqlite_where=text("running"), postgresql_where=text("running")),
 )
 
@@ -89,6 +104,7 @@ messages = Table(
     Column("folded", Text, nullable=False),
     Column("payload", Text, nullable=False),
     Index(None, "conversation_id", "id"),
+    Index(None, "turn_id", "id"),
 )
 
 chat_sessions = Table(

@@ -1,8 +1,11 @@
 """What was done, by whom, and how it ended."""
 
-from sqlalchemy import Boolean, Column, Index, Integer, String, Table
+from sqlalchemy import Boolean, Column, Index, Integer, String, Table, text
 
 from frontdesk.db.tables.shared import Moment, RowNumber, metadata
+
+# Few rows, and the ones that people look for.
+WENT_WRONG = text("outcome <> 'ok'")
 
 journal = Table(
     "journal",
@@ -22,4 +25,5 @@ journal = Table(
     Column("duration_us", Integer, nullable=False),
     Index(None, "at"),
     Index(None, "agent_id", "id"),
+    Index("ix_journal_wrong", "outcome", "id", sqlite_where=WENT_WRONG, postgresql_where=WENT_WRONG),
 )

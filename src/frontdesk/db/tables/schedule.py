@@ -22,6 +22,7 @@ lanes = Table(
 
 WAITS_FOR_ITS_TIME = text("state = 'active' AND fire_us IS NOT NULL")
 IS_OVER = text("state IN ('ended', 'cancelled')")
+RESTS = text("state IN ('paused', 'cancelled', 'ended')")
 schedules = Table(
     "schedules",
     metadata,
@@ -55,6 +56,8 @@ schedules = Table(
     Column("created_us", BigInteger, nullable=False),
     Column("updated_us", BigInteger, nullable=False),
     Index(None, "lane", "fire_us", "id", sqlite_where=WAITS_FOR_ITS_TIME, postgresql_where=WAITS_FOR_ITS_TIME),
+    Index(None, "fire_us", "id", sqlite_where=WAITS_FOR_ITS_TIME, postgresql_where=WAITS_FOR_ITS_TIME),
+    Index("ix_schedules_resting", "state", "id", sqlite_where=RESTS, postgresql_where=RESTS),
     Index(None, "agent_id", "id"),
     Index(
         None, "user_id", "id", sqlite_where=text("user_id IS NOT NULL"), postgresql_where=text("user_id IS NOT NULL")

@@ -1,6 +1,6 @@
 """Tool servers, their tools, what is known of their use, and who may use and holds them."""
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, LargeBinary, String, Table, Text
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, LargeBinary, String, Table, Text, text
 
 from frontdesk.db.tables.shared import Moment, metadata
 
@@ -31,6 +31,7 @@ tool_servers = Table(
     Column("leased_until", Moment),
 )
 
+CHANGED = text("change <> ''")
 # `other` is the version that does not count: the new one of a held tool, the former one of a tool that was changed.
 tools = Table(
     "tools",
@@ -55,6 +56,7 @@ tools = Table(
     Column("changed_at", Moment, nullable=False),
     Column("revision", BigInteger, nullable=False),
     Index("uq_tools_api_name", "api_name", unique=True),
+    Index("ix_tools_changed", "id", sqlite_where=CHANGED, postgresql_where=CHANGED),
     Index(None, "name"),
     Index(None, "server", "name"),
     Index(None, "revision", "id"),

@@ -65,7 +65,7 @@ class Consent:
 
 def _grant(asked: Asked, proof: Proof, code: str, now: datetime) -> Grant:
     """Nobody gives away more than they may do themselves."""
-    scopes = frozenset(scope for scope in asked.scopes if rights.allows(proof.credential.scopes, scope))
+    scopes = frozenset(scope for scope in asked.scopes if rights.may_give(proof.credential.scopes, scope))
     if not scopes:
         raise LoginRefused(Fault.INVALID_SCOPE, NOTHING_TO_GIVE)
     return Grant(

@@ -1,6 +1,7 @@
 """The export of everything that is kept of a person, and what makes one fit to be taken in; pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from frontdesk import zones
@@ -8,11 +9,38 @@ from frontdesk.errors import Invalid
 from frontdesk.memory.people.shape import Shape, read
 
 FORMAT, VERSION = "frontdesk-memory", 1
+PARTS, AT_ONCE = ("records", "elsewhere"), 500
 Row = dict[str, Any]
 Rows = Mapping[str, Sequence[Row]]
 Shapes = Mapping[str, Mapping[str, Shape]]
 # Which items have a row of their own, and in which table.
 OWN = {"task": "tasks", "memory": "memories", "activity": "activities"}
+
+
+def written(document: Mapping[str, Any]) -> Iterator[str]:
+    """It as JSON, some of the rows at a time: a whole one would be held twice."""
+    begun = "{"
+    for name, value in document.items():
+        yield f"{begun}{json.dumps(name)}: "
+        if name in PARTS:
+            yield from _parts(value)
+        else:
+            yield json.dumps(value, ensure_ascii=False)
+        begun = ", "
+    yield "}\n"
+
+
+def _parts(tables: Mapping[str, Sequence[Any]]) -> Iterator[str]:
+    begun = "{"
+    for table, rows in tables.items():
+        yield f"{begun}{json.dumps(table)}: ["
+        for first in range(0, len(rows), AT_ONCE):
+            # Without the brackets of each list there is one list again.
+            some = json.dumps(rows[first : first + AT_ONCE], ensure_ascii=False)[1:-1]
+            yield f", {some}" if first else some
+        yield "]"
+        begun = ", "
+    yield "}" if tables else "{}"
 
 
 def zone_of(document: Mapping[str, Any]) -> str:

@@ -53,6 +53,16 @@ class People:
         await self._records.change(scope, partial(store.set_zone, name=known))
         return known
 
+    async def last_change(self, scope: Scope) -> datetime | None:
+        """When something of theirs was last made or changed, or time began to be tracked."""
+        scope.require(rights.TIMELINE_READ)
+        return await self._records.read(scope, store.last_change)
+
+    async def counts(self, scope: Scope) -> Mapping[str, int]:
+        """How many records of what there are."""
+        scope.require(rights.MEMORY_ADMIN)
+        return await self._records.read(scope, store.counts)
+
     async def export(self, scope: Scope) -> Mapping[str, Any]:
         """Everything, as JSON has it; `import_` takes the records of it."""
         scope.require(rights.MEMORY_ADMIN)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -97,6 +98,15 @@ def everything(mine: Mine) -> dict[str, list[dict[str, Any]]]:
 def counts(mine: Mine) -> dict[str, int]:
     counted = {table.name: select(func.count()).where(table.c.user_id == mine.user_id) for table in TABLES}
     return {name: mine.connection.execute(number).scalar_one() for name, number in counted.items()}
+
+
+def last_change(mine: Mine) -> datetime | None:
+    newest = (
+        select(func.max(timeline_items.c.updated_at)).where(timeline_items.c.user_id == mine.user_id),
+        select(func.max(time_entries.c.start_at)).where(time_entries.c.user_id == mine.user_id),
+    )
+    found = [mine.connection.execute(one).scalar_one() for one in newest]
+    return max((at for at in found if at is not None), default=None)
 
 
 def take_in(mine: Mine, zone: str, rows: Rows) -> dict[str, int]:

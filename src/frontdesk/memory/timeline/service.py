@@ -1,11 +1,12 @@
 """The timeline as the doors use it: everything of a person's, of every type, in one line."""
 
+from collections.abc import Sequence
 from functools import partial
 
 from frontdesk.identity import rights
 from frontdesk.memory import checks
 from frontdesk.memory.given import Fields, Page
-from frontdesk.memory.model import Item, Task
+from frontdesk.memory.model import Item, ItemType, Task
 from frontdesk.memory.moments import today, zone_of
 from frontdesk.memory.scope import Scope
 from frontdesk.memory.store import Mine, Records
@@ -16,7 +17,7 @@ from frontdesk.memory.timeline.insights import insights, stretch
 from frontdesk.memory.timeline.kinds import KINDS
 from frontdesk.memory.timeline.making import Kinds
 from frontdesk.memory.timeline.model import DateRange, Insights
-from frontdesk.memory.timeline.wanted import TimelineSort, TimelineWanted
+from frontdesk.memory.timeline.wanted import Place, TimelineSort, TimelineWanted
 
 
 class Timeline:
@@ -33,6 +34,13 @@ class Timeline:
     async def list(self, scope: Scope, wanted: TimelineWanted) -> Page[Item]:
         scope.require(rights.TIMELINE_READ)
         return await self._records.read(scope, partial(store.find, wanted=wanted))
+
+    async def newest(
+        self, scope: Scope, limit: int = 50, before: Place | None = None, kind: ItemType | None = None
+    ) -> Sequence[Item]:
+        """The last made first: all of them, or those that were made before one. However many there are, it is quick."""
+        scope.require(rights.TIMELINE_READ)
+        return await self._records.read(scope, partial(store.newest, limit=limit, before=before, kind=kind))
 
     async def get(self, scope: Scope, item_id: str) -> Item:
         scope.require(rights.TIMELINE_READ)

@@ -1,6 +1,6 @@
 """The timeline in the database: items of every type, with what memories among them say."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, case, func, or_, select, update
@@ -15,7 +15,7 @@ from frontdesk.memory.memories.store import current
 from frontdesk.memory.model import Item, ItemStatus, ItemType, Priority
 from frontdesk.memory.moments import Edge, moment, zone_of
 from frontdesk.memory.store import Mine
-from frontdesk.memory.timeline.wanted import TimelineSort, TimelineWanted
+from frontdesk.memory.timeline.wanted import Place, TimelineSort, TimelineWanted
 
 # A memory's description is its note, which is kept once.
 DESCRIPTION = case((table.c.type == ItemType.MEMORY, memories.c.note), else_=table.c.description)
@@ -53,6 +53,19 @@ def find(mine: Mine, wanted: TimelineWanted) -> Page[Item]:
     rows = ordered(rows, ORDERS[by], table.c.id, wanted.sort_order, nullable=by in OPTIONAL)
     found, total = page(mine, rows, wanted.limit, wanted.offset)
     return Page([item_of(row) for row in found], total, wanted.offset)
+
+
+def newest(mine: Mine, limit: int, before: Place | None, kind: ItemType | None) -> Sequence[Item]:
+    """The last made first, from the one that was made before that place; they are not counted."""
+    checks.one_page(limit, 0)
+    rows = ROWS.where(*_shown(mine))
+    if kind is not None:
+        rows = rows.where(table.c.type == kind)
+    if before is not None:
+        earlier = or_(table.c.created_at < before.at, table.c.id < before.id)
+        rows = rows.where(table.c.created_at <= before.at, earlier)
+    rows = ordered(rows, table.c.created_at, table.c.id, "desc").limit(limit)
+    return [item_of(row) for row in mine.connection.execute(rows).mappings()]
 
 
 def put_beside(mine: Mine, item_id: str, values: Mapping[str, Any]) -> None:

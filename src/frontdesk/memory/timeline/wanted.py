@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from frontdesk.memory.model import ItemStatus, ItemType, MemoryType, Priority
@@ -17,6 +18,14 @@ class TimelineSort(StrEnum):
     CAPTURED_AT = "captured_at"
     SALIENCE_SCORE = "salience_score"
     START_TIME = "start_time"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an item stands in the order in which they were made."""
+
+    at: datetime
+    id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

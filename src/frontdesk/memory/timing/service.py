@@ -1,7 +1,7 @@
 """A person's time as every door uses it."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from frontdesk.errors import Invalid
@@ -9,12 +9,14 @@ from frontdesk.identity import rights
 from frontdesk.memory.categories import store as categories
 from frontdesk.memory.given import Fields
 from frontdesk.memory.model import ItemType, TimeEntry
-from frontdesk.memory.moments import EARLIEST, LATEST, Span, moment, span_of, until, zone_of
+from frontdesk.memory.moments import EARLIEST, LATEST, Span, moment, span_of, today, until, zone_of
 from frontdesk.memory.moments import day as read_day
 from frontdesk.memory.scope import Scope
 from frontdesk.memory.store import Mine, Records
 from frontdesk.memory.timing import keeping, rules, store
 from frontdesk.memory.timing.model import DaySpending, Started
+
+WEEK, MOST_DAYS = 7, 31
 
 
 class Timing:
@@ -100,6 +102,15 @@ class Timing:
         scope.require(rights.TASKS_TIME)
         return await self._records.read(scope, partial(_day, day=day, zone=zone))
 
+    async def days(
+        self, scope: Scope, last: str | None = None, count: int = WEEK, zone: str | None = None
+    ) -> Sequence[DaySpending]:
+        """Where so many days went, up to that one or today, the last first."""
+        scope.require(rights.TASKS_TIME)
+        if not 1 <= count <= MOST_DAYS:
+            raise Invalid(f"count must be from 1 to {MOST_DAYS}")
+        return await self._records.read(scope, partial(_days, last=last, count=count, zone=zone))
+
 
 def _of_item(
     mine: Mine, item_id: str, start: str | None, end: str | None, zone: str | None, kind: ItemType | None
@@ -120,6 +131,17 @@ def _forward(first: datetime, last: datetime, otherwise: str) -> Span:
     if first >= last:
         raise Invalid(otherwise)
     return Span(first, last)
+
+
+def _days(mine: Mine, last: str | None, count: int, zone: str | None) -> Sequence[DaySpending]:
+    where = zone_of(zone, mine.zone_name)
+    end = read_day(last, "date") if last else today(mine.now, where)
+    count = min(count, end.toordinal() - EARLIEST.toordinal() + 1)
+    first = end - timedelta(days=count - 1)
+    entries = store.overlapping(mine, span_of(first, where, count))
+    names = {one.id: one.name for one in categories.every(mine)}
+    every = (end - timedelta(days=back) for back in range(count))
+    return [rules.spent(entries, one, where.key, span_of(one, where), mine.now, names) for one in every]
 
 
 def _day(mine: Mine, day: str, zone: str | None) -> DaySpending:

@@ -41,6 +41,8 @@ PRUNE_BATCH = 2_000
 IMPORTED = "import:"
 # So many lanes are looked into at once, so many times, to find what is due next.
 LANES, LOOKS = 100, 20
+# So many runs are looked through for those of one standing.
+LOOKED = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,24 @@ class Figures:
     dead: int
 
 
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A schedule whose time has come, and that nobody has begun."""
+
+    schedule_id: int
+    agent_id: str
+    fire_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A worker that has runs under way, anywhere: how many, and until when the last of its leases is."""
+
+    owner: str
+    runs: int
+    leased_until_us: int
+
+
 class PastStore:
     """History, dead letters, figures."""
 
@@ -83,6 +103,41 @@ class PastStore:
         # Many may be due at one moment: only with their ids does every one of them have a place.
         in_order = wanted.order_by(occurrences.c.intended_us.desc(), occurrences.c.id.desc())
         return await self._read(in_order.limit(query.limit))
+
+    async def ended(self, query: PastQuery) -> tuple[Sequence[Past], Place | None]:
+        """Those that are over, the last one first, and where to go on: all by their end, an agent's by their due time.
+
+        Of a standing that may be rare only those among the newest `LOOKED` are told; one goes on behind these.
+        """
+        at = occurrences.c.ended_us if query.whose.agent_id is None else occurrences.c.intended_us
+        order = (at.desc(), occurrences.c.id.desc())
+        over = [*owned(occurrences, query.whose), occurrences.c.ended_us.is_not(None)]
+        over += [] if query.before is None else _before(query.before, at)
+        rare = [one for one in query.standings if one is not Standing.DEAD or query.whose.agent_id is not None]
+        wanted = select(occurrences).where(*over)
+        if rare:
+            looked = select(occurrences.c.id).where(*over).order_by(*order).limit(LOOKED)
+            wanted = select(occurrences).where(occurrences.c.id.in_(looked), occurrences.c.standing.in_(rare))
+        elif query.standings:
+            wanted = wanted.where(occurrences.c.standing == literal_column("'dead'"))
+        found = await self._read(wanted.order_by(*order).limit(query.limit + 1))
+        if len(found) > query.limit:
+            last = found[query.limit - 1]
+            return found[: query.limit], Place(
+                (last.ended_us or 0) if query.whose.agent_id is None else last.intended_us, last.id
+            )
+        if not rare:
+            return found, None
+        further = select(at.label("at"), occurrences.c.id).where(*over).order_by(*order).offset(LOOKED - 1).limit(1)
+        async with self._database.reading() as connection:
+            row = (await connection.execute(further)).first()
+        return found, None if row is None else Place(row.at, row.id)
+
+    async def under_way(self, query: PastQuery) -> Sequence[Past]:
+        """Runs that have begun or wait for another try, in no order: there may be a great many."""
+        return await self._read(
+            select(occurrences).where(UNDER_WAY, *owned(occurrences, query.whose)).limit(query.limit)
+        )
 
     async def get(self, occurrence_id: str) -> Past | None:
         found = await self._read(select(occurrences).where(occurrences.c.id == occurrence_id))
@@ -144,6 +199,30 @@ class PastStore:
                 waiting=under_way.get(Standing.WAITING, 0),
                 dead=(await connection.execute(dead)).scalar_one(),
             )
+
+    async def late(self, now_us: int, limit: int) -> Sequence[Late]:
+        """What is overdue, the oldest first; where very many lanes are due, of those that have been so the longest."""
+        overdue = select(lanes.c.name).where(lanes.c.due_us.is_not(None), lanes.c.due_us <= now_us)
+        overdue = overdue.order_by(lanes.c.due_us).limit(LANES)
+        busy = select(occurrences.c.lane).where(UNDER_WAY).limit(LANES)
+
+        def work(connection: Connection) -> list[Late]:
+            names = {*connection.execute(overdue).scalars(), *connection.execute(busy).scalars()}
+            due = (schedules.c.lane.in_(names), WAITS_FOR_ITS_TIME, schedules.c.fire_us <= now_us, BEGAN_US.is_(None))
+            wanted = select(schedules.c.id, schedules.c.agent_id, schedules.c.fire_us).where(*due)
+            rows = connection.execute(wanted.order_by(schedules.c.fire_us, schedules.c.id).limit(limit)).all()
+            return [Late(row.id, row.agent_id, row.fire_us) for row in rows]
+
+        return await self._database.look(work)
+
+    async def holders(self, limit: int) -> Sequence[Holder]:
+        """Who has runs under way just now."""
+        running = (UNDER_WAY, occurrences.c.standing == literal_column("'running'"), occurrences.c.owner.is_not(None))
+        leased = func.max(occurrences.c.leased_until_us)
+        wanted = select(occurrences.c.owner, func.count().label("runs"), leased.label("until_us")).where(*running)
+        wanted = wanted.group_by(occurrences.c.owner).order_by(occurrences.c.owner).limit(limit)
+        rows = await self._database.look(lambda connection: connection.execute(wanted).all())
+        return [Holder(row.owner, row.runs, row.until_us or 0) for row in rows]
 
     async def next_us(self) -> int | None:
         """When anything is due next; what waits behind a run that is under way comes after that."""
@@ -219,16 +298,17 @@ class PastStore:
 def _due_in(names: Sequence[str]) -> list[Select[Any]]:
     """When the first of these lanes' schedules fires, and when the first of their runs is to be tried again."""
     waiting = (occurrences.c.lane.in_(names), UNDER_WAY, occurrences.c.standing == Standing.WAITING)
+    line = select(schedules.c.fire_us).where(schedules.c.lane == lanes.c.name, WAITS_FOR_ITS_TIME, BEGAN_US.is_(None))
+    first = line.order_by(schedules.c.fire_us, schedules.c.id).limit(1).correlate(lanes).scalar_subquery()
     return [
-        select(func.min(schedules.c.fire_us)).where(
-            schedules.c.lane.in_(names), WAITS_FOR_ITS_TIME, BEGAN_US.is_(None)
-        ),
+        # The first of each lane by the index, however many stand behind it.
+        select(func.min(first)).where(lanes.c.name.in_(names)),
         select(func.min(occurrences.c.available_us)).where(*waiting),
     ]
 
 
-def _before(place: Place) -> list[ColumnElement[bool]]:
-    at, name = occurrences.c.intended_us, occurrences.c.id
+def _before(place: Place, at: ColumnElement[int] = occurrences.c.intended_us) -> list[ColumnElement[bool]]:
+    name = occurrences.c.id
     if place.id is None:
         return [at < place.intended_us]
     # The first says nothing new, but is what an index can be asked.

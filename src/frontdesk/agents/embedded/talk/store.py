@@ -31,6 +31,9 @@ SINCE = (
 )
 WAITING = select(turns.c.pending).where(turns.c.lane == bindparam("lane"), turns.c.pending.is_not(None))
 ADD = insert(messages)
+# Of one turn so many messages are told again, and so many after them are looked through.
+RETOLD = 500
+SEQUEL = 10
 
 
 class TalkStore:
@@ -166,6 +169,24 @@ class TalkStore:
             said = await read_messages(connection, wanted)
             past = (await connection.execute(ended)).all()
         return list(reversed(said)), [_past(row) for row in reversed(past)]
+
+    async def around(self, conversation_id: str, turn_id: str) -> tuple[Sequence[StoredMessage], Sequence[PastTurn]]:
+        """A turn's messages in order, and those of its sequel, in which a call that had to wait was answered."""
+        here = messages.c.conversation_id == conversation_id
+        theirs = select(messages).where(here, messages.c.turn_id == turn_id).order_by(messages.c.id).limit(RETOLD)
+        began = select(turns.c.started_at).where(turns.c.id == turn_id).scalar_subquery()
+        both = (
+            select(turns)
+            .where(turns.c.lane == lane_of(conversation_id), turns.c.started_at >= began)
+            .order_by(turns.c.started_at)
+            .limit(2)
+        )
+        async with self._database.reading() as connection:
+            said = await read_messages(connection, theirs)
+            rest = SINCE.limit(SEQUEL)
+            after = await read_messages(connection, rest, _thread(conversation_id, until=said[-1].id)) if said else ()
+            past = (await connection.execute(both)).all()
+        return [*said, *after], [_past(row) for row in past]
 
     async def search(
         self, agent_id: str, user_id: str | None, query: str, limit: int

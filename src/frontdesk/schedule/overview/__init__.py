@@ -1,0 +1,1 @@
+"""All schedules and runs at a glance, however many there are."""

@@ -1,0 +1,54 @@
+"""All schedules and runs at a glance, on both databases."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from frontdesk.agents.host import NewAgent
+from frontdesk.app import open_app
+from frontdesk.schedule.asked import Asked
+from frontdesk.schedule.model import SECOND, Standing, Trigger, TriggerKind, us
+from frontdesk.schedule.overview.model import Waiting
+from frontdesk.schedule.overview.service import fires
+from frontdesk.schedule.past import store as past
+from frontdesk.settings import Settings
+from tests.support.scheduling import OPERATOR
+
+pytestmark = pytest.mark.anyio
+MINUTE = 60 * SECOND
+
+
+@pytest.mark.parametrize("of_one_agent", [False, True])
+async def test_runs_that_are_over_come_in_pages_that_leave_none_out(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, *, of_one_agent: bool
+) -> None:
+    monkeypatch.setattr(past, "LOOKED", 2)
+    async with open_app(settings) as app:
+        agent = (await app.host.create(NewAgent("Ada"))).id
+        number = (await app.schedules.add(OPERATOR, Asked("Hello", agent, when="every day at 9"))).schedule.id
+        runs = [await app.schedules.run_now(OPERATOR, number) for _ in range(5)]
+        assert len(await app.schedules.overview.under_way(OPERATOR, None, 10)) == 5
+        while await app.schedules.overview.under_way(OPERATOR, None, 1):
+            await app.schedules.executing.once(OPERATOR)
+        whose = agent if of_one_agent else None
+        for standing, found in ((None, runs), (Standing.DELIVERED, runs), (Standing.SKIPPED, []), (Standing.DEAD, [])):
+            told: list[str] = []
+            place: str | None = None
+            while True:
+                page = await app.schedules.overview.ended(OPERATOR, whose, standing, place, 2)
+                told += [run.id for run in page.runs]
+                place = page.next
+                if place is None:
+                    break
+            assert sorted(told) == sorted(found)
+
+
+def test_times_to_come_are_those_of_every_schedule_in_turn() -> None:
+    begin = us(datetime(2031, 3, 1, tzinfo=UTC))
+    often = Waiting(begin, Trigger(TriggerKind.INTERVAL, "1m", start_us=begin))
+    once = Waiting(begin + 90 * SECOND, Trigger(TriggerKind.ONCE, "2031-03-01T00:01:30+00:00"))
+    told, more = fires([often, once], begin + 3 * MINUTE, 100)
+    assert ([(at - begin) // SECOND for at in told], more) == ([0, 60, 90, 120, 180], False)
+    told, more = fires([often, once], begin + 300 * MINUTE, 4)
+    assert (len(told), more) == (4, True)
+    assert fires([], MINUTE, 4) == ([], False)
