@@ -23,6 +23,11 @@ from bench.memory import calls as memory_calls_of
 from bench.memory import measure as remembering
 from bench.memory import report as memory_report
 from bench.memory.claims import memory_verdicts
+from bench.pages import claims as pages_claims
+from bench.pages import measure as browsing
+from bench.platform import measure as asking
+from bench.platform import report as platform_report
+from bench.platform.claims import platform_verdicts
 from bench.processes import ROOT
 from bench.proxies import report as proxies_report
 from bench.proxies.measure import measure_proxies
@@ -105,6 +110,20 @@ def editors(folder: Path, *, quick: bool) -> Found:
     return Found(editors_verdicts(measured), editors_report.table(measured), editors_report.document(measured))
 
 
+def platform(_folder: Path, *, quick: bool) -> Found:
+    effort = asking.QUICK if quick else asking.FULL
+    print(f"{effort.rounds} rounds of {effort.requests} discoveries, by turns with and without the id", flush=True)
+    measured = asking.measure_platform(effort)
+    return Found(platform_verdicts(measured), platform_report.table(measured), platform_report.document(measured))
+
+
+def pages(folder: Path, *, quick: bool) -> Found:
+    effort = browsing.QUICK if quick else browsing.FULL
+    print(f"each page {effort.rounds} times, in an empty house and in a full one", flush=True)
+    measured = browsing.measure_pages(effort, folder)
+    return Found(pages_claims.pages_verdicts(measured), pages_claims.table(measured))
+
+
 PARTS: Mapping[str, Callable[..., Found]] = {
     "calls": calls,
     "turns": turns,
@@ -114,6 +133,8 @@ PARTS: Mapping[str, Callable[..., Found]] = {
     "memory": memory,
     "memory-calls": memory_calls,
     "editors": editors,
+    "platform": platform,
+    "pages": pages,
 }
 
 

@@ -4,6 +4,7 @@ Anything else goes to pytest.
 """
 
 import random
+import signal
 import sys
 
 import pytest
@@ -22,6 +23,8 @@ def with_seed(arguments: list[str]) -> list[str]:
     return [*before, f"--random={seed}", *rest]
 
 
+# A shell that starts this in the background has it ignore Ctrl-C, and so would every command that the tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 arguments = with_seed(sys.argv[1:])
 if "--all" in arguments:
     arguments.remove("--all")

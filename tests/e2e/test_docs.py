@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from frontdesk.db.schema import metadata
 from tests.requirements import shows
 from tests.support.desk import ROOT, Desk, clean_environment
+from tests.support.warm import warm_command
 
 PAGES = ["README.md", *(f"docs/guide/{page.name}" for page in sorted(ROOT.joinpath("docs/guide").glob("*.md")))]
 SECONDS = 120
@@ -28,14 +30,24 @@ def empty(desk: Desk) -> Desk:
     return desk
 
 
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
+    """A folder with what the pages' commands call, beside what every machine has."""
+    folder = tmp_path_factory.mktemp("programs")
+    if shutil.which("curl") is None:
+        _program(folder / "curl", f'exec "{sys.executable}" "{ROOT}/tests/support/curl.py" "$@"')
+    with warm_command(folder):
+        yield folder
+
+
 @shows("DOCS-RUN")
 @pytest.mark.parametrize("page", PAGES)
-def test_every_command_of_a_page_works(page: str, empty: Desk, tmp_path: Path) -> None:
+def test_every_command_of_a_page_works(page: str, empty: Desk, programs: Path, tmp_path: Path) -> None:
     text = ROOT.joinpath(page).read_text()
     for language, block in re.findall(r"^```(sh|python)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         port = empty.url.rpartition(":")[2]
         script = block.replace("3020", port).replace("./dev run", "frontdesk")
-        done = run(language, script, empty, tmp_path)
+        done = run(language, script, empty, programs, tmp_path)
         assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
         assert '"error"' not in done.stdout, done.stdout
 
@@ -47,12 +59,7 @@ def test_every_link_leads_somewhere(page: str) -> None:
         assert target.startswith("https://") or (path.parent / target).exists(), target
 
 
-def run(language: str, script: str, desk: Desk, tmp_path: Path) -> subprocess.CompletedProcess[str]:
-    programs = tmp_path / "programs"
-    programs.mkdir(exist_ok=True)
-    _program(programs / "frontdesk", f'exec "{sys.executable}" -m frontdesk "$@"')
-    if shutil.which("curl") is None:
-        _program(programs / "curl", f'exec "{sys.executable}" "{ROOT}/tests/support/curl.py" "$@"')
+def run(language: str, script: str, desk: Desk, programs: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     environment = clean_environment(FRONTDESK_DATA=str(desk.data))
     environment["PATH"] = f"{programs}{os.pathsep}{environment['PATH']}"
     command = ["sh", "-eu", "-c", script] if language == "sh" else [sys.executable, "-c", script]

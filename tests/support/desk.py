@@ -1,6 +1,7 @@
 """A real Frontdesk server process, as a user would start it."""
 
 import io
+import logging
 import os
 import re
 import signal
@@ -79,7 +80,7 @@ def frontdesk(*arguments: str, data: Path, **settings: str) -> subprocess.Comple
 def frontdesk_here(*arguments: str, data: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """Run the command to its end in this process: for what it says and does, where nothing hangs on how it starts."""
     out, err = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err), _logs_kept():
         for name in [name for name in os.environ if name.startswith(OURS)]:
             patch.delenv(name)
         for name, value in {"FRONTDESK_DATA": str(data), **settings}.items():
@@ -88,6 +89,18 @@ def frontdesk_here(*arguments: str, data: Path, **settings: str) -> subprocess.C
         patch.setattr(sys, "argv", ["frontdesk", *arguments])
         code = _exit_code()
     return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+
+
+@contextmanager
+def _logs_kept() -> Generator[None]:
+    """A command has the process' log to itself, and some of them silence it; a test that comes later needs it."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
 
 
 def _exit_code() -> int:

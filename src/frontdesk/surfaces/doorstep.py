@@ -21,6 +21,11 @@ class Turned:
 
 WRONG_HOST = Turned(421, "misdirected", "Requests for this Host are not answered; add it to FRONTDESK_ALLOWED_HOSTS")
 WRONG_ORIGIN = Turned(403, "forbidden_origin", "Pages of this Origin may not call; add it to FRONTDESK_ALLOWED_ORIGINS")
+NOT_OURS = Turned(
+    403,
+    "forbidden_origin",
+    "These pages answer to themselves alone; behind a proxy set FRONTDESK_PUBLIC_URL to the address in the browser",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,8 @@ class Doorstep:
     origins: frozenset[str]
     any_loopback: bool
     any_address: bool
+    # The origin that browsers know this server by, where it was named.
+    public: str = ""
 
     @classmethod
     def of(cls, settings: Settings) -> "Doorstep":
@@ -45,14 +52,20 @@ class Doorstep:
             hosts |= {public.netloc.lower(), (public.hostname or "").lower()}
             origins.add(f"{public.scheme}://{public.netloc}".lower())
         everywhere = settings.host in EVERY_ADDRESS
-        return cls(frozenset(hosts), frozenset(origins), everywhere or is_loopback(settings.host), everywhere)
+        known_by = f"{public.scheme}://{public.netloc}".lower() if settings.public_url else ""
+        return cls(frozenset(hosts), frozenset(origins), everywhere or is_loopback(settings.host), everywhere, known_by)
 
-    def turns_away(self, headers: Mapping[str, str]) -> Turned | None:
-        """Why a request with these headers is not let in, if it is not."""
-        if not self._answers_host(headers.get("host", "").lower()):
+    def turns_away(self, headers: Mapping[str, str], *, own_alone: bool = False) -> Turned | None:
+        """Why a request with these headers is not let in, if it is not; `own_alone`: other origins never are."""
+        host = headers.get("host", "").lower()
+        if not self._answers_host(host):
             return WRONG_HOST
         origin = headers.get("origin")
-        return None if origin is None or self._answers_origin(origin.lower()) else WRONG_ORIGIN
+        if origin is None:
+            return None
+        if own_alone:
+            return None if self._is_own(origin.lower(), host) else NOT_OURS
+        return None if self._answers_origin(origin.lower()) else WRONG_ORIGIN
 
     def _answers_host(self, host: str) -> bool:
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
@@ -60,6 +73,13 @@ class Doorstep:
             return True
         # Where every address is listened on, a bare address is as good as a name, and no page can rebind it.
         return self.any_address and _is_address(name)
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Another port of this machine is somebody else, though cookies do not tell the two apart."""
+        if origin == self.public:
+            return True
+        scheme, _, place = origin.partition("://")
+        return scheme in ("http", "https") and place == host and place != self.public.partition("://")[2]
 
     def _answers_origin(self, origin: str) -> bool:
         if origin in self.origins:

@@ -1,6 +1,7 @@
 """The gate before every HTTP door: request id, Host and Origin, credentials."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -24,8 +25,21 @@ ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 # Its clients know refusals in other words than those of OAuth.
 API = "/api/"
+NONE_BESIDES: Mapping[str, str] = {}
 
 log = structlog.get_logger("frontdesk.http")
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """What the gate has to know of pages: browsers bring a cookie, and are sent to sign in rather than refused."""
+
+    has: Callable[[str], bool]
+    is_open: Callable[[str], bool]
+    shown: Callable[[Visit], Awaitable[str | None]]
+    to_sign_in: Callable[[Scope], ASGIApp]
+    # What every answer there says besides, whoever gives it, unless it says otherwise itself.
+    headers: Mapping[str, str]
 
 
 class Gate:
@@ -39,6 +53,7 @@ class Gate:
         open_paths: frozenset[str],
         challenge: Callable[[str, bool], str],
         sessions_at: frozenset[str] = frozenset(),
+        pages: Pages | None = None,
     ) -> None:
         self._inner = inner
         self._app = app
@@ -49,6 +64,7 @@ class Gate:
         self._challenge = challenge
         # The doors whose clients are given sessions.
         self._sessions_at = sessions_at
+        self._pages = pages
         # Settings do not change, and to look at every address anew costs a call more than its credential does.
         self._proof_required = app.settings.auth_required
 
@@ -60,31 +76,31 @@ class Gate:
         headers = headers_said(scope["headers"])
         visit = Visit(request_id(headers.get("x-request-id")), headers)
         scope[KEY] = visit
-        send = _announced(send, visit)
-        refusal = self._turn_away(scope["path"], visit) or await self._authenticate(scope["path"], visit)
+        page = self._pages if self._pages is not None and self._pages.has(scope["path"]) else None
+        send = _announced(send, visit, page.headers if page is not None else NONE_BESIDES)
+        refusal = self._turn_away(scope["path"], visit, page) or await self._authenticate(scope, visit, page)
         await (refusal or self._inner)(scope, receive, send)
 
-    def _turn_away(self, path: str, visit: Visit) -> JSONResponse | None:
-        turned = self._doorstep.turns_away(visit.said)
+    def _turn_away(self, path: str, visit: Visit, page: Pages | None) -> ASGIApp | None:
+        turned = self._doorstep.turns_away(visit.said, own_alone=page is not None)
         # What is open to everybody is open to every page.
         if turned is None or (turned is WRONG_ORIGIN and path in self._open_paths):
             return None
         self._record(path, visit, turned.code)
         return _problem(turned.status, turned.code, turned.message)
 
-    async def _authenticate(self, path: str, visit: Visit) -> JSONResponse | None:
-        if path in self._open_paths:
+    async def _authenticate(self, scope: Scope, visit: Visit, page: Pages | None) -> ASGIApp | None:
+        path = scope["path"]
+        if path in self._open_paths or (page is not None and page.is_open(path)):
             return None
         text = presented(visit.said)
         try:
+            if text is None and page is not None:
+                text = await page.shown(visit)
             await self._know(path, visit, text)
         except Unauthenticated as error:
             self._record(path, visit, type(error).__name__)
-            shown = text is not None or behalf.HEADER in visit.said
-            challenge = {"www-authenticate": self._challenge(path, shown)}
-            if path.startswith(API):
-                return JSONResponse({"error": "Authentication required", "details": str(error)}, 401, challenge)
-            return _problem(401, "invalid_token" if shown else "unauthorized", str(error), challenge)
+            return page.to_sign_in(scope) if page is not None else self._unknown(path, visit, text, error)
         except Denied as error:
             self._record(path, visit, type(error).__name__)
             return _problem(403, "forbidden", str(error))
@@ -93,6 +109,13 @@ class Gate:
             said = "Credentials cannot be checked right now; try again shortly"
             return _problem(503, "unavailable", said, retry_after(error))
         return None
+
+    def _unknown(self, path: str, visit: Visit, text: str | None, error: Unauthenticated) -> JSONResponse:
+        shown = text is not None or behalf.HEADER in visit.said
+        challenge = {"www-authenticate": self._challenge(path, shown)}
+        if path.startswith(API):
+            return JSONResponse({"error": "Authentication required", "details": str(error)}, 401, challenge)
+        return _problem(401, "invalid_token" if shown else "unauthorized", str(error), challenge)
 
     async def _know(self, path: str, visit: Visit, text: str | None) -> None:
         """Check what the request shows of itself, and of the person it is for."""
@@ -119,7 +142,7 @@ def presented(headers: Mapping[str, str]) -> str | None:
     return token if token != authorization else headers.get("x-api-key") or (authorization or None)
 
 
-def _announced(send: Send, visit: Visit) -> Send:
+def _announced(send: Send, visit: Visit, besides: Mapping[str, str]) -> Send:
     async def announced(message: Message) -> None:
         if message["type"] == "http.response.start":
             message["headers"] = [
@@ -127,10 +150,17 @@ def _announced(send: Send, visit: Visit) -> Send:
                 (b"x-request-id", visit.request_id.encode()),
                 *visit.answer_headers,
             ]
+            if besides:
+                message["headers"] += _missing(message["headers"], besides)
             message["status"] = visit.status or message["status"]
         await send(message)
 
     return announced
+
+
+def _missing(said: list[tuple[bytes, bytes]], besides: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    named = {name.lower() for name, _ in said}
+    return [(name.encode(), value.encode()) for name, value in besides.items() if name.encode() not in named]
 
 
 def _problem(status: int, code: str, text: str, headers: Mapping[str, str] | None = None) -> JSONResponse:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from fastapi.routing import iter_route_contexts
 from starlette.applications import Starlette
@@ -13,7 +14,7 @@ from frontdesk.agents.letta.handed.model import PATH as HELD_PATH
 from frontdesk.app import App, Door
 from frontdesk.identity.rights import ADVERTISED
 from frontdesk.settings import Settings
-from frontdesk.surfaces.gate import ASGIApp, Gate, Receive, Send
+from frontdesk.surfaces.gate import ASGIApp, Gate, Pages, Receive, Send
 from frontdesk.surfaces.mcp import cards
 from frontdesk.surfaces.mcp.held import held_server
 from frontdesk.surfaces.mcp.http import McpEndpoint
@@ -24,6 +25,10 @@ from frontdesk.surfaces.oauth.routes import OPEN_PATHS, oauth_routes
 from frontdesk.surfaces.rest import routes as rest
 from frontdesk.surfaces.rest.api import api_mount, tell
 from frontdesk.surfaces.visit import Scope
+from frontdesk.surfaces.web import places, who
+from frontdesk.surfaces.web.door import telling, web_routes
+from frontdesk.surfaces.web.drawing import SAFETY
+from frontdesk.surfaces.web.signing import to_sign_in
 
 # Clients of the older era leave their person's token here, and not with every request.
 SESSIONS_AT = frozenset({f"/mcp/{Door.MEMORY}"})
@@ -47,8 +52,8 @@ def build(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGIApp:
 def assemble(app: App, endpoints: Mapping[str, ASGIApp], paths: list[str], more: Iterable[BaseRoute] = ()) -> ASGIApp:
     """Put the gate before the given doors and the routes that every house has."""
     documents = [*cards.card_routes(app, paths), *cards.metadata_routes(app, paths)]
-    routes = [*more, *rest.routes(app), *oauth_routes(app), api_mount(app), *documents]
-    starlette = Starlette(routes=routes, exception_handlers={HTTPException: tell})
+    routes = [*more, *rest.routes(app), *oauth_routes(app), api_mount(app), *documents, *web_routes(app)]
+    starlette = Starlette(routes=routes, exception_handlers={HTTPException: telling(app, tell)})
     starlette.router.redirect_slashes = False
     open_paths = frozenset({rest.HEALTH, *OPEN_PATHS, *(route.path for route in documents)})
     gate = Gate(
@@ -58,6 +63,7 @@ def assemble(app: App, endpoints: Mapping[str, ASGIApp], paths: list[str], more:
         open_paths,
         lambda path, shown: _challenge(app, path if path in paths else paths[0], shown=shown),
         SESSIONS_AT,
+        Pages(places.is_page, places.is_open, partial(who.shown, app), partial(to_sign_in, app), SAFETY),
     )
     return _with_cors(gate, app.settings)
 

@@ -25,9 +25,23 @@ SOCKET_BYTES = 64 * 1024 * 1024
 
 async def serve(app: App, listener: socket.socket, asgi: ASGIApp, *, sockets: bool = False) -> None:
     """Serve until told to stop; then let what is under way finish. `sockets`: WebSockets too."""
-    config = uvicorn.Config(
+    async with running(app):
+        await serve_until_told(Server(configured(asgi, sockets=sockets)), listener)
+
+
+async def serve_until_told(server: "Server", listener: socket.socket) -> None:
+    """The same, for what stands on no house."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_stop_on_signal, server)
+        await server.serve(sockets=[listener])
+        tasks.cancel_scope.cancel()
+
+
+def configured(asgi: ASGIApp, *, sockets: bool = False, http: type[HttpToolsProtocol] | None = None) -> uvicorn.Config:
+    """How an application is served."""
+    return uvicorn.Config(
         asgi,
-        http=BoundedHead,
+        http=http or BoundedHead,
         ws="websockets-sansio" if sockets else "none",
         ws_max_size=SOCKET_BYTES,
         lifespan="off",
@@ -38,29 +52,28 @@ async def serve(app: App, listener: socket.socket, asgi: ASGIApp, *, sockets: bo
         proxy_headers=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
-    server = Server(config)
-    async with running(app), anyio.create_task_group() as tasks:
-        tasks.start_soon(_stop_on_signal, server)
-        await server.serve(sockets=[listener])
-        tasks.cancel_scope.cancel()
 
 
 def listen(settings: Settings) -> socket.socket:
     """The listening socket; an address that cannot be had is said in words."""
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    return listen_at(
+        settings.host, settings.port, "choose another (FRONTDESK_HOST, --host) or port (FRONTDESK_PORT, --port)"
+    )
+
+
+def listen_at(host: str, port: int, otherwise: str) -> socket.socket:
+    """The same; `otherwise` says what to do about an address that cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # The protocol by name: without it asyncio leaves Nagle's algorithm on, and every answer waits 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((settings.host, settings.port))
+        listener.bind((host, port))
         listener.listen(BACKLOG)
     except (OSError, OverflowError, UnicodeError) as error:
         listener.close()
         reason = getattr(error, "strerror", None) or str(error).rstrip(".")
-        raise ConfigurationError(
-            f"Cannot listen on {settings.host}:{settings.port} ({reason}); choose another (FRONTDESK_HOST, --host) "
-            "or port (FRONTDESK_PORT, --port)"
-        ) from error
+        raise ConfigurationError(f"Cannot listen on {host}:{port} ({reason}); {otherwise}") from error
     return listener
 
 

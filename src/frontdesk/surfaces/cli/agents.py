@@ -1,9 +1,8 @@
 """`frontdesk agents`: make, look at, equip and delete the agents of the host, whichever host it is."""
 
 import sys
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
 
 from cyclopts import App as Command
 
@@ -16,6 +15,7 @@ from frontdesk.surfaces.cli.options import Flag, Json, Many, Text
 from frontdesk.surfaces.cli.plain import line, plain
 from frontdesk.surfaces.cli.running import operator, with_app, with_change
 from frontdesk.surfaces.cli.words import ABSENT, dumped, moment, table
+from frontdesk.surfaces.ending import delete_agent
 
 command = Command(name="agents")
 SHOWN = 1000
@@ -110,9 +110,9 @@ def delete(agent: str, /, *, yes: Flag = False) -> None:
     if not yes:
         _confirm(found)
 
-    async def end(app: App, record: Record) -> list[str]:
+    async def end(app: App, record: Record) -> Sequence[str]:
         record.caller = operator(agent=found.id)
-        return await _delete(app, found.id)
+        return await delete_agent(app, found.id)
 
     ended = with_change("agents delete", end)
     print(f"{line(found.name)} ({found.id}) is deleted.")
@@ -205,17 +205,6 @@ async def named(host: AgentHost, text: str) -> Agent:
     if not same:
         raise NotFound(f"There is no agent '{text}'; `frontdesk agents list` shows them")
     return same[0]
-
-
-async def _delete(app: App, agent_id: str) -> list[str]:
-    """Delete an agent and end the keys that name it; their ids."""
-    await app.tools.delete_agent(agent_id)
-    now = datetime.now(UTC)
-    working = [key.id for key in await app.keys.list() if key.agent_id == agent_id and key.works_at(now)]
-    for key_id in working:
-        with suppress(NotFound):
-            await app.identity.revoke_key(key_id)
-    return working
 
 
 async def _read_block(host: AgentHost, agent: str, label: str) -> str:

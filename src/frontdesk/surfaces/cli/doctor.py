@@ -9,7 +9,10 @@ import anyio
 from pydantic import SecretStr
 
 from frontdesk.app import App, open_app
+from frontdesk.bridges import platform_troubles
 from frontdesk.errors import FrontdeskError
+from frontdesk.platform.constants import MANIFEST_NAME
+from frontdesk.platform.environment import is_development_environment
 from frontdesk.settings import (
     CONFIG_FILE_VARIABLE,
     NO_LONGER_NEEDED,
@@ -41,7 +44,7 @@ def examine(*, as_json: Json = False) -> None:
         (variables(field)[0], _shown(getattr(settings, field)), origin(field, os.environ, keys))
         for field in Settings.model_fields
     ]
-    notes = list(remarks(os.environ))
+    notes = [*remarks(os.environ), *platform_remarks(settings, os.environ)]
     if not as_json:
         print(table(COLUMNS, [(name, ABSENT if value is None else value, source) for name, value, source in rows]))
         for note in notes:
@@ -67,6 +70,7 @@ async def problems(settings: Settings) -> list[str]:
 
 async def _ailments(app: App) -> list[str]:
     found = [f"{part}: {state}" for part, state in (await app.parts()).items() if state != "ok"]
+    found += await platform_troubles(app.settings)
     for check in (app.check_exposure, lambda: app.host.list(1), app.check_model):
         try:
             await check()
@@ -82,12 +86,23 @@ def remarks(environ: Mapping[str, str]) -> Iterator[str]:
             yield f"{name} is set but not needed: {why}"
 
 
+def platform_remarks(settings: Settings, environ: Mapping[str, str]) -> Iterator[str]:
+    """What is easily overlooked: without a word on it, everything is development."""
+    if settings.platform_app_id and is_development_environment(environ):
+        yield (
+            f"Servers of Agent 365 come from {MANIFEST_NAME} in this folder or the one above: this is development. "
+            "Set PYTHON_ENVIRONMENT=Production to ask the platform"
+        )
+
+
 def contradictions(settings: Settings) -> Iterator[str]:
     """Settings that are each right and do not go together."""
     if settings.supabase_jwt_secret and not settings.supabase_url:
         yield "SUPABASE_JWT_SECRET is set without NEXT_PUBLIC_SUPABASE_URL, and so has no effect"
     if settings.openai_base_url and not settings.model:
         yield "OPENAI_BASE_URL is set without FRONTDESK_MODEL, and there is no telling which models it has; name one"
+    if (settings.platform_token or settings.platform_oauth) and not settings.platform_app_id:
+        yield "FRONTDESK_PLATFORM_TOKEN and FRONTDESK_PLATFORM_OAUTH have no effect without FRONTDESK_PLATFORM_APP_ID"
     issues = settings.trusted_issuers or settings.login_clients
     if settings.host in EVERY_ADDRESS and issues and not settings.public_url:
         yield f"FRONTDESK_HOST={settings.host} is no address that a token could be made for; set FRONTDESK_PUBLIC_URL"

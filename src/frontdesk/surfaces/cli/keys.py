@@ -190,11 +190,7 @@ def _scopes(key: ApiKey) -> str:
 
 
 def _state(key: ApiKey) -> str:
-    if key.revoked_at:
-        return "revoked"
-    if not key.is_active:
-        return "off"
-    return "works" if key.works_at(datetime.now(UTC)) else "expired"
+    return key.state_at(datetime.now(UTC))
 
 
 def _how_long(key: ApiKey) -> str:

@@ -58,6 +58,11 @@ COMMANDS = (
         "Keep, find, export and erase what a person wants remembered. MEMORY_ID is an id, or how it begins.",
     ),
     (
+        "platform",
+        "platform.command:command",
+        "Run the Agent 365 tooling platform on this machine, and look for what is wrong with a ToolingManifest.json.",
+    ),
+    (
         "worker",
         "worker:work",
         "Deliver due prompts until stopped, without serving anybody; any number of workers may share a database.",
@@ -70,6 +75,7 @@ COMMANDS = (
         "journal:read",
         "Show what was called, by whom, and how it went: the newest rows, the oldest of them first.",
     ),
+    ("demo", "demo:fill", "Fill an empty house with a believable day, made by running Frontdesk itself."),
     (
         "doctor",
         "doctor:examine",

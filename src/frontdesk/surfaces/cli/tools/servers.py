@@ -123,7 +123,8 @@ def refresh(*server: str) -> None:
 
     async def ask(app: App, _record: Record) -> Sequence[Step]:
         catalogue = app.tools.catalogue
-        if app.settings.mcp_servers or app.settings.tools_manifest:
+        named = app.settings
+        if named.mcp_servers or named.tools_manifest or named.platform_app_id:
             # What is named here may never have been asked, where no server ran yet.
             await catalogue.declare()
         with Told(sys.stderr) as told:

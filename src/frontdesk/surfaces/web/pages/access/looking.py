@@ -1,0 +1,93 @@
+"""What the page shows: keys, denied calls, agents that name themselves by a parameter, and who else is trusted."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from urllib.parse import quote
+
+from frontdesk.errors import Invalid
+from frontdesk.identity.keys import ApiKey
+from frontdesk.identity.model import KEY
+from frontdesk.identity.rights import MEMORY_SCOPES, SCOPES
+from frontdesk.journal.model import Entry
+from frontdesk.surfaces.web.model import Asked, Shown
+from frontdesk.surfaces.web.pages.access.choices import LASTING, OVERLAPS
+
+KEYS_SHOWN = 50
+DENIALS_SHOWN = 50
+DENIALS_AT_FIRST = 10
+AGENTS_SHOWN = 20
+# So many of the newest rows are looked at, however many there are.
+ROWS_LOOKED_AT = 2_000
+DAY = timedelta(days=1)
+WHICH: Mapping[str, bool | None] = {"working": True, "ended": False, "all": None}
+OF_THE_HOUSE = {scope: told for scope, told in SCOPES.items() if scope not in MEMORY_SCOPES}
+# What the reasons of the journal mean, and what helps.
+REASONS = {
+    "Unauthenticated": "It showed no key or token, or one that does not hold. Give it a key that works.",
+    "MissingScope": "Its key lacks the scope that this takes. Make it one that carries it.",
+    "Denied": "It is known, and may not do this.",
+    "RateLimited": "It called more often than FRONTDESK_RATE_AGENT or FRONTDESK_RATE_USER allow.",
+    "misdirected": "It used a name that this server does not go by; FRONTDESK_ALLOWED_HOSTS takes more.",
+    "forbidden_origin": "A web page of another origin called; FRONTDESK_ALLOWED_ORIGINS takes those that may.",
+}
+
+
+async def access(asked: Asked) -> Shown:
+    """Everything at a glance."""
+    which = asked.query.get("keys", "working")
+    found = await _keys(asked, which)
+    shown, more = found[:KEYS_SHOWN], len(found) > KEYS_SHOWN
+    denied = await _denials(asked, None, DENIALS_AT_FIRST)
+    settings = asked.app.settings
+    context = {
+        "keys": shown,
+        "which": which,
+        "older": shown[-1].id if more else None,
+        "begun": "before" in asked.query,
+        "mine": (asked.caller.credential_id or "").removeprefix(KEY),
+        "lasting": LASTING,
+        "overlaps": OVERLAPS,
+        "of_the_house": OF_THE_HOUSE,
+        "of_a_person": MEMORY_SCOPES,
+        "wanted": asked.query,
+        "denied": denied[:DENIALS_AT_FIRST],
+        "denied_more": len(denied) > DENIALS_AT_FIRST,
+        "reasons": REASONS,
+        "by_parameter": await asked.app.journal.by_parameter(ROWS_LOOKED_AT, AGENTS_SHOWN),
+        "looked_at": ROWS_LOOKED_AT,
+        "place": _place,
+        "guarded": settings.auth_required,
+        "exposed": settings.exposed,
+        "issuers": settings.trusted_issuers,
+        "clients": settings.login_clients,
+    }
+    return Shown("access/access.html", "Access", context)
+
+
+async def denied(asked: Asked) -> Shown:
+    """All that was turned away in the last day, a page at a time."""
+    before = asked.query.get("before")
+    if before is not None and not (before.isascii() and before.isdigit() and len(before) < 19):
+        raise Invalid("This is no place in the list; begin at its start")
+    rows = await _denials(asked, int(before) if before else None, DENIALS_SHOWN)
+    shown = rows[:DENIALS_SHOWN]
+    older = shown[-1][0] if len(rows) > DENIALS_SHOWN else None
+    context = {"denied": shown, "older": older, "begun": before is not None, "reasons": REASONS, "place": _place}
+    return Shown("access/denied.html", "Denied calls", context)
+
+
+async def _keys(asked: Asked, which: str) -> Sequence[ApiKey]:
+    if which not in WHICH:
+        raise Invalid(f"Keys are listed as: {', '.join(WHICH)}")
+    before = asked.query.get("before")
+    return await asked.app.keys.newest(asked.now, KEYS_SHOWN + 1, working=WHICH[which], before=before)
+
+
+async def _denials(asked: Asked, before: int | None, most: int) -> Sequence[tuple[int, Entry]]:
+    """Of the last day, and one more than are shown."""
+    rows = await asked.app.journal.denials(before, most + 1)
+    return [(number, entry) for number, entry in rows if entry.at > asked.now - DAY]
+
+
+def _place(agent_id: str) -> str:
+    return f"/agents/{quote(agent_id, safe='')}"

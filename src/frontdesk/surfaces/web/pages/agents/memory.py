@@ -1,0 +1,61 @@
+"""An agent's memory blocks: what stands in them, what did before, and changing them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+
+from frontdesk.agents.host import Block
+from frontdesk.agents.remembering import changes, find_block, mark_of, rewrite
+from frontdesk.surfaces.web.marks import short
+from frontdesk.surfaces.web.model import Asked, Done, Shown
+from frontdesk.surfaces.web.pages.agents.diff import Piece, diff
+from frontdesk.surfaces.web.pages.agents.found import place, the_agent
+
+SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change as it is shown."""
+
+    at: datetime
+    pieces: list[Piece]
+
+
+async def memory(asked: Asked) -> Shown:
+    """Every block with its value; of one, what it was before."""
+    agent = await the_agent(asked)
+    blocks = await asked.app.host.blocks(agent.id)
+    label = asked.query.get("block") or next((block.label for block in blocks), "")
+    chosen = await find_block(asked.app.host, agent.id, label) if label else None
+    edits = await _edits(asked, agent.id, chosen) if chosen else []
+    context = {
+        "agent": agent,
+        "known": True,
+        "base": place(asked),
+        "tab": "memory",
+        "blocks": blocks,
+        "chosen": chosen,
+        "mark": mark_of(chosen.value) if chosen else "",
+        "edits": edits[:SHOWN] if asked.query.get("all") is None else edits,
+        "count": len(edits),
+    }
+    return Shown("agents/memory.html", f"Memory of {short(agent.name, 80)}", context)
+
+
+async def write(asked: Asked) -> Done:
+    agent = await the_agent(asked)
+    label = asked.form.get("label", "")
+    # A browser sends the ends of lines as it pleases.
+    value = asked.form.get("value", "").replace("\r\n", "\n")
+    block = await rewrite(asked.app.host, agent.id, label, value, asked.form.get("seen", ""))
+    return Done(f"{place(asked, 'memory')}?{urlencode({'block': block.label})}", _said(block))
+
+
+async def _edits(asked: Asked, agent_id: str, block: Block) -> list[Edit]:
+    versions = await asked.app.host.block_versions(agent_id, block.label)
+    return [Edit(one.at, diff(one.before, one.after)) for one in changes(block.value, versions)]
+
+
+def _said(block: Block) -> str:
+    return f"{short(block.label, 100)} is written: {len(block.value)} of {block.limit} characters"

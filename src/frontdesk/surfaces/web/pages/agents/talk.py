@@ -1,0 +1,80 @@
+"""Talking with an agent: what was said in a conversation, a message and its answer, a word on what waits for one."""
+
+from urllib.parse import urlencode
+
+from frontdesk.agents.asking import Answer, ask
+from frontdesk.agents.host import Approval, Prompt
+from frontdesk.identity.model import Caller
+from frontdesk.surfaces.web.marks import short
+from frontdesk.surfaces.web.model import Asked, Done, Shown
+from frontdesk.surfaces.web.pages.agents.found import place, the_agent
+from frontdesk.surfaces.web.pages.agents.lines import lines, written
+
+CONVERSATIONS = 20
+MESSAGES = 100
+# A browser waits about so long, and a person less.
+SECONDS = 240.0
+DECIDED = "call."
+
+
+async def talk(asked: Asked, wrong: str | None = None) -> Shown:
+    """A conversation as it stands, the newest last."""
+    agent, host = await the_agent(asked), asked.app.host
+    where = (asked.form or asked.query).get("conversation") or None
+    said = await host.history(agent.id, where, limit=MESSAGES)
+    context = {
+        "agent": agent,
+        "known": True,
+        "base": place(asked),
+        "tab": "talk",
+        "conversations": await host.conversations(agent.id, CONVERSATIONS),
+        "where": where or "",
+        "lines": lines(said),
+        "pending": [(one, written(one.arguments)) for one in await host.pending(agent.id, where)],
+        "most": MESSAGES,
+        "wrong": wrong,
+    }
+    return Shown("agents/talk.html", f"Talk with {short(agent.name, 80)}", context)
+
+
+async def say(asked: Asked) -> Done | Shown:
+    """Send a message and wait for the answer."""
+    agent, where = await the_agent(asked), asked.form.get("conversation") or None
+    text = asked.form.get("text", "").replace("\r\n", "\n")
+    return await _turn(asked, Prompt(agent.id, _speaker(asked), text, conversation_id=where), where)
+
+
+async def decide(asked: Asked) -> Done | Shown:
+    """Give one's word on each call that waits for it."""
+    agent, where = await the_agent(asked), asked.form.get("conversation") or None
+    words = {name.removeprefix(DECIDED): said for name, said in asked.form.items() if name.startswith(DECIDED)}
+    approvals = [Approval(call_id, said == "approve") for call_id, said in words.items()]
+    prompt = Prompt(agent.id, _speaker(asked), approvals=approvals, conversation_id=where)
+    return await _turn(asked, prompt, where)
+
+
+async def begin(asked: Asked) -> Done:
+    agent = await the_agent(asked)
+    made = await asked.app.host.converse(agent.id, asked.caller.user_id)
+    return Done(_at(asked, made.id), "A new conversation; nothing was said in it yet")
+
+
+async def _turn(asked: Asked, prompt: Prompt, where: str | None) -> Done | Shown:
+    answer = await ask(asked.app.host, asked.app.journal, "web", prompt, SECONDS)
+    return (
+        await talk(asked, _trouble(answer)) if answer.stop.is_broken else Done(_at(asked, where), "The turn has ended")
+    )
+
+
+def _speaker(asked: Asked) -> Caller:
+    """Who speaks. What they may do by themselves the agent may not in their name."""
+    return Caller(asked.caller.request_id, user_id=asked.caller.user_id)
+
+
+def _trouble(answer: Answer) -> str:
+    return answer.trouble or f"The turn ended early: {answer.stop}"
+
+
+def _at(asked: Asked, conversation_id: str | None) -> str:
+    where = place(asked, "talk")
+    return f"{where}?{urlencode({'conversation': conversation_id})}#newest" if conversation_id else f"{where}#newest"

@@ -1,0 +1,1 @@
+"""Now: is it healthy?"""

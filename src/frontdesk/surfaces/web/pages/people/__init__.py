@@ -1,0 +1,1 @@
+"""People: what is kept of somebody?"""

@@ -1,0 +1,1 @@
+"""Schedule: what comes, and what became of what came?"""

@@ -1,0 +1,1 @@
+"""Start: how does one get from nothing to an agent that answers?"""

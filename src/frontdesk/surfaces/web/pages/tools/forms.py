@@ -1,0 +1,185 @@
+"""A form made from a tool's JSON schema, and the arguments that a filled form stands for; pure."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, cast
+
+from frontdesk.errors import Invalid
+from frontdesk.loop.text import json_object, one_line
+
+# A form with more fields helps nobody; such a tool is given its arguments as JSON.
+MOST_FIELDS = 60
+MOST_OPTIONS = 200
+# References may lead to each other.
+DEPTH = 8
+HINT = 300
+PREFIX = "arg."
+ALL = "arguments"
+
+Schema = Mapping[str, Any]
+
+
+class Shape(StrEnum):
+    """How a value is asked for."""
+
+    TEXT = "text"
+    NUMBER = "number"
+    INTEGER = "integer"
+    BOOLEAN = "boolean"
+    CHOICE = "choice"
+    JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One argument; `options` of a choice are JSON, with what is shown for each."""
+
+    name: str
+    shape: Shape
+    required: bool = False
+    hint: str = ""
+    value: str = ""
+    options: Sequence[tuple[str, str]] = ()
+
+    @property
+    def key(self) -> str:
+        """What it is called in the form."""
+        return PREFIX + self.name
+
+
+def fields_of(schema: Schema, given: Mapping[str, str]) -> Sequence[Field] | None:
+    """One for each argument, with what was filled in before; None where the schema names none, or far too many."""
+    properties = _mapping(schema.get("properties"))
+    if not properties or len(properties) > MOST_FIELDS:
+        return None
+    required = _list(schema.get("required"))
+    found = [_field(name, _resolved(part, schema), name in required) for name, part in properties.items()]
+    ordered = sorted(found, key=lambda field: not field.required)
+    return [_filled(field, given) for field in ordered]
+
+
+def arguments_of(fields: Sequence[Field] | None, form: Mapping[str, str]) -> Mapping[str, Any]:
+    """What the form says, as the tool is to be given it; what was left empty is left out."""
+    if fields is None:
+        found = json_object(form.get(ALL, ""))
+        if found is None:
+            raise Invalid('The arguments must be a JSON object: {"name": "value"}')
+        return found
+    read = {field.name: _read(field, form.get(field.key, "")) for field in fields if _is_said(field, form)}
+    whole = json_object(read)
+    if whole is None:
+        raise Invalid("The arguments are nested too deeply to be sent")
+    return whole
+
+
+def _is_said(field: Field, form: Mapping[str, str]) -> bool:
+    """An empty text is one where the tool must be given something; elsewhere it is none."""
+    return bool(form.get(field.key)) or (field.required and field.shape is Shape.TEXT)
+
+
+def _read(field: Field, said: str) -> object:
+    if field.shape is Shape.TEXT:
+        return said.replace("\r\n", "\n")
+    try:
+        value: object = json.loads(said)
+    except (ValueError, RecursionError) as error:
+        raise Invalid(f"'{one_line(field.name, HINT)}' must be {WANTED[field.shape]}") from error
+    if not _fits(field, value):
+        raise Invalid(f"'{one_line(field.name, HINT)}' must be {WANTED[field.shape]}")
+    return int(value) if field.shape is Shape.INTEGER and isinstance(value, float) else value
+
+
+WANTED: Mapping[Shape, str] = {
+    Shape.NUMBER: "a number, such as 2.5",
+    Shape.INTEGER: "a whole number",
+    Shape.BOOLEAN: "yes or no",
+    Shape.CHOICE: "one of those that are offered",
+    Shape.JSON: 'JSON, such as ["a", "b"] or {"name": "value"}',
+}
+
+
+def _fits(field: Field, value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) != float("inf")
+    match field.shape:
+        case Shape.NUMBER:
+            return number and value == value  # noqa: PLR0124 - how NaN is told
+        case Shape.INTEGER:
+            return isinstance(value, int | float) and number and float(value).is_integer()
+        case Shape.BOOLEAN:
+            return isinstance(value, bool)
+        case _:
+            return True
+
+
+def _field(name: str, part: Schema, required: bool) -> Field:
+    hint = _hint(part)
+    options = _list(part.get("enum")) or ([part["const"]] if "const" in part else [])
+    if options and len(options) <= MOST_OPTIONS:
+        shown = [(_json(one), one_line(one if isinstance(one, str) else _json(one), HINT)) for one in options]
+        return Field(name, Shape.CHOICE, required, hint, _preset(part, required), shown)
+    kind = _kind(part)
+    shape = Shape(kind) if kind in ("number", "integer", "boolean") else Shape.TEXT if kind == "string" else Shape.JSON
+    return Field(name, shape, required, hint, _preset(part, required, text=shape is Shape.TEXT))
+
+
+def _preset(part: Schema, required: bool, *, text: bool = False) -> str:
+    """What stands in the field at first: the default of what must be given; else leaving it empty means the same."""
+    default = part.get("default")
+    if not required or default is None:
+        return ""
+    return default if text and isinstance(default, str) else _json(default)
+
+
+def _kind(part: Schema) -> str:
+    said: object = part.get("type")
+    kinds = [one for one in _list(said) or [said] if one != "null"]
+    return str(kinds[0]) if len(kinds) == 1 else ""
+
+
+def _hint(part: Schema) -> str:
+    least, most = part.get("minimum"), part.get("maximum")
+    said = [
+        one_line(str(part.get("description") or part.get("title") or ""), HINT),
+        f"at least {least}" if isinstance(least, int | float) else "",
+        f"at most {most}" if isinstance(most, int | float) else "",
+        f"as {one_line(str(part['format']), 40)}" if isinstance(part.get("format"), str) else "",
+        f"{one_line(_json(part['default']), 80)} unless said" if part.get("default") is not None else "",
+    ]
+    return "; ".join(one for one in said if one)
+
+
+def _resolved(part: object, root: Schema, depth: int = DEPTH) -> Schema:
+    """A part of a schema with its reference followed, and without the choice of nothing at all."""
+    found = _mapping(part)
+    if depth == 0:
+        return found
+    reference = found.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#/"):
+        target: object = root
+        for step in reference.removeprefix("#/").split("/"):
+            target = _mapping(target).get(step.replace("~1", "/").replace("~0", "~"))
+        return {**_resolved(target, root, depth - 1), **{name: found[name] for name in found if name != "$ref"}}
+    for choice in ("anyOf", "oneOf"):
+        branches = [one for one in map(_mapping, _list(found.get(choice))) if one.get("type") != "null"]
+        if len(branches) == 1:
+            return {**_resolved(branches[0], root, depth - 1), **{n: found[n] for n in found if n != choice}}
+    return found
+
+
+def _filled(field: Field, given: Mapping[str, str]) -> Field:
+    said = given.get(field.key)
+    return field if said is None else Field(field.name, field.shape, field.required, field.hint, said, field.options)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""Turns: what did the agents do, and what are they doing?"""

@@ -1,0 +1,179 @@
+"""Access: keys are made, rotated and revoked; who was turned away; who still sends an id as a parameter."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pydantic import SecretStr
+
+from frontdesk.app import App, open_app
+from frontdesk.identity.model import Source
+from frontdesk.journal.model import Entry, Kind, Outcome
+from frontdesk.settings import Issuer, OAuthClient, Settings
+from frontdesk.surfaces.http import build
+from tests.requirements import shows
+from tests.support.pages import browsing, text_of
+
+pytestmark = pytest.mark.anyio
+KEY_TEXT = re.compile(r'id="key">(fd_[0-9A-Za-z_]+)<')
+OLDER = re.compile(r'rel="next" href="[^"]*before=([^"&]+)')
+HOSTILE = "<script>alert(1)</script>\u202eevil" + "x" * 150
+
+
+def a_call(number: int, *, outcome: Outcome = Outcome.OK, source: Source = Source.NONE, **said: str) -> Entry:
+    at = datetime.now(UTC) - timedelta(minutes=number)
+    who, why = said.get("agent"), said.get("reason")
+    return Entry(at, Kind.DENIAL, "http", "/mcp", outcome, 5, agent_id=who, reason=why, source=source)
+
+
+@shows("WEB-ACCESS")
+async def test_a_key_is_made_and_its_text_shown_this_once(settings: Settings) -> None:
+    async with open_app(settings) as app, browsing(build(app)) as web:
+        assert "No keys yet" in text_of(await web.get("/access"))
+        form = {"name": "the clerk's", "agent": "agent-1", "user": "ann", "lasting": "30"}
+        made = await web.post("/access/keys", {**form, "limits": "ticked", "scope:tools:call": "on"})
+        text = KEY_TEXT.findall(made)[0]
+        assert web.answer is not None
+        assert web.answer.headers["cache-control"] == "no-store"
+        credential = await app.identity.authenticate(text)
+        assert (credential.agent_id, credential.user_id) == ("agent-1", "ann")
+        assert credential.scopes == {"tools:call"}
+        listed = await web.get("/access")
+        for said in ("the clerk's", "agent-1", "ann", "tools:call", "in 30 d", "works", "never"):
+            assert said in text_of(listed), said
+        secret = text.split("_")[2]
+        for path in ("/access", "/access?keys=all", "/access/denied"):
+            assert secret not in await web.get(path)
+        await app.journal.flush()
+        assert secret not in repr(await app.journal.denials(None, 100))
+
+
+async def test_a_key_that_may_do_everything_has_to_be_asked_for(app: App) -> None:
+    async with browsing(build(app)) as web:
+        for form, words in (
+            ({"agent": "a"}, "Tick what the key may do"),
+            ({"limits": "everything"}, "A key needs someone to speak for"),
+            ({"limits": "everything", "agent": "not an id"}, "Invalid agent ID"),
+            ({"limits": "everything", "agent": "a", "lasting": "x"}, "A key works for"),
+            ({"scope:nonsense": "on", "agent": "a"}, "There is no scope 'nonsense'"),
+        ):
+            assert words in text_of(await web.post("/access/keys", form, 400)), form
+        assert await app.keys.is_empty()
+        made = await web.post("/access/keys", {"limits": "everything", "agent": "*", "lasting": ""})
+        assert (await app.identity.authenticate(KEY_TEXT.findall(made)[0])).scopes is None
+        assert "any agent everything" in text_of(await web.get("/access"))
+
+
+@shows("WEB-ACCESS")
+async def test_a_key_is_rotated_and_the_old_one_works_on_for_a_while(settings: Settings) -> None:
+    async with open_app(settings) as app, browsing(build(app)) as web:
+        old, old_text = await app.identity.create_key(name="n", agent_id="a", user_id=None)
+        shown = await web.post(f"/access/keys/{old.id}/rotate", {"overlap": "1"})
+        text = KEY_TEXT.findall(shown)[0]
+        assert text != old_text
+        assert "which works until in 60 min" in text_of(shown)
+        for one in (old_text, text):
+            assert (await app.identity.authenticate(one)).agent_id == "a"
+        again = await web.post(f"/access/keys/{old.id}/rotate", {"overlap": "1"}, 400)
+        assert "was replaced by" in text_of(again)
+        assert "The old key works on for" in text_of(await web.post("/access/keys/x/rotate", {"overlap": "9"}, 400))
+
+
+@shows("WEB-ACCESS")
+async def test_a_revoked_key_is_out_and_listed_among_the_ended(settings: Settings) -> None:
+    async with open_app(settings) as app, browsing(build(app)) as web:
+        key, text = await app.identity.create_key(name="lost", agent_id="a", user_id=None)
+        assert f"Key {key.id} no longer works." in text_of(await web.post(f"/access/keys/{key.id}/revoke"))
+        async with browsing(build(app), authorization=f"Bearer {text}") as other:
+            await other.client.get("/access")
+            assert (await other.client.post("/mcp", json={})).status_code == 401
+        assert key.id not in await web.get("/access")
+        assert "lost" in text_of(await web.get("/access", keys="ended"))
+        assert "revoked" in text_of(await web.get("/access", keys="all"))
+        await web.post(f"/access/keys/{key.id}/revoke", {}, 404)
+        await web.get(f"/access/keys/{key.id}/revoke", 405)
+        await web.get("/access", 400, keys="nonsense")
+
+
+async def test_many_keys_are_shown_a_page_at_a_time(settings: Settings) -> None:
+    async with open_app(settings) as app, browsing(build(app)) as web:
+        for number in range(60):
+            await app.identity.create_key(name=f"key-{number:02}", agent_id="a", user_id=None)
+        first = await web.get("/access")
+        second = await web.get("/access", before=OLDER.findall(first)[0])
+        seen = [re.findall(r"key-\d\d", page) for page in (first, second)]
+        assert [len(names) for names in seen] == [50, 10]
+        assert seen[0] + seen[1] == [f"key-{number:02}" for number in reversed(range(60))]
+        assert 'rel="prev" href="/access"' in second
+
+
+async def test_who_was_turned_away_is_told_with_the_reason(settings: Settings) -> None:
+    async with open_app(settings) as app, browsing(build(app)) as web:
+        assert "Nobody was turned away" in text_of(await web.get("/access"))
+        app.journal.record(a_call(60 * 25, outcome=Outcome.DENIED, agent="long-ago", reason="Denied"))
+        for number in range(60):
+            reason = "RateLimited" if number % 2 else "MissingScope"
+            outcome = Outcome.LIMITED if number % 2 else Outcome.DENIED
+            app.journal.record(a_call(60 - number, outcome=outcome, agent=f"agent-{number}", reason=reason))
+        await app.journal.flush()
+        page = text_of(await web.get("/access"))
+        assert "Its key lacks the scope that this takes" in page
+        assert "FRONTDESK_RATE_AGENT" in page
+        assert "agent-59" in page
+        first = await web.get("/access/denied")
+        second = await web.get("/access/denied", before=OLDER.findall(first)[0])
+        found = re.findall(r'href="/agents/(agent-\d+)"', first + second)
+        assert found == [f"agent-{number}" for number in reversed(range(60))]
+        assert "long-ago" not in first + second
+        await web.get("/access/denied", 400, before="x")
+
+
+async def test_agents_that_send_their_id_as_a_parameter_are_told_which_header_to_send(settings: Settings) -> None:
+    async with open_app(settings) as app, browsing(build(app)) as web:
+        assert "No agent does" in text_of(await web.get("/access"))
+        for agent, source in (
+            ("old", Source.PARAMETER),
+            ("old", Source.PARAMETER),
+            ("old", Source.HEADER),
+            ("new", Source.HEADER),
+        ):
+            app.journal.record(a_call(1, source=source, agent=agent))
+        await app.journal.flush()
+        page = await web.get("/access")
+        assert "x-agent-id: old" in page
+        assert "x-agent-id: new" not in page
+        (one,) = await app.journal.by_parameter(100, 10)
+        assert (one.times, one.by_header) == (2, 1)
+        assert abs(one.last_at - datetime.now(UTC)) < timedelta(minutes=5)
+        assert await app.journal.by_parameter(1, 10) == [], "only the newest rows are looked at"
+
+
+async def test_issuers_and_programs_are_shown_without_their_secrets(app: App) -> None:
+    secret = "not-for-anybodys-eyes-at-all-really"
+    settings = app.settings.replaced(
+        issuers=(Issuer(issuer="https://id.example", hs256_secret=SecretStr(secret), algorithms=("HS256",)),),
+        oauth_clients=(
+            OAuthClient(
+                client_id="notes", client_secret=SecretStr(secret), redirect_uris=("https://notes.example/cb",)
+            ),
+        ),
+    )
+    async with open_app(settings) as other, browsing(build(other)) as web:
+        page = await web.get("/access")
+        for said in ("https://id.example", "a shared secret, not shown", "notes", "has one"):
+            assert said in text_of(page), said
+        assert secret not in page
+    async with browsing(build(app)) as web:
+        assert "No issuer is trusted" in text_of(await web.get("/access"))
+
+
+async def test_hostile_names_are_inert(settings: Settings) -> None:
+    async with open_app(settings) as app, browsing(build(app)) as web:
+        await app.identity.create_key(name=HOSTILE, agent_id=None, user_id="<b>ann</b>")
+        hostile = {"reason": "<img src=x>", "agent": '"><i>'}
+        app.journal.record(a_call(1, outcome=Outcome.DENIED, source=Source.PARAMETER, **hostile))
+        await app.journal.flush()
+        for page in (await web.get("/access"), await web.get("/access/denied"), await web.get("/access", user=HOSTILE)):
+            for markup in ("<script>alert", "<b>", "<img src=x", "<i>"):
+                assert markup not in page
+            assert "<strong>\u202e" not in page

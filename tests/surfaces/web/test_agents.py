@@ -1,0 +1,265 @@
+"""The pages of agents: what they show, what can be done on them, and that nothing on them comes alive."""
+
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
+
+import pytest
+
+from frontdesk.agents.host import Agent, Block, HeldTool, NewAgent
+from frontdesk.app import App, open_app
+from frontdesk.identity.model import Caller, Source
+from frontdesk.journal.model import Entry, Kind, Outcome
+from frontdesk.schedule.asked import Asked
+from frontdesk.settings import Settings
+from frontdesk.surfaces.http import build
+from frontdesk.surfaces.web.pages.agents.diff import Piece, diff
+from frontdesk.tools.selection.store import HoldingStore
+from tests.requirements import shows
+from tests.support.chat import script
+from tests.support.pages import Browser, browsing, text_of
+
+pytestmark = pytest.mark.anyio
+OPERATOR = Caller("test", local=True, any_agent=True)
+SCRIPT = '<script>alert("x")</script>'
+BACKWARDS = "\u202eevil\u2066"
+
+
+@pytest.fixture
+async def app(settings: Settings) -> AsyncGenerator[App]:
+    """The services, on both databases."""
+    async with open_app(settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def web(app: App) -> AsyncGenerator[Browser]:
+    async with browsing(build(app)) as browser:
+        yield browser
+
+
+@pytest.fixture
+async def ada(app: App) -> Agent:
+    return await app.host.create(NewAgent("Ada", "Counts things", blocks=[Block("notes", "likes tea")]))
+
+
+def called(app: App, agent_id: str, source: Source, times: int, *, verified: bool = False) -> None:
+    for _ in range(times):
+        at = datetime.now(UTC) - timedelta(minutes=3)
+        app.journal.record(
+            Entry(at, Kind.CALL, "mcp", "whoami", Outcome.OK, 900, agent_id=agent_id, source=source, verified=verified)
+        )
+
+
+def held(name: str, *, needs_approval: bool = False) -> HeldTool:
+    return HeldTool(f"shop__{name}", f"To {name}", needs_approval, "shop", name, {"type": "object"})
+
+
+@shows("WEB-AGENTS")
+async def test_an_empty_list_says_how_to_make_an_agent_and_the_form_makes_one(web: Browser) -> None:
+    empty = text_of(await web.get("/agents"))
+    assert "No agents yet" in empty
+    assert "frontdesk agents create NAME" in empty
+    made = text_of(await web.post("/agents/new", {"name": "Ada", "description": "Counts things", "model": ""}))
+    assert "Ada is made" in made
+    assert "Counts things" in made
+    listed = text_of(await web.get("/agents"))
+    assert "1 agent;" in listed
+    assert "Ada agent-" in listed
+
+
+async def test_an_agent_without_a_name_is_refused_in_words(web: Browser) -> None:
+    assert "name must have 1 to 200 characters" in text_of(await web.post("/agents/new", {"name": " "}, 400))
+
+
+@shows("WEB-AGENTS")
+async def test_the_list_tells_when_each_was_seen_how_it_was_named_and_what_is_next(
+    app: App, web: Browser, ada: Agent
+) -> None:
+    called(app, ada.id, Source.HEADER, 3)
+    called(app, ada.id, Source.PARAMETER, 1)
+    await app.journal.flush()
+    await app.schedules.add(OPERATOR, Asked(agent_id=ada.id, prompt="Count the cups", when="in 2 hours"))
+    listed = text_of(await web.get("/agents"))
+    assert "3 min ago" in listed
+    assert "75 % 3 by header, 1 by parameter" in listed
+    assert "in 2 h" in listed
+
+
+async def test_the_list_is_searched_and_paged_by_address(app: App, web: Browser) -> None:
+    for number in range(22):
+        await app.host.create(NewAgent(f"Agent {number:02}"))
+    first = await web.get("/agents")
+    assert "Agent 19" in first
+    assert "Agent 20" not in first
+    after = first.split("after=")[1].split('"')[0]
+    second = await web.get("/agents", after=after)
+    assert "Agent 21" in second
+    assert "Agent 19" not in second
+    found = text_of(await web.get("/agents", q="agent 07"))
+    assert "Agent 07" in found
+    assert "Agent 08" not in found
+    assert "No agent's name" in text_of(await web.get("/agents", q="nobody"))
+
+
+@shows("WEB-AGENTS")
+async def test_one_agent_shows_how_it_was_named_and_how_far_that_is_to_be_trusted(
+    app: App, web: Browser, ada: Agent
+) -> None:
+    called(app, ada.id, Source.CREDENTIAL, 2, verified=True)
+    called(app, ada.id, Source.PARAMETER, 1)
+    await app.journal.flush()
+    shown = text_of(await web.get(f"/agents/{ada.id}"))
+    assert "its key or token proves who calls verified 2 3 min ago" in shown
+    assert "the parameter agent_id asserted by whoever writes the call, a model among them unproven 1" in shown
+    assert "0 by header, 1 by parameter" in shown
+    assert "Have its client send the header x-agent-id" in shown
+
+
+@shows("WEB-AGENTS")
+async def test_tools_say_who_gave_them_and_can_be_taken_away(app: App, web: Browser, ada: Agent) -> None:
+    await app.host.change_tools(ada.id, [held("buy"), held("sell", needs_approval=True)], ())
+    holdings = HoldingStore(app.database)
+    await holdings.record(ada.id, ["shop::buy"], (), datetime.now(UTC) - timedelta(hours=3))
+    shown = text_of(await web.get(f"/agents/{ada.id}"))
+    assert "given by find_tools, 3 h ago , for something it looked for" in shown
+    assert "attached by a person; asks before each call; stays" in shown
+    gone = text_of(await web.post(f"/agents/{ada.id}/detach", {"tool": "shop__buy"}))
+    assert "shop__buy is detached" in gone
+    assert [tool.name for tool in await app.host.tools(ada.id)] == ["shop__sell"]
+    assert await holdings.of(ada.id) == {}
+    assert "has no tool 'shop__buy'" in text_of(await web.post(f"/agents/{ada.id}/detach", {"tool": "shop__buy"}, 404))
+
+
+async def test_prompts_to_come_stand_in_order_with_the_soonest_first(app: App, web: Browser, ada: Agent) -> None:
+    for prompt, when in (("Later", "in 3 hours"), ("Sooner", "in 1 hour")):
+        await app.schedules.add(OPERATOR, Asked(agent_id=ada.id, prompt=prompt, when=when))
+    shown = text_of(await web.get(f"/agents/{ada.id}"))
+    assert shown.index("Sooner") < shown.index("Later")
+
+
+@shows("WEB-AGENTS")
+async def test_a_block_is_written_and_shows_what_was_changed(app: App, web: Browser, ada: Agent) -> None:
+    where = f"/agents/{ada.id}/memory"
+    page = await web.get(where, block="notes")
+    assert "Nothing is kept of what stood here before" in text_of(page)
+    seen = page.split('name="seen" value="')[1].split('"')[0]
+    form = {"label": "notes", "value": "likes coffee\r\nand cake", "seen": seen}
+    after = await web.post(where, form)
+    assert "notes is written: 21 of 5,000" in text_of(after).replace("5000", "5,000")
+    assert "likes <del>tea</del><ins>coffee\nand cake</ins>" in after
+    [notes] = [block for block in await app.host.blocks(ada.id) if block.label == "notes"]
+    assert notes.value == "likes coffee\nand cake"
+    assert "was changed meanwhile" in text_of(await web.post(where, form, 409))
+
+
+async def test_a_block_that_the_agent_rewrote_in_a_turn_shows_that_change(web: Browser, ada: Agent) -> None:
+    steps = script(
+        {"tool": "memory_rethink", "args": {"label": "notes", "new_memory": "likes water"}}, {"text": "Noted"}
+    )
+    said = text_of(await web.post(f"/agents/{ada.id}/talk", {"text": steps}))
+    assert "remembers in notes likes water" in said
+    assert "<del>tea</del><ins>water</ins>" in await web.get(f"/agents/{ada.id}/memory", block="notes")
+
+
+async def test_blocks_that_are_not_there_or_read_only_are_refused(app: App, web: Browser) -> None:
+    agent = await app.host.create(NewAgent("Law", blocks=[Block("law", "never", read_only=True)]))
+    where = f"/agents/{agent.id}/memory"
+    shown = await web.get(where, block="law")
+    assert "neither the agent nor anybody here may write to it" in shown
+    assert "<textarea" not in shown
+    assert "There is no memory block 'no'" in text_of(await web.get(where, 404, block="no"))
+
+
+@shows("WEB-AGENTS")
+async def test_a_message_is_answered_on_the_page_and_the_journal_has_the_turn(
+    app: App, web: Browser, ada: Agent
+) -> None:
+    said = text_of(await web.post(f"/agents/{ada.id}/talk", {"text": script({"text": "Four cups"})}))
+    assert "Ada , now Four cups" in said
+    await app.journal.flush()
+    assert "turn: turn web ok" in text_of(await web.get(f"/agents/{ada.id}"))
+
+
+async def test_a_new_conversation_is_begun_and_talked_in(app: App, web: Browser, ada: Agent) -> None:
+    begun = await web.post(f"/agents/{ada.id}/talk/new")
+    assert "Nothing was said here yet" in begun
+    where = begun.split('name="conversation" value="')[1].split('"')[0]
+    await web.post(f"/agents/{ada.id}/talk", {"text": script({"text": "Here"}), "conversation": where})
+    assert "Here" in text_of(await web.get(f"/agents/{ada.id}/talk", conversation=where))
+    assert len(await app.host.history(ada.id)) == 0
+    assert "has no conversation" in text_of(await web.get(f"/agents/{ada.id}/talk", 404, conversation="no"))
+
+
+async def test_a_turn_that_fails_is_told_with_its_reason(web: Browser, ada: Agent) -> None:
+    told = await web.post(f"/agents/{ada.id}/talk", {"text": script({"error": 400})})
+    assert 'role="alert"' in told
+    assert "Send a message, or approve" in text_of(await web.post(f"/agents/{ada.id}/talk", {"text": " "}, 400))
+
+
+async def test_a_call_that_waits_for_a_word_gets_it_here(app: App, web: Browser, ada: Agent) -> None:
+    await app.host.change_tools(ada.id, [held("buy", needs_approval=True)], ())
+    steps = script({"tool": "shop__buy", "args": {"text": "cups"}}, {"text": "Not bought, then"})
+    waits = await web.post(f"/agents/{ada.id}/talk", {"text": steps})
+    assert "May it call shop__buy?" in waits
+    [request] = await app.host.pending(ada.id)
+    done = await web.post(f"/agents/{ada.id}/talk/decide", {f"call.{request.call_id}": "reject"})
+    assert "Not bought, then" in text_of(done)
+    assert "May it call" not in done
+
+
+@shows("WEB-AGENTS")
+async def test_deleting_asks_first_and_ends_the_keys_too(app: App, web: Browser, ada: Agent) -> None:
+    key, _ = await app.identity.create_key(name="laptop", agent_id=ada.id, user_id=None)
+    page = await web.get(f"/agents/{ada.id}")
+    assert "Yes, delete" in page
+    gone = text_of(await web.post(f"/agents/{ada.id}/delete"))
+    assert f"Ada is deleted; its keys no longer work: {key.id}" in gone
+    assert await app.host.find(ada.id) is None
+    await web.get(f"/agents/{ada.id}", 404)
+    await web.get("/agents/" + quote("../x y", safe=""), 404)
+
+
+async def test_an_agent_that_only_calls_here_is_shown_from_the_journal(app: App, web: Browser) -> None:
+    called(app, "agent-of-others", Source.PARAMETER, 1)
+    await app.journal.flush()
+    shown = text_of(await web.get("/agents/agent-of-others"))
+    assert "The agent host has no agent of this id" in shown
+    assert "Delete" not in shown
+
+
+async def test_whatever_agents_and_tools_write_is_inert_on_their_pages(app: App, web: Browser) -> None:
+    evil = f"{SCRIPT}{BACKWARDS}"
+    blocks = [Block(evil, evil + "x" * 4000)]
+    agent = await app.host.create(NewAgent(evil, evil + "y" * 1_000_000, blocks=blocks))
+    tool = HeldTool("shop__x", evil, False, "shop", evil, {"type": "object"})
+    await app.host.change_tools(agent.id, [tool], ())
+    await app.schedules.add(OPERATOR, Asked(agent_id=agent.id, prompt=evil, when="in 2 hours"))
+    await app.host.converse(agent.id, title=evil)
+    base = f"/agents/{agent.id}"
+    pages = [
+        await web.post(f"{base}/talk", {"text": script({"text": evil + "z" * 100_000})}),
+        await web.get("/agents"),
+        await web.get("/agents", q=SCRIPT),
+        await web.get(base),
+        await web.get(f"{base}/memory", block=evil),
+        await web.get(f"{base}/talk"),
+    ]
+    for page in pages:
+        assert "<script>" not in page
+        assert "&lt;script&gt;" in page
+        assert len(page) < 400_000
+    for name in (pages[1], pages[3]):
+        assert (
+            f"<bdi>{SCRIPT.replace('<', '&lt;').replace('>', '&gt;').replace(chr(34), '&#34;')}{BACKWARDS}</bdi>"
+            in name
+        )
+
+
+def test_a_diff_shows_the_words_that_changed_and_costs_little_whatever_the_texts() -> None:
+    assert diff("a b c", "a x c") == [Piece("same", "a "), Piece("gone", "b"), Piece("new", "x"), Piece("same", " c")]
+    assert diff("", "new") == [Piece("new", "new")]
+    assert diff("a a", "a a a") == [Piece("same", "a a"), Piece("new", " a")]
+    [gone, new] = diff("a b " * 5000, "c d\n" * 5000)
+    assert (gone.kind, len(gone.text), new.kind, len(new.text)) == ("gone", 20_000, "new", 20_000)
+    assert len(diff("same " * 500 + "old", "same " * 500 + "new")[0].text) < 300

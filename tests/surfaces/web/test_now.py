@@ -1,0 +1,273 @@
+"""The first page: what it says of the house, what is wrong first, and what is told to it while it is open."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from frontdesk.agents.host import NewAgent
+from frontdesk.app import App, open_app, running
+from frontdesk.identity.model import Caller
+from frontdesk.journal.model import Beat, Entry, Kind, Outcome
+from frontdesk.journal.store import COUNTED
+from frontdesk.schedule.due.model import Ask
+from frontdesk.schedule.due.store import DueStore
+from frontdesk.schedule.model import SECOND, now_us
+from frontdesk.settings import Settings
+from frontdesk.surfaces.http import build
+from frontdesk.surfaces.web.model import Asked
+from frontdesk.surfaces.web.pages.now.model import Facts, Host
+from frontdesk.surfaces.web.pages.now.pace import SPAN, STEP, lately, past
+from frontdesk.surfaces.web.pages.now.pulse import Told, pulse_of, tell
+from frontdesk.surfaces.web.pages.now.troubles import troubles, worker_name
+from frontdesk.tools.catalogue.roster.model import ServerState, Status
+from frontdesk.tools.catalogue.servers import ServerSpec
+from tests.conftest import settings_with
+from tests.requirements import shows
+from tests.support.pages import Browser, browsing, text_of
+from tests.support.postgres import Postgres
+from tests.support.ready import Ready
+from tests.support.schedule.making import once
+
+pytestmark = pytest.mark.anyio
+OPERATOR = Caller("test", local=True, any_agent=True)
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOSTILE = '<script>alert("x")</script>\u202egnp.exe'
+MINUTE = 60 * SECOND
+# What tells of the day in the journal, and the lease of a worker elsewhere.
+ELSEWHERE = "desk-7/boot/pid:[4026531836]:4711:token"
+
+
+@pytest.fixture
+async def app(settings: Settings) -> AsyncGenerator[App]:
+    """The services, on both databases."""
+    async with open_app(settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def web(app: App) -> AsyncGenerator[Browser]:
+    async with browsing(build(app)) as browser:
+        yield browser
+
+
+def asked(app: App) -> Asked:
+    return Asked(app, OPERATOR, datetime.now(UTC))
+
+
+async def note(app: App, *entries: Entry) -> None:
+    for entry in entries:
+        app.journal.record(entry)
+    await app.journal.flush()
+
+
+def failed(action: str = "whoami", ago: timedelta = timedelta(minutes=5), **more: Any) -> Entry:
+    entry = Entry(datetime.now(UTC) - ago, Kind.CALL, "mcp", action, Outcome.FAILED, 1500, "Unavailable")
+    return replace(entry, **more)
+
+
+async def overdue(app: App, agent: str, by_us: int) -> int:
+    due = now_us() - by_us
+    return (await app.schedules.store.add(once(agent, due), due, due)).id
+
+
+@shows("WEB-NOW")
+async def test_a_new_house_is_well_and_leads_to_the_first_steps(app: App) -> None:
+    async with running(app), browsing(build(app)) as web:
+        html = await web.get("/")
+    assert "All is well." in text_of(html)
+    assert "This house is new" in html
+    assert 'href="/start"' in html
+    assert "Nothing failed in the last hour." in html
+
+
+async def test_a_house_with_an_agent_is_not_new(app: App, web: Browser) -> None:
+    assert "This house is new" in await web.get("/")
+    await app.host.create(NewAgent("Ada"))
+    html = await web.get("/")
+    assert "This house is new" not in html
+    assert "No language model is connected" in html
+
+
+async def test_a_worker_that_should_run_and_does_not_is_told_first(web: Browser) -> None:
+    said = text_of(await web.get("/"))
+    assert said.index("The worker of this process does not run") < said.index("Oldest overdue")
+
+
+async def test_what_is_overdue_is_told_with_its_age_and_leads_to_the_oldest(app: App, web: Browser) -> None:
+    oldest = await overdue(app, "agent-ada", 30 * MINUTE)
+    await overdue(app, "agent-bob", 2 * MINUTE)
+    html = await web.get("/")
+    said = text_of(html)
+    assert "2 prompts overdue, the oldest by 30 min." in said
+    assert "Nobody delivers" in said
+    assert "frontdesk worker" in said
+    assert f'<a href="/schedule/{oldest}">' in html
+    assert '<a href="/agents/agent-ada">' in html
+
+
+async def test_workers_of_other_processes_are_seen_by_what_they_hold(app: App, web: Browser) -> None:
+    await overdue(app, "agent-ada", MINUTE)
+    store = DueStore(app.database, ELSEWHERE, 60 * SECOND)
+    assert len(await store.claim(Ask(5))) == 1
+    assert "desk-7, process 4711" in text_of(await web.get("/"))
+
+
+async def test_a_worker_that_let_its_lease_run_out_needs_a_look(app: App, web: Browser) -> None:
+    await overdue(app, "agent-ada", 10 * MINUTE)
+    long_ago = now_us() - 5 * MINUTE
+    await DueStore(app.database, ELSEWHERE, 60 * SECOND, lambda: long_ago).claim(Ask(5))
+    said = text_of(await web.get("/"))
+    assert "Worker desk-7, process 4711 has 1 run and was not heard of for 4 min longer than it should be." in said
+
+
+@shows("WEB-NOW")
+async def test_what_failed_in_the_last_hour_is_counted_and_listed(app: App, web: Browser) -> None:
+    run = failed("deliver", kind=Kind.DELIVERY, surface="schedule", request_id="run-7-1000", agent_id="agent-ada")
+    await note(app, failed("too_old", timedelta(hours=2)), run, failed("recall"))
+    html = await web.get("/")
+    listed = html[html.index('id="failed"') : html.index('id="journal"')]
+    assert "2 calls failed in the last hour." in text_of(html)
+    assert "recall" in listed
+    assert "too_old" not in listed
+    assert 'href="/schedule/runs/run-7-1000"' in listed
+    assert 'href="/agents/agent-ada"' in listed
+
+
+async def test_of_very_many_failures_only_so_many_are_counted(app: App) -> None:
+    await note(app, *(failed() for _ in range(COUNTED + 1)))
+    found = await app.journal.failures(datetime.now(UTC) - timedelta(hours=1), 3)
+    assert (found.count, found.at_least, len(found.rows)) == (COUNTED, True, 3)
+
+
+async def test_nothing_that_others_wrote_comes_alive(app: App, web: Browser) -> None:
+    await note(app, failed(HOSTILE, reason=HOSTILE, request_id=HOSTILE), failed(f"a::{HOSTILE}", kind=Kind.TOOL))
+    html = await web.get("/")
+    assert "<script>alert" not in html
+    assert "&lt;script&gt;alert" in html
+    assert html.count("\u202e") == html.count("&lt;script&gt;alert(&#34;x&#34;)&lt;/script&gt;\u202e")
+
+
+async def test_a_tool_server_that_does_not_answer_is_told_with_what_to_do(app: App, web: Browser) -> None:
+    await app.tools.catalogue.add(ServerSpec("weather", url="http://127.0.0.1:9/mcp"))
+    html = await web.get("/")
+    assert "Tool server 'weather'" in text_of(html)
+    assert "frontdesk tools refresh weather" in html
+    assert 'href="/tools/server/weather"' in html
+    assert "0 of 1" in html
+
+
+async def test_a_letta_server_that_is_away_is_told(tmp_path: Path, ready: Ready) -> None:
+    settings = settings_with(FRONTDESK_DATA=ready.in_folder(tmp_path / "data"), LETTA_BASE_URL="http://127.0.0.1:9")
+    async with open_app(settings) as app, browsing(build(app)) as web:
+        said = text_of(await web.get("/"))
+    assert "The agent host is not reachable: The Letta server at http://127.0.0.1:9" in said
+    assert "This house is new" not in said
+
+
+async def test_a_database_that_is_away_is_what_the_page_says(tmp_path: Path, ready: Ready, postgres: Postgres) -> None:
+    url = ready.on(postgres)
+    async with open_app(settings_with(FRONTDESK_DATA=tmp_path, FRONTDESK_DATABASE_URL=url)) as app:
+        async with browsing(build(app)) as web:
+            await web.get("/")
+            with psycopg.connect(postgres.url("postgres"), autocommit=True) as connection:
+                connection.execute(f"DROP DATABASE {conninfo_to_dict(url)['dbname']} WITH (FORCE)".encode())
+            said = text_of(await web.get("/", 503))
+        assert "One thing needs a look." in said
+        assert "The database does not answer" in said
+        [told] = [part.html for name, part in (await pulse_of(app).next(asked(app))).parts.items() if name == "wrong"]
+        assert "The database does not answer" in told
+
+
+@shows("WEB-NOW")
+async def test_all_open_pages_are_told_what_one_of_them_found_out(app: App) -> None:
+    found: list[Told] = []
+
+    async def listen() -> None:
+        found.append(await pulse_of(app).next(asked(app)))
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(5):
+            tasks.start_soon(listen)
+    assert len({id(told) for told in found}) == 1
+    assert found[0].number == 1
+
+
+async def test_who_listens_hears_everything_first_and_then_what_is_new(app: App) -> None:
+    await note(app, failed("before"))
+    async with aclosing(tell(asked(app))) as heard:
+        first = await anext(heard)
+    pulse = pulse_of(app)
+    assert set(first["parts"]) == {"wrong", "figures", "workers", "failed", "journal"}
+    assert (len(first["points"]), first["anew"]) == (SPAN // STEP, True)
+
+    await note(app, failed("after"), failed("after"))
+    second = await _next(app)
+    news = second.since(1)
+    assert set(news["parts"]) == {"wrong", "figures", "failed", "journal"}
+    assert news["parts"]["journal"].count("after") == 2
+    [[_, calls, wrong, median, _]] = news["points"]
+    assert calls == wrong > 0
+    assert (median, news["anew"]) == (1.5, False)
+
+    third = await _next(app)
+    assert pulse.told is third
+    assert "journal" not in third.since(2)["parts"]
+    assert third.since(2)["points"][0][1] == 0
+
+
+async def _next(app: App) -> Told:
+    """The next beat, as if its time had come."""
+    pulse = pulse_of(app)
+    assert pulse.told is not None
+    pulse.told = replace(pulse.told, at=pulse.told.at - STEP.total_seconds())
+    return await pulse.next(asked(app))
+
+
+def beat(number: int, ago: float, took_us: int = 1000, kind: Kind = Kind.CALL) -> Beat:
+    at = NOW - timedelta(seconds=ago) - timedelta(microseconds=took_us)
+    return Beat(number, at, kind, Outcome.OK, took_us)
+
+
+def test_the_pace_is_that_of_the_last_minute_and_of_calls_alone() -> None:
+    beats = [*(beat(number, 10, number * 1000) for number in range(1, 31)), beat(40, 90), beat(41, 5, 9, Kind.TURN)]
+    found = lately(beats, NOW, 100)
+    assert (found.calls, found.median_us, found.slow_us) == (0.5, 16_000, 29_000)
+
+
+def test_of_more_calls_than_are_read_the_pace_is_that_of_the_time_they_cover() -> None:
+    beats = [beat(number, number / 10) for number in range(1, 101)]
+    assert lately(beats, NOW, 100).calls == 10
+
+
+def test_of_the_time_before_what_was_read_nothing_is_said() -> None:
+    points = past([beat(1, 3), beat(2, 9)], NOW, 2)
+    assert len(points) == SPAN // STEP
+    assert [point.pace.calls if point.pace else None for point in points[-6:]] == [None, None, 0, 0, 0.5, 0]
+
+
+def test_a_server_that_nobody_asked_for_long_is_stale() -> None:
+    spec = ServerSpec("weather", url="http://127.0.0.1:9/mcp")
+    forgotten = ServerState(spec, Status.OK, crawled_at=NOW - timedelta(hours=2), tools=3)
+    fresh = replace(forgotten, crawled_at=NOW - timedelta(minutes=20))
+    facts = Facts(NOW, "SQLite", Host("Built in"), [forgotten], search_trouble="The embeddings API is away")
+    assert [trouble.what for trouble in troubles(facts)] == [
+        "1 tool server not asked for long: weather.",
+        "Search for tools is not whole: The embeddings API is away",
+    ]
+    assert troubles(replace(facts, servers=[fresh], search_trouble="")) == []
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(ELSEWHERE, "desk-7, process 4711"), ("desk-7/3f:12:token", "desk-7, process 12"), ("strange", "strange")],
+)
+def test_a_worker_is_named_by_machine_and_process(owner: str, name: str) -> None:
+    assert worker_name(owner) == name

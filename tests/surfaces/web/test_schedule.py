@@ -1,0 +1,280 @@
+"""The pages below /schedule: what they show, what can be done there, and what they refuse."""
+
+import re
+from collections.abc import AsyncGenerator
+from datetime import UTC, datetime, timedelta
+from html import unescape
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pytest
+
+from frontdesk.agents.host import NewAgent
+from frontdesk.app import App, open_app
+from frontdesk.schedule.asked import Asked, PastWanted
+from frontdesk.schedule.model import SECOND, NewSchedule, Standing, State, Trigger, TriggerKind, now_us
+from frontdesk.settings import Settings
+from frontdesk.surfaces.http import build
+from frontdesk.surfaces.web.pages.schedule import live
+from frontdesk.surfaces.web.pages.schedule.listing import LISTED
+from frontdesk.surfaces.web.pages.schedule.told import host_of
+from tests.requirements import shows
+from tests.support.pages import Browser, browsing, text_of
+from tests.support.scheduling import OPERATOR
+
+pytestmark = pytest.mark.anyio
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\u202egnp.exe\u202c"
+WORDS = "every weekday at 9 Berlin time"
+ROWS = re.compile(r'<th scope="row"><a href="/schedule/(\d+)">')
+
+
+@pytest.fixture
+async def house(settings: Settings) -> AsyncGenerator[App]:
+    async with open_app(settings) as app:
+        yield app
+
+
+@pytest.fixture
+async def web(house: App) -> AsyncGenerator[Browser]:
+    async with browsing(build(house)) as browser:
+        yield browser
+
+
+@pytest.fixture
+async def ada(house: App) -> str:
+    return (await house.host.create(NewAgent("Ada"))).id
+
+
+async def made(house: App, agent: str, prompt: str = "Daily report", **asked: Any) -> int:
+    """A schedule of an agent, who need not be known to the host."""
+    wish = Asked(prompt, agent, skip_validation=True, **(asked or {"when": WORDS}))
+    return (await house.schedules.add(OPERATOR, wish)).schedule.id
+
+
+async def ran(house: App, number: int) -> str:
+    """A run of it that is over."""
+    run = await house.schedules.run_now(OPERATOR, number)
+    await house.schedules.executing.once(OPERATOR)
+    return run
+
+
+async def go(web: Browser, address: str) -> str:
+    """As a link leads."""
+    path, _, query = unescape(address).partition("?")
+    said: dict[str, Any] = dict(parse_qsl(query))
+    return await web.get(path, **said)
+
+
+async def state_of(house: App, number: int) -> State:
+    return (await house.schedules.looking.get(OPERATOR, number)).state
+
+
+async def test_an_empty_schedule_says_how_to_make_one(web: Browser) -> None:
+    read = text_of(await web.get("/schedule"))
+    assert "Nothing is scheduled" in read
+    assert "frontdesk schedule add AGENT" in read
+    assert "Nothing has run yet" in text_of(await web.get("/schedule", show="runs"))
+    assert "There is no agent to be prompted yet" in text_of(await web.get("/schedule/new"))
+
+
+@shows("WEB-SCHEDULE")
+async def test_what_comes_is_listed_by_time_with_the_clock_there_and_in_utc(house: App, web: Browser, ada: str) -> None:
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    late = await made(house, ada, time=(tomorrow + timedelta(hours=1)).isoformat())
+    soon = await made(house, ada, time=tomorrow.replace(microsecond=0).isoformat(), zone="Europe/Berlin")
+    html = await web.get("/schedule")
+    assert ROWS.findall(html) == [str(soon), str(late)]
+    read = text_of(html)
+    assert f"{tomorrow:%a %d %b %Y %H:%M:%S UTC}" in read or f"{tomorrow:%a %d %b %Y %H:%M UTC}" in read
+    assert re.search(r"\d\d:\d\d(:\d\d)? Europe/Berlin", read)
+    assert "Ada" in read
+
+
+async def test_schedules_are_filtered_by_agent_and_state_in_the_address(house: App, web: Browser, ada: str) -> None:
+    hers, other = await made(house, ada), await made(house, "agent-ben")
+    paused, gone = await made(house, ada), await made(house, ada)
+    await house.schedules.pause(OPERATOR, paused)
+    await house.schedules.cancel(OPERATOR, gone)
+    assert ROWS.findall(await web.get("/schedule", agent=ada)) == [str(hers)]
+    assert ROWS.findall(await web.get("/schedule", agent="agent-ben")) == [str(other)]
+    assert ROWS.findall(await web.get("/schedule", state="paused")) == [str(paused)]
+    assert ROWS.findall(await web.get("/schedule", state="cancelled", agent=ada)) == [str(gone)]
+    assert ROWS.findall(await web.get("/schedule", state="any")) == [str(one) for one in (gone, paused, other, hers)]
+    assert "No schedule is like this" in text_of(await web.get("/schedule", state="ended"))
+    assert "state is active, paused, cancelled or ended" in text_of(await web.get("/schedule", 400, state="odd"))
+    assert "begin the list anew" in text_of(await web.get("/schedule", 400, after="odd"))
+
+
+@pytest.mark.parametrize("state", ["", "any", "paused"])
+async def test_long_lists_go_on_where_the_page_before_ended(house: App, web: Browser, ada: str, state: str) -> None:
+    numbers = [await made(house, ada, every="1h") for _ in range(LISTED + 2)]
+    if state == "paused":
+        for number in numbers:
+            await house.schedules.pause(OPERATOR, number)
+    first = await web.get("/schedule", state=state)
+    following = re.search(r'rel="next" href="([^"]+)"', first)
+    assert following is not None
+    second = await go(web, following[1])
+    assert sorted(int(one) for one in ROWS.findall(first) + ROWS.findall(second)) == numbers
+    assert 'rel="next"' not in second
+
+
+@shows("WEB-SCHEDULE")
+async def test_plain_words_are_previewed_as_one_types(web: Browser) -> None:
+    part = await web.get("/schedule/new", part=True, when=WORDS)
+    assert "<html" not in part
+    read = text_of(part)
+    assert "cron 0 9 * * MON-FRI, Europe/Berlin" in read
+    assert len(re.findall(r"09:00 Europe/Berlin", read)) == 5
+    assert "Time zone: Europe/Berlin" in read
+    assert "is no rule that can be read" in text_of(await web.get("/schedule/new", part=True, when="whenever"))
+    assert "Unknown time zone: Nowhere" in text_of(
+        await web.get("/schedule/new", part=True, when="every day at 9", zone="Nowhere")
+    )
+    assert "Say when" in text_of(await web.get("/schedule/new", part=True, when=" "))
+
+
+async def test_the_preview_button_shows_the_same_and_keeps_what_was_typed(web: Browser, house: App, ada: str) -> None:
+    typed = {"when": "every day at 7", "zone": "Asia/Tokyo", "agent": ada, "prompt": "Count\r\nthe <sheep>"}
+    html = await web.post("/schedule/new/preview", typed)
+    assert len(re.findall(r"07:00 Asia/Tokyo", text_of(html))) == 5
+    assert "Count\nthe &lt;sheep&gt;</textarea>" in html
+    assert f'<option value="{ada}" selected>' in html
+    assert (await house.schedules.looking.list(OPERATOR)).schedules == []
+
+
+@shows("WEB-SCHEDULE")
+async def test_a_schedule_is_made_in_plain_words(web: Browser, house: App, ada: str) -> None:
+    html = await web.post("/schedule/new", {"when": WORDS, "agent": ada, "prompt": "Write\r\nthe report"})
+    [one] = (await house.schedules.looking.list(OPERATOR)).schedules
+    assert (one.what.words, one.what.trigger.zone, one.what.prompt) == (WORDS, "Europe/Berlin", "Write\nthe report")
+    read = text_of(html)
+    assert f"Schedule {one.id} was made: cron 0 9 * * MON-FRI, Europe/Berlin; next at" in read
+    assert read.count("09:00 Europe/Berlin") >= 5
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ({"when": ""}, "Must specify when, such as"),
+        ({"when": "whenever"}, "is no rule that can be read"),
+        ({"prompt": ""}, "prompt"),
+        ({"agent": "agent-nobody"}, "not known to the agent host"),
+    ],
+)
+async def test_what_cannot_be_made_is_said_beside_what_was_typed(
+    web: Browser, house: App, ada: str, typed: dict[str, str], told: str
+) -> None:
+    given = {"when": WORDS, "agent": ada, "prompt": "Write the report", **typed}
+    html = await web.post("/schedule/new", given, 400)
+    assert told in text_of(html)
+    assert f'value="{given["when"]}"' in html
+    assert (await house.schedules.looking.list(OPERATOR)).schedules == []
+
+
+@shows("WEB-SCHEDULE")
+async def test_a_schedule_is_paused_resumed_run_and_cancelled(web: Browser, house: App, ada: str) -> None:
+    number = await made(house, ada)
+    html = await web.post(f"/schedule/{number}/pause")
+    assert await state_of(house, number) is State.PAUSED
+    assert "It is paused: none of these fires" in text_of(html)
+    html = await web.post(f"/schedule/{number}/resume")
+    assert await state_of(house, number) is State.ACTIVE
+    assert "goes on: cron 0 9 * * MON-FRI" in text_of(html)
+    html = await web.post(f"/schedule/{number}/run")
+    [run] = (await house.schedules.looking.history(OPERATOR)).runs
+    assert (run.schedule_id, run.manual, run.standing) == (number, True, Standing.WAITING)
+    assert f"The next worker that is free runs it: {run.id}" in text_of(html)
+    assert "Under way" in text_of(await web.get("/schedule", show="runs"))
+    html = await web.post(f"/schedule/{number}/cancel")
+    assert await state_of(house, number) is State.CANCELLED
+    assert "/pause" not in html
+    assert "It does not fire again by its rule" in text_of(html)
+    assert "only an active one can be paused" in text_of(await web.post(f"/schedule/{number}/pause", None, 409))
+
+
+async def test_cancelling_asks_once_more_and_nothing_else_does(web: Browser, house: App, ada: str) -> None:
+    html = await web.get(f"/schedule/{await made(house, ada)}")
+    assert "It ends for good" in text_of(html)
+    assert html.count('class="sure"') == 1
+
+
+async def test_a_run_shows_its_answer_and_where_it_is_listed(web: Browser, house: App, ada: str) -> None:
+    number = await made(house, ada, "Say hello")
+    run = await ran(house, number)
+    [past] = (await house.schedules.looking.history(OPERATOR)).runs
+    assert past.answer is not None
+    for address in (f"/schedule/{number}", f"/schedule/runs/{run}", "/schedule?show=runs"):
+        read = text_of(await go(web, address))
+        assert run in read
+        assert "delivered" in read
+        assert " ".join(past.answer.split())[:100] in read
+    assert "1 delivered, 0 given up" in text_of(await web.get("/schedule"))
+    assert run in await web.get("/schedule", show="runs", agent=ada, state="delivered")
+    assert run not in await web.get("/schedule", show="runs", state="dead")
+
+
+@shows("WEB-SCHEDULE")
+async def test_a_dead_delivery_is_found_and_redriven(web: Browser, house: App) -> None:
+    number = await made(house, "agent-gone", attempts=1, when=WORDS)
+    run = await ran(house, number)
+    html = await web.get("/schedule")
+    assert "1 run was given up" in text_of(html)
+    assert 'class="bar dead"' in html
+    for agent in ("", "agent-gone"):
+        html = await web.get("/schedule", show="runs", state="dead", agent=agent)
+        assert f"/schedule/runs/{run}/redrive" in html
+    html = await web.post(f"/schedule/runs/{run}/redrive")
+    assert f"{run} is tried again, from its first attempt" in text_of(html)
+    assert "1 earlier attempt" in text_of(html)
+    [past] = (await house.schedules.looking.history(OPERATOR, PastWanted(number))).runs
+    assert (past.standing, past.attempt) == (Standing.WAITING, 0)
+    assert "only a dead one can be tried again" in text_of(await web.post(f"/schedule/runs/{run}/redrive", None, 409))
+
+
+async def test_a_rule_in_a_zone_that_is_not_known_here_is_shown_all_the_same(web: Browser, house: App) -> None:
+    trigger = Trigger(TriggerKind.CRON, "0 9 * * *", "Mars/Olympus")
+    soon = now_us() + 60 * SECOND
+    number = (await house.schedules.store.add(NewSchedule("agent-ada", "Hello", trigger), soon, now_us())).id
+    assert ROWS.findall(await web.get("/schedule")) == [str(number)]
+    assert "Unknown time zone: Mars/Olympus" in text_of(await web.get(f"/schedule/{number}"))
+
+
+async def test_what_is_not_there_is_not_found(web: Browser) -> None:
+    assert "Schedule 77 not found" in text_of(await web.get("/schedule/77", 404))
+    assert "Schedule ID must be a number" in text_of(await web.get("/schedule/odd", 400))
+    assert "There is no run 'run-1-1'" in text_of(await web.get("/schedule/runs/run-1-1", 404))
+    await web.post("/schedule/77/run", None, 404)
+
+
+async def test_hostile_words_are_shown_inert(web: Browser, house: App) -> None:
+    agent = (await house.host.create(NewAgent("<b>Eve</b>\u202e"))).id
+    number = await made(house, agent, HOSTILE * 200)
+    run = await ran(house, number)
+    addresses = ("/schedule", "/schedule?show=runs", f"/schedule/{number}", f"/schedule/runs/{run}", "/schedule/new")
+    for address in addresses:
+        html = await go(web, address)
+        assert "<script>alert" not in html
+        assert "<img src=x" not in html
+        assert "<b>Eve" not in html
+    typed = {"when": f'"><script>alert(1)</script> {HOSTILE}', "prompt": f"</textarea>{HOSTILE}", "zone": HOSTILE}
+    for html in (await web.post("/schedule/new/preview", typed), await web.post("/schedule/new", typed, 400)):
+        assert "<script>alert" not in html
+        assert "</textarea>&lt;" not in html.replace("</textarea>\n", "")
+
+
+def test_a_webhook_is_named_by_its_host_alone() -> None:
+    assert host_of("https://ann:secret@hooks.example:8443/in?token=secret") == "hooks.example"
+    assert host_of(None) == ""
+
+
+async def test_an_open_page_is_told_of_a_change(house: App, ada: str) -> None:
+    number = await made(house, ada)
+    found = await house.schedules.looking.get(OPERATOR, number)
+    before = live.mark(found, ())
+    await house.schedules.pause(OPERATOR, number)
+    after = live.mark(await house.schedules.looking.get(OPERATOR, number), ())
+    assert before != after
+    all_before = await house.schedules.overview.mark(OPERATOR)
+    await made(house, ada)
+    assert await house.schedules.overview.mark(OPERATOR) != all_before

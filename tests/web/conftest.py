@@ -1,0 +1,81 @@
+"""Houses with pages, and a browser to look at them: the embedded default, and two replicas on PostgreSQL."""
+
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.support.chromium import open_chromium, window
+from tests.support.desk import Desk, frontdesk, open_desk
+from tests.support.postgres import Postgres
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """One or more servers on one database; `settings` are those they were started with."""
+
+    desks: tuple[Desk, ...]
+    data: Path
+    settings: dict[str, str]
+
+    @property
+    def url(self) -> str:
+        return self.desks[0].url
+
+    @property
+    def other(self) -> str:
+        """Another replica, or the same server where there is one."""
+        return self.desks[-1].url
+
+    def run(self, *words: str) -> str:
+        """The command, on the same database; in a process of its own, for Playwright's event loop is in this one."""
+        done = frontdesk(*words, data=self.data, **self.settings)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    # Not for longer: while it is open, its event loop runs in this thread, and no test can have one of its own.
+    with open_chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module", params=["embedded", pytest.param("replicas", marks=pytest.mark.slow)])
+def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    folder = tmp_path_factory.mktemp("house")
+    with ExitStack() as stack:
+        if request.param == "embedded":
+            data = folder / "data"
+            yield House((stack.enter_context(open_desk(data)),), data, {})
+            return
+        server: Postgres = request.getfixturevalue("postgres")
+        settings = {"FRONTDESK_DATABASE_URL": server.create_database()}
+        desks = tuple(stack.enter_context(open_desk(folder / name, **settings)) for name in ("one", "two"))
+        yield House(desks, folder / "cli", settings)
+
+
+@pytest.fixture
+def page(chromium: Browser, house: House) -> Iterator[Page]:
+    """A page of the house; whatever its console complains of fails the test."""
+    complaints: list[str] = []
+    with window(chromium, house.url) as context:
+        opened = context.new_page()
+        opened.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
+        opened.on("pageerror", lambda error: complaints.append(str(error)))
+        yield opened
+    assert complaints == []
+
+
+@pytest.fixture(scope="package")
+def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    """A house on its embedded defaults in which a day has passed."""
+    folder = tmp_path_factory.mktemp("lived-in")
+    data = folder / "data"
+    done = frontdesk("demo", data=data)
+    assert done.returncode == 0, done.stderr
+    with open_desk(data) as desk:
+        yield House((desk,), data, {})

@@ -1,0 +1,52 @@
+"""A house in which everybody writes what they should not: scripts, markup, marks that turn text round, a megabyte."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+
+from frontdesk.agents.host import NewAgent, Prompt
+from frontdesk.app import open_app
+from frontdesk.identity.model import Caller
+from frontdesk.memory.scope import Scope
+from frontdesk.schedule.asked import Asked
+from frontdesk.tools.catalogue.servers import ServerSpec
+from tests.conftest import settings_with
+from tests.support.desk import open_desk
+from tests.support.tool_servers import open_tool_server, tool
+from tests.web.conftest import House
+
+ATTACK = (
+    "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 1'>"
+    "\"'><svg onload=window.pwned=1></svg>{{ 7 * 7 }}\u202etxt.exe"
+)
+MEGABYTE = ATTACK + "A" * 1_000_000
+PERSON = "eve <img src=x onerror=window.pwned=1>"
+
+
+@contextmanager
+def hostile_house(folder: Path) -> Generator[House]:
+    """Every room of it holds the attack."""
+    data = folder / "data"
+    with open_tool_server("evil", [tool("attack", MEGABYTE[:100_000]), tool("plain", ATTACK)]) as server:
+        anyio.run(_fill, data, server.url)
+        with open_desk(data) as desk:
+            yield House((desk,), data, {})
+
+
+async def _fill(data: Path, url: str) -> None:
+    operator = Caller("hostile", local=True, any_agent=True)
+    async with open_app(settings_with(FRONTDESK_DATA=data)) as app:
+        agent = await app.host.create(NewAgent(ATTACK[:190], description=ATTACK))
+        await app.host.write_block(agent.id, "human", ATTACK)
+        await app.host.write_block(agent.id, "human", ATTACK[::-1])
+        prompt = Prompt(agent.id, Caller("hostile", user_id=PERSON), MEGABYTE)
+        async for _ in app.host.send(prompt):
+            continue
+        await app.tools.house.add_server(operator, ServerSpec("evil", url=url, description=ATTACK))
+        scheduled = Caller("hostile", agent.id, local=True, any_agent=True)
+        await app.schedules.add(scheduled, Asked(ATTACK, every="1h"))
+        scope = Scope.of(Caller("hostile", user_id=PERSON, local=True, any_agent=True))
+        await app.memory.tasks.create(scope, {"title": ATTACK[:200], "description": ATTACK})
+        await app.memory.memories.create(scope, {"title": ATTACK[:200], "note": ATTACK})

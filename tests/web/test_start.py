@@ -1,0 +1,57 @@
+"""The page Start in a real browser: each step with its form, and for reading without scripts."""
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.requirements import shows
+from tests.support.chromium import MILLISECONDS, window
+from tests.web.conftest import House
+
+
+@shows("WEB-START")
+def test_a_newcomer_makes_an_agent_and_tools_with_forms_and_sees_the_steps_done(page: Page, house: House) -> None:
+    page.goto("/start")
+    agent = page.get_by_role("form", name="Make an agent")
+    agent.get_by_label("Name").fill("Grace")
+    agent.get_by_label("Who it is").fill("I am Grace.")
+    agent.get_by_role("button", name="Make the agent").click()
+    expect(page.get_by_text("Grace is there")).to_be_visible()
+    expect(page.get_by_role("heading", name="2. Make an agent done")).to_be_visible()
+    page.get_by_role("button", name="Add the demo tools").click()
+    expect(page.get_by_text("demo-desk answered, and has 6 tools")).to_be_visible(timeout=MILLISECONDS)
+    expect(page.get_by_role("heading", name="3. Add a tool server done")).to_be_visible()
+    assert "Grace" in house.run("agents", "list")
+    assert "weather_forecast" in house.run("tools", "list")
+
+
+def test_what_was_done_at_one_server_is_seen_at_the_other(page: Page, house: House) -> None:
+    house.run("agents", "create", "Hedy")
+    page.goto(f"{house.other}/start")
+    expect(page.get_by_role("link", name="Hedy")).to_be_visible()
+
+
+def test_a_snippet_is_copied_with_a_click(page: Page, house: House) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=house.url)
+    page.goto("/start")
+    page.get_by_role("region", name="Zed").click()
+    expect(page.get_by_role("region", name="Zed")).to_have_class(re.compile("copied"))
+    assert '"acp"' in page.evaluate("navigator.clipboard.readText()")
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_the_steps_are_read_and_taken_without_scripts_at_any_width(chromium: Browser, house: House, width: int) -> None:
+    with window(chromium, house.url, scripts=False) as context:
+        page = context.new_page()
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto("/start")
+        form = page.get_by_role("form", name="Make an agent")
+        form.get_by_label("Name").fill(f"Joan {width}")
+        form.get_by_role("button", name="Make the agent").click()
+        expect(page.get_by_text(f"Joan {width} is there")).to_be_visible()
+        page.get_by_text("JetBrains IDEs").click()
+        expect(page.get_by_role("region", name="JetBrains IDEs")).to_be_visible()
+        across = page.locator("html").bounding_box()
+    assert across is not None
+    assert across["width"] <= width

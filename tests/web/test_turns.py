@@ -1,0 +1,128 @@
+"""The pages of turns in a real browser: new ones appear, one is followed, cancelled and answered."""
+
+import json
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing
+from typing import TypeVar
+
+import anyio
+from playwright.sync_api import Browser, Page, expect
+
+from frontdesk.agents.host import NewAgent, Prompt
+from frontdesk.app import open_app
+from frontdesk.identity.model import Caller
+from frontdesk.loop.events import Started
+from tests.conftest import settings_with
+from tests.requirements import shows
+from tests.support.chat import somebody
+from tests.support.chromium import window
+from tests.web.conftest import House
+
+T = TypeVar("T")
+NEVER = 600
+EDIT = {"tool": "memory_rethink", "args": {"label": "human", "new_memory": "Ann likes tea."}}
+
+
+def script(*steps: object) -> str:
+    return f"@@{json.dumps(steps)}@@"
+
+
+def done(work: Callable[[], Awaitable[T]]) -> T:
+    """What this comes to; aside, since Playwright has a loop of its own in this thread."""
+    with ThreadPoolExecutor(1) as aside:
+        return aside.submit(anyio.run, work).result()
+
+
+def agent_of(house: House, name: str) -> str:
+    async def make() -> str:
+        async with open_app(settings_with(FRONTDESK_DATA=house.data, **house.settings)) as app:
+            return (await app.host.create(NewAgent(name))).id
+
+    return done(make)
+
+
+def say(house: House, agent: str, text: str) -> None:
+    """Tell an agent something, at the other replica where there is one, and leave it to it."""
+
+    async def tell() -> None:
+        async with somebody(house.other) as person:
+            await person.say(await person.open(agent), text)
+
+    done(tell)
+
+
+def ask(house: House, agent: str) -> str:
+    """The id of a turn that waits for a word."""
+
+    async def take() -> str:
+        asks = frozenset({"memory_rethink"})
+        prompt = Prompt(agent, Caller("req-test"), script(EDIT, {"text": "Noted."}), asks=asks)
+        async with (
+            open_app(settings_with(FRONTDESK_DATA=house.data, **house.settings)) as app,
+            aclosing(app.host.send(prompt)) as events,
+        ):
+            return next(one.turn_id for one in [one async for one in events] if isinstance(one, Started))
+
+    return done(take)
+
+
+@shows("WEB-TURNS")
+def test_a_new_turn_appears_by_itself_and_is_followed_and_cancelled(page: Page, house: House) -> None:
+    agent = agent_of(house, "Runner")
+    page.goto(f"/turns?agent={agent}")
+    expect(page.get_by_text("No turn is like that")).to_be_visible()
+    say(house, agent, script(EDIT, {"delay": NEVER, "text": "never"}))
+    row = page.get_by_role("row", name="Runner")
+    expect(row).to_contain_text("running")
+    row.get_by_role("link").first.click()
+    expect(page.get_by_role("heading", name="Turn of Runner")).to_be_visible()
+    expect(page.get_by_role("listitem").filter(has_text="Memory “human” changed")).to_be_visible()
+    page.get_by_text("Raw JSON").click()
+    page.get_by_text("Cancel this turn", exact=True).click()
+    page.get_by_role("button", name="Yes, cancel this turn").click()
+    expect(page.get_by_role("status").filter(has_text="cancelled")).to_be_visible()
+
+
+@shows("WEB-TURNS")
+def test_a_call_that_waits_is_approved_and_the_agent_goes_on(page: Page, house: House) -> None:
+    turn = ask(house, agent_of(house, "Asker"))
+    page.goto("/turns?outcome=waiting")
+    page.locator(f"a[href='/turns/{turn}']").click()
+    expect(page.get_by_role("group", name="May it call memory_rethink?")).to_be_visible()
+    page.get_by_role("button", name="Approve").click()
+    expect(page.get_by_text("Your word is given")).to_be_visible()
+    expect(page.get_by_role("listitem").filter(has_text="The agent said")).to_contain_text("Noted.")
+    page.get_by_role("link", name="The turn before").click()
+    expect(page.get_by_text("The word was given")).to_be_visible()
+
+
+def test_what_is_live_can_be_paused_by_key(page: Page, house: House) -> None:
+    agent = agent_of(house, "Quiet")
+    page.goto(f"/turns?agent={agent}")
+    live = page.locator("[data-live]")
+    expect(live).to_have_attribute("data-state", "live")
+    page.keyboard.press("p")
+    expect(live).to_have_attribute("data-state", "paused")
+    say(house, agent, "hello")
+    expect(page.get_by_text("No turn is like that")).to_be_visible()
+    page.keyboard.press("p")
+    expect(page.get_by_role("row", name="Quiet")).to_contain_text("done")
+
+
+@shows("WEB-TURNS")
+def test_turns_are_read_and_answered_without_javascript(chromium: Browser, house: House) -> None:
+    turn = ask(house, agent_of(house, "Plain"))
+    with window(chromium, house.url, scripts=False) as context:
+        page = context.new_page()
+        page.set_viewport_size({"width": 400, "height": 800})
+        page.goto("/turns")
+        page.get_by_label("How it ended").select_option("waiting")
+        page.get_by_role("button", name="Show").click()
+        page.locator(f"a[href='/turns/{turn}']").click()
+        page.get_by_label("Why not, if you reject it").fill("not today")
+        page.get_by_role("button", name="Reject").click()
+        expect(page.get_by_text("Your word is given")).to_be_visible()
+        page.get_by_role("link", name="The turn before").click()
+        expect(page.get_by_text("The word was given")).to_be_visible()
+        assert page.evaluate("document.documentElement.scrollWidth") <= 400
