@@ -1,8 +1,8 @@
 """Which model an agent's model string names, opened with the keys that are set."""
 
 import re
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Generator, Mapping
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any
 
 import anyio
@@ -13,6 +13,7 @@ from pydantic_ai.providers import Provider, infer_provider
 from frontdesk.errors import Invalid
 from frontdesk.loop.access import OFFLINE, WHEN_ANTHROPIC, ModelAccess
 from frontdesk.loop.offline import offline_model
+from frontdesk.loop.rehearsed import Lines, RehearsedModel
 from frontdesk.loop.senses import hears_by_chat, parted
 
 FALLBACK_WINDOW = 100_000
@@ -27,6 +28,7 @@ class Models:
         self._opened: dict[str, Model] = {}
         self._clients = AsyncExitStack()
         self._opening = anyio.Lock()
+        self._rehearsed: RehearsedModel | None = None
 
     @property
     def default(self) -> str:
@@ -34,11 +36,22 @@ class Models:
 
     async def open(self, name: str | None) -> Model:
         """The model of a string like `anthropic:claude-sonnet-5-5`, `openai/gpt-6-luna` or `offline`."""
+        if self._rehearsed is not None:
+            return self._rehearsed
         wanted = name or self.default
         if wanted not in self._opened:
             async with self._opening:
                 await self._add(wanted)
         return self._opened[wanted]
+
+    @contextmanager
+    def rehearsing(self, lines: Lines) -> Generator[None]:
+        """Within it no provider is asked, whichever model is named: turns are acted out from these lines."""
+        self._rehearsed = RehearsedModel(lines)
+        try:
+            yield
+        finally:
+            self._rehearsed = None
 
     async def close(self) -> None:
         await self._clients.aclose()

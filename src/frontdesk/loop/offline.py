@@ -18,6 +18,7 @@ from frontdesk.loop.access import OFFLINE
 from frontdesk.loop.media import words_of
 from frontdesk.loop.script import MARKED, Step, argument_pieces, pieces, steps
 
+Piece = str | DeltaToolCalls | DeltaThinkingCalls
 HONEST = (
     "I am Frontdesk's offline stand-in, not a language model, so I cannot answer that. "
     "Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or for an endpoint of your own OPENAI_BASE_URL together with "
@@ -35,13 +36,15 @@ def offline_model() -> FunctionModel:
     return FunctionModel(stream_function=_speak, model_name=OFFLINE)
 
 
-async def _speak(
-    messages: list[ModelMessage], _info: AgentInfo
-) -> AsyncGenerator[str | DeltaToolCalls | DeltaThinkingCalls]:
-    step = scripted(messages)
+def _speak(messages: list[ModelMessage], _info: AgentInfo) -> AsyncGenerator[Piece]:
+    return acted(scripted(messages), OFFLINE)
+
+
+async def acted(step: Step, model: str) -> AsyncGenerator[Piece]:
+    """One step as a model of this name would stream it."""
     await anyio.sleep(step.delay)
     if step.error:
-        raise ModelHTTPError(step.error, OFFLINE)
+        raise ModelHTTPError(step.error, model)
     if not step.reasoning:
         # Something has to be said, if only nothing; before a thought it would stand as the first part of the answer.
         yield ""
@@ -57,21 +60,27 @@ async def _speak(
             yield {number: DeltaToolCall(json_args=piece)}
             await anyio.sleep(step.chunk_delay)
     if step.drop:
-        raise ModelAPIError(OFFLINE, "The script says so")
+        raise ModelAPIError(model, "The script says so")
 
 
 def scripted(messages: Sequence[ModelMessage]) -> Step:
-    """The step that is due: as many answers as followed the person's last words have been given."""
+    """The step that is due in the script that the person's last words hold."""
+    said, answers = heard(messages)
+    script = steps(said)
+    if script is None:
+        return Step(text=UNREADABLE if MARKED.search(said) else HONEST)
+    return script[answers] if answers < len(script) else Step(text=SCRIPT_DONE)
+
+
+def heard(messages: Sequence[ModelMessage]) -> tuple[str, int]:
+    """The person's last words, and how many answers have been given since: so many steps are done."""
     said, answers = "", 0
     for message in messages:
         if isinstance(message, ModelResponse):
             answers += 1
         elif (text := _words(message)) is not None:
             said, answers = text, 0
-    script = steps(said)
-    if script is None:
-        return Step(text=UNREADABLE if MARKED.search(said) else HONEST)
-    return script[answers] if answers < len(script) else Step(text=SCRIPT_DONE)
+    return said, answers
 
 
 def _words(message: ModelRequest) -> str | None:

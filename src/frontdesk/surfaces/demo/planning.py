@@ -14,19 +14,18 @@ from frontdesk.surfaces.demo import scripts
 SECONDS = 20
 POLL_SECONDS = 0.05
 UNDER_WAY = (Standing.RUNNING, Standing.WAITING)
-ZONE = "Europe/Lisbon"
 
 
-async def plan(app: App, person: Caller, agents: Sequence[Agent]) -> Sequence[int]:
+async def plan(app: App, person: Caller, agents: Sequence[Agent], zone: str) -> Sequence[int]:
     """Make the schedules; the numbers of those that are to run now."""
     ada, bruno, cleo = (agent.id for agent in agents)
     add = app.schedules.add
-    morning = await add(person, Asked(scripts.MORNING, agent_id=ada, when="every weekday at 8am", zone=ZONE))
+    morning = await add(person, Asked(scripts.MORNING, agent_id=ada, when="every weekday at 8am", zone=zone))
     tickets = await add(person, Asked(scripts.TICKETS, agent_id=bruno, every="2h"))
-    sales = await add(person, Asked(scripts.SALES, agent_id=cleo, cron="0 17 * * FRI", zone=ZONE))
-    broken = await add(person, Asked(scripts.BROKEN, agent_id=cleo, when="every day at 6am", zone=ZONE, attempts=1))
-    await add(person, Asked("Remind Ann of the workshop.", agent_id=ada, when="tomorrow at 9am", zone=ZONE))
-    paused = await add(person, Asked("Check the plants.", agent_id=ada, when="every sunday at 10am", zone=ZONE))
+    sales = await add(person, Asked(scripts.SALES, agent_id=cleo, cron="0 17 * * FRI", zone=zone))
+    broken = await add(person, Asked(scripts.BROKEN, agent_id=cleo, when="every day at 6am", zone=zone, attempts=1))
+    await add(person, Asked("Remind Ann of the workshop.", agent_id=ada, when="tomorrow at 9am", zone=zone))
+    paused = await add(person, Asked("Check the plants.", agent_id=ada, when="every sunday at 10am", zone=zone))
     await app.schedules.pause(person, paused.schedule.id)
     dropped = await add(person, Asked("Ping the old warehouse.", agent_id=cleo, every="30m"))
     await app.schedules.cancel(person, dropped.schedule.id)

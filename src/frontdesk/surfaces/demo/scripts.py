@@ -1,82 +1,78 @@
-"""What is said to the agents of the demo, each with the script that the offline model acts out."""
+"""What is said to the agents of the demo, and what comes of each: nobody is told these steps but the model."""
 
-import json
-from collections.abc import Mapping
-from typing import Any
-
+from frontdesk.loop.script import Step
+from frontdesk.surfaces.demo.day import Day
 from frontdesk.surfaces.demo.place import NAME
 
-Step = Mapping[str, Any]
+CLOTHES = "Good morning! What should I wear in Lisbon today?"
+WALNUTS = "I am allergic to walnuts, please keep that in mind."
+TRAIN = "Put the train tickets on my list, for Friday. What are 180 euros in pounds?"
+LOGIN = "Anything new about the login trouble?"
+ROOM = "Find us a room for the whole company at ten, 40 people."
+MORNING = "Go through my day and tell me what matters."
+TICKETS = "Look for new tickets about invoices."
+SALES = "Sum up the third quarter."
+BROKEN = "Fetch the figures from the old warehouse."
+
+WITH_ADA = (CLOTHES, WALNUTS, TRAIN)
+WITH_BRUNO = (LOGIN, ROOM)
 
 
-def said(words: str, *steps: Step) -> str:
-    """A message as a person writes it, and behind it what will come of it."""
-    return f"{words} @@{json.dumps(list(steps), ensure_ascii=False)}@@"
+def lines(day: Day) -> dict[str, tuple[Step, ...]]:
+    """By what is said, the steps that an agent takes."""
+    friday = day.friday("18:00").isoformat(timespec="seconds")
+    return {
+        CLOTHES: (
+            Step(
+                reasoning="The weather decides that. I need a tool for it.",
+                tool="find_tools",
+                args={"query": "weather forecast for a city"},
+            ),
+            _uses("weather_forecast", city="Lisbon", days=2),
+            Step("It is 12 °C and clear: take a light jacket. Tomorrow has a few clouds, and one degree more."),
+        ),
+        WALNUTS: (
+            _does("memory_insert", label="human", new_string="Ann is allergic to walnuts."),
+            Step("I will. Walnuts are off every list from now on."),
+        ),
+        TRAIN: (
+            _does("create_task", title="Book the train to Porto", category="Travel", priority="high", due_date=friday),
+            _does("find_tools", query="convert money into another currency"),
+            _uses("convert_currency", amount=180, source="EUR", target="GBP"),
+            Step("They are on your list, for Friday. 180 euros are about 151 pounds today."),
+        ),
+        LOGIN: (
+            _does("find_tools", query="search support tickets"),
+            _uses("search_tickets", words="login"),
+            Step("One open ticket tells of it: #4211, the login fails after the update. I would look at that first."),
+        ),
+        ROOM: (
+            _does("find_tools", query="book a meeting room"),
+            _uses("book_meeting_room", people=40, start="10:00"),
+            Step("No room takes 40 people; the largest takes 20. Shall I split the meeting?"),
+        ),
+        MORNING: (
+            _does("get_today_updated_tasks"),
+            Step("The offer for Nord comes first, then the contract. The electricity bill is late: pay it today."),
+        ),
+        TICKETS: (
+            _does("find_tools", query="search support tickets"),
+            _uses("search_tickets", words="invoice"),
+            Step("One open ticket: #4187, an invoice shows the wrong total. I have put it first in the queue."),
+        ),
+        SALES: (
+            _does("find_tools", query="sales figures of a quarter"),
+            _uses("summarize_sales", quarter=3),
+            Step("Q3: revenue 505 k€ from 1,470 orders, growth 5 %. That is about 344 € an order."),
+        ),
+        BROKEN: (Step(error=503),),
+    }
 
 
-def does(tool: str, **arguments: object) -> Step:
-    return {"tool": tool, "args": arguments}
+def _does(tool: str, **arguments: object) -> Step:
+    return Step(tool=tool, args=arguments)
 
 
-def uses(tool: str, **arguments: object) -> Step:
+def _uses(tool: str, **arguments: object) -> Step:
     """A tool of the demo's own server, by the name under which an agent holds it."""
-    return does(f"{NAME}__{tool}", **arguments)
-
-
-def speaks(text: str) -> Step:
-    return {"text": text}
-
-
-FINDS_WEATHER = does("find_tools", query="weather forecast for a city")
-WITH_ADA = (
-    said(
-        "Good morning! What should I wear in Lisbon today?",
-        {"reasoning": "The weather decides that. I need a tool for it.", **FINDS_WEATHER},
-        uses("weather_forecast", city="Lisbon", days=2),
-        speaks("It stays mild, with wind from the west: take a light jacket. Tomorrow looks much the same."),
-    ),
-    said(
-        "I am allergic to walnuts, please keep that in mind.",
-        does("memory_insert", label="human", new_string="Ann is allergic to walnuts."),
-        speaks("I will. Walnuts are off every list from now on."),
-    ),
-    said(
-        "Put the train tickets on my list, for Friday.",
-        does("create_task", title="Book the train to Porto", priority="high"),
-        does("find_tools", query="convert money into another currency"),
-        uses("convert_currency", amount=180, source="EUR", target="GBP"),
-        speaks("It is on your list. At today's rate the tickets come to about 151 pounds."),
-    ),
-)
-WITH_BRUNO = (
-    said(
-        "Anything new about the login trouble?",
-        does("find_tools", query="search support tickets"),
-        uses("search_tickets", words="login"),
-        speaks("Two open tickets. #4211 is the one to look at: the login fails after the update."),
-    ),
-    said(
-        "Find us a room for the whole company at ten, 40 people.",
-        does("find_tools", query="book a meeting room"),
-        uses("book_meeting_room", people=40, start="10:00"),
-        speaks("No room takes 40 people; the largest takes 20. Shall I split the meeting?"),
-    ),
-)
-MORNING = said(
-    "Go through my day and tell me what matters.",
-    does("get_today_updated_tasks"),
-    speaks("Three things today: the offer for Nord, the train tickets, and a call with Marta at four."),
-)
-TICKETS = said(
-    "Look for new tickets about invoices.",
-    does("find_tools", query="search support tickets"),
-    uses("search_tickets", words="invoice"),
-    speaks("One open ticket about an invoice that shows the wrong total. I have put it first in the queue."),
-)
-SALES = said(
-    "Sum up the quarter.",
-    does("find_tools", query="sales figures of a quarter"),
-    uses("summarize_sales", quarter=3),
-    speaks("Q3: revenue 505 k€, 1,470 orders, growth 5 %. Orders grew faster than revenue."),
-)
-BROKEN = said("Fetch the figures from the old warehouse.", {"error": 503})
+    return _does(f"{NAME}__{tool}", **arguments)
