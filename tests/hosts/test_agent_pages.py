@@ -18,6 +18,7 @@ async def test_an_agent_of_either_host_is_made_shown_talked_with_edited_and_dele
         made = text_of(await web.post("/agents/new", {"name": "Grace", "model": lab.model or ""}))
         assert "Grace is made" in made
         [agent] = [agent for agent in await app.host.list(1000) if agent.name == "Grace"]
+        assert await app.host.names({agent.id, "agent-of-nobody"}) == {agent.id: "Grace"}
         base = f"/agents/{agent.id}"
         said = await web.post(f"{base}/talk", {"text": script({"text": "A moth is in relay 70"})})
         assert "A moth is in relay 70" in text_of(said.split("@@")[-1])

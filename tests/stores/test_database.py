@@ -87,6 +87,31 @@ async def test_lanes_are_kept_through_the_change_of_their_table(tmp_path: Path) 
         assert connection.execute("SELECT name FROM sqlite_master WHERE name = 'ix_lanes_due_us'").fetchone()
 
 
+async def test_what_letta_was_answered_long_ago_waits_no_longer(tmp_path: Path) -> None:
+    settings = settings_with(FRONTDESK_DATA=tmp_path / "data")
+    path = tmp_path / "data" / "frontdesk.db"
+    path.parent.mkdir()
+    _bring_to(path, "0009")
+    turns = [
+        ("answered", "letta:ada", "default", "[]", "2026-01-01"),
+        ("sequel", "letta:ada", "default", None, "2026-01-02"),
+        ("waits", "letta:ada", "conv-1", "[]", "2026-01-01"),
+        ("built in", "conv-2", "conv-2", "[]", "2026-01-01"),
+        ("told again", "conv-2", "conv-2", None, "2026-01-02"),
+    ]
+    add = (
+        "INSERT INTO turns (id, lane, agent_id, conversation_id, running, stop, pending, owner, leased_until, "
+        "cancel_asked, input_tokens, output_tokens, started_at) "
+        "VALUES (?, ?, 'ada', ?, 0, 'requires_approval', ?, 'o', '2026-01-01', 0, 0, 0, ?)"
+    )
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executemany(add, turns)
+    await (await Database.open(settings)).close()
+    with closing(sqlite3.connect(path)) as connection:
+        waiting = connection.execute("SELECT id FROM turns WHERE pending IS NOT NULL ORDER BY id").fetchall()
+    assert waiting == [("built in",), ("waits",)]
+
+
 def _bring_to(path: Path, version: str) -> None:
     """A database as an older version left it."""
     config = Config()

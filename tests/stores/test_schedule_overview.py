@@ -1,12 +1,14 @@
 """All schedules and runs at a glance, on both databases."""
 
+import json
 from datetime import UTC, datetime
 
 import pytest
 
 from frontdesk.agents.host import NewAgent
+from frontdesk.agents.turns.model import TurnQuery
 from frontdesk.app import open_app
-from frontdesk.schedule.asked import Asked
+from frontdesk.schedule.asked import Asked, Change
 from frontdesk.schedule.model import SECOND, Standing, Trigger, TriggerKind, us
 from frontdesk.schedule.overview.model import Waiting
 from frontdesk.schedule.overview.service import fires
@@ -41,6 +43,46 @@ async def test_runs_that_are_over_come_in_pages_that_leave_none_out(
                 if place is None:
                     break
             assert sorted(told) == sorted(found)
+
+
+async def test_what_changes_or_begins_is_told_by_the_mark(settings: Settings) -> None:
+    async with open_app(settings) as app:
+        schedules = app.schedules
+        agent = (await app.host.create(NewAgent("Ada"))).id
+        number = (await schedules.add(OPERATOR, Asked("Hello", agent, when="every day at 9"))).schedule.id
+        marks = [await schedules.overview.mark(OPERATOR, whose) for whose in (None, agent)]
+        deeds = (
+            lambda: schedules.pause(OPERATOR, number),
+            lambda: schedules.resume(OPERATOR, number),
+            lambda: schedules.update(OPERATOR, number, Change(when="every day at 10")),
+            lambda: schedules.cancel(OPERATOR, number),
+        )
+        for deed in deeds:
+            await deed()
+            after = [await schedules.overview.mark(OPERATOR, whose) for whose in (None, agent)]
+            assert after[0] != marks[0]
+            assert after[1] != marks[1]
+            marks = after
+        assert marks == [await schedules.overview.mark(OPERATOR, whose) for whose in (None, agent)]
+
+
+async def test_a_run_knows_the_turns_of_all_its_attempts(settings: Settings) -> None:
+    async with open_app(settings) as app:
+        schedules = app.schedules
+        agent = (await app.host.create(NewAgent("Ada"))).id
+        fails = f"@@{json.dumps([{'error': 500}])}@@"
+        number = (await schedules.add(OPERATOR, Asked(fails, agent, when="every day at 9", attempts=1))).schedule.id
+        run = await schedules.run_now(OPERATOR, number)
+        assert await schedules.overview.turns_of(OPERATOR, await schedules.looking.own_run(OPERATOR, run)) == []
+        await schedules.executing.once(OPERATOR)
+        await schedules.redrive(OPERATOR, run)
+        await schedules.executing.once(OPERATOR)
+        past = await schedules.looking.own_run(OPERATOR, run)
+        taken = await app.turns.list(TurnQuery(agent_id=agent))
+        assert await schedules.overview.turns_of(OPERATOR, past) == [one.id for one in taken if one.otid == run]
+        assert len(past.earlier) == 1
+        assert (await schedules.overview.sent(OPERATOR, [run, "run-9-9"]))[run].schedule_id == number
+        assert await schedules.overview.zones(OPERATOR, [past]) == {number: "UTC"}
 
 
 def test_times_to_come_are_those_of_every_schedule_in_turn() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from frontdesk.identity.oauth.upstream import Counter, _counter_of
+from frontdesk.identity.oauth.counters import Counter, counter_of
 
 ISSUER = "https://login.example"
 GOOD = {
@@ -13,7 +13,7 @@ GOOD = {
 
 
 def test_addresses_are_taken_from_the_issuers_own_description() -> None:
-    assert _counter_of(ISSUER, GOOD) == Counter(f"{ISSUER}/authorize", f"{ISSUER}/token", secret_in_form=False)
+    assert counter_of(ISSUER, GOOD) == Counter(f"{ISSUER}/authorize", f"{ISSUER}/token", secret_in_form=False)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_addresses_are_taken_from_the_issuers_own_description() -> None:
 )
 def test_a_secret_goes_into_the_form_where_the_issuer_takes_it_nowhere_else(methods: object, in_form: bool) -> None:
     said = {**GOOD, "token_endpoint_auth_methods_supported": methods}
-    assert _counter_of(ISSUER, said).secret_in_form == in_form
+    assert counter_of(ISSUER, said).secret_in_form == in_form
 
 
 @pytest.mark.parametrize(
@@ -43,4 +43,4 @@ def test_a_secret_goes_into_the_form_where_the_issuer_takes_it_nowhere_else(meth
 )
 def test_what_is_not_the_issuers_or_not_safe_is_not_acted_on(changed: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"another issuer's|neither https"):
-        _counter_of(ISSUER, {**GOOD, **changed})
+        counter_of(ISSUER, {**GOOD, **changed})

@@ -1,5 +1,6 @@
 """Says something to an agent and waits for its answer, for whoever has nowhere to follow a turn as it goes."""
 
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
@@ -53,3 +54,13 @@ async def ask(host: AgentHost, journal: Journal, surface: str, prompt: Prompt, s
         if answer.stop.is_broken:
             record.outcome, record.reason = Outcome.FAILED, answer.stop
     return answer
+
+
+async def recorded(host: AgentHost, journal: Journal, surface: str, prompt: Prompt) -> AsyncGenerator[Event]:
+    """The events of a turn, of which the journal gets a row however it ends."""
+    with Record(journal, surface, "turn", prompt.acting, Kind.TURN) as record:
+        async with aclosing(host.send(prompt)) as events:
+            async for event in events:
+                if isinstance(event, Done) and event.stop.is_broken:
+                    record.outcome, record.reason = Outcome.FAILED, event.stop
+                yield event

@@ -1,10 +1,11 @@
 """The rules of memory blocks, the same on every host."""
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from frontdesk.agents.host import Block
-from frontdesk.errors import Invalid
+from frontdesk.errors import Conflict, Invalid
 from frontdesk.loop.text import is_storable, storable
 
 LABEL_LENGTH = 100
@@ -30,6 +31,24 @@ def changed(block: Block, change: Callable[[str], str]) -> Block:
     after = replace(block, value=storable(change(block.value)))
     _check_size(after)
     return after
+
+
+def mark_of(value: str) -> str:
+    """Tells a value from others: what somebody who changes it had before their eyes."""
+    return hashlib.sha256(value.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+def replacing(label: str, value: str, seen: str | None) -> Callable[[str], str]:
+    """A change to another value; `Conflict` where what stands there is not any more what `seen` marks."""
+
+    def change(before: str) -> str:
+        if seen is not None and mark_of(before) != seen:
+            raise Conflict(
+                f"The memory block '{label[:100]}' was changed meanwhile; look at it again and repeat the change"
+            )
+        return value
+
+    return change
 
 
 def _check(blocks: Sequence[Block]) -> None:

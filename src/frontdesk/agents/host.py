@@ -1,6 +1,6 @@
 """The port to whatever runs the agents."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
@@ -210,6 +210,10 @@ class AgentHost(Protocol):
 
     async def list(self, limit: int) -> Sequence[Agent]: ...
 
+    async def names(self, ids: Collection[str]) -> Mapping[str, str]:
+        """What these agents are called, as far as that is known; a host elsewhere may tell what held a moment ago."""
+        ...
+
     async def create(self, new: NewAgent) -> Agent: ...
 
     async def delete(self, agent_id: str) -> None: ...
@@ -252,7 +256,9 @@ class AgentHost(Protocol):
 
     async def blocks(self, agent_id: str) -> Sequence[Block]: ...
 
-    async def write_block(self, agent_id: str, label: str, value: str) -> Block: ...
+    async def write_block(self, agent_id: str, label: str, value: str, seen: str | None = None) -> Block:
+        """Give a block another value; `Conflict` where it is not any more what `seen` marks, as `mark_of` does."""
+        ...
 
     async def block_versions(self, agent_id: str, label: str) -> Sequence[BlockVersion]:
         """What stood in a block before, the newest first; nothing where the host does not keep it."""

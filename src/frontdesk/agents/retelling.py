@@ -3,12 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from frontdesk.agents.asking import recorded
 from frontdesk.agents.host import Agent, AgentHost, Approval, Prompt, Said
+from frontdesk.agents.patience import in_time
 from frontdesk.agents.turns.model import TurnQuery, TurnRecord
 from frontdesk.agents.turns.service import Turns
 from frontdesk.errors import Conflict, NotFound, Unavailable
 from frontdesk.identity import rights
+from frontdesk.identity.keys import FIRST_USER
 from frontdesk.identity.model import Caller
+from frontdesk.journal.service import Journal
 from frontdesk.loop.events import ApprovalRequest
 
 # So many agents are known by name where turns are listed; others show by their ids.
@@ -44,7 +48,7 @@ async def listing(host: AgentHost, turns: Turns, caller: Caller, query: TurnQuer
     rights.require(caller, rights.AGENTS_READ)
     found = await turns.list(query)
     try:
-        return Listing(found, await host.list(NAMED))
+        return Listing(found, await in_time(host.list(NAMED)))
     except Unavailable as error:
         return Listing(found, (), error.public)
 
@@ -56,7 +60,7 @@ async def account(host: AgentHost, turns: Turns, caller: Caller, turn_id: str) -
     before, after = await turns.beside(turn)
     bare = Account(turn, before=before, after=after, keeps_turns=host.traits.keeps_turns)
     try:
-        agent = await host.find(turn.agent_id)
+        agent = await in_time(host.find(turn.agent_id))
         if agent is None:
             return replace(bare, trouble=GONE)
         said = await host.retell(turn)
@@ -77,7 +81,7 @@ async def stop(host: AgentHost, turns: Turns, caller: Caller, turn_id: str) -> N
 
 
 async def answer(
-    host: AgentHost, turns: Turns, caller: Caller, turn_id: str, words: Mapping[str, Approval]
+    host: AgentHost, turns: Turns, journal: Journal, caller: Caller, turn_id: str, words: Mapping[str, Approval]
 ) -> str | None:
     """Give one's word on every call that waits in a turn, and have the agent go on, for whom it worked.
 
@@ -89,9 +93,18 @@ async def answer(
     if not waiting:
         raise Conflict("Nothing waits for a word in this turn; somebody has given theirs, or it was given up")
     given = [words[one.call_id] for one in waiting if one.call_id in words]
-    acting = replace(caller, user_id=turn.user_id)
-    prompt = Prompt(turn.agent_id, acting, approvals=given, conversation_id=turn.conversation_id)
-    return await turns.set_going(host.send(prompt))
+    going_on = _person_of(turn, caller.request_id)
+    prompt = Prompt(turn.agent_id, going_on, approvals=given, conversation_id=turn.conversation_id)
+    return await turns.set_going(recorded(host, journal, "web", prompt))
+
+
+def _person_of(turn: TurnRecord, request_id: str) -> Caller:
+    """Whom a turn goes on for: the person it was for, with nothing of what whoever gives their word may do.
+
+    Those who chat without a key are all one, who is no person: in that name nothing is proven.
+    """
+    shown = FIRST_USER if turn.user_id == FIRST_USER else None
+    return Caller(request_id, user_id=turn.user_id, credential_id=shown)
 
 
 async def _waiting(host: AgentHost, turn: TurnRecord) -> Sequence[ApprovalRequest]:

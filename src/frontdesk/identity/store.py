@@ -61,6 +61,12 @@ class KeyStore:
         async with self._database.reading() as connection:
             return [_key(row) for row in (await connection.execute(wanted)).mappings()]
 
+    async def of_agent(self, agent_id: str, now: datetime) -> Sequence[ApiKey]:
+        """The keys that work and speak for one agent."""
+        wanted = select(api_keys).where(api_keys.c.agent_id == agent_id, _works(now)).order_by(api_keys.c.id)
+        async with self._database.reading() as connection:
+            return [_key(row) for row in (await connection.execute(wanted)).mappings()]
+
     async def change(self, key_id: str, user_id: str, values: Mapping[str, Any]) -> ApiKey | None:
         """Change a person's own key, if it is theirs."""
         mine = and_(api_keys.c.id == key_id, _is_own(user_id))

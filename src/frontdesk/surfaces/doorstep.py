@@ -19,6 +19,8 @@ class Turned:
     message: str
 
 
+# Another port of this machine is the same site, and somebody else.
+ELSEWHERE = frozenset({"cross-site", "same-site"})
 WRONG_HOST = Turned(421, "misdirected", "Requests for this Host are not answered; add it to FRONTDESK_ALLOWED_HOSTS")
 WRONG_ORIGIN = Turned(403, "forbidden_origin", "Pages of this Origin may not call; add it to FRONTDESK_ALLOWED_ORIGINS")
 NOT_OURS = Turned(
@@ -61,6 +63,8 @@ class Doorstep:
         if not self._answers_host(host):
             return WRONG_HOST
         origin = headers.get("origin")
+        if own_alone and _is_fetched_elsewhere(headers):
+            return NOT_OURS
         if origin is None:
             return None
         if own_alone:
@@ -88,6 +92,11 @@ class Doorstep:
             return self.any_loopback and is_loopback(urlsplit(origin).hostname or "")
         except ValueError:
             return False
+
+
+def _is_fetched_elsewhere(headers: Mapping[str, str]) -> bool:
+    """Whether another site's page loads this into itself, as browsers tell; a link or an issuer may lead here."""
+    return headers.get("sec-fetch-site") in ELSEWHERE and headers.get("sec-fetch-mode") != "navigate"
 
 
 def _is_address(name: str) -> bool:

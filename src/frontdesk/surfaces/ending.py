@@ -9,11 +9,13 @@ from frontdesk.errors import NotFound
 
 
 async def delete_agent(app: App, agent_id: str) -> Sequence[str]:
-    """Delete an agent and end the keys that name it; the ids of those."""
-    await app.tools.delete_agent(agent_id)
-    now = datetime.now(UTC)
-    working = [key.id for key in await app.keys.list() if key.agent_id == agent_id and key.works_at(now)]
+    """End the keys that name an agent, and delete it; the ids of those keys.
+
+    In this order: what fails on the way is done again, and no key outlives its agent.
+    """
+    working = [key.id for key in await app.keys.of_agent(agent_id, datetime.now(UTC))]
     for key_id in working:
         with suppress(NotFound):
             await app.identity.revoke_key(key_id)
+    await app.tools.delete_agent(agent_id)
     return working

@@ -1,6 +1,6 @@
 """The built-in host: agents that live in Frontdesk's own database and think with a model of your choice."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from importlib import import_module
@@ -84,6 +84,9 @@ class EmbeddedHost:
     async def list(self, limit: int) -> Sequence[Agent]:
         return await self._agents.list(limit)
 
+    async def names(self, ids: Collection[str]) -> Mapping[str, str]:
+        return await self._agents.names(ids)
+
     async def create(self, new: NewAgent) -> Agent:
         _check_names(new)
         memory = blocks.starting(new.name, new.blocks)
@@ -142,9 +145,10 @@ class EmbeddedHost:
         await self._require(agent_id)
         return await self._agents.blocks(agent_id)
 
-    async def write_block(self, agent_id: str, label: str, value: str) -> Block:
+    async def write_block(self, agent_id: str, label: str, value: str, seen: str | None = None) -> Block:
         await self._require(agent_id)
-        _, after = await self._agents.edit_block(agent_id, label, lambda _before: value, datetime.now(UTC))
+        change = blocks.replacing(label, value, seen)
+        _, after = await self._agents.edit_block(agent_id, label, change, datetime.now(UTC))
         return after
 
     async def block_versions(self, agent_id: str, label: str) -> Sequence[BlockVersion]:

@@ -1,7 +1,7 @@
 """The built-in host's agents in the database: who they are, what they remember, which tools they hold."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -66,6 +66,11 @@ class AgentStore:
         async with self._database.reading() as connection:
             rows = (await connection.execute(wanted)).all()
         return [_agent(row) for row in rows]
+
+    async def names(self, ids: Collection[str]) -> Mapping[str, str]:
+        wanted = select(agents.c.id, agents.c.name).where(agents.c.id.in_(ids))
+        rows = await self._database.look(lambda connection: connection.execute(wanted).all())
+        return {row.id: row.name for row in rows}
 
     async def delete(self, agent_id: str) -> bool:
         """Forget an agent and all that belongs to it; whether there was one."""

@@ -1,8 +1,9 @@
 """The Letta host: agents on a Letta V1 server or Letta Cloud, over its REST API."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
+from functools import partial
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -35,13 +36,19 @@ from frontdesk.agents.letta.turn import Turn, refusal
 from frontdesk.agents.summaries import summary_of
 from frontdesk.agents.turns.model import NewTurn, TurnRecord
 from frontdesk.agents.turns.service import Emit, Turns, Work
+from frontdesk.agents.turns.store import settle
+from frontdesk.db.engine import Transaction
 from frontdesk.errors import Invalid, NotFound, Unavailable
+from frontdesk.identity.recent import Recent
 from frontdesk.loop.events import ApprovalRequest, Compacted, Ending, Event, StopReason
 from frontdesk.loop.senses import PICTURES, senses
 
 HISTORY = 100_000
 # How many of the newest messages a turn is looked for among.
 RETOLD = 500
+# So many agents are known by name, and a list of them serves so long.
+NAMED = 500
+NAMED_SECONDS = 10.0
 # A free model of Letta's own, which a self-hosted server lists first and can rarely reach.
 FREE = "letta/letta-free"
 
@@ -65,6 +72,7 @@ class LettaHost:
         self._model = model
         # One looks before the other, so that turns are taken in the order they were asked for.
         self._doors: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
+        self._named = Recent[None, Sequence[Agent]](NAMED_SECONDS, 1)
 
     async def find(self, agent_id: str) -> Agent | None:
         try:
@@ -77,6 +85,10 @@ class LettaHost:
             # Ascending always: the default order repeats rows across pages.
             page = await self._client.agents.list(limit=limit, order="asc")
         return [_agent(state) for state in page.items]
+
+    async def names(self, ids: Collection[str]) -> Mapping[str, str]:
+        known = {agent.id: agent.name for agent in await self._named.find(None, lambda: self.list(NAMED))}
+        return {agent_id: known[agent_id] for agent_id in ids if agent_id in known}
 
     async def create(self, new: NewAgent) -> Agent:
         given = blocks.starting(new.name, new.blocks)
@@ -132,7 +144,9 @@ class LettaHost:
                 return await Turn(thread, prompt, emit).give_up(trouble)
             return await Turn(thread, prompt, emit).run()
 
-        async with aclosing(self._turns.take(new, Work(_begin, run))) as events:
+        # What is only told again leaves waiting what waits in it.
+        begin = _begin if trouble is not None or prompt.again else partial(_go_on, new)
+        async with aclosing(self._turns.take(new, Work(begin, run))) as events:
             async for event in events:
                 yield event
 
@@ -145,7 +159,9 @@ class LettaHost:
             return True
         # A run may have outlived the process that began it, and an unanswered approval blocks the conversation.
         stopped = await thread.stop_what_runs()
-        return await thread.deny_pending("Cancelled") or stopped
+        denied = await thread.deny_pending("Cancelled")
+        await self._turns.settle(lane, thread.name)
+        return denied or stopped
 
     async def pending(self, agent_id: str, conversation_id: str | None = None) -> Sequence[ApprovalRequest]:
         return await _thread(self.server, agent_id, conversation_id).pending()
@@ -162,11 +178,11 @@ class LettaHost:
     async def blocks(self, agent_id: str) -> Sequence[Block]:
         return (await Thread(self.server, agent_id).mind()).blocks
 
-    async def write_block(self, agent_id: str, label: str, value: str) -> Block:
+    async def write_block(self, agent_id: str, label: str, value: str, seen: str | None = None) -> Block:
         with self.server.asking(f"memory block '{label}' of agent '{agent_id}'"):
             found = memory.block_of(await self._client.agents.blocks.retrieve(label, agent_id=agent_id))
             # Letta stores whatever it is given over REST.
-            new = blocks.changed(found, lambda _before: value)
+            new = blocks.changed(found, blocks.replacing(label, value, seen))
             return memory.block_of(await self._client.agents.blocks.update(label, agent_id=agent_id, value=new.value))
 
     async def block_versions(self, agent_id: str, label: str) -> Sequence[BlockVersion]:  # noqa: ARG002 - the port's
@@ -295,6 +311,11 @@ class Unclaimed(Exception):
 
 async def _begin(_connection: object) -> None:
     """Letta keeps everything there is to begin with."""
+
+
+async def _go_on(new: NewTurn, connection: Transaction) -> None:
+    """What goes on in a conversation goes on once every word is given, and nothing waits in it any longer."""
+    await settle(connection, new.lane, new.conversation_id)
 
 
 async def _pass_by(_connection: object) -> None:

@@ -34,7 +34,7 @@ BUFFER = 64
 
 log = structlog.get_logger("frontdesk.turns")
 LEASES = Chore(log, "turn_leases_wait", "turn_leases_failed")
-UNHEARD = Chore(log, "turn_failed", "turn_failed")
+UNHEARD = Chore(log, "turn_not_begun", "turn_failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Underway:
 
 @dataclass(slots=True)
 class Unheard:
-    """A turn that nobody listens to; `settled` once it has begun or was refused."""
+    """A turn that nobody listens to; `settled` once it has begun or was refused, or nobody waits for that any more."""
 
     turn_id: str | None = None
     refused: FrontdeskError | None = None
@@ -78,6 +78,8 @@ class Unheard:
                         self.turn_id = event.turn_id
                         self.settled.set()
         except FrontdeskError as error:
+            if self.settled.is_set():
+                raise
             self.refused = error
         finally:
             self.settled.set()
@@ -122,12 +124,15 @@ class Turns:
     async def set_going(self, events: AsyncGenerator[Event]) -> str | None:
         """Have a turn taken that nobody listens to; its id, or None while it waits for another turn's end.
 
-        What the host refuses while somebody waits here is raised.
+        What the host refuses while somebody waits here is raised, and logged afterwards.
         """
         turn = Unheard()
         self._tasks.start_soon(UNHEARD.attempt, partial(turn.hear, events))
-        with anyio.move_on_after(BEGIN_SECONDS):
-            await turn.settled.wait()
+        try:
+            with anyio.move_on_after(BEGIN_SECONDS):
+                await turn.settled.wait()
+        finally:
+            turn.settled.set()
         if turn.refused is not None:
             raise turn.refused
         return turn.turn_id
@@ -144,6 +149,10 @@ class Turns:
     async def beside(self, turn: TurnRecord) -> tuple[str | None, str | None]:
         """The ids of the turns before and after one, in its conversation."""
         return await self._store.beside(turn)
+
+    async def settle(self, lane: str, conversation_id: str) -> None:
+        """Record that nothing waits for a word in a conversation any longer."""
+        await self._store.settle(lane, conversation_id)
 
     async def cancel(self, lane: str, conversation_id: str) -> bool:
         """Stop what runs in a lane for a conversation, here or in another process; whether anything did."""

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from pydantic import TypeAdapter
-from sqlalchemy import ColumnElement, Row, bindparam, case, false, insert, select, text, tuple_, update
+from sqlalchemy import ColumnElement, Row, bindparam, func, insert, select, text, tuple_, update
 
 from frontdesk.agents.turns.model import LEASE, NewTurn, Owner, TurnQuery, TurnRecord
 from frontdesk.db import clock
@@ -26,19 +26,13 @@ HOLD = (
     .with_for_update()
 )
 END = update(turns).where(turns.c.id == bindparam("the_id"), turns.c.owner == bindparam("the_owner"), turns.c.running)
-LATER = turns.alias()
-# What goes on in the conversation goes on once all words are given; Letta's turns say no more of that.
-ANSWERED = (
-    select(LATER.c.id)
-    .where(
-        LATER.c.lane == turns.c.lane,
-        LATER.c.conversation_id == turns.c.conversation_id,
-        LATER.c.started_at > turns.c.started_at,
-    )
-    .exists()
+# Whoever gives all words, or gives up what waits, takes this away.
+WAITS = turns.c.pending.is_not(None)
+SETTLE = (
+    update(turns)
+    .where(turns.c.lane == bindparam("the_lane"), turns.c.conversation_id == bindparam("the_conversation"), WAITS)
+    .values(pending=None)
 )
-WAITS = case((turns.c.pending.is_not(None), ~ANSWERED), else_=false())
-RECORDS = select(turns, WAITS.label("waits"))
 
 
 class TurnStore:
@@ -137,7 +131,7 @@ class TurnStore:
 
     async def find(self, turn_id: str) -> TurnRecord | None:
         async with self._database.reading() as connection:
-            row = (await connection.execute(RECORDS.where(turns.c.id == turn_id))).one_or_none()
+            row = (await connection.execute(select(turns).where(turns.c.id == turn_id))).one_or_none()
         return None if row is None else _record(row)
 
     async def list(self, query: TurnQuery) -> Sequence[TurnRecord]:
@@ -145,7 +139,7 @@ class TurnStore:
         async with self._database.reading() as connection:
             place = await _place(connection, query.before or query.after)
             forward = query.after is not None and place is not None
-            wanted = RECORDS.where(*_narrowed(query))
+            wanted = select(turns).where(*_narrowed(query))
             key = tuple_(turns.c.started_at, turns.c.id)
             if place is not None:
                 wanted = wanted.where(key > place if forward else key < place)
@@ -153,6 +147,11 @@ class TurnStore:
             rows = (await connection.execute(wanted.order_by(*order).limit(query.limit))).all()
         found = [_record(row) for row in rows]
         return found[::-1] if forward else found
+
+    async def settle(self, lane: str, conversation_id: str) -> None:
+        """Nothing waits for a word in a conversation any longer."""
+        async with self._database.transaction() as connection:
+            await settle(connection, lane, conversation_id)
 
     async def beside(self, turn: TurnRecord) -> tuple[str | None, str | None]:
         """The ids of the turns before and after one, in its conversation."""
@@ -184,6 +183,11 @@ async def require_idle(connection: Transaction, lane: str) -> None:
         raise Conflict("The agent is in the middle of a turn; wait for its end, or cancel it")
 
 
+async def settle(connection: Transaction, lane: str, conversation_id: str) -> None:
+    """Within a transaction: what waited for a word in a conversation waits no longer."""
+    await connection.execute(SETTLE, {"the_lane": lane, "the_conversation": conversation_id})
+
+
 def pending_of(stored: str | None) -> Sequence[ApprovalRequest]:
     return PENDING.validate_json(stored) if stored else ()
 
@@ -197,15 +201,17 @@ async def _place(connection: Transaction, turn_id: str | None) -> tuple[object, 
 
 def _narrowed(query: TurnQuery) -> Sequence[ColumnElement[bool]]:
     wanted: list[ColumnElement[bool]] = []
+    if query.waiting:
+        wanted.append(WAITS)
     if query.agent_id is not None:
-        wanted.append(turns.c.agent_id == query.agent_id)
+        # Few wait, and a database without statistics would rather go through all that the agent ever did.
+        agent = func.coalesce(turns.c.agent_id, "") if query.waiting else turns.c.agent_id
+        wanted.append(agent == query.agent_id)
     if query.stop is not None:
         wanted.append(turns.c.stop == query.stop)
     if query.running:
         # Said so, since what ended and what did not are in one index.
         wanted.append(turns.c.stop.is_(None))
-    if query.waiting:
-        wanted += [turns.c.stop == StopReason.REQUIRES_APPROVAL, turns.c.pending.is_not(None), ~ANSWERED]
     return wanted
 
 
@@ -220,7 +226,7 @@ def _record(row: Row[tuple[object, ...]]) -> TurnRecord:
         running=row.running,
         stop=StopReason(row.stop) if row.stop else None,
         pending=pending_of(row.pending),
-        waits=bool(row.waits),
+        waits=row.pending is not None,
         cancel_asked=row.cancel_asked,
         input_tokens=row.input_tokens,
         output_tokens=row.output_tokens,

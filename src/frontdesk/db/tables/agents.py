@@ -65,6 +65,7 @@ conversations = Table(
     Index(None, "agent_id", "created_at"),
 )
 
+WAITS = text("pending IS NOT NULL")
 # A turn of any host: `lane` is what is taken one turn at a time, a conversation here, an agent on Letta.
 turns = Table(
     "turns",
@@ -91,6 +92,9 @@ turns = Table(
     Index(None, "started_at", "id"),
     Index(None, "agent_id", "started_at", "id"),
     Index(None, "stop", "started_at", "id"),
+    Index(None, "agent_id", "stop", "started_at", "id"),
+    Index("ix_turns_waiting", "started_at", "id", sqlite_where=WAITS, postgresql_where=WAITS),
+    Index("ix_turns_waiting_lane", "lane", "conversation_id", sqlite_where=WAITS, postgresql_where=WAITS),
     Index("uq_turns_running", "lane", unique=True, sqlite_where=text("running"), postgresql_where=text("running")),
 )
 

@@ -3,6 +3,7 @@
 import base64
 import hmac
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote_plus, urlencode, urlsplit
@@ -13,10 +14,11 @@ import structlog
 from pydantic import SecretStr
 
 from frontdesk.errors import Denied, NotFound, Unauthenticated, Unavailable
-from frontdesk.identity.documents import described, read_object
+from frontdesk.identity.documents import read_object
 from frontdesk.identity.jwks import FETCH_SECONDS, TOTAL_SECONDS
 from frontdesk.identity.oauth.checks import sha256
-from frontdesk.settings import Issuer, SignIn, is_loopback
+from frontdesk.identity.oauth.counters import TROUBLES, Counter, Kept
+from frontdesk.settings import Issuer, SignIn
 
 # Where issuers lead a browser back to; each of them has to know it.
 BACK = "/sign-in/back"
@@ -24,7 +26,6 @@ LONGEST_WORD = 80
 OTHER_ERRAND = "This sign-in was not begun in this browser, or too long ago; begin it again"
 NOTHING_GIVEN = "{issuer} gave no token for this sign-in; begin it again"
 AWAY = "{issuer} cannot be asked right now; try again shortly, or sign in with a key"
-TROUBLES = (httpx2.HTTPError, TimeoutError, ValueError, KeyError, TypeError)
 
 log = structlog.get_logger("frontdesk.identity")
 
@@ -38,21 +39,13 @@ class Errand:
     verifier: str
 
 
-@dataclass(frozen=True, slots=True)
-class Counter:
-    """An issuer's addresses for people and for codes, and how it wants a client's secret."""
-
-    authorize: str
-    redeem: str
-    secret_in_form: bool
-
-
 class Upstreams:
     """The issuers at which people sign in. Nothing of an errand is kept here: the browser carries it."""
 
     def __init__(self, issuers: Sequence[Issuer], base_url: str, headers: Mapping[str, str]) -> None:
         self._client = httpx2.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=False, headers=headers)
         self._issuers = {one.issuer: (one, one.sign_in) for one in issuers if one.sign_in is not None}
+        self._counters = {issuer: Kept(issuer, self._client) for issuer in self._issuers}
         self._redirect_uri = base_url + BACK
         self._resource = base_url
 
@@ -119,17 +112,16 @@ class Upstreams:
         return {} if issuer.claims == "entra" else {"resource": resource}
 
     async def _counter(self, issuer: str) -> Counter:
-        try:
-            with anyio.fail_after(TOTAL_SECONDS):
-                return _counter_of(issuer, await described(self._client, issuer))
-        except TROUBLES as error:
-            raise self._away(issuer, error) from error
+        found = await self._counters[issuer].find(time.monotonic())
+        if found is None:
+            raise self._away(issuer)
+        return found
 
     async def _exchange(self, issuer: str, known_as: SignIn, form: Mapping[str, str]) -> Mapping[str, object]:
         counter = await self._counter(issuer)
         more, auth = _proof(known_as.client_id, known_as.client_secret, in_form=counter.secret_in_form)
-        request = self._client.build_request("POST", counter.redeem, data={**form, **more})
         try:
+            request = self._client.build_request("POST", counter.redeem, data={**form, **more})
             with anyio.fail_after(TOTAL_SECONDS):
                 response = await self._client.send(request, stream=True, auth=auth)
                 try:
@@ -138,27 +130,11 @@ class Upstreams:
                 finally:
                     await response.aclose()
         except TROUBLES as error:
-            raise self._away(issuer, error) from error
+            log.warning("sign_in_issuer_failed", issuer=issuer, error=type(error).__name__)
+            raise self._away(issuer) from error
 
-    def _away(self, issuer: str, error: Exception) -> Unavailable:
-        log.warning("sign_in_issuer_failed", issuer=issuer, error=type(error).__name__)
+    def _away(self, issuer: str) -> Unavailable:
         return Unavailable(AWAY.format(issuer=self.names[issuer]))
-
-
-def _counter_of(issuer: str, document: Mapping[str, object]) -> Counter:
-    if str(document.get("issuer", "")).rstrip("/") != issuer.rstrip("/"):
-        raise ValueError("the description is another issuer's")
-    methods = document.get("token_endpoint_auth_methods_supported")
-    in_form = isinstance(methods, list) and "client_secret_basic" not in methods and "client_secret_post" in methods
-    return Counter(_safe(document["authorization_endpoint"]), _safe(document["token_endpoint"]), in_form)
-
-
-def _safe(address: object) -> str:
-    """An address that a browser may be sent to, or a secret: over TLS, or on this machine."""
-    found = urlsplit(str(address))
-    if found.scheme != "https" and not (found.scheme == "http" and is_loopback(found.hostname or "")):
-        raise ValueError("an address that is neither https nor on this machine")
-    return found._replace(fragment="").geturl()
 
 
 def _proof(

@@ -18,7 +18,8 @@ FORGERY = "frontdesk_form"
 SAID = "frontdesk_said"
 ERRAND = "frontdesk_errand"
 SAID_SECONDS = 30
-LONGEST_SAID = 400
+# In bytes.
+LONGEST_SAID = 1200
 # Browsers take a name like this over TLS alone, and from nobody but the very host that gets it back.
 OVER_TLS = "__Host-"
 
@@ -77,12 +78,13 @@ def same_token(one: str | None, other: str | None) -> bool:
 
 
 def packed(text: str, longest: int = LONGEST_SAID) -> str:
-    """A sentence as a cookie can hold it, or the beginning of one."""
-    return base64.urlsafe_b64encode(text[:longest].encode(errors="replace")).decode().rstrip("=")
+    """A sentence as a cookie can hold it, or as much of its beginning as fits."""
+    begun = text.encode(errors="replace")[:longest].decode(errors="ignore")
+    return base64.urlsafe_b64encode(begun.encode()).decode().rstrip("=")
 
 
 def unpacked(text: str | None, longest: int = LONGEST_SAID) -> str | None:
-    if not text or len(text) > 4 * longest:
+    if not text or len(text) > (longest * 4 + 2) // 3:
         return None
     try:
         return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()

@@ -16,8 +16,9 @@ from frontdesk.identity.model import Caller
 from frontdesk.journal.model import Outcome
 from frontdesk.journal.record import Record
 from frontdesk.surfaces.visit import Visit, visit_of
+from frontdesk.surfaces.waits import retry_after
 from frontdesk.surfaces.web import forms, who
-from frontdesk.surfaces.web.live import stream
+from frontdesk.surfaces.web.live import require_room, stream
 from frontdesk.surfaces.web.model import Act, Asked, Done, Live, Page, Sent, Shown
 from frontdesk.surfaces.web.refusals import status_of
 from frontdesk.surfaces.web.window import Window
@@ -68,10 +69,11 @@ def _told(app: App, live: Live) -> Callable[[Request], Awaitable[Response]]:
         record = Record(app.journal, "web", f"GET {live.path}", Caller(visit.request_id))
         try:
             record.caller = who.operator(app, visit)
+            require_room()
             record.outcome = Outcome.OK
         except FrontdeskError as error:
             record.ended_by(error)
-            return Response(error.public, status_of(error), media_type="text/plain")
+            return Response(error.public, status_of(error), retry_after(error), "text/plain")
         finally:
             record.write()
         asked = _asked(app, request, record.caller, forms.NOTHING)

@@ -14,6 +14,7 @@ INDEXES = (
     ("turns", ("started_at", "id")),
     ("turns", ("agent_id", "started_at", "id")),
     ("turns", ("stop", "started_at", "id")),
+    ("turns", ("agent_id", "stop", "started_at", "id")),
     ("messages", ("turn_id", "id")),
 )
 OF_A_FEW = (
@@ -21,7 +22,18 @@ OF_A_FEW = (
     ("ix_schedules_fire_us_id", "schedules", ("fire_us", "id"), "state = 'active' AND fire_us IS NOT NULL"),
     ("ix_schedules_resting", "schedules", ("state", "id"), "state IN ('paused', 'cancelled', 'ended')"),
     ("ix_tools_changed", "tools", ("id",), "change <> ''"),
+    ("ix_turns_waiting", "turns", ("started_at", "id"), "pending IS NOT NULL"),
+    ("ix_turns_waiting_lane", "turns", ("lane", "conversation_id"), "pending IS NOT NULL"),
 )
+# Letta's turns kept what they had asked for when it was answered long ago, which shows in what came after.
+SETTLE = """
+UPDATE turns SET pending = NULL
+WHERE pending IS NOT NULL AND lane LIKE 'letta:%' AND EXISTS (
+    SELECT 1 FROM turns AS later
+    WHERE later.lane = turns.lane AND later.conversation_id = turns.conversation_id
+    AND later.started_at > turns.started_at
+)
+"""
 
 
 def upgrade() -> None:
@@ -40,6 +52,7 @@ def upgrade() -> None:
     for name, table, columns, where in OF_A_FEW:
         few = sa.text(where)
         op.create_index(name, table, list(columns), sqlite_where=few, postgresql_where=few)
+    op.execute(SETTLE)
 
 
 def downgrade() -> None:
