@@ -84,7 +84,7 @@ def _environment(data: Path) -> dict[str, str]:
 def _port(process: subprocess.Popen[bytes], log: Path) -> int:
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until:
-        found = re.search(r"is open: http://127\.0\.0\.1:(\d+)/mcp", log.read_text())
+        found = re.search(r"is open: http://127\.0\.0\.1:(\d+)/", log.read_text())
         if found:
             return int(found[1])
         try:

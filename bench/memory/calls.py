@@ -20,7 +20,7 @@ from bench.wire import connected, exchange
 
 VERSION = "2026-07-28"
 FLOOR = "whoami"
-OPEN = re.compile(r"is open: http://127\.0\.0\.1:(\d+)/mcp")
+OPEN = re.compile(r"is open: http://127\.0\.0\.1:(\d+)/")
 KEY = re.compile(r"\bzm_\w+")
 NOTE = "Ada prefers the window seat on the night train to Vienna, and two pillows if there are any"
 # Listed and searched are these, which is about what somebody has who uses it for some weeks.

@@ -21,7 +21,7 @@ LOOK_SECONDS = 0.1
 REST_SECONDS = 1.0
 # A server that spends more than this part of a core has not finished its start.
 AT_REST = 0.05
-OPEN = re.compile(r"is open: http://127\.0\.0\.1:(\d+)/mcp")
+OPEN = re.compile(r"is open: http://127\.0\.0\.1:(\d+)/")
 
 
 @dataclass(frozen=True, slots=True)

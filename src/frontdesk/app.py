@@ -124,9 +124,9 @@ class App:
             return
         if not await self.keys.any_working(datetime.now(UTC)):
             raise ConfigurationError(
-                f"FRONTDESK_HOST={self.settings.host} reaches beyond this machine and nobody could prove who they are. "
-                "Make a key (frontdesk keys create --agent AGENT), configure FRONTDESK_ISSUERS, "
-                "or listen on 127.0.0.1"
+                f"{self.settings.exposed_by} reaches beyond this machine and nobody could prove who they are. "
+                "Make a key (frontdesk keys create --user YOU --scope house:admin), configure FRONTDESK_ISSUERS, "
+                "or stay on 127.0.0.1"
             )
 
     async def check_model(self) -> None:

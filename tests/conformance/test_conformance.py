@@ -1,5 +1,6 @@
 """Frontdesk's MCP door before the protocol's own conformance suite, in both eras."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,7 +27,8 @@ CHECKS_NOTHING_WITHOUT_A_SESSION = frozenset({"server-sse-multiple-streams"})
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     """One door for both eras, as clients of both come to it."""
-    with open_desk(tmp_path_factory.mktemp("conformance") / "data", command="tests.conformance") as opened:
+    data = tmp_path_factory.mktemp("conformance") / "data"
+    with open_desk(data, command=(sys.executable, "-m", "tests.conformance")) as opened:
         yield opened
 
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Generator
 from contextlib import closing
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -19,6 +20,8 @@ from tests.support.warm import warm_command
 
 PAGES = ["README.md", *(f"docs/guide/{page.name}" for page in sorted(ROOT.joinpath("docs/guide").glob("*.md")))]
 SECONDS = 120
+# Within a list a block stands as far in as the list's text.
+BLOCK = re.compile(r"^( *)```(sh|python)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
@@ -44,19 +47,29 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_of_a_page_works(page: str, empty: Desk, programs: Path, tmp_path: Path) -> None:
     text = ROOT.joinpath(page).read_text()
-    for language, block in re.findall(r"^```(sh|python)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+    for _, language, block in BLOCK.findall(text):
         port = empty.url.rpartition(":")[2]
-        script = block.replace("3020", port).replace("./dev run", "frontdesk")
+        script = dedent(block).replace("3020", port).replace("./dev run", "frontdesk")
         done = run(language, script, empty, programs, tmp_path)
         assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
         assert '"error"' not in done.stdout, done.stdout
 
 
-@pytest.mark.parametrize("page", [*PAGES, "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"])
-def test_every_link_leads_somewhere(page: str) -> None:
-    path = ROOT / page
-    for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
-        assert target.startswith("https://") or (path.parent / target).exists(), target
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.joinpath("docs").rglob("*.md")], ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        if target.startswith("https://"):
+            continue
+        file, _, heading = target.partition("#")
+        path = page.parent / file if file else page
+        assert path.exists(), target
+        assert not heading or heading in headings(path.read_text()), target
+
+
+def headings(text: str) -> set[str]:
+    """What links call the headings of a page."""
+    found = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
 def run(language: str, script: str, desk: Desk, programs: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:

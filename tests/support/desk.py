@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +21,7 @@ from frontdesk.surfaces.cli.main import main
 START_SECONDS = 60
 STOP_SECONDS = 30
 ROOT = Path(__file__).parents[2]
+UP = (sys.executable, "-m", "frontdesk", "up")
 OURS = (
     "FRONTDESK_",
     "LETTA_",
@@ -114,13 +115,13 @@ def _exit_code() -> int:
 
 
 @contextmanager
-def open_desk(data: Path, *, command: str = "frontdesk up", **settings: str) -> Generator[Desk]:
-    """Start a server on a free port and stop it at the end; `command` may name a test's own composition."""
+def open_desk(data: Path, *, command: Sequence[str] = UP, **settings: str) -> Generator[Desk]:
+    """Start a server on a free port and stop it at the end; `command` may be another way to start one."""
     log = data.parent / f"{data.name}.log"
     given = {"FRONTDESK_DATA": str(data), "FRONTDESK_PORT": "0", **settings}
     with log.open("wb") as sink:
         process = subprocess.Popen(
-            [sys.executable, "-m", *command.split()],
+            command,
             env=clean_environment(**given) | {"PYTHONPATH": str(ROOT)},
             stdout=sink,
             stderr=sink,
@@ -140,7 +141,7 @@ def open_desk(data: Path, *, command: str = "frontdesk up", **settings: str) -> 
 
 def _address(process: subprocess.Popen[bytes], log: Path) -> str:
     for _ in range(START_SECONDS * 20):
-        found = re.search(r"is open: (http://\S+)/mcp", log.read_text())
+        found = re.search(r"is open: (http://[^\s/]+)/", log.read_text())
         if found:
             return found[1]
         try:

@@ -22,6 +22,7 @@ TOGETHER = ("tests/referees",)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--random", type=int, metavar="SEED", help="run the tests in an order of chance, the one of SEED")
+    parser.addoption("--pictures", action="store_true", help="put the picture of the first page into the docs")
 
 
 def pytest_configure(config: pytest.Config) -> None:

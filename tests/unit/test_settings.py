@@ -9,20 +9,8 @@ import pytest
 
 from frontdesk.errors import ConfigurationError
 from frontdesk.identity.oauth.clients import Terms
-from frontdesk.settings import NO_LONGER_NEEDED, Rate, Settings, file_keys, origin, variables
+from frontdesk.settings import Rate, Settings, file_keys, origin
 from tests.conftest import settings_with
-from tests.requirements import shows
-from tests.support.desk import ROOT
-
-REFERENCE = (ROOT / "docs/reference/settings.md").read_text()
-
-
-@shows("SETTINGS-DOC")
-@pytest.mark.parametrize("field", list(Settings.model_fields))
-def test_every_setting_is_documented(field: str) -> None:
-    for name in variables(field):
-        assert f"`{name}`" in REFERENCE, f"docs/reference/settings.md does not explain {name}"
-    assert Settings.model_fields[field].description, f"{field} has no description"
 
 
 @pytest.mark.parametrize(
@@ -177,8 +165,3 @@ def test_a_scope_that_is_none_is_told_at_the_start(values: dict[str, Any]) -> No
     clients = [{"client_id": "app", "redirect_uris": ["app://back"], **one} for one in values.get("OAUTH_CLIENTS", [])]
     with pytest.raises(ConfigurationError, match="names the scope 'all'; there are: "):
         Terms.of(settings_with(**values | {"OAUTH_CLIENTS": clients}), "https://desk.example", frozenset())
-
-
-def test_what_is_no_longer_needed_is_documented() -> None:
-    for name in NO_LONGER_NEEDED:
-        assert f"`{name}`" in REFERENCE

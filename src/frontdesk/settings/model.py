@@ -267,10 +267,17 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
     @property
     def exposed(self) -> bool:
         """Whether anything beyond this machine can reach the server."""
-        names = [self.host, *(_host_name(host) for host in self.allowed_hosts)]
-        if self.public_url:
-            names.append(urlsplit(self.public_url).hostname or "")
-        return not all(is_loopback(name) for name in names)
+        return self.exposed_by is not None
+
+    @property
+    def exposed_by(self) -> str | None:
+        """The setting that lets others reach the server, with its value."""
+        if not is_loopback(self.host):
+            return f"FRONTDESK_HOST={self.host}"
+        if self.public_url and not is_loopback(urlsplit(self.public_url).hostname or ""):
+            return f"FRONTDESK_PUBLIC_URL={self.public_url}"
+        named = [host for host in self.allowed_hosts if not is_loopback(_host_name(host))]
+        return f"FRONTDESK_ALLOWED_HOSTS={','.join(named)}" if named else None
 
     @property
     def auth_required(self) -> bool:

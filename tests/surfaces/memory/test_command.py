@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from tests.requirements import shows
-from tests.support.desk import ROOT, frontdesk_here
+from tests.support.desk import frontdesk_here
 from tests.support.ready import Ready
-
-REFERENCE = (ROOT / "docs/reference/cli.md").read_text()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,11 +204,3 @@ def test_nothing_that_is_kept_can_drive_the_terminal(shell: Shell) -> None:
 def test_a_mistake_says_what_to_do(shell: Shell, arguments: tuple[str, ...], code: int, said: str) -> None:
     found, why = shell.refused(*arguments)
     assert (found, said in why) == (code, True), why
-
-
-@pytest.mark.parametrize("room", ["tasks", "memory"])
-def test_every_command_is_in_the_reference(shell: Shell, room: str) -> None:
-    module = __import__(f"frontdesk.surfaces.cli.{room}.command", fromlist=["command"])
-    names = [name for name in module.command if not name.startswith("-")]
-    assert len(names) > 12
-    assert [name for name in names if f"`frontdesk {room} {name}" not in REFERENCE] == []

@@ -20,7 +20,7 @@ def open_doors(settings: Settings, build: Callable[[App], ASGIApp] = http.build)
     async def serve(app: App) -> None:
         await app.check_exposure()
         await _hand_out_first_key(app)
-        print(f"Frontdesk {__version__} is open: {base_url(settings)}/mcp  (Ctrl-C closes it)", flush=True)
+        print(f"Frontdesk {__version__} is open: {base_url(settings)}/  (MCP at /mcp; Ctrl-C closes it)", flush=True)
         await serving.serve(app, listener, build(app))
 
     with_app(serve, settings, fast=True)

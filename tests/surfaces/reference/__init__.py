@@ -1,0 +1,1 @@
+"""The pages under docs/reference, held to the code."""
