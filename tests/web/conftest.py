@@ -1,7 +1,7 @@
 """Houses with pages, and a browser to look at them: the embedded default, and two replicas on PostgreSQL."""
 
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,15 +47,20 @@ def chromium() -> Iterator[Browser]:
 @pytest.fixture(scope="module", params=["embedded", pytest.param("replicas", marks=pytest.mark.slow)])
 def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
     folder = tmp_path_factory.mktemp("house")
-    with ExitStack() as stack:
-        if request.param == "embedded":
-            data = folder / "data"
-            yield House((stack.enter_context(open_desk(data)),), data, {})
-            return
-        server: Postgres = request.getfixturevalue("postgres")
-        settings = {"FRONTDESK_DATABASE_URL": server.create_database()}
-        desks = tuple(stack.enter_context(open_desk(folder / name, **settings)) for name in ("one", "two"))
-        yield House(desks, folder / "cli", settings)
+    if request.param == "replicas":
+        with replicas(folder, request.getfixturevalue("postgres")) as opened:
+            yield opened
+        return
+    with open_desk(folder / "data") as desk:
+        yield House((desk,), desk.data, {})
+
+
+@contextmanager
+def replicas(folder: Path, server: Postgres) -> Generator[House]:
+    """Two servers on one PostgreSQL."""
+    settings = {"FRONTDESK_DATABASE_URL": server.create_database()}
+    with open_desk(folder / "one", **settings) as one, open_desk(folder / "two", **settings) as two:
+        yield House((one, two), folder / "cli", settings)
 
 
 @pytest.fixture

@@ -16,6 +16,11 @@ from tests.support.issuer import Issuer, open_issuer
 from tests.support.serving import address_of, listen
 from tests.web.conftest import House
 
+LINES = """cell => {
+    const all = document.createRange();
+    all.selectNodeContents(cell);
+    return all.getClientRects().length;
+}"""
 KEY = re.compile(r"fd_[0-9A-Za-z]{12}_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}")
 
 
@@ -76,6 +81,16 @@ def test_a_key_is_made_shown_once_rotated_and_revoked(page: Page) -> None:
     first.get_by_role("button", name="Yes, revoke").click()
     expect(page.get_by_role("status")).to_contain_text("no longer works")
     expect(rows).to_have_count(1)
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_words_in_tables_stay_whole(page: Page, house: House, width: int) -> None:
+    house.run("keys", "create", "--agent", "whole", "--name", f"kept whole at {width}", "--scope", "tasks.read")
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto("/access")
+    for words in ("tasks.read", "whole"):
+        cell = page.get_by_role("row").filter(has_text=f"kept whole at {width}").get_by_text(words, exact=True)
+        assert cell.evaluate(LINES) == 1, words
 
 
 @shows("WEB-SAFE")

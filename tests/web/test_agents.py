@@ -1,7 +1,6 @@
 """Agents in a browser, as somebody who runs the house would go about it."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 
 from playwright.sync_api import Browser, Page, expect
 
@@ -15,15 +14,9 @@ def script(*steps: dict[str, object]) -> str:
     return f"@@{json.dumps(steps)}@@"
 
 
-def run(house: House, *words: str) -> str:
-    """The command, aside: Playwright has a loop of its own in this thread."""
-    with ThreadPoolExecutor(1) as aside:
-        return aside.submit(house.run, *words).result()
-
-
 @shows("WEB-AGENTS")
 def test_an_agent_is_made_talked_with_edited_and_deleted(page: Page, house: House) -> None:
-    run(house, "agents", "create", "Hedy")
+    house.run("agents", "create", "Hedy")
     page.goto("/agents")
     page.get_by_text("Make an agent").click()
     page.get_by_label("Name").fill("Grace")
@@ -42,18 +35,18 @@ def test_an_agent_is_made_talked_with_edited_and_deleted(page: Page, house: Hous
     page.get_by_role("button", name="Write").click()
     expect(page.get_by_role("status")).to_contain_text("human is written")
     expect(page.locator("ins")).to_have_text("Likes moths")
-    assert run(house, "agents", "block", "Grace", "human").strip() == "Likes moths"
+    assert house.run("agents", "block", "Grace", "human").strip() == "Likes moths"
 
     page.get_by_role("link", name="Agent", exact=True).click()
     page.get_by_text("Delete", exact=True).last.click()
     page.get_by_role("button", name="Yes, delete").click()
     expect(page.get_by_role("status")).to_contain_text("Grace is deleted")
-    assert "Grace" not in run(house, "agents", "list")
+    assert "Grace" not in house.run("agents", "list")
 
 
 def test_the_list_is_narrowed_as_one_types_and_the_address_says_so(page: Page, house: House) -> None:
     for name in ("Ada", "Boole"):
-        run(house, "agents", "create", name)
+        house.run("agents", "create", name)
     page.goto("/agents")
     page.keyboard.press("/")
     page.keyboard.type("boo")
@@ -63,7 +56,7 @@ def test_the_list_is_narrowed_as_one_types_and_the_address_says_so(page: Page, h
 
 
 def test_another_replica_shows_what_was_said_at_the_first(page: Page, house: House) -> None:
-    agent = run(house, "agents", "create", "Alan").strip()
+    agent = house.run("agents", "create", "Alan").strip()
     page.goto(f"/agents/{agent}/talk")
     page.get_by_label("Message").fill(script({"text": "Both of us"}))
     page.get_by_role("button", name="Send").click()
@@ -73,7 +66,7 @@ def test_another_replica_shows_what_was_said_at_the_first(page: Page, house: Hou
 
 
 def test_without_scripts_everything_is_there_and_can_be_done(chromium: Browser, house: House) -> None:
-    agent = run(house, "agents", "create", "Emmy").strip()
+    agent = house.run("agents", "create", "Emmy").strip()
     with window(chromium, house.url, scripts=False) as context:
         page = context.new_page()
         page.goto(f"/agents?q={agent}")
@@ -85,7 +78,7 @@ def test_without_scripts_everything_is_there_and_can_be_done(chromium: Browser, 
 
 
 def test_on_a_narrow_screen_nothing_is_out_of_reach(chromium: Browser, house: House) -> None:
-    agent = run(house, "agents", "create", "Kurt", "--description", "W" * 300).strip()
+    agent = house.run("agents", "create", "Kurt", "--description", "W" * 300).strip()
     with window(chromium, house.url) as context:
         page = context.new_page()
         page.set_viewport_size({"width": 400, "height": 800})

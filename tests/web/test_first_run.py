@@ -1,11 +1,15 @@
 """The first run, as a person goes through it: from an empty server to an agent that answers and uses a found tool."""
 
+from collections.abc import Generator
+
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.requirements import shows
 from tests.support.chromium import MILLISECONDS
+from tests.support.desk import ROOT, open_desk
 from tests.support.tool_servers import open_tool_server, tool
-from tests.web.conftest import House
+from tests.web.conftest import House, replicas
 
 SCRIPT = (
     '@@[{"tool": "find_tools", "args": {"query": "stock level of an article in the warehouse"}}, '
@@ -14,11 +18,24 @@ SCRIPT = (
 )
 
 
+@pytest.fixture(scope="module", params=["checkout", pytest.param("replicas", marks=pytest.mark.slow)])
+def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+    """A house with nothing in it: by `./dev up`, as a newcomer starts it, or two replicas on PostgreSQL."""
+    folder = tmp_path_factory.mktemp("first")
+    if request.param == "replicas":
+        with replicas(folder, request.getfixturevalue("postgres")) as opened:
+            yield opened
+        return
+    with open_desk(folder / "data", command=(str(ROOT / "dev"), "up")) as desk:
+        yield House((desk,), desk.data, {})
+
+
 @shows("WEB-START")
 def test_the_first_run_leads_to_an_agent_that_answers_a_scheduled_prompt_with_a_found_tool(
     page: Page, house: House
 ) -> None:
-    page.goto("/start")
+    page.goto("/")
+    page.get_by_role("link", name="Set it up, step by step").click()
     expect(page.get_by_text("0 of 5 steps are done")).to_be_visible()
     agent = page.get_by_role("form", name="Make an agent")
     agent.get_by_label("Name").fill("Ada")

@@ -1,5 +1,6 @@
 """The first page in a real browser: it says how the house is, goes on saying so, and can be told to wait."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.request import urlopen
@@ -25,6 +26,9 @@ def test_the_first_page_goes_on_by_itself_and_can_be_told_to_wait(page: Page, ho
     invitation = page.get_by_role("heading", name="This house is new")
     expect(state).to_have_text("live")
     expect(page.locator(".chart canvas")).to_have_count(2)
+    # The latest, though nobody points at anything, and on a clock of 24 hours.
+    expect(page.locator(".u-legend").first).to_have_text(re.compile(r"at\d\d:\d\d:\d\dall[\d.]+/sfailed0/s"))
+    expect(page.locator(".u-legend").last).to_contain_text("95 %")
     expect(invitation).to_be_visible()
     expect(page.get_by_role("link", name="Set it up, step by step")).to_have_attribute("href", "/start")
 
@@ -39,7 +43,7 @@ def test_the_first_page_goes_on_by_itself_and_can_be_told_to_wait(page: Page, ho
     expect(journal.get_by_text("agents create")).to_have_count(1)
     expect(page.get_by_text("Tool server 'weather'")).to_have_count(0)
 
-    page.get_by_role("button", name="Resume").click()
+    page.get_by_role("button", name="Resume live").click()
     expect(state).to_have_text("live")
     expect(journal.get_by_text("agents create")).to_have_count(2)
     expect(page.get_by_text("Tool server 'weather'")).to_be_visible()
@@ -66,10 +70,19 @@ def test_the_first_page_can_be_read_without_scripts(chromium: Browser, house: Ho
         expect(page.get_by_role("status").first).to_be_visible()
         expect(page.get_by_text("Oldest overdue")).to_be_visible()
         expect(page.get_by_role("heading", name="Last in the journal")).to_be_visible()
-        expect(page.get_by_role("button", name="Pause")).to_be_hidden()
+        expect(page.get_by_role("button", name="Pause live")).to_be_hidden()
         expect(page.locator("[data-charts]")).to_be_hidden()
         page.get_by_role("link", name="Built in").click()
         expect(page).to_have_url(f"{house.url}/agents")
+
+
+def test_on_a_telephone_the_way_round_takes_little_room(page: Page, house: House) -> None:
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.goto("/")
+    assert page.evaluate("document.querySelector('header.top').offsetHeight") < 80
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    page.get_by_role("link", name="Access").click()
+    expect(page).to_have_url(f"{house.url}/access")
 
 
 def test_a_server_that_stops_waits_for_nobody_who_listens(tmp_path: Path) -> None:

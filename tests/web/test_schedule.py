@@ -1,7 +1,6 @@
 """The schedule in a real browser: made in plain words, run, paused, cancelled, redriven."""
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 
 from playwright.sync_api import Browser, Page, expect
 
@@ -12,35 +11,30 @@ from tests.web.conftest import House
 WORDS = "every weekday at 9 Berlin time"
 
 
-def run(house: House, *words: str) -> str:
-    """The command in a thread of its own: the browser's loop has this one."""
-    with ThreadPoolExecutor(1) as aside:
-        return aside.submit(house.run, *words).result()
-
-
 @shows("WEB-SCHEDULE")
 def test_a_prompt_is_planned_in_plain_words_run_paused_and_cancelled(page: Page, house: House) -> None:
-    run(house, "agents", "create", "Ada")
+    house.run("agents", "create", "Ada")
     page.goto("/schedule")
     page.get_by_role("link", name="New schedule").click()
     page.get_by_label("When").press_sequentially("every weekday at")
     preview = page.get_by_role("status")
     expect(preview.get_by_text("comes a time of day")).to_be_visible()
     page.get_by_label("When").press_sequentially(" 9 Berlin time")
-    expect(preview.get_by_text("cron 0 9 * * MON-FRI, Europe/Berlin")).to_be_visible()
+    expect(preview.get_by_text("every weekday at 09:00")).to_be_visible()
+    expect(preview.get_by_text("cron 0 9 * * MON-FRI")).to_be_visible()
     expect(preview.get_by_role("listitem")).to_have_count(5)
     page.get_by_role("combobox", name="Agent").select_option(index=1)
     page.get_by_label("Prompt").fill("Write the daily report")
     page.get_by_role("button", name="Create").click()
-    expect(page.get_by_text("was made: cron 0 9 * * MON-FRI")).to_be_visible()
+    expect(page.get_by_text("was made: every weekday at 09:00, next")).to_be_visible()
     expect(page.get_by_text("It has not run yet")).to_be_visible()
     page.get_by_role("button", name="Run now").click()
     # The page is told when the run has ended, and nobody loads it again.
     expect(page.get_by_role("article").get_by_text("delivered")).to_be_visible()
     expect(page.get_by_role("article")).to_contain_text("offline stand-in")
-    page.get_by_role("button", name="Pause", exact=True).first.click()
+    page.get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("paused")
-    page.get_by_role("button", name="Resume", exact=True).first.click()
+    page.get_by_role("button", name="Resume", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("active")
     page.get_by_text("Cancel", exact=True).click()
     page.get_by_role("button", name="Yes, cancel").click()
@@ -49,9 +43,9 @@ def test_a_prompt_is_planned_in_plain_words_run_paused_and_cancelled(page: Page,
 
 @shows("WEB-SCHEDULE")
 def test_a_run_that_was_given_up_is_found_on_the_time_line_and_redriven(page: Page, house: House) -> None:
-    agent = run(house, "agents", "create", "Ben").strip()
-    number = run(house, "schedule", "add", agent, "Water the plants", WORDS).split()[0]
-    run(house, "agents", "delete", agent, "--yes")
+    agent = house.run("agents", "create", "Ben").strip()
+    number = house.run("schedule", "add", agent, "Water the plants", WORDS).split()[0]
+    house.run("agents", "delete", agent, "--yes")
     page.goto(f"/schedule/{number}")
     page.get_by_role("button", name="Run now").click()
     expect(page.get_by_role("article").get_by_text("dead", exact=True)).to_be_visible()
@@ -65,17 +59,70 @@ def test_a_run_that_was_given_up_is_found_on_the_time_line_and_redriven(page: Pa
 
 
 def test_the_list_tells_of_a_schedule_made_elsewhere_unless_it_is_paused(page: Page, house: House) -> None:
-    agent = run(house, "agents", "create", "Cleo").strip()
+    agent = house.run("agents", "create", "Cleo").strip()
     page.goto(f"/schedule?agent={agent}")
     expect(page.get_by_text("No schedule is like this")).to_be_visible()
-    run(house, "schedule", "add", agent, "Feed the cat", WORDS)
+    house.run("schedule", "add", agent, "Feed the cat", WORDS)
     expect(page.get_by_role("cell", name="Feed the cat")).to_be_visible()
-    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Pause live").click()
     expect(page.locator("[data-live]")).to_have_attribute("data-state", "paused")
+    expect(page.get_by_role("button", name="Resume live")).to_be_visible()
+
+
+@shows("WEB-SCHEDULE")
+def test_the_list_tells_of_a_schedule_that_was_paused_elsewhere(page: Page, house: House) -> None:
+    agent = house.run("agents", "create", "Ede").strip()
+    number = house.run("schedule", "add", agent, "Wind the clock", WORDS).split()[0]
+    page.goto(f"/schedule?agent={agent}")
+    expect(page.get_by_role("cell", name="Wind the clock")).to_be_visible()
+    house.run("schedule", "pause", number)
+    expect(page.get_by_text("No schedule is like this")).to_be_visible()
+
+
+@shows("WEB-SCHEDULE")
+def test_what_somebody_is_doing_stays_while_things_happen_and_gives_way_when_they_are_done(
+    page: Page, house: House
+) -> None:
+    agent = house.run("agents", "create", "Fay").strip()
+    number = house.run("schedule", "add", agent, "Water the plants", WORDS).split()[0]
+    part = page.locator("[data-live]")
+    page.goto(f"/schedule/{number}")
+    page.get_by_text("Cancel", exact=True).click()
+    house.run("schedule", "pause", number)
+    expect(part).to_have_attribute("data-held", "yes")
+    expect(page.get_by_role("button", name="Yes, cancel")).to_be_visible()
+    page.get_by_text("Cancel", exact=True).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("paused")
+    expect(part).not_to_have_attribute("data-held", "yes")
+
+    page.goto(f"/schedule?agent={agent}")
+    chosen = page.get_by_label("Show")
+    chosen.select_option("paused")
+    chosen.focus()
+    house.run("schedule", "add", agent, "Feed the fish", WORDS)
+    expect(part).to_have_attribute("data-held", "yes")
+    expect(chosen).to_have_value("paused")
+    expect(chosen).to_be_focused()
+    page.get_by_role("button", name="Filter").click()
+    expect(page.get_by_role("cell", name="Water the plants")).to_be_visible()
+
+
+def test_whoever_goes_by_keys_stays_where_they_are_until_they_leave(page: Page, house: House) -> None:
+    agent = house.run("agents", "create", "Gus").strip()
+    number = house.run("schedule", "add", agent, "Fetch the mail", WORDS).split()[0]
+    page.goto(f"/schedule/{number}")
+    page.get_by_role("button", name="Run now").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    house.run("schedule", "pause", number)
+    expect(page.locator("[data-live]")).to_have_attribute("data-held", "yes")
+    expect(page.get_by_role("button", name="Run now")).to_be_focused()
+    page.get_by_role("heading", level=1).click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("paused")
 
 
 def test_without_javascript_a_schedule_is_previewed_and_made(chromium: Browser, house: House) -> None:
-    run(house, "agents", "create", "Dora")
+    house.run("agents", "create", "Dora")
     with window(chromium, house.other, scripts=False) as context:
         page = context.new_page()
         page.goto("/schedule/new?when=whenever")
@@ -87,7 +134,7 @@ def test_without_javascript_a_schedule_is_previewed_and_made(chromium: Browser, 
         expect(page.get_by_role("status").get_by_role("listitem")).to_have_count(5)
         page.get_by_role("combobox", name="Agent").select_option(index=1)
         page.get_by_role("button", name="Create").click()
-        expect(page.get_by_text("was made: cron 0 7 * * *, Asia/Tokyo")).to_be_visible()
+        expect(page.get_by_text("was made: every day at 07:00, next")).to_be_visible()
         page.get_by_role("link", name="← Schedule").click()
         page.get_by_label("Show").select_option("any")
         page.get_by_role("button", name="Filter").click()
@@ -95,8 +142,8 @@ def test_without_javascript_a_schedule_is_previewed_and_made(chromium: Browser, 
 
 
 def test_on_a_small_screen_nothing_runs_over_the_edge(page: Page, house: House) -> None:
-    agent = run(house, "agents", "create", "Ada of the very long and quite remarkable name").strip()
-    number = run(house, "schedule", "add", agent, "word" * 300, WORDS).split()[0]
+    agent = house.run("agents", "create", "Ada of the very long and quite remarkable name").strip()
+    number = house.run("schedule", "add", agent, "word" * 300, WORDS).split()[0]
     page.set_viewport_size({"width": 400, "height": 800})
     for address in ("/schedule", "/schedule?show=runs", "/schedule/new", f"/schedule/{number}"):
         page.goto(address)

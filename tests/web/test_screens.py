@@ -1,6 +1,7 @@
-"""A picture of every page in both themes, in a build folder; that of the first page is in the README."""
+"""A picture of every page in both themes, in a build folder; with `--pictures` that of the first goes into the docs."""
 
 import re
+import shutil
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -11,20 +12,32 @@ from tests.web.conftest import House
 from tests.web.lived_in import addresses
 
 SCREENS = ROOT / ".build" / "screens"
+README_PICTURE = ROOT / "docs" / "now.png"
 NARROW = {"width": 400, "height": 800}
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_every_page_is_drawn_in_both_themes(lived_in: House, chromium: Browser, dark: bool) -> None:
+def test_every_page_is_drawn_in_both_themes(
+    lived_in: House, chromium: Browser, dark: bool, pytestconfig: pytest.Config
+) -> None:
     SCREENS.mkdir(parents=True, exist_ok=True)
     theme = "dark" if dark else "light"
+    every = addresses(lived_in)
     with window(chromium, lived_in.url, dark=dark) as context:
         page = context.new_page()
-        for address in addresses(lived_in):
+        for address in every:
             page.goto(address)
             expect(page.locator("h1")).to_be_visible()
-            name = re.sub(r"[^a-z0-9]+", "-", address.split("?")[0].lower())[:40].strip("-") or "now"
-            page.screenshot(path=SCREENS / f"{name}-{theme}.png")
+            if address == "/":
+                expect(page.locator(".chart canvas")).to_have_count(2)
+            page.screenshot(path=SCREENS / f"{name_of(address)}-{theme}.png")
+    assert len({name_of(address) for address in every}) == len(every)
+    if pytestconfig.getoption("pictures") and not dark:
+        shutil.copyfile(SCREENS / "now-light.png", README_PICTURE)
+
+
+def name_of(address: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", address.lower()).strip("-") or "now"
 
 
 def test_no_page_is_wider_than_a_telephone(lived_in: House, chromium: Browser) -> None:

@@ -79,6 +79,7 @@ def test_a_new_turn_appears_by_itself_and_is_followed_and_cancelled(page: Page, 
     expect(page.get_by_role("heading", name="Turn of Runner")).to_be_visible()
     expect(page.get_by_role("listitem").filter(has_text="Memory “human” changed")).to_be_visible()
     page.get_by_text("Raw JSON").click()
+    expect(page.locator("#raw")).to_have_attribute("open", "")
     page.get_by_text("Cancel this turn", exact=True).click()
     page.get_by_role("button", name="Yes, cancel this turn").click()
     expect(page.get_by_role("status").filter(has_text="cancelled")).to_be_visible()
@@ -104,10 +105,21 @@ def test_what_is_live_can_be_paused_by_key(page: Page, house: House) -> None:
     expect(live).to_have_attribute("data-state", "live")
     page.keyboard.press("p")
     expect(live).to_have_attribute("data-state", "paused")
+    expect(page.get_by_role("button", name="Resume live")).to_be_visible()
     say(house, agent, "hello")
     expect(page.get_by_text("No turn is like that")).to_be_visible()
     page.keyboard.press("p")
     expect(page.get_by_role("row", name="Quiet")).to_contain_text("done")
+
+
+def test_what_was_opened_in_a_turn_stays_open_while_it_goes_on(page: Page, house: House) -> None:
+    agent = agent_of(house, "Opener")
+    page.goto(f"/turns?agent={agent}")
+    say(house, agent, script({"delay": 3, **EDIT}, {"delay": NEVER, "text": "never"}))
+    page.get_by_role("row", name="Opener").get_by_role("link").first.click()
+    page.get_by_text("Raw JSON").click()
+    expect(page.get_by_role("listitem").filter(has_text="Memory “human” changed")).to_be_visible()
+    expect(page.locator("#raw")).to_have_attribute("open", "")
 
 
 @shows("WEB-TURNS")

@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from frontdesk.identity.model import Source
 
+# The surface of the pages. Who looks at figures there must not move them.
+PAGES = "web"
+
 
 class Outcome(StrEnum):
     """How a call ended."""
@@ -53,6 +56,7 @@ class Beat:
     id: int
     at: datetime
     kind: Kind
+    surface: str
     outcome: Outcome
     duration_us: int
 
@@ -63,7 +67,7 @@ class Beat:
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """What failed since a moment: how many did, or so many `at_least`, and the newest of them first."""
+    """What failed since a moment: how many requests did, or so many `at_least`, and the newest of them first."""
 
     count: int = 0
     at_least: bool = False

@@ -86,8 +86,12 @@ class Journal:
         """The newest entries after this one, the newest first, as far as figures are made from them."""
         return await self._store.beats(after_id, limit)
 
+    async def latest(self, limit: int, within: int) -> Sequence[tuple[int, Entry]]:
+        """The newest entries but for looks at pages, among so many of the newest rows; the newest first."""
+        return await self._store.latest(limit, within)
+
     async def failures(self, since: datetime, limit: int) -> Failures:
-        """What failed since then: how often, and the newest of it."""
+        """What failed since then: how many requests, and the newest of them."""
         return await self._store.failures(since, limit)
 
     async def tool_use(self, query: UseQuery) -> Sequence[ToolUse]:

@@ -13,13 +13,16 @@ from sqlalchemy import (
     Integer,
     RowMapping,
     String,
+    and_,
     bindparam,
     case,
+    cast,
     delete,
     func,
     insert,
     literal,
     literal_column,
+    not_,
     select,
 )
 
@@ -27,15 +30,16 @@ from frontdesk.db.engine import Database
 from frontdesk.db.schema import journal
 from frontdesk.db.tables.journal import WENT_WRONG
 from frontdesk.identity.model import Source
-from frontdesk.journal.model import Beat, Entry, Failures, Kind, Outcome
+from frontdesk.journal.model import PAGES, Beat, Entry, Failures, Kind, Outcome
 
 PRUNE_BATCH = 5_000
 # What is written in place leaves SQLite's log of changes to grow; a batch that is written aside folds it back.
 ASIDE = 16
-# So many failures are counted, however many there are.
+# So many failed rows are counted, however many there are.
 COUNTED = 500
 INSERT = insert(journal)
-BEAT = (journal.c.id, journal.c.at, journal.c.kind, journal.c.outcome, journal.c.duration_us)
+BEAT = (journal.c.id, journal.c.at, journal.c.kind, journal.c.surface, journal.c.outcome, journal.c.duration_us)
+A_LOOK_AT_PAGES = and_(journal.c.surface == PAGES, journal.c.action.like("GET %"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +191,8 @@ class JournalStore:
 
     async def tool_calls(self, tool: str | None, limit: int, within: int) -> Sequence[ToolCall]:
         """The newest calls, of one tool or of all, among so many of the newest rows; the newest first."""
-        start = select(func.coalesce(func.max(journal.c.id), 0) - within).scalar_subquery()
         columns = (journal.c.at, journal.c.action, journal.c.agent_id, journal.c.outcome, journal.c.duration_us)
-        wanted = select(*columns).where(journal.c.id > start, journal.c.kind == Kind.TOOL)
+        wanted = select(*columns).where(_among_newest(within), journal.c.kind == Kind.TOOL)
         if tool is not None:
             wanted = wanted.where(journal.c.action == tool)
         async with self._database.reading() as connection:
@@ -200,20 +203,35 @@ class JournalStore:
         """The newest `limit` rows after this one, the newest first, as far as figures are made from them."""
         wanted = select(*BEAT).where(journal.c.id > after_id).order_by(journal.c.id.desc()).limit(limit)
         rows = await self._database.look(lambda connection: connection.execute(wanted).all())
-        return [Beat(row.id, row.at, Kind(row.kind), Outcome(row.outcome), row.duration_us) for row in rows]
+        return [
+            Beat(row.id, row.at, Kind(row.kind), row.surface, Outcome(row.outcome), row.duration_us) for row in rows
+        ]
+
+    async def latest(self, limit: int, within: int) -> Sequence[tuple[int, Entry]]:
+        """The newest rows but for looks at pages, among so many of the newest; the newest first."""
+        wanted = select(journal).where(_among_newest(within), not_(A_LOOK_AT_PAGES))
+        wanted = wanted.order_by(journal.c.id.desc()).limit(limit)
+        rows = await self._database.look(lambda connection: connection.execute(wanted).mappings().all())
+        return [_entry(dict(row)) for row in rows]
 
     async def failures(self, since: datetime, limit: int) -> Failures:
-        """What failed since then: how often, and the newest `limit` of it."""
+        """What failed since then: how many requests, and the newest `limit` of them."""
         # Written out, or SQLite would not see that the index of what went wrong has them all.
         failed = (WENT_WRONG, journal.c.outcome == literal_column(f"'{Outcome.FAILED}'"))
         newest = select(journal).where(*failed).order_by(journal.c.id.desc()).limit(COUNTED).subquery()
-        wanted = select(newest, func.count().over().label("number")).where(newest.c.at >= since)
-        wanted = wanted.order_by(newest.c.id.desc()).limit(limit)
+        # A request leaves a row at each door it fails at: the one that says why tells of it, or else the innermost.
+        request = func.coalesce(newest.c.request_id, cast(newest.c.id, String))
+        place = func.row_number().over(partition_by=request, order_by=(newest.c.reason.is_(None), newest.c.id))
+        placed = select(newest, place.label("place"), func.count().over().label("looked_at"))
+        each = placed.where(newest.c.at >= since).subquery()
+        wanted = select(each, func.count().over().label("number")).where(each.c.place == 1)
+        wanted = wanted.order_by(each.c.id.desc()).limit(limit)
 
         def work(connection: Connection) -> Failures:
             rows = [dict(row) for row in connection.execute(wanted).mappings()]
-            count = max((row.pop("number") for row in rows), default=0)
-            return Failures(count, count == COUNTED, [_entry(row) for row in rows])
+            found = [(row.pop("number"), row.pop("looked_at"), row.pop("place")) for row in rows]
+            count, looked_at, _ = found[0] if found else (0, 0, 0)
+            return Failures(count, looked_at == COUNTED, [_entry(row) for row in rows])
 
         return await self._database.look(work)
 
@@ -288,6 +306,11 @@ class JournalStore:
     async def count(self) -> int:
         async with self._database.reading() as connection:
             return (await connection.execute(select(func.count()).select_from(journal))).scalar_one()
+
+
+def _among_newest(rows: int) -> ColumnElement[bool]:
+    """Of the newest rows, so many, by their ids: nothing older is walked through, however little is found."""
+    return journal.c.id > select(func.coalesce(func.max(journal.c.id), 0) - rows).scalar_subquery()
 
 
 def _naming(row: RowMapping) -> Naming:

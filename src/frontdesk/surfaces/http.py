@@ -53,13 +53,15 @@ def assemble(app: App, endpoints: Mapping[str, ASGIApp], paths: list[str], more:
     """Put the gate before the given doors and the routes that every house has."""
     documents = [*cards.card_routes(app, paths), *cards.metadata_routes(app, paths)]
     routes = [*more, *rest.routes(app), *oauth_routes(app), api_mount(app), *documents, *web_routes(app)]
-    starlette = Starlette(routes=routes, exception_handlers={HTTPException: telling(app, tell)})
+    addresses = frozenset({*endpoints, *_addresses(routes)})
+    known = frozenset(path[1:].split("/")[0] for path in addresses)
+    starlette = Starlette(routes=routes, exception_handlers={HTTPException: telling(app, tell, known)})
     starlette.router.redirect_slashes = False
     open_paths = frozenset({rest.HEALTH, *OPEN_PATHS, *(route.path for route in documents)})
     gate = Gate(
         Hall(endpoints, starlette),
         app,
-        frozenset({*endpoints, *_addresses(routes)}),
+        addresses,
         open_paths,
         lambda path, shown: _challenge(app, path if path in paths else paths[0], shown=shown),
         SESSIONS_AT,

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pydantic import SecretStr
 
+from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app
 from frontdesk.identity.model import Source
 from frontdesk.journal.model import Entry, Kind, Outcome
@@ -17,6 +18,7 @@ from tests.support.pages import browsing, text_of
 pytestmark = pytest.mark.anyio
 KEY_TEXT = re.compile(r'id="key">(fd_[0-9A-Za-z_]+)<')
 OLDER = re.compile(r'rel="next" href="[^"]*before=([^"&]+)')
+LONG = f"agent-{'0' * 100}"
 HOSTILE = "<script>alert(1)</script>\u202eevil" + "x" * 150
 
 
@@ -62,6 +64,25 @@ async def test_a_key_that_may_do_everything_has_to_be_asked_for(app: App) -> Non
         made = await web.post("/access/keys", {"limits": "everything", "agent": "*", "lasting": ""})
         assert (await app.identity.authenticate(KEY_TEXT.findall(made)[0])).scopes is None
         assert "any agent everything" in text_of(await web.get("/access"))
+
+
+async def test_a_key_that_is_not_made_leaves_the_form_as_it_was_filled_in(app: App) -> None:
+    async with browsing(build(app)) as web:
+        form = {"name": "the clerk's", "agent": "agent-1", "user": "ann", "lasting": "30", "limits": "ticked"}
+        page = await web.post("/access/keys", form, 400)
+        assert "Tick what the key may do" in text_of(page)
+        for kept in ('value="the clerk&#39;s"', 'value="agent-1"', 'value="ann"', '<option value="30" selected>'):
+            assert kept in page, kept
+        assert re.search(r'<details class="card" id="make" open>', page)
+        page = await web.post("/access/keys", {"scope:tools:call": "on", "agent": "not an id"}, 400)
+        assert 'name="scope:tools:call" checked' in page
+        assert page.count(" checked") == 2
+        page = await web.post("/access/keys", {"limits": "everything", "lasting": ""}, 400)
+        assert 'value="everything" checked' in page
+        assert '<option value="" selected>' in page
+        assert "checked" not in re.sub('value="ticked" checked', "", await web.get("/access", limits="everything")), (
+            "a link does not say what a key may do"
+        )
 
 
 @shows("WEB-ACCESS")
@@ -128,19 +149,33 @@ async def test_who_was_turned_away_is_told_with_the_reason(settings: Settings) -
         await web.get("/access/denied", 400, before="x")
 
 
+async def test_who_was_denied_is_known_or_not_and_no_row_says_both(settings: Settings) -> None:
+    async with open_app(settings) as app, browsing(build(app)) as web:
+        ada = await app.host.create(NewAgent("Ada"))
+        app.journal.record(a_call(1, outcome=Outcome.DENIED, reason="Denied"))
+        app.journal.record(a_call(2, outcome=Outcome.DENIED, reason="Denied", agent=ada.id))
+        await app.journal.flush()
+        for path in ("/access", "/access/denied"):
+            rows = [text_of(row) for row in (await web.get(path)).split("<tr>") if "denied Denied" in text_of(row)]
+            assert ["It is known" in row for row in rows] == [True, False]
+            assert "Ada" in rows[0]
+            assert "turned away before it was known" in rows[1]
+            assert "nobody known" in rows[1]
+
+
 async def test_agents_that_send_their_id_as_a_parameter_are_told_which_header_to_send(settings: Settings) -> None:
     async with open_app(settings) as app, browsing(build(app)) as web:
         assert "No agent does" in text_of(await web.get("/access"))
         for agent, source in (
-            ("old", Source.PARAMETER),
-            ("old", Source.PARAMETER),
-            ("old", Source.HEADER),
+            (LONG, Source.PARAMETER),
+            (LONG, Source.PARAMETER),
+            (LONG, Source.HEADER),
             ("new", Source.HEADER),
         ):
             app.journal.record(a_call(1, source=source, agent=agent))
         await app.journal.flush()
         page = await web.get("/access")
-        assert "x-agent-id: old" in page
+        assert f">x-agent-id: {LONG}</code>" in page, "whole, however long"
         assert "x-agent-id: new" not in page
         (one,) = await app.journal.by_parameter(100, 10)
         assert (one.times, one.by_header) == (2, 1)

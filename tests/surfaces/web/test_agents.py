@@ -1,5 +1,6 @@
 """The pages of agents: what they show, what can be done on them, and that nothing on them comes alive."""
 
+import re
 from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
@@ -122,8 +123,9 @@ async def test_tools_say_who_gave_them_and_can_be_taken_away(app: App, web: Brow
     holdings = HoldingStore(app.database)
     await holdings.record(ada.id, ["shop::buy"], (), datetime.now(UTC) - timedelta(hours=3))
     shown = text_of(await web.get(f"/agents/{ada.id}"))
-    assert "given by find_tools, 3 h ago , for something it looked for" in shown
-    assert "attached by a person; asks before each call; stays" in shown
+    assert "find_tools attached it 3 h ago , as one that fits a search of the agent's" in shown
+    assert "makes room when others fit better" in shown
+    assert "a person attached it; it asks before each call stays until somebody detaches it" in shown
     gone = text_of(await web.post(f"/agents/{ada.id}/detach", {"tool": "shop__buy"}))
     assert "shop__buy is detached" in gone
     assert [tool.name for tool in await app.host.tools(ada.id)] == ["shop__sell"]
@@ -134,8 +136,11 @@ async def test_tools_say_who_gave_them_and_can_be_taken_away(app: App, web: Brow
 async def test_prompts_to_come_stand_in_order_with_the_soonest_first(app: App, web: Browser, ada: Agent) -> None:
     for prompt, when in (("Later", "in 3 hours"), ("Sooner", "in 1 hour")):
         await app.schedules.add(OPERATOR, Asked(agent_id=ada.id, prompt=prompt, when=when))
-    shown = text_of(await web.get(f"/agents/{ada.id}"))
+    html = await web.get(f"/agents/{ada.id}")
+    shown = text_of(html)
     assert shown.index("Sooner") < shown.index("Later")
+    for one in (await app.schedules.looking.list(OPERATOR)).schedules:
+        assert f'<a href="/schedule/{one.id}">Schedule {one.id}</a>' in html
 
 
 @shows("WEB-AGENTS")
@@ -178,7 +183,10 @@ async def test_a_message_is_answered_on_the_page_and_the_journal_has_the_turn(
     said = text_of(await web.post(f"/agents/{ada.id}/talk", {"text": script({"text": "Four cups"})}))
     assert "Ada , now Four cups" in said
     await app.journal.flush()
-    assert "turn: turn web ok" in text_of(await web.get(f"/agents/{ada.id}"))
+    shown = text_of(await web.get(f"/agents/{ada.id}"))
+    assert "turn: turn web ok" in shown
+    assert "end_turn" not in shown
+    assert re.search(r"turn-[\w-]+… done", shown)
 
 
 async def test_a_new_conversation_is_begun_and_talked_in(app: App, web: Browser, ada: Agent) -> None:
@@ -189,6 +197,37 @@ async def test_a_new_conversation_is_begun_and_talked_in(app: App, web: Browser,
     assert "Here" in text_of(await web.get(f"/agents/{ada.id}/talk", conversation=where))
     assert len(await app.host.history(ada.id)) == 0
     assert "has no conversation" in text_of(await web.get(f"/agents/{ada.id}/talk", 404, conversation="no"))
+
+
+def shown_in(html: str) -> str:
+    """The conversation that the page says it shows."""
+    [select] = re.findall(r'<select name="conversation">(.*?)</select>', html, re.DOTALL)
+    [chosen] = re.findall(r'<option value="([^"]*)" selected>', select)
+    return chosen
+
+
+@shows("WEB-AGENTS")
+async def test_the_conversation_that_is_chosen_is_the_one_that_is_shown(app: App, web: Browser, ada: Agent) -> None:
+    talk = f"/agents/{ada.id}/talk"
+    [own] = await app.host.conversations(ada.id, 10)
+    await web.post(talk, {"text": script({"text": "In its own"})})
+    others = [await app.host.converse(ada.id, title=f"Number {number}") for number in range(22)]
+    html = await web.get(talk)
+    assert shown_in(html) == ""
+    assert "Its own conversation" in text_of(html)
+    assert "In its own" in text_of(html)
+    for where in (others[-1].id, others[0].id, own.id):
+        html = await web.get(talk, conversation=where)
+        assert shown_in(html) == where
+        assert ("In its own" in text_of(html)) == (where == own.id)
+
+
+async def test_an_agents_own_conversation_stands_once_among_few(app: App, web: Browser, ada: Agent) -> None:
+    [own] = await app.host.conversations(ada.id, 10)
+    await app.host.converse(ada.id, title="Another")
+    html = await web.get(f"/agents/{ada.id}/talk", conversation=own.id)
+    assert shown_in(html) == ""
+    assert html.count("<option") == 2
 
 
 async def test_a_turn_that_fails_is_told_with_its_reason(web: Browser, ada: Agent) -> None:

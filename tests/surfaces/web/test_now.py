@@ -23,7 +23,7 @@ from frontdesk.schedule.model import SECOND, now_us
 from frontdesk.settings import Settings
 from frontdesk.surfaces.http import build
 from frontdesk.surfaces.web.model import Asked
-from frontdesk.surfaces.web.pages.now.model import Facts, Host
+from frontdesk.surfaces.web.pages.now.model import Facts, Host, Work
 from frontdesk.surfaces.web.pages.now.pace import SPAN, STEP, lately, past
 from frontdesk.surfaces.web.pages.now.pulse import Told, pulse_of, tell
 from frontdesk.surfaces.web.pages.now.troubles import troubles, worker_name
@@ -110,7 +110,7 @@ async def test_what_is_overdue_is_told_with_its_age_and_leads_to_the_oldest(app:
     assert "Nobody delivers" in said
     assert "frontdesk worker" in said
     assert f'<a href="/schedule/{oldest}">' in html
-    assert '<a href="/agents/agent-ada">' in html
+    assert '<a href="/agents/agent-ada" title="agent-ada">' in html
 
 
 async def test_workers_of_other_processes_are_seen_by_what_they_hold(app: App, web: Browser) -> None:
@@ -139,6 +139,58 @@ async def test_what_failed_in_the_last_hour_is_counted_and_listed(app: App, web:
     assert "too_old" not in listed
     assert 'href="/schedule/runs/run-7-1000"' in listed
     assert 'href="/agents/agent-ada"' in listed
+
+
+async def test_looks_at_pages_are_not_what_happened_but_what_is_done_on_them_is(app: App, web: Browser) -> None:
+    await note(app, failed("recall", surface="mcp", outcome=Outcome.OK, reason=None))
+    for _ in range(20):
+        await web.get("/agents")
+    await web.post("/tools/servers/refresh")
+    await app.journal.flush()
+    html = await web.get("/")
+    listed = text_of(html[html.index('id="journal"') :])
+    assert "mcp recall" in listed
+    assert "web POST /tools/servers/refresh" in listed
+    assert "GET /" not in listed
+    assert [entry.action for _, entry in await app.journal.latest(5, 2)] == ["POST /tools/servers/refresh"], (
+        "only the newest rows are gone through"
+    )
+
+
+async def test_a_request_that_fails_at_two_doors_failed_once(app: App, web: Browser) -> None:
+    inner = failed("shop::send_mail", surface="tools", kind=Kind.TOOL, reason=None, request_id="one")
+    at_door = failed("call_tool", reason=None, request_id="one")
+    named = replace(at_door, reason="Unavailable", request_id="two")
+    nameless = [failed("alone"), failed("alone")]
+    await note(app, inner, at_door, replace(inner, request_id="two"), named, *nameless)
+    found = await app.journal.failures(datetime.now(UTC) - timedelta(hours=1), 10)
+    assert (found.count, found.at_least) == (4, False)
+    told = [(entry.action, entry.reason) for _, entry in found.rows]
+    assert told == [
+        ("alone", "Unavailable"),
+        ("alone", "Unavailable"),
+        ("call_tool", "Unavailable"),
+        ("shop::send_mail", None),
+    ]
+    assert "4 calls failed in the last hour." in text_of(await web.get("/"))
+
+
+async def test_a_failure_is_told_with_what_the_journal_has_of_its_reason(app: App, web: Browser) -> None:
+    given_up = failed("deliver", kind=Kind.DELIVERY, surface="schedule", reason="dead", request_id="run-1")
+    await note(app, given_up, failed("shop::send_mail", kind=Kind.TOOL, reason=None), failed("recall"))
+    html = await web.get("/")
+    listed = text_of(html[html.index('id="failed"') : html.index('id="journal"')])
+    assert "failed given up; its page says why" in listed
+    assert "failed answered with an error, or was cut off" in listed
+    assert "failed Unavailable" in listed
+
+
+async def test_agents_go_by_their_names_with_the_id_behind(app: App, web: Browser) -> None:
+    ada = await app.host.create(NewAgent("Ada"))
+    await note(app, failed(agent_id=ada.id), failed(agent_id="agent-gone"))
+    html = await web.get("/")
+    assert f'<a href="/agents/{ada.id}" title="{ada.id}"><bdi>Ada</bdi></a>' in html
+    assert 'title="agent-gone"><bdi>agent-gone</bdi>' in html
 
 
 async def test_of_very_many_failures_only_so_many_are_counted(app: App) -> None:
@@ -233,13 +285,19 @@ async def _next(app: App) -> Told:
 
 def beat(number: int, ago: float, took_us: int = 1000, kind: Kind = Kind.CALL) -> Beat:
     at = NOW - timedelta(seconds=ago) - timedelta(microseconds=took_us)
-    return Beat(number, at, kind, Outcome.OK, took_us)
+    return Beat(number, at, kind, "mcp", Outcome.OK, took_us)
 
 
 def test_the_pace_is_that_of_the_last_minute_and_of_calls_alone() -> None:
     beats = [*(beat(number, 10, number * 1000) for number in range(1, 31)), beat(40, 90), beat(41, 5, 9, Kind.TURN)]
     found = lately(beats, NOW, 100)
     assert (found.calls, found.median_us, found.slow_us) == (0.5, 16_000, 29_000)
+
+
+def test_who_looks_at_the_pace_does_not_move_it() -> None:
+    looks = [replace(beat(number, 1, 900_000), surface="web", outcome=Outcome.FAILED) for number in range(50, 60)]
+    found = lately([*looks, beat(1, 10), beat(2, 20), beat(3, 30)], NOW, 100)
+    assert (found.calls, found.failed, found.slow_us) == (0.05, 0, 1000)
 
 
 def test_of_more_calls_than_are_read_the_pace_is_that_of_the_time_they_cover() -> None:
@@ -251,6 +309,14 @@ def test_of_the_time_before_what_was_read_nothing_is_said() -> None:
     points = past([beat(1, 3), beat(2, 9)], NOW, 2)
     assert len(points) == SPAN // STEP
     assert [point.pace.calls if point.pace else None for point in points[-6:]] == [None, None, 0, 0, 0.5, 0]
+
+
+@pytest.mark.parametrize(("dead", "words"), [(1, "1 prompt could"), (2, "2 prompts could")])
+async def test_what_was_given_up_is_one_or_many(app: App, dead: int, words: str) -> None:
+    here = replace(await app.schedules.executing.executor(OPERATOR), dead=dead, autostart=False)
+    [told] = troubles(Facts(NOW, "SQLite", Host("Built in"), work=Work(here)))
+    assert told.what.startswith(words)
+    assert told.do == f"See why, then have {'it' if dead == 1 else 'them'} tried again."
 
 
 def test_a_server_that_nobody_asked_for_long_is_stale() -> None:

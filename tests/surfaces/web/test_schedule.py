@@ -2,21 +2,26 @@
 
 import re
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
 from urllib.parse import parse_qsl
 
+import anyio
 import pytest
 
 from frontdesk.agents.host import NewAgent
+from frontdesk.agents.turns.model import TurnQuery
 from frontdesk.app import App, open_app
-from frontdesk.schedule.asked import Asked, PastWanted
+from frontdesk.schedule.asked import Asked, Change, PastWanted
 from frontdesk.schedule.model import SECOND, NewSchedule, Standing, State, Trigger, TriggerKind, now_us
 from frontdesk.settings import Settings
 from frontdesk.surfaces.http import build
+from frontdesk.surfaces.web.model import Asked as Request
 from frontdesk.surfaces.web.pages.schedule import live
-from frontdesk.surfaces.web.pages.schedule.listing import LISTED
+from frontdesk.surfaces.web.pages.schedule.choosing import LISTED
+from frontdesk.surfaces.web.pages.schedule.plain import plain
 from frontdesk.surfaces.web.pages.schedule.told import host_of
 from tests.requirements import shows
 from tests.support.pages import Browser, browsing, text_of
@@ -25,6 +30,7 @@ from tests.support.scheduling import OPERATOR
 pytestmark = pytest.mark.anyio
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\u202egnp.exe\u202c"
 WORDS = "every weekday at 9 Berlin time"
+SECONDS = 30
 ROWS = re.compile(r'<th scope="row"><a href="/schedule/(\d+)">')
 
 
@@ -124,7 +130,8 @@ async def test_plain_words_are_previewed_as_one_types(web: Browser) -> None:
     part = await web.get("/schedule/new", part=True, when=WORDS)
     assert "<html" not in part
     read = text_of(part)
-    assert "cron 0 9 * * MON-FRI, Europe/Berlin" in read
+    assert "Understood as every weekday at 09:00 Time zone: Europe/Berlin" in read
+    assert "The rule that is kept: cron 0 9 * * MON-FRI , Europe/Berlin" in read
     assert len(re.findall(r"09:00 Europe/Berlin", read)) == 5
     assert "Time zone: Europe/Berlin" in read
     assert "is no rule that can be read" in text_of(await web.get("/schedule/new", part=True, when="whenever"))
@@ -149,7 +156,7 @@ async def test_a_schedule_is_made_in_plain_words(web: Browser, house: App, ada: 
     [one] = (await house.schedules.looking.list(OPERATOR)).schedules
     assert (one.what.words, one.what.trigger.zone, one.what.prompt) == (WORDS, "Europe/Berlin", "Write\nthe report")
     read = text_of(html)
-    assert f"Schedule {one.id} was made: cron 0 9 * * MON-FRI, Europe/Berlin; next at" in read
+    assert re.search(rf"Schedule {one.id} was made: every weekday at 09:00, next \w+ .* 09:00 Europe/Berlin", read)
     assert read.count("09:00 Europe/Berlin") >= 5
 
 
@@ -180,7 +187,7 @@ async def test_a_schedule_is_paused_resumed_run_and_cancelled(web: Browser, hous
     assert "It is paused: none of these fires" in text_of(html)
     html = await web.post(f"/schedule/{number}/resume")
     assert await state_of(house, number) is State.ACTIVE
-    assert "goes on: cron 0 9 * * MON-FRI" in text_of(html)
+    assert "goes on: every weekday at 09:00, next" in text_of(html)
     html = await web.post(f"/schedule/{number}/run")
     [run] = (await house.schedules.looking.history(OPERATOR)).runs
     assert (run.schedule_id, run.manual, run.standing) == (number, True, Standing.WAITING)
@@ -219,7 +226,7 @@ async def test_a_dead_delivery_is_found_and_redriven(web: Browser, house: App) -
     number = await made(house, "agent-gone", attempts=1, when=WORDS)
     run = await ran(house, number)
     html = await web.get("/schedule")
-    assert "1 run was given up" in text_of(html)
+    assert "1 run is dead: it was given up" in text_of(html)
     assert 'class="bar dead"' in html
     for agent in ("", "agent-gone"):
         html = await web.get("/schedule", show="runs", state="dead", agent=agent)
@@ -268,13 +275,121 @@ def test_a_webhook_is_named_by_its_host_alone() -> None:
     assert host_of(None) == ""
 
 
-async def test_an_open_page_is_told_of_a_change(house: App, ada: str) -> None:
+async def test_an_open_schedule_is_told_of_every_change(house: App, ada: str) -> None:
     number = await made(house, ada)
-    found = await house.schedules.looking.get(OPERATOR, number)
-    before = live.mark(found, ())
-    await house.schedules.pause(OPERATOR, number)
-    after = live.mark(await house.schedules.looking.get(OPERATOR, number), ())
-    assert before != after
-    all_before = await house.schedules.overview.mark(OPERATOR)
-    await made(house, ada)
-    assert await house.schedules.overview.mark(OPERATOR) != all_before
+    asked = Request(house, OPERATOR, datetime.now(UTC), at={"id": str(number)})
+    with anyio.fail_after(SECONDS):
+        async with aclosing(live.one(asked)) as told:
+            marks = [await anext(told)]
+            await house.schedules.pause(OPERATOR, number)
+            marks.append(await anext(told))
+            await house.schedules.run_now(OPERATOR, number)
+            marks.append(await anext(told))
+            await house.schedules.executing.once(OPERATOR)
+            marks.append(await anext(told))
+    assert len({one["mark"] for one in marks}) == 4
+
+
+@shows("WEB-SCHEDULE")
+@pytest.mark.parametrize("narrowed", [False, True])
+async def test_an_open_list_is_told_of_whatever_changes_on_it(house: App, ada: str, narrowed: bool) -> None:
+    number = await made(house, ada)
+    asked = Request(house, OPERATOR, datetime.now(UTC), query={"agent": ada} if narrowed else {})
+    schedules = house.schedules
+    with anyio.fail_after(SECONDS):
+        async with aclosing(live.all_of_them(asked)) as told:
+            marks = [await anext(told)]
+            await schedules.pause(OPERATOR, number)
+            marks.append(await anext(told))
+            await schedules.resume(OPERATOR, number)
+            marks.append(await anext(told))
+            await schedules.update(OPERATOR, number, Change(prompt="Another report"))
+            marks.append(await anext(told))
+            await made(house, ada)
+            marks.append(await anext(told))
+    assert len({one["mark"] for one in marks}) == 5
+
+
+async def test_an_open_list_of_runs_is_told_of_their_beginning_and_their_end(house: App, ada: str) -> None:
+    number = await made(house, ada)
+    asked = Request(house, OPERATOR, datetime.now(UTC), query={"show": "runs"})
+    with anyio.fail_after(SECONDS):
+        async with aclosing(live.all_of_them(asked)) as told:
+            marks = [await anext(told)]
+            await house.schedules.run_now(OPERATOR, number)
+            marks.append(await anext(told))
+            await house.schedules.executing.once(OPERATOR)
+            marks.append(await anext(told))
+    assert len({one["mark"] for one in marks}) == 3
+
+
+async def test_a_page_names_to_its_live_part_what_it_shows(house: App, web: Browser, ada: str) -> None:
+    paused = await made(house, ada)
+    await house.schedules.pause(OPERATOR, paused)
+    html = await web.get("/schedule", state="paused", agent=ada)
+    [address] = re.findall(r'data-live="/live/schedule\?([^"]+)"', html)
+    asked = Request(house, OPERATOR, datetime.now(UTC), query=dict(parse_qsl(unescape(address))))
+    assert (asked.query["state"], asked.query["agent"]) == ("paused", ada)
+    async with aclosing(live.all_of_them(asked)) as told:
+        with anyio.move_on_after(0.3) as waited:
+            await anext(told)
+        assert waited.cancelled_caught
+
+
+@shows("WEB-SCHEDULE")
+async def test_a_run_shows_the_clock_of_its_schedule_and_leads_to_its_turn(house: App, web: Browser, ada: str) -> None:
+    run = await ran(house, await made(house, ada))
+    [turn] = await house.turns.list(TurnQuery(agent_id=ada))
+    for address in (f"/schedule/runs/{run}", "/schedule?show=runs"):
+        read = text_of(await go(web, address))
+        assert re.search(r"\d\d:\d\d(:\d\d)? Europe/Berlin", read)
+        assert re.search(r"\d\d:\d\d(:\d\d)? UTC", read)
+    assert f'href="/turns/{turn.id}"' in await web.get(f"/schedule/runs/{run}")
+    back = await web.get(f"/turns/{turn.id}")
+    assert f'href="/schedule/runs/{run}"' in back
+
+
+async def test_runs_by_hand_are_not_counted_as_fires_of_the_rule(house: App, web: Browser, ada: str) -> None:
+    number = await made(house, ada)
+    await ran(house, number)
+    assert "Fired by its rule 0 times runs by hand do not count" in text_of(await web.get(f"/schedule/{number}"))
+
+
+async def test_what_is_live_is_paused_in_other_words_than_a_schedule(house: App, web: Browser, ada: str) -> None:
+    for html in (await web.get("/schedule"), await web.get(f"/schedule/{await made(house, ada)}")):
+        assert re.findall(r"data-pause[^>]*>([^<]+)</button>", html) == ["Pause live"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("cron 0 9 * * MON-FRI", "every weekday at 09:00"),
+        ("cron 0 9,17 * * *", "every day at 09:00 and 17:00"),
+        ("cron 30 7 * * 1-5", "every weekday at 07:30"),
+        ("cron 0 9 * * SAT,SUN", "every Saturday and Sunday at 09:00"),
+        ("cron 0 9 * * MON-SUN", "every day at 09:00"),
+        ("cron 0 9 * * 7", "every Sunday at 09:00"),
+        ("cron 0 9 * * MON#1", "on the first Monday of every month at 09:00"),
+        ("cron 0 9 * * 5L", "on the last Friday of every month at 09:00"),
+        ("cron 0 9 1,15 * *", "every month on the 1st and 15th at 09:00"),
+        ("cron 0 9 L * *", "on the last day of every month at 09:00"),
+        ("cron 0 9 25 12 *", "every year on 25 December at 09:00"),
+        ("cron */5 * * * *", "every 5 minutes"),
+        ("cron 5 * * * *", "every hour at :05"),
+        ("cron 0 */2 * * MON-FRI", "every weekday, every 2 hours on the hour"),
+        ("every 30m", "every 30 minutes"),
+        ("every 1d", "every day"),
+        ("once 2031-03-01T00:00:00+00:00", "once"),
+        # What has no plain words, or would need too many.
+        ("cron */7 * * * *", "by a cron rule"),
+        ("cron 0 9 1 * MON", "by a cron rule"),
+        ("cron 0 9 * * FRI-MON", "by a cron rule"),
+        ("cron 0 9 * * XL", "by a cron rule"),
+        ("cron 0 9 * * MON#9", "by a cron rule"),
+        ("cron 0 9 1 13 *", "by a cron rule"),
+        ("cron */0 * * * *", "by a cron rule"),
+        ("cron @reboot", "by a cron rule"),
+    ],
+)
+def test_rules_are_told_in_plain_words_where_there_are_any(rule: str, words: str) -> None:
+    assert plain(rule) == words

@@ -141,6 +141,19 @@ async def test_a_model_and_the_platform_are_told_without_their_keys(tmp_path: Pa
     assert "secret" not in html
 
 
+async def test_an_editor_is_led_to_the_same_house_without_its_secrets(tmp_path: Path, ready: Ready) -> None:
+    settings = settings_with(
+        FRONTDESK_DATA=ready.in_folder(tmp_path / "data"),
+        LETTA_BASE_URL="http://127.0.0.1:9",
+        LETTA_SERVER_PASSWORD="letta-secret",
+    )
+    async with open_app(settings) as app, browsing(build(app)) as web:
+        html = text_of(await web.get("/start"))
+    assert f'"FRONTDESK_DATA": "{settings.data}", "LETTA_BASE_URL": "http://127.0.0.1:9"' in html
+    assert f"FRONTDESK_DATA={settings.data} LETTA_BASE_URL=http://127.0.0.1:9 LETTA_SERVER_PASSWORD='…' toad" in html
+    assert "letta-secret" not in html
+
+
 async def test_a_letta_server_that_is_away_is_told_of_on_the_page(tmp_path: Path, ready: Ready) -> None:
     data = ready.in_folder(tmp_path / "data")
     settings = settings_with(FRONTDESK_DATA=data, LETTA_BASE_URL="http://127.0.0.1:9")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncGenerator, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from frontdesk.settings import Settings
 from frontdesk.surfaces.http import build
 from frontdesk.surfaces.web.pages.tools.common import tool_at
 from frontdesk.surfaces.web.pages.tools.forms import Shape, fields_of
-from frontdesk.tools.catalogue.servers import ServerSpec
+from frontdesk.surfaces.web.pages.tools.using import chart
+from frontdesk.surfaces.web.pages.tools.where import where
+from frontdesk.tools.catalogue.servers import ServerSpec, Transport
 from frontdesk.tools.rights.model import Effect
 from tests.conftest import settings_with
 from tests.requirements import shows
@@ -139,6 +142,8 @@ async def test_tools_are_gone_through_by_name(house: App, web: Browser) -> None:
     first = await web.get("/tools/all", server="many")
     assert "many::t049" in first
     assert "many::t050" not in first
+    assert "By name, 50 at a time." in text_of(first)
+    assert "By name." in text_of(await web.get("/tools/all", server="shop"))
     second = await web.get("/tools/all", server="many", after="many::t049")
     assert "many::t050" in second
     assert "Next" not in text_of(await web.get("/tools/all", server="many", after="many::t099"))
@@ -291,9 +296,23 @@ async def test_use_is_shown_over_time_and_by_agent(house: App, web: Browser, ada
     for over in ("day", "week", "month", "nonsense"):
         assert "2 calls in the last" in text_of(await web.get("/tools/use", over=over))
     page = await web.get("/tools/use")
-    assert f"/agents/{ada}" in page
+    assert f'<a href="/agents/{ada}" title="{ada}"><bdi>Ada</bdi></a>' in page
     assert "nobody in particular 1 0" in text_of(page)
     assert "2 calls in the last 7 days" in text_of(await web.get(tool_at("shop::create_issue")))
+
+
+def test_the_time_below_the_bars_is_that_of_the_bar_it_stands_at() -> None:
+    now = datetime(2026, 11, 18, 14, 31, tzinfo=UTC)
+    day, week, month = (chart([], over, now).ticks for over in ("day", "week", "month"))
+    assert [(tick.words, tick.at) for tick in day] == [
+        ("12:00", 87.5),
+        ("06:00", 62.5),
+        ("18 Nov", 37.5),
+        ("18:00", 12.5),
+    ]
+    assert [tick.ends for tick in day] == [True, False, False, False]
+    assert [tick.words for tick in week] == [f"{number} Nov" for number in range(18, 11, -1)]
+    assert [tick.words for tick in month] == ["16 Nov", "9 Nov", "2 Nov", "26 Oct"]
 
 
 async def test_search_is_measured_with_ones_own_queries(web: Browser) -> None:
@@ -304,6 +323,39 @@ async def test_search_is_measured_with_ones_own_queries(web: Browser) -> None:
     assert "Write between 1 and 100 lines" in text_of(await web.post("/tools/quality", {"cases": " "}, 400))
     assert "Line 1 has no query" in text_of(await web.post("/tools/quality", {"cases": "=> x"}, 400))
     assert "None of the right tools" in text_of(await web.post("/tools/quality", {"cases": "a => b::c"}, 400))
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("npx -y @scope/server@1.2 /home/ann", "npx -y @scope/server@1.2 /home/ann"),
+        ("python3 -m mail_server", "python3 -m mail_server"),
+        ("uvx mcp-server-time --api-key hunter", "uvx mcp-server-time --api-key …"),
+        ("uvx mail root hunter", "uvx mail … …"),
+        ("docker run -e TOKEN=abc -i image", "docker run -e … -i …"),
+        ("serve.py postgresql://me:pw@db/x sk-live-1 --key=abc", "serve.py … … …"),
+    ],
+)
+def test_of_a_command_all_is_shown_that_is_hardly_a_secret(line: str, shown: str) -> None:
+    command, *arguments = line.split()
+    assert where(ServerSpec("own", Transport.STDIO, command=command, args=tuple(arguments))) == shown
+
+
+def test_hints_are_sentences() -> None:
+    parts = {
+        "both": {"type": "integer", "description": "How much.", "minimum": 0, "maximum": 9},
+        "title": {"type": "integer", "title": "Weight", "default": 3},
+        "limits": {"type": "number", "minimum": 1},
+        "words": {"type": "string", "description": "What it is about."},
+    }
+    found = fields_of({"properties": parts}, {})
+    assert found is not None
+    assert [field.hint for field in found] == [
+        "How much. At least 0, at most 9.",
+        "Weight. 3 unless said.",
+        "at least 1",
+        "What it is about.",
+    ]
 
 
 async def test_whatever_a_server_says_is_inert(house: App, shop: ToolServer, web: Browser) -> None:
@@ -363,6 +415,9 @@ async def test_tools_are_shown_while_the_agent_host_is_away(tmp_path: Path, shop
     async with open_app(away) as app, browsing(build(app)) as web:
         await app.tools.catalogue.add(ServerSpec("shop", url=shop.url))
         assert "shop::send_mail" in await web.get("/tools", q="send a letter", agent="agent-7")
+        await web.post(tool_at("shop::send_mail"), {"arg.text": "x", "agent": "agent-7"})
+        await app.journal.flush()
+        assert "<bdi>agent-7</bdi>" in await web.get("/tools/use"), "by its id, as its name is not known"
 
 
 def test_a_deep_or_endless_schema_makes_a_form_all_the_same() -> None:

@@ -10,9 +10,11 @@ import anyio
 import pytest
 
 from frontdesk.agents.host import NewAgent, Prompt
+from frontdesk.agents.turns.model import TurnQuery
 from frontdesk.app import App, open_app
 from frontdesk.identity.model import Caller
 from frontdesk.loop.events import Started
+from frontdesk.schedule.asked import Asked as Wish
 from frontdesk.settings import Settings
 from frontdesk.surfaces.http import build
 from frontdesk.surfaces.web.model import Asked
@@ -20,6 +22,7 @@ from frontdesk.surfaces.web.pages.turns import living
 from tests.hosts.lab import of_kind, script, take
 from tests.requirements import shows
 from tests.support.pages import Browser, browsing, text_of
+from tests.support.scheduling import OPERATOR
 
 pytestmark = pytest.mark.anyio
 ANN = Caller("req-ann", user_id="ann")
@@ -73,7 +76,7 @@ async def test_a_turn_is_told_in_order_with_its_tools_memory_and_plan(opened: Ap
     marks = (
         "Turn of Ada",
         "done",
-        "The person said",
+        "ann said",
         "Remember this.",
         "Thought",
         "She wants me to remember.",
@@ -244,6 +247,34 @@ async def test_what_agents_and_people_write_is_inert(opened: App, web: Browser) 
         assert "<img src=x" not in html
         assert len(html) < 400_000, path
     assert "Ada" in text_of(await web.get("/turns"))
+
+
+@shows("WEB-TURNS")
+async def test_a_turn_says_who_sent_it_and_leads_to_the_run_of_a_schedule(opened: App, web: Browser) -> None:
+    agent = await ada(opened)
+    wish = Wish("Count the cups", agent, when="every day at 9")
+    schedule = (await opened.schedules.add(OPERATOR, wish)).schedule.id
+    run = await opened.schedules.run_now(OPERATOR, schedule)
+    await opened.schedules.executing.once(OPERATOR)
+    [sent] = await opened.turns.list(TurnQuery(agent_id=agent))
+    html = await web.get(f"/turns/{sent.id}")
+    assert f"Schedule {schedule} said" in text_of(html)
+    assert f'href="/schedule/{schedule}"' in html
+    assert f'href="/schedule/runs/{run}"' in html
+    assert f"Schedule {schedule} , now" in text_of(await web.get(f"/agents/{agent}/talk"))
+
+
+async def test_whoever_names_a_turn_like_a_run_is_not_taken_for_the_schedule(opened: App, web: Browser) -> None:
+    agent, other = await ada(opened), await ada(opened, "Bob")
+    wish = Wish("Count the cups", other, when="every day at 9")
+    schedule = (await opened.schedules.add(OPERATOR, wish)).schedule.id
+    run = await opened.schedules.run_now(OPERATOR, schedule)
+    for name in (run, "run-9-9"):
+        prompt = Prompt(agent, Caller("req-nobody"), f"{name} it is", otid=name)
+        begun = of_kind([event async for event in opened.host.send(prompt)], Started)[0].turn_id
+        told = text_of(await web.get(f"/turns/{begun}"))
+        assert "Somebody said" in told
+        assert f"Sent as {name} the sender's own name for it" in told
 
 
 async def ended(app: App, turn_id: str) -> None:

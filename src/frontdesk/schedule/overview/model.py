@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from zlib import crc32
 
 from frontdesk.errors import Invalid
 from frontdesk.schedule.model import Past, Schedule, Standing, Trigger
@@ -67,3 +68,26 @@ class Around:
     ahead: Sequence[int] = ()
     behind: Sequence[tuple[int, Standing]] = ()
     more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Newer:
+    """What is different once something happened: the last end of a run, the newest schedule, and what fires next."""
+
+    ended_us: int
+    schedule_id: int
+    coming: Sequence[tuple[int, int]]
+
+    @property
+    def mark(self) -> str:
+        """The same in a word."""
+        return f"{self.ended_us}.{self.schedule_id}.{crc32(repr(self.coming).encode()):08x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A run as whoever finds its id elsewhere wants to know it."""
+
+    run_id: str
+    schedule_id: int
+    agent_id: str

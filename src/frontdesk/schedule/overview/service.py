@@ -1,14 +1,14 @@
 """Looks over all schedules and runs that the caller may see, a page at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from frontdesk.errors import Invalid
 from frontdesk.identity.model import Caller
 from frontdesk.schedule import numbers, rights
 from frontdesk.schedule.asked import MOST_LISTED
-from frontdesk.schedule.model import Past, Standing, State, Trigger
-from frontdesk.schedule.overview.model import Around, Coming, Ended, Newest, Turn, Waiting
+from frontdesk.schedule.model import SECOND, Past, Standing, State, Trigger, now_us
+from frontdesk.schedule.overview.model import Around, Coming, Ended, Newest, Sent, Turn, Waiting
 from frontdesk.schedule.overview.store import OverviewStore
 from frontdesk.schedule.past.place import Place
 from frontdesk.schedule.past.store import PastQuery, PastStore
@@ -18,6 +18,9 @@ from frontdesk.schedule.triggers.next import next_after
 MOST_AROUND = 150
 MOST_FIRES = 300
 MOST_DEAD = 100
+MOST_TURNS = 20
+# A turn's time is the database's, a run's that of the machine which delivers it.
+CLOCKS_APART_US = 120 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +84,28 @@ class Overview:
         rights.may_read(caller)
         return await self.store.dead(rights.narrowed(caller, agent_id), MOST_DEAD)
 
-    async def mark(self, caller: Caller) -> str:
-        """A word that is another one once something was made or has ended."""
+    async def mark(self, caller: Caller, agent_id: str | None = None) -> str:
+        """A word that is another one once something was made, paused, moved, begun or has ended.
+
+        What fires only after many others may change without it.
+        """
         rights.require_admin(caller, "To look over everybody's schedules")
-        return ".".join(str(number) for number in await self.store.newest_mark())
+        return (await self.store.newer(rights.narrowed(caller, agent_id), MOST_AROUND)).mark
+
+    async def zones(self, caller: Caller, runs: Sequence[Past]) -> Mapping[int, str]:
+        """The zones of the schedules that these runs are of, by their numbers."""
+        rights.may_read(caller)
+        return await self.store.zones({run.schedule_id for run in runs})
+
+    async def sent(self, caller: Caller, ids: Collection[str]) -> Mapping[str, Sent]:
+        """Of these names of turns those that are runs' own: whoever sends a turn may name it as they like."""
+        rights.may_read(caller)
+        return await self.store.sent(rights.whose(caller), ids) if ids else {}
+
+    async def turns_of(self, caller: Caller, run: Past) -> Sequence[str]:
+        """The turns that a run made, the newest first; one for each attempt that reached the agent."""
+        rights.may_read(caller)
+        return await self.store.turns_of(run, now_us(), CLOCKS_APART_US, MOST_TURNS)
 
 
 def fires(waiting: Sequence[Waiting], until_us: int, most: int) -> tuple[Sequence[int], bool]:

@@ -1,14 +1,14 @@
 """Schedules by when they fire next and by their numbers, and times around now, in the database; each by an index."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from sqlalchemy import ColumnElement, Select, TextClause, func, literal_column, or_, select, text
+from sqlalchemy import ColumnElement, Connection, Select, TextClause, func, literal_column, or_, select, text
 
 from frontdesk.db.engine import Database
-from frontdesk.db.schema import WAITS_FOR_ITS_TIME, occurrences, schedules
+from frontdesk.db.schema import WAITS_FOR_ITS_TIME, occurrences, schedules, turns
 from frontdesk.schedule.lanes.store import owned
-from frontdesk.schedule.model import Overlap, Schedule, Standing, State, Whose
-from frontdesk.schedule.overview.model import Turn, Waiting
+from frontdesk.schedule.model import Overlap, Past, Schedule, Standing, State, Whose, moment
+from frontdesk.schedule.overview.model import Newer, Sent, Turn, Waiting
 from frontdesk.schedule.rows import lane_of, schedule_of, trigger_of
 from frontdesk.schedule.store import READ
 
@@ -65,12 +65,45 @@ class OverviewStore:
         count = select(func.count()).select_from(some)
         return await self._database.look(lambda connection: connection.execute(count).scalar_one())
 
-    async def newest_mark(self) -> tuple[int, int]:
-        """The newest end of a run and the newest schedule's number, by which one can tell that something happened."""
+    async def newer(self, whose: Whose, most: int) -> Newer:
+        """By what one can tell that something happened: no index has when a schedule was changed, and none is needed.
+
+        What is made, paused, resumed, moved or begun changes what fires next; the index that has this has all of it.
+        """
         ended = select(func.max(occurrences.c.ended_us)).where(occurrences.c.ended_us.is_not(None))
-        wanted = select(ended.scalar_subquery(), select(func.max(schedules.c.id)).scalar_subquery())
-        last, number = await self._database.look(lambda connection: connection.execute(wanted).one())
-        return last or 0, number or 0
+        newest = select(ended.scalar_subquery(), select(func.max(schedules.c.id)).scalar_subquery())
+        line = select(schedules.c.fire_us, schedules.c.id).where(*_waiting(whose))
+        line = line.order_by(schedules.c.fire_us, schedules.c.id).limit(most)
+
+        def work(connection: Connection) -> Newer:
+            last, number = connection.execute(newest).one()
+            return Newer(last or 0, number or 0, [(row.fire_us, row.id) for row in connection.execute(line)])
+
+        return await self._database.look(work)
+
+    async def zones(self, ids: Collection[int]) -> Mapping[int, str]:
+        """The zones of schedules, by their numbers."""
+        wanted = select(schedules.c.id, schedules.c.zone).where(schedules.c.id.in_(ids))
+        rows = await self._database.look(lambda connection: connection.execute(wanted).all())
+        return {row.id: row.zone for row in rows}
+
+    async def sent(self, whose: Whose, ids: Collection[str]) -> Mapping[str, Sent]:
+        """Of these ids those of runs, and which schedule's they are."""
+        columns = (occurrences.c.id, occurrences.c.schedule_id, occurrences.c.agent_id)
+        wanted = select(*columns).where(occurrences.c.id.in_(ids), *owned(occurrences, whose))
+        rows = await self._database.look(lambda connection: connection.execute(wanted).all())
+        return {row.id: Sent(row.id, row.schedule_id, row.agent_id) for row in rows}
+
+    async def turns_of(self, run: Past, now_us: int, apart_us: int, limit: int) -> Sequence[str]:
+        """The turns that a run made, the newest first: among those its agent took meanwhile, by clocks so far apart."""
+        begun = [at for at in (run.started_us, *(one.started_us for one in run.earlier)) if at]
+        if not begun:
+            return []
+        since, until = moment(min(begun) - apart_us), moment((run.ended_us or now_us) + apart_us)
+        meanwhile = (turns.c.agent_id == run.agent_id, turns.c.started_at.between(since, until))
+        wanted = select(turns.c.id).where(*meanwhile, turns.c.otid == run.id)
+        wanted = wanted.order_by(turns.c.started_at.desc(), turns.c.id.desc()).limit(limit)
+        return await self._database.look(lambda connection: connection.execute(wanted).scalars().all())
 
     async def _read(self, wanted: Select[tuple[object, ...]]) -> Sequence[Schedule]:
         rows = await self._database.look(lambda connection: connection.execute(wanted).mappings().all())

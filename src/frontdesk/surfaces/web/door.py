@@ -1,6 +1,6 @@
 """The routes of the pages, and what they are drawn with."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from pathlib import Path
 
 from starlette.exceptions import HTTPException
@@ -35,12 +35,16 @@ def web_routes(app: App) -> list[BaseRoute]:
     ]
 
 
-def telling(app: App, others: Telling) -> Telling:
-    """How an address that is not there, or not for that method, is told: to people on a page."""
+def telling(app: App, others: Telling, doors: Collection[str]) -> Telling:
+    """How an address that is not there, or not for that method, is told: to people on a page.
+
+    Below none of the other `doors` whoever would rather read a page is shown one too.
+    """
 
     async def tell(request: Request, error: Exception) -> Response:
         path = request.scope["path"]
-        if not places.is_page(path) or not isinstance(error, HTTPException):
+        for_people = places.is_page(path) or (path[1:].split("/")[0] not in doors and _prefers_pages(request))
+        if not for_people or not isinstance(error, HTTPException):
             return await others(request, error)
         if path.startswith(places.STATIC):
             return PlainTextResponse(error.detail, error.status_code, error.headers)
@@ -49,6 +53,21 @@ def telling(app: App, others: Telling) -> Telling:
         return answer
 
     return tell
+
+
+def _prefers_pages(request: Request) -> bool:
+    said = dict(_weighed(part) for part in ",".join(request.headers.getlist("accept")).lower().split(","))
+    return said.get("text/html", 0) > said.get("application/json", 0)
+
+
+def _weighed(part: str) -> tuple[str, float]:
+    """A kind of answer, and how much it is wanted."""
+    kind, *parameters = (word.strip() for word in part.split(";"))
+    weight = next((word.removeprefix("q=") for word in parameters if word.startswith("q=")), "1")
+    try:
+        return kind, float(weight)
+    except ValueError:
+        return kind, 0
 
 
 class _Files(StaticFiles):

@@ -66,11 +66,11 @@ def whole(text: object, most: int = MANY) -> Markup:
     ).format(said[:most], f"{len(said):,}", said[: 50 * most])
 
 
-def code(identifier: object) -> Markup:
-    """An id that can be copied."""
+def code(identifier: object, most: int = 44) -> Markup:
+    """An id that can be copied; a longer one is cut, and copied whole."""
     said = str(identifier)
     return Markup('<code class="id" tabindex="0" data-copy="{}" title="Copy {}">{}</code>').format(
-        said, said, short(said, 44)
+        said, said, short(said, most)
     )
 
 

@@ -9,25 +9,36 @@
 
   const charts = [];
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-  const number = (unit) => (_chart, value) => (value == null ? "–" : `${+value.toPrecision(3)}${unit}`);
+  const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+  const time = (seconds) => (seconds == null ? "–" : clock.format(seconds * 1000));
+  const number = (value, unit) => (value == null ? "–" : `${+value.toPrecision(3)}${unit}`);
   const KINDS = {
     calls: { columns: [1, 2], unit: "/s", lines: [["all", "--accent", true], ["failed", "--bad", false]] },
-    latency: { columns: [3, 4], unit: " ms", lines: [["middle", "--accent", true], ["slowest of 20", "--warn", false]] },
+    latency: { columns: [3, 4], unit: " ms", lines: [["middle", "--accent", true], ["95 %", "--warn", false]] },
   };
-  const columns = (kind) => [0, ...kind.columns].map((at) => points.map((point) => point[at]));
+  // No failure is no line: one at zero looks like one.
+  const drawn = (value, column) => (column === 2 && value === 0 ? null : value);
+  const columns = (kind) => [0, ...kind.columns].map((at) => points.map((point) => drawn(point[at], at)));
+  // While nobody points at a moment, the legend tells the latest that is known.
+  const latest = (kind) => (chart) => {
+    if (chart.cursor.left >= 0) return;
+    chart.setLegend({ idxs: [0, ...kind.columns].map((at) => points.findLastIndex((point) => point[at] != null)) }, false);
+  };
   const draw = (element) => {
     const kind = KINDS[element.dataset.chart];
     const axis = { stroke: colour("--faint"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") } };
-    const series = kind.lines.map(([label, tint, filled]) => ({
-      label, stroke: colour(tint), width: 2, spanGaps: label !== "all" && label !== "failed", points: { show: kind.unit === " ms", size: 4 },
-      fill: filled && kind.unit === "/s" ? `${colour(tint)}22` : undefined, value: number(kind.unit),
+    const series = kind.lines.map(([label, tint, filled], place) => ({
+      label, stroke: colour(tint), width: 2, spanGaps: kind.unit === " ms", points: { show: label !== "all", size: 4 },
+      fill: filled && kind.unit === "/s" ? `${colour(tint)}22` : undefined,
+      value: (_chart, _drawn, _series, at) => number(points[at]?.[kind.columns[place]], kind.unit),
     }));
     element.textContent = "";
     const chart = new uPlot({
       width: element.clientWidth || 300, height: 190, cursor: { drag: { x: false, y: false } },
       scales: { y: { range: (_chart, _low, high) => [0, Math.max(high * 1.1, 1)] } },
-      axes: [{ ...axis, space: 70 }, { ...axis, size: 48 }],
-      series: [{ label: "at" }, ...series],
+      axes: [{ ...axis, space: 70, values: (_chart, splits) => splits.map(time) }, { ...axis, size: 48 }],
+      series: [{ label: "at", value: (_chart, seconds) => time(seconds) }, ...series],
+      hooks: { draw: [latest(kind)], setCursor: [latest(kind)] },
     }, columns(kind), element);
     charts.push({ chart, kind, element });
   };

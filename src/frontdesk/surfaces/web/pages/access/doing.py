@@ -1,18 +1,24 @@
 """What is done on the page: keys are made, rotated and revoked; its text is shown as one is made, and then never."""
 
+from frontdesk.errors import IdentityError, Invalid, Unstorable
 from frontdesk.surfaces.web.model import Asked, Done, Shown
 from frontdesk.surfaces.web.pages.access import choices
+from frontdesk.surfaces.web.pages.access.looking import page
 
 
 async def make(asked: Asked) -> Shown:
+    """Make a key; what is wrong is said beside what was filled in."""
     form = asked.form
-    key, text = await asked.app.identity.create_key(
-        name=form.get("name", "").strip(),
-        agent_id=form.get("agent", "").strip() or None,
-        user_id=form.get("user", "").strip() or None,
-        scopes=choices.scopes(form),
-        lifetime=choices.lifetime(form.get("lasting", "")),
-    )
+    try:
+        key, text = await asked.app.identity.create_key(
+            name=form.get("name", "").strip(),
+            agent_id=form.get("agent", "").strip() or None,
+            user_id=form.get("user", "").strip() or None,
+            scopes=choices.scopes(form),
+            lifetime=choices.lifetime(form.get("lasting", "")),
+        )
+    except (Invalid, IdentityError, Unstorable) as error:
+        return await page(asked, form, error.in_full)
     return Shown("access/made.html", "A new key", {"key": key, "text": text, "old": None})
 
 

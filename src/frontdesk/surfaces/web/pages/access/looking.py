@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from urllib.parse import quote
+from urllib.parse import urlencode
 
 from frontdesk.errors import Invalid
 from frontdesk.identity.keys import ApiKey
@@ -10,6 +10,7 @@ from frontdesk.identity.model import KEY
 from frontdesk.identity.rights import MEMORY_SCOPES, SCOPES
 from frontdesk.journal.model import Entry
 from frontdesk.surfaces.web.model import Asked, Shown
+from frontdesk.surfaces.web.names import names_of
 from frontdesk.surfaces.web.pages.access.choices import LASTING, OVERLAPS
 
 KEYS_SHOWN = 50
@@ -21,11 +22,14 @@ ROWS_LOOKED_AT = 2_000
 DAY = timedelta(days=1)
 WHICH: Mapping[str, bool | None] = {"working": True, "ended": False, "all": None}
 OF_THE_HOUSE = {scope: told for scope, told in SCOPES.items() if scope not in MEMORY_SCOPES}
+# A denial of somebody who stayed unknown.
+UNKNOWN = "Denied, unknown"
 # What the reasons of the journal mean, and what helps.
 REASONS = {
     "Unauthenticated": "It showed no key or token, or one that does not hold. Give it a key that works.",
     "MissingScope": "Its key lacks the scope that this takes. Make it one that carries it.",
     "Denied": "It is known, and may not do this.",
+    UNKNOWN: "It was turned away before it was known: it may not do this, or not in the name that it gave.",
     "RateLimited": "It called more often than FRONTDESK_RATE_AGENT or FRONTDESK_RATE_USER allow.",
     "misdirected": "It used a name that this server does not go by; FRONTDESK_ALLOWED_HOSTS takes more.",
     "forbidden_origin": "A web page of another origin called; FRONTDESK_ALLOWED_ORIGINS takes those that may.",
@@ -33,35 +37,43 @@ REASONS = {
 
 
 async def access(asked: Asked) -> Shown:
-    """Everything at a glance."""
+    # A link may say for whom a key is to be, and not what it may do.
+    return await page(asked, {name: asked.query[name] for name in ("agent", "user") if name in asked.query})
+
+
+async def page(asked: Asked, wanted: Mapping[str, str], wrong: str = "") -> Shown:
+    """Everything at a glance; with the key that is wanted, as far as it was filled in, and what is wrong with it."""
     which = asked.query.get("keys", "working")
     found = await _keys(asked, which)
     shown, more = found[:KEYS_SHOWN], len(found) > KEYS_SHOWN
     denied = await _denials(asked, None, DENIALS_AT_FIRST)
+    by_parameter = await asked.app.journal.by_parameter(ROWS_LOOKED_AT, AGENTS_SHOWN)
+    shown_agents = [one.agent_id for one in (*shown, *by_parameter, *(entry for _, entry in denied))]
     settings = asked.app.settings
     context = {
         "keys": shown,
         "which": which,
-        "older": shown[-1].id if more else None,
+        "older": f"/access?{urlencode({'keys': which, 'before': shown[-1].id})}" if more else "",
         "begun": "before" in asked.query,
         "mine": (asked.caller.credential_id or "").removeprefix(KEY),
         "lasting": LASTING,
         "overlaps": OVERLAPS,
         "of_the_house": OF_THE_HOUSE,
         "of_a_person": MEMORY_SCOPES,
-        "wanted": asked.query,
+        "wanted": wanted,
+        "wrong": wrong,
         "denied": denied[:DENIALS_AT_FIRST],
         "denied_more": len(denied) > DENIALS_AT_FIRST,
-        "reasons": REASONS,
-        "by_parameter": await asked.app.journal.by_parameter(ROWS_LOOKED_AT, AGENTS_SHOWN),
+        "why": _why,
+        "names": await names_of(asked.app, shown_agents),
+        "by_parameter": by_parameter,
         "looked_at": ROWS_LOOKED_AT,
-        "place": _place,
         "guarded": settings.auth_required,
         "exposed": settings.exposed,
         "issuers": settings.trusted_issuers,
         "clients": settings.login_clients,
     }
-    return Shown("access/access.html", "Access", context)
+    return Shown("access/access.html", "Access", context, 400 if wrong else 200)
 
 
 async def denied(asked: Asked) -> Shown:
@@ -72,7 +84,8 @@ async def denied(asked: Asked) -> Shown:
     rows = await _denials(asked, int(before) if before else None, DENIALS_SHOWN)
     shown = rows[:DENIALS_SHOWN]
     older = shown[-1][0] if len(rows) > DENIALS_SHOWN else None
-    context = {"denied": shown, "older": older, "begun": before is not None, "reasons": REASONS, "place": _place}
+    names = await names_of(asked.app, [entry.agent_id for _, entry in shown])
+    context = {"denied": shown, "older": older, "begun": before is not None, "why": _why, "names": names}
     return Shown("access/denied.html", "Denied calls", context)
 
 
@@ -89,5 +102,7 @@ async def _denials(asked: Asked, before: int | None, most: int) -> Sequence[tupl
     return [(number, entry) for number, entry in rows if entry.at > asked.now - DAY]
 
 
-def _place(agent_id: str) -> str:
-    return f"/agents/{quote(agent_id, safe='')}"
+def _why(entry: Entry) -> str:
+    """What the reason of a row means, where we know."""
+    known = entry.agent_id or entry.user_id
+    return REASONS.get(UNKNOWN if entry.reason == "Denied" and not known else entry.reason or "", "")

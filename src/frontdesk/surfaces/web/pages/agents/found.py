@@ -3,6 +3,7 @@
 from urllib.parse import quote
 
 from frontdesk.agents.host import Agent
+from frontdesk.agents.patience import in_time
 from frontdesk.errors import NotFound
 from frontdesk.settings import AGENT_ID
 from frontdesk.surfaces.web.model import Asked
@@ -10,7 +11,7 @@ from frontdesk.surfaces.web.model import Asked
 
 async def find(asked: Asked) -> Agent | None:
     agent_id = asked.at["agent_id"]
-    return await asked.app.host.find(agent_id) if AGENT_ID.fullmatch(agent_id) else None
+    return await in_time(asked.app.host.find(agent_id)) if AGENT_ID.fullmatch(agent_id) else None
 
 
 async def the_agent(asked: Asked) -> Agent:

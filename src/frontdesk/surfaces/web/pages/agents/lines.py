@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +21,8 @@ from frontdesk.loop.events import (
     UserText,
 )
 from frontdesk.surfaces.web.marks import short
+from frontdesk.surfaces.web.pages.turns.senders import SOMEBODY, Sender
+from frontdesk.surfaces.web.pages.turns.words import ENDINGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +33,17 @@ class Line:
     who: str
     text: str
     aside: str = ""
+    sender: Sender = field(default=SOMEBODY, kw_only=True)
 
 
-def lines(said: Sequence[Said]) -> Sequence[Line]:
-    """What was said as one reads it."""
-    return [line for one in said if (line := _line(one.at, one.event)) is not None]
+def lines(said: Sequence[Said], senders: Mapping[str, Sender]) -> Sequence[Line]:
+    """What was said as one reads it; `senders` says who sent which turn, as far as that is known."""
+    found = [(one, _line(one.at, one.event)) for one in said]
+    return [
+        replace(line, sender=senders.get(one.turn_id, SOMEBODY).of(line.text))
+        for one, line in found
+        if line is not None
+    ]
 
 
 def _line(at: datetime, event: Event) -> Line | None:
@@ -53,7 +61,7 @@ def _aloud(event: Event) -> tuple[str, str] | None:
         case TextChunk(text):
             return "agent", text
         case Done(stop) if stop.is_broken:
-            return "turn", f"The turn ended early: {stop}"
+            return "turn", f"The turn ended early: {ENDINGS[stop]}"
         case _:
             return None
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from urllib.parse import quote
 
 from frontdesk.agents.host import Agent, NewAgent
+from frontdesk.agents.patience import in_time
 from frontdesk.schedule.model import moment
 from frontdesk.surfaces.web.marks import short
 from frontdesk.surfaces.web.model import Asked, Done, Shown
@@ -31,7 +32,7 @@ class Row:
 async def agents(asked: Asked) -> Shown:
     """Every agent of the host, a page at a time."""
     query, after = asked.query.get("q", "").strip(), asked.query.get("after", "")
-    every = await asked.app.host.list(MOST)
+    every = await in_time(asked.app.host.list(MOST))
     found = [agent for agent in every if _fits(agent, query)]
     page, more = _page(found, after)
     context = {

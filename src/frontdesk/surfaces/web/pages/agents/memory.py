@@ -1,11 +1,13 @@
 """An agent's memory blocks: what stands in them, what did before, and changing them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from urllib.parse import urlencode
 
+from frontdesk.agents.blocks import mark_of
 from frontdesk.agents.host import Block
-from frontdesk.agents.remembering import changes, find_block, mark_of, rewrite
+from frontdesk.agents.remembering import Change, changes, find_block
 from frontdesk.surfaces.web.marks import short
 from frontdesk.surfaces.web.model import Asked, Done, Shown
 from frontdesk.surfaces.web.pages.agents.diff import Piece, diff
@@ -28,7 +30,8 @@ async def memory(asked: Asked) -> Shown:
     blocks = await asked.app.host.blocks(agent.id)
     label = asked.query.get("block") or next((block.label for block in blocks), "")
     chosen = await find_block(asked.app.host, agent.id, label) if label else None
-    edits = await _edits(asked, agent.id, chosen) if chosen else []
+    made = await _changes(asked, agent.id, chosen) if chosen else ()
+    shown = made[:SHOWN] if asked.query.get("all") is None else made
     context = {
         "agent": agent,
         "known": True,
@@ -37,8 +40,8 @@ async def memory(asked: Asked) -> Shown:
         "blocks": blocks,
         "chosen": chosen,
         "mark": mark_of(chosen.value) if chosen else "",
-        "edits": edits[:SHOWN] if asked.query.get("all") is None else edits,
-        "count": len(edits),
+        "edits": [Edit(one.at, diff(one.before, one.after)) for one in shown],
+        "count": len(made),
     }
     return Shown("agents/memory.html", f"Memory of {short(agent.name, 80)}", context)
 
@@ -48,13 +51,12 @@ async def write(asked: Asked) -> Done:
     label = asked.form.get("label", "")
     # A browser sends the ends of lines as it pleases.
     value = asked.form.get("value", "").replace("\r\n", "\n")
-    block = await rewrite(asked.app.host, agent.id, label, value, asked.form.get("seen", ""))
+    block = await asked.app.host.write_block(agent.id, label, value, asked.form.get("seen", ""))
     return Done(f"{place(asked, 'memory')}?{urlencode({'block': block.label})}", _said(block))
 
 
-async def _edits(asked: Asked, agent_id: str, block: Block) -> list[Edit]:
-    versions = await asked.app.host.block_versions(agent_id, block.label)
-    return [Edit(one.at, diff(one.before, one.after)) for one in changes(block.value, versions)]
+async def _changes(asked: Asked, agent_id: str, block: Block) -> Sequence[Change]:
+    return changes(block.value, await asked.app.host.block_versions(agent_id, block.label))
 
 
 def _said(block: Block) -> str:

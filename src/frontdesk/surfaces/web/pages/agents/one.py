@@ -10,7 +10,10 @@ from frontdesk.schedule.model import moment
 from frontdesk.surfaces.web.marks import short
 from frontdesk.surfaces.web.model import Asked, Done, Shown
 from frontdesk.surfaces.web.pages.agents.found import find, no_agent, place, the_agent
+from frontdesk.surfaces.web.pages.agents.holding import holdings
 from frontdesk.surfaces.web.pages.agents.naming import NEWEST, last_seen, share, ways
+from frontdesk.surfaces.web.pages.agents.threads import own_of
+from frontdesk.surfaces.web.pages.turns.words import outcome
 
 UPCOMING = 5
 CONVERSATIONS = 10
@@ -52,9 +55,12 @@ async def detach(asked: Asked) -> Done:
 async def _of_host(asked: Asked, agent_id: str) -> Mapping[str, Any]:
     """What only the agent's host knows of it."""
     host = asked.app.host
+    conversations = await host.conversations(agent_id, CONVERSATIONS)
     return {
-        "held": await asked.app.tools.held(asked.caller, agent_id),
+        "held": await holdings(asked, agent_id),
+        "outcome": outcome,
         "blocks": await host.blocks(agent_id),
         "turns": await asked.app.turns.list(TurnQuery(agent_id=agent_id, limit=TURNS)),
-        "conversations": await host.conversations(agent_id, CONVERSATIONS),
+        "conversations": conversations,
+        "own": own_of(conversations, CONVERSATIONS),
     }

@@ -4,11 +4,15 @@ from urllib.parse import urlencode
 
 from frontdesk.agents.asking import Answer, ask
 from frontdesk.agents.host import Approval, Prompt
+from frontdesk.agents.turns.model import TurnQuery
 from frontdesk.identity.model import Caller
 from frontdesk.surfaces.web.marks import short
 from frontdesk.surfaces.web.model import Asked, Done, Shown
 from frontdesk.surfaces.web.pages.agents.found import place, the_agent
 from frontdesk.surfaces.web.pages.agents.lines import lines, written
+from frontdesk.surfaces.web.pages.agents.threads import choices
+from frontdesk.surfaces.web.pages.turns.senders import senders
+from frontdesk.surfaces.web.pages.turns.words import ENDINGS
 
 CONVERSATIONS = 20
 MESSAGES = 100
@@ -22,14 +26,16 @@ async def talk(asked: Asked, wrong: str | None = None) -> Shown:
     agent, host = await the_agent(asked), asked.app.host
     where = (asked.form or asked.query).get("conversation") or None
     said = await host.history(agent.id, where, limit=MESSAGES)
+    taken = await asked.app.turns.list(TurnQuery(agent_id=agent.id, limit=MESSAGES))
+    chosen, conversations = choices(await host.conversations(agent.id, CONVERSATIONS), CONVERSATIONS, where)
     context = {
         "agent": agent,
         "known": True,
         "base": place(asked),
         "tab": "talk",
-        "conversations": await host.conversations(agent.id, CONVERSATIONS),
-        "where": where or "",
-        "lines": lines(said),
+        "conversations": conversations,
+        "where": chosen,
+        "lines": lines(said, await senders(asked, taken)),
         "pending": [(one, written(one.arguments)) for one in await host.pending(agent.id, where)],
         "most": MESSAGES,
         "wrong": wrong,
@@ -72,7 +78,7 @@ def _speaker(asked: Asked) -> Caller:
 
 
 def _trouble(answer: Answer) -> str:
-    return answer.trouble or f"The turn ended early: {answer.stop}"
+    return answer.trouble or f"The turn ended early: {ENDINGS[answer.stop]}"
 
 
 def _at(asked: Asked, conversation_id: str | None) -> str:

@@ -7,9 +7,9 @@ import anyio
 from frontdesk.app import App
 from frontdesk.errors import FrontdeskError, Unavailable
 from frontdesk.identity.model import Caller
-from frontdesk.journal.store import Query
 from frontdesk.loop.access import OFFLINE, ModelAccess
 from frontdesk.schedule.asked import Wanted
+from frontdesk.surfaces.web.names import names_of
 from frontdesk.surfaces.web.pages.now.model import Facts, Host, Work
 from frontdesk.surfaces.web.pages.now.pace import lately
 from frontdesk.tools.catalogue.servers import Origin
@@ -17,6 +17,8 @@ from frontdesk.tools.catalogue.servers import Origin
 HOUR = timedelta(hours=1)
 HOST_SECONDS = 2
 ROWS = 15
+# So many of the newest rows are gone through for those; the others may all be looks at pages.
+AMONG = 2_000
 FAILED = 10
 LATE = 5
 HOLDERS = 50
@@ -54,6 +56,10 @@ async def gather(app: App, caller: Caller, host: Host, now: datetime) -> Facts:
 async def _gather(app: App, caller: Caller, host: Host, now: datetime) -> Facts:
     known = _without_database(app, host, now, "")
     beats = await app.journal.beats(0, BEATS)
+    work = await _work(app, caller)
+    failures = await app.journal.failures(now - HOUR, FAILED)
+    rows = await app.journal.latest(ROWS, AMONG)
+    shown = {*(entry.agent_id for _, entry in (*failures.rows, *rows)), *(one.agent_id for one in work.late)}
     return Facts(
         now=now,
         database=known.database,
@@ -61,9 +67,10 @@ async def _gather(app: App, caller: Caller, host: Host, now: datetime) -> Facts:
         servers=known.servers,
         search_trouble=known.search_trouble,
         asked_every=known.asked_every,
-        work=await _work(app, caller),
-        failures=await app.journal.failures(now - HOUR, FAILED),
-        rows=(await app.journal.read(Query(limit=ROWS)))[::-1],
+        work=work,
+        failures=failures,
+        rows=rows,
+        names={} if host.trouble else await names_of(app, shown),
         pace=lately(beats, now, BEATS),
         new=not (known.servers or host.agents or host.trouble) and not await _has_schedules(app, caller),
     )

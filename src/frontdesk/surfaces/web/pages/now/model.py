@@ -1,6 +1,6 @@
 """What the first page knows of the house at one moment."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -45,6 +45,8 @@ class Facts:
     work: Work | None = None
     failures: Failures = field(default_factory=Failures)
     rows: Sequence[tuple[int, Entry]] = ()
+    # Of the agents that are shown, those whose names are known.
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
     pace: Pace = field(default_factory=Pace)
     new: bool = False
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from frontdesk.journal.model import Beat, Kind, Outcome
+from frontdesk.journal.model import PAGES, Beat, Kind, Outcome
 
 STEP = timedelta(seconds=2)
 SPAN = timedelta(minutes=5)
@@ -39,9 +39,13 @@ class Point:
 
 
 def pace(beats: Sequence[Beat], over: timedelta) -> Pace:
-    """The pace of these rows, which came within so long; turns and deliveries take their own time, and do not count."""
-    took = sorted(beat.duration_us for beat in beats if beat.kind in CALLS)
-    failed = sum(beat.kind in CALLS and beat.outcome is Outcome.FAILED for beat in beats)
+    """The pace of the calls among these rows, which came within so long.
+
+    Turns and deliveries take their own time, and pages are how one looks at this: neither count.
+    """
+    calls = [beat for beat in beats if beat.kind in CALLS and beat.surface != PAGES]
+    took = sorted(beat.duration_us for beat in calls)
+    failed = sum(beat.outcome is Outcome.FAILED for beat in calls)
     seconds = max(over.total_seconds(), 0.001)
     rates = round(len(took) / seconds, 2), round(failed / seconds, 2)
     return Pace(*rates, _ranked(took, 0.5), _ranked(took, SLOW))

@@ -4,12 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from frontdesk.journal.model import Entry, Kind
+from frontdesk.journal.model import Entry, Kind, Outcome
 from frontdesk.schedule.model import moment
 from frontdesk.surfaces.web.pages.now.figures import figures
 from frontdesk.surfaces.web.pages.now.model import Facts, Work
 from frontdesk.surfaces.web.pages.now.troubles import sentence, troubles, worker_name
 
+# What the schedule says of a run that it gave up.
+DEAD = "dead"
 PARTS: Mapping[str, str] = {
     "wrong": "now/wrong.html",
     "figures": "now/figures.html",
@@ -25,9 +27,9 @@ def contexts(facts: Facts) -> dict[str, dict[str, Any]]:
     return {
         "wrong": {"troubles": found, "sentence": sentence(found), "new": facts.new},
         "figures": {"figures": figures(facts)},
-        "workers": _workers(facts.work),
-        "failed": {"failures": facts.failures, "failed": _listed(facts.failures.rows)},
-        "journal": {"rows": _listed(facts.rows)},
+        "workers": {**_workers(facts.work), "names": facts.names},
+        "failed": {"failures": facts.failures, "failed": _listed(facts.failures.rows), "names": facts.names},
+        "journal": {"rows": _listed(facts.rows), "names": facts.names},
     }
 
 
@@ -46,8 +48,17 @@ def place_of(entry: Entry) -> str:
             return ""
 
 
-def _listed(rows: Sequence[tuple[int, Entry]]) -> list[tuple[Entry, str]]:
-    return [(entry, place_of(entry)) for _, entry in rows]
+def why(entry: Entry) -> str:
+    """Why it ended so, as far as the journal has it: never what was said, so of some failures only their kind."""
+    if entry.kind is Kind.DELIVERY and entry.reason == DEAD:
+        return "given up; its page says why"
+    if entry.outcome is Outcome.FAILED and not entry.reason:
+        return "answered with an error, or was cut off"
+    return entry.reason or ""
+
+
+def _listed(rows: Sequence[tuple[int, Entry]]) -> list[tuple[Entry, str, str]]:
+    return [(entry, place_of(entry), why(entry)) for _, entry in rows]
 
 
 def _workers(work: Work | None) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def _of_work(facts: Facts) -> Iterator[Trouble]:
     if here.dead:
         yield Trouble(
             f"{_many(here.dead, 'prompt')} could not be delivered and {'was' if here.dead == 1 else 'were'} given up.",
-            "See why, then have them tried again.",
+            f"See why, then have {'it' if here.dead == 1 else 'them'} tried again.",
             "warn",
             GIVEN_UP,
             "Given up",
@@ -107,7 +107,7 @@ def _of_work(facts: Facts) -> Iterator[Trouble]:
 def _overdue(work: Work, late_us: int) -> Trouble:
     delivers = work.here.running or work.others
     do = (
-        "Their agents may be busy with earlier prompts; look at what runs."
+        f"{'Its agent' if work.here.due == 1 else 'Their agents'} may be busy with earlier prompts; look at what runs."
         if delivers
         else "Nobody delivers: start a worker on the same database."
     )
@@ -142,7 +142,9 @@ def _of_tools(facts: Facts) -> Iterator[Trouble]:
         names = ", ".join(state.name for state in forgotten[:SHOWN_SERVERS])
         yield Trouble(
             f"{_many(len(forgotten), 'tool server')} not asked for long: {short(names)}.",
-            "What is known of their tools may be out of date; ask them again.",
+            "What is known of its tools may be out of date; ask it again."
+            if len(forgotten) == 1
+            else "What is known of their tools may be out of date; ask them again.",
             "warn",
             SERVERS,
             "Tool servers",

@@ -54,6 +54,7 @@ def offset_of(said: str) -> int:
     """How many of a list are left out."""
     if not said:
         return 0
-    if not said.isascii() or not said.isdecimal() or int(said[:9]) > FARTHEST:
+    digits = said.lstrip("0") or "0"
+    if not said.isascii() or not said.isdecimal() or len(digits) > len(str(FARTHEST)) or int(digits) > FARTHEST:
         raise Invalid(f"offset is a number up to {FARTHEST:,}; begin again with the first page")
-    return int(said[:9])
+    return int(digits)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from frontdesk.agents.host import Agent
+from frontdesk.agents.patience import in_time
 from frontdesk.errors import Unavailable
 from frontdesk.surfaces.web.marks import short
 from frontdesk.surfaces.web.model import Asked
@@ -34,7 +35,7 @@ class Roster:
 async def roster(asked: Asked) -> Roster:
     """Schedules can be looked at while the agents' host is away."""
     try:
-        return Roster(await asked.app.host.list(MOST))
+        return Roster(await in_time(asked.app.host.list(MOST)))
     except Unavailable as error:
         return Roster(wrong=error.in_full)
 
@@ -42,7 +43,7 @@ async def roster(asked: Asked) -> Roster:
 async def only(asked: Asked, agent_id: str) -> Roster:
     """One agent alone."""
     try:
-        found = await asked.app.host.find(agent_id)
+        found = await in_time(asked.app.host.find(agent_id))
     except Unavailable as error:
         return Roster(wrong=error.in_full)
     return Roster((found,) if found is not None else ())

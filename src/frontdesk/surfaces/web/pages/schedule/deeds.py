@@ -1,6 +1,7 @@
 """What can be done with a schedule and with a run that was given up."""
 
 from frontdesk.surfaces.web.model import Asked, Done
+from frontdesk.surfaces.web.pages.schedule.told import sentence
 
 
 async def pause(asked: Asked) -> Done:
@@ -10,7 +11,7 @@ async def pause(asked: Asked) -> Done:
 
 async def resume(asked: Asked) -> Done:
     added = await asked.app.schedules.resume(asked.caller, asked.at["id"])
-    return _back(added.schedule.id, f"Schedule {added.schedule.id} goes on: {added.rule.sentence}")
+    return _back(added.schedule.id, f"Schedule {added.schedule.id} goes on: {sentence(added.schedule)}")
 
 
 async def run_now(asked: Asked) -> Done:

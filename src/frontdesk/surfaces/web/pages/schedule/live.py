@@ -1,23 +1,24 @@
 """Tells open pages that a schedule or its runs have changed."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
-from zlib import crc32
 
 import anyio
 
 from frontdesk.errors import FrontdeskError
 from frontdesk.schedule.asked import PastWanted
-from frontdesk.schedule.model import Past, Schedule
 from frontdesk.surfaces.web.model import Asked
+from frontdesk.surfaces.web.pages.schedule.choosing import choose, mark_of, mark_of_one
 
 EVERY_SECONDS = 1.0
 RUNS = 10
 
 
 async def all_of_them(asked: Asked) -> AsyncGenerator[Mapping[str, Any]]:
+    """Whenever the page of the list that the address asks for has changed."""
+
     async def look() -> str:
-        return await asked.app.schedules.overview.mark(asked.caller)
+        return await mark_of(asked, await choose(asked))
 
     async for told in _changes(asked, look):
         yield told
@@ -27,16 +28,10 @@ async def one(asked: Asked) -> AsyncGenerator[Mapping[str, Any]]:
     async def look() -> str:
         looking = asked.app.schedules.looking
         found = await looking.get(asked.caller, asked.at["id"])
-        return mark(found, (await looking.history(asked.caller, PastWanted(found.id, limit=RUNS))).runs)
+        return mark_of_one(found, (await looking.history(asked.caller, PastWanted(found.id, limit=RUNS))).runs)
 
     async for told in _changes(asked, look):
         yield told
-
-
-def mark(found: Schedule, runs: Sequence[Past]) -> str:
-    """A word that is another one once anything of it has changed."""
-    seen = [(run.id, run.standing, run.attempt, run.forwarded) for run in runs]
-    return f"{crc32(repr((found.state, found.updated_us, found.fired, found.fire_us, seen)).encode()):08x}"
 
 
 async def _changes(asked: Asked, look: Callable[[], Awaitable[str]]) -> AsyncGenerator[Mapping[str, Any]]:

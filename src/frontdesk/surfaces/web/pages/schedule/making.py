@@ -9,7 +9,8 @@ from frontdesk.schedule.asked import When
 from frontdesk.surfaces.scheduled import ways_to_say
 from frontdesk.surfaces.web.model import Asked, Done, Shown
 from frontdesk.surfaces.web.pages.schedule.agents import roster
-from frontdesk.surfaces.web.pages.schedule.told import times_of
+from frontdesk.surfaces.web.pages.schedule.plain import plain
+from frontdesk.surfaces.web.pages.schedule.told import sentence, times_of
 
 TIMES = 5
 WAYS = "when, such as: every weekday at 9 Berlin time"
@@ -37,7 +38,8 @@ async def make(asked: Asked) -> Done | Shown:
             added = await asked.app.schedules.add(asked.caller, wish)
     except (Invalid, Conflict, NotFound) as error:
         return await _form(asked, said, error.in_full)
-    return Done(f"/schedule/{added.schedule.id}", f"Schedule {added.schedule.id} was made: {added.rule.sentence}")
+    made = added.schedule
+    return Done(f"/schedule/{made.id}", f"Schedule {made.id} was made: {sentence(made)}")
 
 
 def _said(fields: Mapping[str, str]) -> dict[str, str]:
@@ -61,7 +63,7 @@ async def _form(asked: Asked, said: Mapping[str, str], wrong: str = "") -> Shown
 
 async def _preview(asked: Asked, said: Mapping[str, str]) -> dict[str, Any]:
     """How the words are understood, or what is wrong with them; nothing while there are none."""
-    nothing: dict[str, Any] = {"understood": None, "times": [], "zone": "", "unread": ""}
+    nothing: dict[str, Any] = {"understood": None, "rule": "", "times": [], "zone": "", "unread": ""}
     if not said["when"]:
         return nothing
     try:
@@ -69,4 +71,5 @@ async def _preview(asked: Asked, said: Mapping[str, str]) -> dict[str, Any]:
         found = await asked.app.schedules.looking.preview_rule(asked.caller, rule, TIMES)
     except Invalid as error:
         return {**nothing, "unread": error.in_full}
-    return {**nothing, "understood": found.rule.sentence, "times": times_of(found), "zone": found.zone}
+    rule = found.rule.facts["rule"] or ""
+    return {**nothing, "understood": plain(rule), "rule": rule, "times": times_of(found), "zone": found.zone}

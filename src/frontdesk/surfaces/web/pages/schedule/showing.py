@@ -1,11 +1,12 @@
 """`/schedule/{id}` and `/schedule/runs/{id}`: one schedule with its runs, and one run with all its attempts."""
 
 from frontdesk.errors import Invalid
-from frontdesk.schedule.asked import PastWanted, Rule
+from frontdesk.schedule.asked import PastWanted
 from frontdesk.surfaces.web.model import Asked, Shown
 from frontdesk.surfaces.web.pages.schedule.agents import only
+from frontdesk.surfaces.web.pages.schedule.choosing import mark_of_one
 from frontdesk.surfaces.web.pages.schedule.clocks import Hour, hour, maybe
-from frontdesk.surfaces.web.pages.schedule.live import RUNS, mark
+from frontdesk.surfaces.web.pages.schedule.live import RUNS
 from frontdesk.surfaces.web.pages.schedule.told import Row, RunRow, host_of, times_of
 
 TIMES = 5
@@ -22,7 +23,6 @@ async def schedule(asked: Asked) -> Shown:
     context = {
         "one": Row.of(found, agents),
         "what": what,
-        "sentence": Rule.of(what.trigger, found.intended_us).sentence,
         "webhook": host_of(what.forward.webhook),
         "start": maybe(what.trigger.start_us, zone),
         "end": maybe(what.trigger.end_us, zone),
@@ -33,15 +33,20 @@ async def schedule(asked: Asked) -> Shown:
         "runs": [RunRow.of(one, agents, zone) for one in past.runs],
         "started": place,
         "following": past.next,
-        "mark": mark(found, past.runs),
+        "mark": mark_of_one(found, past.runs),
         "host_wrong": agents.wrong,
     }
     return Shown("schedule/one.html", f"Schedule {found.id}", context)
 
 
 async def run(asked: Asked) -> Shown:
-    found = await asked.app.schedules.looking.own_run(asked.caller, asked.at["id"])
-    context = {"run": RunRow.of(found, await only(asked, found.agent_id))}
+    schedules = asked.app.schedules
+    found = await schedules.looking.own_run(asked.caller, asked.at["id"])
+    zones = await schedules.overview.zones(asked.caller, [found])
+    context = {
+        "run": RunRow.of(found, await only(asked, found.agent_id), zones.get(found.schedule_id, "UTC")),
+        "turns": await schedules.overview.turns_of(asked.caller, found),
+    }
     return Shown("schedule/run.html", f"Run {found.id}", context)
 
 

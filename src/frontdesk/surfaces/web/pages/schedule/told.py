@@ -10,6 +10,7 @@ from frontdesk.schedule.forwards.model import DEAD
 from frontdesk.schedule.model import Attempt, Past, Schedule, Standing, State
 from frontdesk.surfaces.web.pages.schedule.agents import Roster
 from frontdesk.surfaces.web.pages.schedule.clocks import Hour, hour, maybe
+from frontdesk.surfaces.web.pages.schedule.plain import plain
 
 OVER = frozenset({State.CANCELLED, State.ENDED})
 
@@ -23,6 +24,7 @@ class Row:
     agent: str
     prompt: str
     rule: str
+    plain: str
     words: str | None
     zone: str
     state: State
@@ -39,12 +41,14 @@ class Row:
     def of(cls, schedule: Schedule, agents: Roster) -> "Row":
         what = schedule.what
         trigger = what.trigger
+        rule = Rule.of(trigger, None).facts["rule"] or trigger.value
         return cls(
             id=schedule.id,
             agent_id=what.agent_id,
             agent=agents.name_of(what.agent_id),
             prompt=what.prompt,
-            rule=Rule.of(trigger, None).facts["rule"] or trigger.value,
+            rule=rule,
+            plain=plain(rule),
             words=what.words,
             zone=trigger.zone,
             state=schedule.state,
@@ -117,6 +121,13 @@ class RunRow:
 def host_of(webhook: str | None) -> str:
     """Where answers go; the rest of the address may hold a secret."""
     return "" if webhook is None else urlsplit(webhook).hostname or ""
+
+
+def sentence(schedule: Schedule) -> str:
+    """When it fires, in plain words, and when next."""
+    trigger = schedule.what.trigger
+    words, at = plain(Rule.of(trigger, None).facts["rule"] or ""), maybe(schedule.intended_us, trigger.zone)
+    return f"{words}; it does not fire again" if at is None else f"{words}, next {at.local or at.utc}"
 
 
 def times_of(preview: Preview) -> list[Hour]:

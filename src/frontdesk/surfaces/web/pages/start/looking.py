@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from frontdesk.agents.host import Agent
+from frontdesk.agents.patience import in_time
 from frontdesk.errors import FrontdeskError
 from frontdesk.identity.keys import FIRST_USER
 from frontdesk.loop.access import OFFLINE, ModelAccess
@@ -106,7 +107,7 @@ async def look(asked: Asked) -> Found:
 async def _agents(asked: Asked) -> tuple[Sequence[Agent], str]:
     """The host's agents, or why it does not say: somebody who sets it up has to see that here."""
     try:
-        return await asked.app.host.list(AGENTS), ""
+        return await in_time(asked.app.host.list(AGENTS)), ""
     except FrontdeskError as error:
         return (), error.public
 

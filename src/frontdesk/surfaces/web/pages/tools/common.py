@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from urllib.parse import quote, urlencode
 
-import anyio
-
+from frontdesk.agents.patience import in_time
 from frontdesk.errors import Unavailable
 from frontdesk.identity.model import Caller, Source
 from frontdesk.loop.text import one_line
@@ -13,8 +12,6 @@ from frontdesk.surfaces.web.model import Asked
 
 NOBODY = ("", "nobody in particular")
 MOST_AGENTS = 200
-# A host that is slow keeps nobody from looking at tools.
-AGENTS_SECONDS = 3
 NAME = 60
 
 
@@ -41,10 +38,8 @@ def acting(asked: Asked, agent_id: str) -> Caller:
 
 async def agents(asked: Asked, chosen: str) -> Sequence[tuple[str, str]]:
     """The agents to choose from, each with its name; without those of a host that does not answer."""
-    found: list[tuple[str, str]] = []
     try:
-        with anyio.move_on_after(AGENTS_SECONDS):
-            found = [(one.id, _shown(one.name, one.id)) for one in await asked.app.host.list(MOST_AGENTS)]
+        found = [(one.id, _shown(one.name, one.id)) for one in await in_time(asked.app.host.list(MOST_AGENTS))]
     except Unavailable:
         found = []
     if chosen and chosen not in dict(found):

@@ -15,6 +15,7 @@ MOST_OPTIONS = 200
 # References may lead to each other.
 DEPTH = 8
 HINT = 300
+ENDS = (".", "!", "?", ":", "…")
 PREFIX = "arg."
 ALL = "arguments"
 
@@ -106,7 +107,7 @@ def _fits(field: Field, value: object) -> bool:
         case Shape.NUMBER:
             return number and value == value  # noqa: PLR0124 - how NaN is told
         case Shape.INTEGER:
-            return isinstance(value, int | float) and number and float(value).is_integer()
+            return number and (isinstance(value, int) or (isinstance(value, float) and value.is_integer()))
         case Shape.BOOLEAN:
             return isinstance(value, bool)
         case _:
@@ -139,15 +140,19 @@ def _kind(part: Schema) -> str:
 
 
 def _hint(part: Schema) -> str:
+    """What the schema says of it, and then the limits, as sentences."""
     least, most = part.get("minimum"), part.get("maximum")
-    said = [
-        one_line(str(part.get("description") or part.get("title") or ""), HINT),
+    limits = [
         f"at least {least}" if isinstance(least, int | float) else "",
         f"at most {most}" if isinstance(most, int | float) else "",
         f"as {one_line(str(part['format']), 40)}" if isinstance(part.get("format"), str) else "",
         f"{one_line(_json(part['default']), 80)} unless said" if part.get("default") is not None else "",
     ]
-    return "; ".join(one for one in said if one)
+    told = one_line(str(part.get("description") or part.get("title") or ""), HINT)
+    limited = ", ".join(one for one in limits if one)
+    if not told or not limited:
+        return told or limited
+    return f"{told if told.endswith(ENDS) else f'{told}.'} {limited[0].upper()}{limited[1:]}."
 
 
 def _resolved(part: object, root: Schema, depth: int = DEPTH) -> Schema:

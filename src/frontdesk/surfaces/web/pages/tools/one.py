@@ -8,6 +8,7 @@ from frontdesk.errors import Invalid
 from frontdesk.surfaces import given
 from frontdesk.surfaces.cli.plain import revealed
 from frontdesk.surfaces.web.model import Asked, Done, Shown
+from frontdesk.surfaces.web.names import names_of
 from frontdesk.surfaces.web.pages.tools.answers import answer
 from frontdesk.surfaces.web.pages.tools.common import acting, agents, server_at, tool_at
 from frontdesk.surfaces.web.pages.tools.differing import differences
@@ -53,6 +54,7 @@ async def _page(
     tools, query = asked.app.tools, asked.query.get("q", "").strip()
     other = await tools.catalogue.other_version(tool.id)
     calls = await tools.house.calls(asked.caller, tool.id)
+    used = uses(calls)[:USES]
     state = next((state for state in tools.catalogue.servers() if state.name == tool.server), None)
     context = {
         "tool": tool,
@@ -67,7 +69,8 @@ async def _page(
         "query": query,
         "why": await _why(asked, tool, query) if query else None,
         "chart": chart(calls, "week", asked.now),
-        "uses": uses(calls)[:USES],
+        "uses": used,
+        "names": await names_of(asked.app, [one.agent_id for one in used]),
         "tool_at": tool_at,
         "server_at": server_at,
         **tried,

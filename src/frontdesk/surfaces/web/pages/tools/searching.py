@@ -35,5 +35,5 @@ async def everything(asked: Asked) -> Shown:
     after = asked.query.get("after", "")[:AFTER]
     wanted = Filter(server or None, changed=changed, after=after, limit=LISTED)
     page = await listed(asked.app.tools, asked.caller, wanted)
-    context = {"page": page, "server": server, "changed": changed, "after": after}
+    context = {"page": page, "server": server, "changed": changed, "after": after, "most": LISTED}
     return Shown("tools/all.html", "All tools", {**context, "tool_at": tool_at, "server_at": server_at})

@@ -9,6 +9,7 @@ from frontdesk.loop.text import some_of
 from frontdesk.surfaces.web.model import Asked, Done, Shown
 from frontdesk.surfaces.web.pages.tools.adding import KINDS, spec_of
 from frontdesk.surfaces.web.pages.tools.common import server_at
+from frontdesk.surfaces.web.pages.tools.where import where
 from frontdesk.tools.catalogue.crawl import Stage, Step
 from frontdesk.tools.looking import servers as states_of
 
@@ -32,6 +33,7 @@ async def servers(asked: Asked) -> Shown:
         "next": left[LISTED - 1].name if len(left) > LISTED else "",
         "progress": asked.app.tools.catalogue.progress(),
         "server_at": server_at,
+        "where": where,
     }
     return Shown("tools/servers.html", "Tool servers", context)
 
@@ -41,7 +43,7 @@ async def server(asked: Asked) -> Shown:
     state = next((one for one in await states_of(asked.app.tools, asked.caller) if one.name == name), None)
     if state is None:
         raise NotFound(f"There is no tool server '{name[:60]}'; the list of servers shows those there are")
-    return Shown("tools/server.html", state.name, {"state": state})
+    return Shown("tools/server.html", state.name, {"state": state, "where": where(state.spec)})
 
 
 async def new(asked: Asked) -> Shown:

@@ -20,7 +20,7 @@ async def cancel(asked: Asked) -> Done:
 async def answer(asked: Asked) -> Done:
     turn_id, words = asked.at["turn_id"], _words(asked.form)
     app = asked.app
-    sequel = await retelling.answer(app.host, app.turns, asked.caller, turn_id, words)
+    sequel = await retelling.answer(app.host, app.turns, app.journal, asked.caller, turn_id, words)
     if sequel is None:
         return Done(f"/turns/{turn_id}", "Your word is given; the agent goes on once it has finished what it does")
     return Done(f"/turns/{sequel}", "Your word is given; here the agent goes on")

@@ -7,6 +7,7 @@ from frontdesk.agents.host import Agent
 from frontdesk.agents.retelling import Account
 from frontdesk.surfaces.web.model import Asked, Shown
 from frontdesk.surfaces.web.pages.turns.marking import mark_of_list, mark_of_turn
+from frontdesk.surfaces.web.pages.turns.senders import SOMEBODY, Sender, senders
 from frontdesk.surfaces.web.pages.turns.telling import items_of, raw_of, waiting_in
 from frontdesk.surfaces.web.pages.turns.words import CHOICES, Wanted, outcome
 
@@ -43,17 +44,19 @@ async def one(asked: Asked) -> Shown:
     """`/turns/{turn_id}`: everything that is kept of it."""
     account = await retelling.account(asked.app.host, asked.app.turns, asked.caller, asked.at["turn_id"])
     template = "turns/account.html" if asked.part else "turns/turn.html"
-    return Shown(template, f"Turn of {_name(account)}", _context(account))
+    sender = (await senders(asked, [account.turn])).get(account.turn.id, SOMEBODY)
+    return Shown(template, f"Turn of {_name(account)}", _context(account, sender))
 
 
-def _context(account: Account) -> dict[str, object]:
+def _context(account: Account, sender: Sender) -> dict[str, object]:
     turn = account.turn
     return {
         "account": account,
         "turn": turn,
         "outcome": outcome(turn),
         "agent_name": _name(account),
-        "items": items_of(account.said),
+        "sender": sender,
+        "items": items_of(account.said, sender),
         "waiting": waiting_in(account),
         "raw": raw_of(account),
         "live": turn.running or turn.waits,

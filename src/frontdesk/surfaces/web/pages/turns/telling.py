@@ -24,6 +24,7 @@ from frontdesk.loop.events import (
     UserText,
 )
 from frontdesk.surfaces.web.pages.turns.changes import Line, changes
+from frontdesk.surfaces.web.pages.turns.senders import SOMEBODY, Sender
 
 LONGEST_RAW = 20_000
 ONE_LINE = 90
@@ -31,7 +32,10 @@ ONE_LINE = 90
 
 @dataclass(slots=True)
 class Item:
-    """One thing on the page. Only a call has arguments and a result; only a memory edit has lines."""
+    """One thing on the page. Only a call has arguments and a result; only a memory edit has lines.
+
+    `page` is that of whoever the title begins with.
+    """
 
     kind: str
     id: str
@@ -43,6 +47,7 @@ class Item:
     answered: bool = False
     lines: Sequence[Line] = ()
     steps: Sequence[PlanStep] = ()
+    page: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +63,14 @@ def waiting_in(account: Account) -> Sequence[Waiting]:
     return [Waiting(one.call_id, one.name, pretty(one.arguments)) for one in account.waiting]
 
 
-def items_of(said: Sequence[Said]) -> Sequence[Item]:
-    """Everything in order; what a tool returned stands with its call."""
+def items_of(said: Sequence[Said], sender: Sender = SOMEBODY) -> Sequence[Item]:
+    """Everything in order; what a tool returned stands with its call, and what was sent with who sent it."""
     items: list[Item] = []
     calls: dict[str, Item] = {}
     for one in said:
         if isinstance(one.event, ToolReturn) and one.event.call_id in calls:
             _returned(calls[one.event.call_id], one.event)
-        elif (item := _item(one, one.event)) is not None:
+        elif (item := _sent(one, one.event, sender) or _item(one, one.event)) is not None:
             items.append(item)
             if isinstance(one.event, ToolCall):
                 calls[one.event.call_id] = item
@@ -85,6 +90,18 @@ def raw_of(account: Account) -> Mapping[str, Any]:
             for one in account.said
         ],
     }
+
+
+def _sent(said: Said, event: Event, sender: Sender) -> Item | None:
+    match event:
+        case UserText(text):
+            who = sender.of(text)
+            return Item("said", said.id, said.at, f"{who.name} said", text, page=who.page)
+        case UserMedia(mime, data):
+            who = sender.of("")
+            return Item("said", said.id, said.at, f"{who.name} sent", f"{mime}, {len(data):,} bytes", page=who.page)
+        case _:
+            return None
 
 
 def _item(said: Said, event: Event) -> Item | None:
@@ -108,10 +125,6 @@ def _words(event: Event) -> tuple[str, str, str] | None:
     """The kind, the title and the text of what is nothing but words."""
     words = None
     match event:
-        case UserText(text):
-            words = ("said", "The person said", text)
-        case UserMedia(mime, data):
-            words = ("said", "The person sent", f"{mime}, {len(data):,} bytes")
         case ThoughtChunk(text):
             words = ("thought", "Thought", text)
         case TextChunk(text):
