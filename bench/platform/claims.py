@@ -6,8 +6,9 @@ from bench.claims import Verdict
 from bench.platform.asking import Source, Way
 from bench.platform.measure import PlatformMeasured
 
-# The same client held against itself differs by this much from one run to the next.
-MOST_SLOWER = 1.05
+# Beneath a hundredth, some 5 µs of a discovery, a run tells nothing apart: a round of the client against itself is that
+# far from 1 in most runs. Where it is farther in this one, so is what can be told.
+RESOLUTION = 0.01
 
 
 def platform_verdicts(measured: PlatformMeasured) -> list[Verdict]:
@@ -23,8 +24,13 @@ def platform_verdicts(measured: PlatformMeasured) -> list[Verdict]:
 
 def _header(measured: PlatformMeasured, source: Source) -> Verdict:
     found = measured.ratios(source, Way.WITH, Way.WITHOUT)
-    claim = f"x-ms-agentid from the {source} makes discovery no slower than without it (p50)"
-    return Verdict(claim, median(found), MOST_SLOWER, found)
+    claim = f"x-ms-agentid from the {source} makes discovery no slower than without it, within noise (p50)"
+    return Verdict(claim, median(found), round(1 + max(RESOLUTION, _noise(measured, source)), 3), found)
+
+
+def _noise(measured: PlatformMeasured, source: Source) -> float:
+    """How far the client is from itself, in the round where it is farthest."""
+    return max(abs(ratio - 1) for ratio in measured.ratios(source, Way.AGAIN, Way.WITHOUT))
 
 
 def _reads(measured: PlatformMeasured) -> Verdict:

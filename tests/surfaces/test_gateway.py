@@ -10,7 +10,7 @@ import pytest
 import structlog
 from pydantic import SecretStr
 
-from frontdesk.errors import ConfigurationError, Invalid
+from frontdesk.errors import ConfigurationError, Invalid, Unavailable
 from frontdesk.identity.model import Caller
 from frontdesk.loop.mcp.model import McpServer, OAuth
 from frontdesk.loop.mcp.pool import McpClients
@@ -22,6 +22,7 @@ from frontdesk.tools.gateway.result import CallResult, shortened
 from frontdesk.tools.gateway.service import Gateway
 from frontdesk.tools.model import CatalogueTool, Kind, Standing
 from tests.requirements import shows
+from tests.support.parrot import TOOLS, open_parrot
 from tests.support.upstreams import SCHEMA, Upstream, open_upstream
 from tests.support.waiting import until
 
@@ -128,6 +129,52 @@ async def test_what_a_tool_says_of_its_failure_is_told_without_the_token(house: 
     assert "token-of-ada" not in str(result)
     unknown = await house.call("nothing")
     assert (unknown.ok, unknown.text) == (False, "Error calling nothing: No tool nothing")
+
+
+@pytest.mark.parametrize("name", TOOLS)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Authorization": "Bearer s3cret-of-the-house"},
+        {"authorization": "Basic s3cret-of-the-house"},
+        {"X-Api-Key": "s3cret-of-the-house"},
+        {"cookie": "theme=dark; session=s3cret-of-the-house"},
+    ],
+)
+async def test_no_failure_tells_a_credential_that_every_request_carries(
+    house: House, name: str, headers: Mapping[str, str]
+) -> None:
+    with open_parrot() as parrot:
+        house.servers.put(McpServer("up", parrot.url, headers))
+        results: list[CallResult] = []
+        # Wherever the answer is cut, it may be in the middle of a token.
+        for limit in range(2000, 2120, 7):
+            house.gateway = Gateway(house.servers, house.clients, "desk", Manners(max_result=limit))
+            results.append(await house.call(name))
+    assert not any(result.ok for result in results)
+    assert "s3cret" not in str(results)
+    if name != "fails_at_length":
+        assert all("[token]" in result.text for result in results)
+        assert all('"x-ms-agentid": "desk"' in result.text.replace("\\", "") for result in results)
+
+
+@pytest.mark.parametrize("off", ["lists", "greets"])
+async def test_a_server_that_cannot_be_listed_does_not_get_a_credential_told(house: House, off: str) -> None:
+    with open_parrot() as parrot:
+        setattr(parrot, off, False)
+        server = McpServer("up", parrot.url, {"Authorization": "Bearer s3cret-of-the-house"})
+        with pytest.raises(Unavailable, match=r"Bearer \[token\]") as refused:
+            await house.clients.client(server, None, None).tools()
+    assert "s3cret" not in repr(refused.value) + refused.value.public
+
+
+async def test_a_token_that_was_renewed_meanwhile_is_not_told_either(house: House) -> None:
+    server = oauth(house)
+    assert (await house.call("who")).ok
+    client, [first] = house.clients.client(server, ADA.user_id, None), house.upstream.issued
+    house.upstream.issued.clear()
+    assert (await house.call("who")).ok
+    assert client.redacted(f"{first} and {house.upstream.issued}").count("[token]") == 2
 
 
 async def test_a_long_text_is_cut_and_says_so(house: House) -> None:

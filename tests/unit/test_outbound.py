@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from frontdesk.identity import outbound
 from frontdesk.identity.model import Caller
+from frontdesk.identity.tokens import unverified_claims
 from frontdesk.loop.mcp import endpoint
 from frontdesk.loop.mcp.model import McpServer, OAuth
 from frontdesk.loop.mcp.pool import McpClients
@@ -45,6 +46,30 @@ def test_claims_are_tried_in_order(claims: dict[str, object], expected: str) -> 
 @pytest.mark.parametrize("broken", [None, "", " ", "x", "a.b.c", "Bearer x.y.z", "é.é.é"])
 def test_a_broken_token_says_nothing(broken: str | None) -> None:
     assert outbound.agent_id_from_token(broken) == ""
+
+
+def test_a_token_that_comes_again_is_read_once_and_what_is_kept_of_it_is_no_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[str] = []
+
+    def reading(shown: str) -> Mapping[str, object]:
+        read.append(shown)
+        return unverified_claims(shown)
+
+    monkeypatch.setattr(outbound, "unverified_claims", reading)
+    unsigned = token(appid="read-once").removesuffix("sig")
+    for signature in ("one", "one", "two"):
+        assert outbound.agent_id_from_token(unsigned + signature) == "read-once"
+    assert read == [unsigned], "what it says does not hang on the signature, which is not there"
+    assert outbound.agent_id_from_token(unsigned + "one", ("azp",)) == ""
+
+
+@pytest.mark.parametrize("strange", ["{0}", "{0}.x.y", "x.{0}", "{0}" + "x" * 16_384])
+def test_what_is_no_token_is_none_whatever_was_read_before(strange: str) -> None:
+    known = token(appid="known")
+    assert outbound.agent_id_from_token(known) == "known"
+    assert outbound.agent_id_from_token(strange.format(known.rpartition(".")[0])) == ""
 
 
 @shows("ID-OUTBOUND")

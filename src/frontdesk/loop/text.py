@@ -26,6 +26,13 @@ def one_line(text: str, most: int) -> str:
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
+def visible(text: str) -> str:
+    """A text in which what would not show, or would be obeyed, is written out: line breaks, escapes, directions."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
 def some_of(names: Sequence[str], most: int) -> str:
     """The first so many of these, and a sign where there are more."""
     return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -14,7 +14,7 @@ _reading = Lock()
 
 def get_application_name(environ: Mapping[str, str] = os.environ) -> str | None:
     """The variable, looked at each time, else the name of the project in this folder, read once."""
-    return environ.get(VARIABLE) or _of_project()
+    return environ.get(VARIABLE) or _read()
 
 
 def reset_application_name_cache() -> None:
@@ -23,15 +23,11 @@ def reset_application_name_cache() -> None:
     outbound.project_name.cache_clear()
 
 
-def _of_project() -> str | None:
-    # The cache alone would let two threads that come first read the file twice.
-    with _reading:
-        return _read()
-
-
 @cache
 def _read() -> str | None:
-    try:
-        return outbound.project_name(Path.cwd())
-    except OSError:
-        return None
+    # Threads that come first together all get here; those that waited find the file read.
+    with _reading:
+        try:
+            return outbound.project_name(Path.cwd())
+        except OSError:
+            return None

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from frontdesk.loop.text import one_line, some_of
+from frontdesk.loop.text import one_line, some_of, visible
 from frontdesk.platform.audiences import is_v2_server, resolve_token_scope_for_server
 from frontdesk.platform.environment import get_mcp_platform_authentication_scope, is_development_environment
 from frontdesk.platform.errors import DiscoveryFailed, InvalidArgument, McpConnectionsRequiredError
@@ -14,7 +14,6 @@ from frontdesk.platform.service import McpToolServerConfigurationService
 from frontdesk.platform.tokens import VARIABLE, development_token, own_variable
 
 ORCHESTRATOR = "Frontdesk"
-READY = "ready"
 REFUSED = 401
 SHOWN = 100
 LONGEST_ADDRESS = 500
@@ -50,7 +49,8 @@ class Found:
 class Discovery:
     """Asks for the servers of one agent: with `token`, or with one that is fetched for ourselves.
 
-    `fetch` is there where tokens can be had for each scope.
+    `fetch` is there where tokens can be had for each scope. Servers are then called with those alone: `token` is
+    nobody's in particular, and a call may have to be made for a person.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Discovery:
     async def find(self) -> Found:
         """What the platform says now, or the manifest while developing; raises a `PlatformError`."""
         listed = await self._listed()
-        ready = [server for server in listed if _is_ready(server)]
+        ready = [server for server in listed if server.is_ready]
         equipped = [(server, self._equipped(server)) for server in ready]
         without = [_shown(server) for server, found in equipped if found is None]
         notes = [*_waiting(listed), *_wanting(without), *self._unlikely(ready)]
@@ -75,31 +75,34 @@ class Discovery:
         """A server with what it takes for a token; None where there is no way to one."""
         developing = is_development_environment(self._environ)
         bearer = development_token(name, self._environ)[1] if developing else None
+        if bearer is None and self._fetch is not None:
+            return FoundServer(name, unique_name, url, scope, fetched=True)
         if bearer is None and scope == self._shared_scope:
             bearer = self._token
-        if bearer is None and self._fetch is None and not developing:
-            return None
-        return FoundServer(name, unique_name, url, scope, bearer, bearer is None and self._fetch is not None)
+        return None if bearer is None and not developing else FoundServer(name, unique_name, url, scope, bearer)
 
     @property
     def _shared_scope(self) -> str:
         return get_mcp_platform_authentication_scope(self._environ)[0]
 
     async def _listed(self) -> list[MCPServerConfig]:
-        if is_development_environment(self._environ) or self._token is not None:
+        if is_development_environment(self._environ):
             return await self._ask(self._token)
+        token = self._token or await self._fetched(None)
+        try:
+            return await self._ask(token)
+        except DiscoveryFailed as failed:
+            if failed.status != REFUSED or self._fetch is None:
+                raise
+        return await self._ask(await self._fetched(token))
+
+    async def _fetched(self, refused: str | None) -> str:
         if self._fetch is None:
             raise InvalidArgument(
                 "FRONTDESK_PLATFORM_APP_ID is set, and nothing to ask the platform with; "
                 "set FRONTDESK_PLATFORM_TOKEN or FRONTDESK_PLATFORM_OAUTH"
             )
-        token = await self._fetch(self._shared_scope, None)
-        try:
-            return await self._ask(token)
-        except DiscoveryFailed as failed:
-            if failed.status != REFUSED:
-                raise
-        return await self._ask(await self._fetch(self._shared_scope, token))
+        return await self._fetch(self._shared_scope, refused)
 
     async def _ask(self, token: str | None) -> list[MCPServerConfig]:
         return await self._service.servers_of(self._app_id, token, ToolOptions(ORCHESTRATOR))
@@ -115,19 +118,15 @@ class Discovery:
         for server in servers:
             variable, token = development_token(server.mcp_server_name, self._environ)
             if token is not None and variable == VARIABLE and is_v2_server(server):
-                own = one_line(own_variable(server.mcp_server_name), SHOWN)
+                own = visible(one_line(own_variable(server.mcp_server_name), SHOWN))
                 yield f"{_shown(server)} has an audience of its own, and only {VARIABLE} is set; set {own}"
-
-
-def _is_ready(server: MCPServerConfig) -> bool:
-    return not server.connectivity_status or server.connectivity_status.strip().lower() == READY
 
 
 def _waiting(servers: Sequence[MCPServerConfig]) -> Iterator[str]:
     """Those that somebody has to connect an account with first, and where."""
     waiting: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for server in servers:
-        if not _is_ready(server):
+        if not server.is_ready:
             where = one_line(server.missing_connections_url or "", LONGEST_ADDRESS)
             waiting[one_line(server.connectivity_status or "", SHOWN), where].append(_shown(server))
     for (status, where), names in waiting.items():
@@ -140,4 +139,4 @@ def _wanting(names: Sequence[str]) -> Iterator[str]:
 
 
 def _shown(server: MCPServerConfig) -> str:
-    return f"'{one_line(server.mcp_server_name, SHOWN)}'"
+    return f"'{visible(one_line(server.mcp_server_name, SHOWN))}'"

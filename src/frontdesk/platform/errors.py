@@ -16,6 +16,7 @@ PlatformError                       everything below, and a FrontdeskError
 from collections.abc import Sequence
 
 from frontdesk.errors import FrontdeskError
+from frontdesk.loop.text import visible
 
 
 class PlatformError(FrontdeskError):
@@ -67,7 +68,7 @@ class TokenNotObtained(PlatformError):
     """A server's token was refused."""
 
     def __init__(self, server: str, scope: str) -> None:
-        super().__init__(f"Failed to obtain token for MCP server '{server}' (scope: {scope})")
+        super().__init__(f"Failed to obtain token for MCP server '{visible(server)}' (scope: {visible(scope)})")
         self.server = server
         self.scope = scope
 
@@ -76,8 +77,9 @@ class TokenContextMissing(PlatformError):
     """Servers need tokens of their own, and there is nothing to get them with."""
 
     def __init__(self, servers: Sequence[str]) -> None:
+        names = visible(", ".join(servers))
         super().__init__(
-            f"MCP servers [{', '.join(servers)}] require per-audience token exchange (V2) but no authorization context "
+            f"MCP servers [{names}] require per-audience token exchange (V2) but no authorization context "
             "was provided. Pass authorization, auth_handler_name, and turn_context to list_tool_servers()."
         )
         self.servers = tuple(servers)
@@ -92,7 +94,10 @@ class McpConnectionsRequiredError(PlatformError):
         names = ", ".join(server_names)
         where = f" at {missing_connections_url}" if missing_connections_url else ""
         super().__init__(
-            f"MCP servers [{names}] are {connectivity_status}: connect the accounts they need{where}, then try again"
+            visible(
+                f"MCP servers [{names}] are {connectivity_status}: "
+                f"connect the accounts they need{where}, then try again"
+            )
         )
         self.missing_connections_url = missing_connections_url
         self.connectivity_status = connectivity_status

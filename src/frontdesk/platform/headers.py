@@ -4,15 +4,15 @@ import os
 from collections.abc import Mapping
 from uuid import uuid4
 
-from frontdesk.identity.outbound import header_value
+from frontdesk.identity.outbound import agent_id_from_token, header_value
 from frontdesk.loop.mcp.model import HEADER_VALUE, bare_token
+from frontdesk.loop.text import visible
 from frontdesk.platform.application import get_application_name
 from frontdesk.platform.constants import Constants
 from frontdesk.platform.errors import InvalidArgument
 from frontdesk.platform.model import MCPServerConfig, ToolOptions
 from frontdesk.platform.turns import activity_id, blueprint_id, channels
 from frontdesk.platform.user_agent import get_user_agent_header
-from frontdesk.platform.who import get_agent_id_from_token
 
 Names = Constants.Headers
 
@@ -54,7 +54,7 @@ def server_headers(
     kept = {name: value for name, value in own.items() if value and name.lower() != "authorization"}
     headers = {Names.USER_AGENT: get_user_agent_header(options.orchestrator_name), **_channels(turn_context)}
     if bare_token(shown):
-        token = sendable(shown, f"the token for MCP server '{server.mcp_server_name}'")
+        token = sendable(shown, f"the token for MCP server '{visible(server.mcp_server_name)}'")
         headers[Names.AUTHORIZATION] = bearer(token)
         headers[Names.AGENT_ID] = agent_id_for_header(token, turn_context, environ)
     # Twice under one name, in whatever case, would be two headers.
@@ -66,7 +66,7 @@ def agent_id_for_header(
     token: str | None, turn_context: object = None, environ: Mapping[str, str] = os.environ
 ) -> str | None:
     """Who calls, by the best that is known: the turn's blueprint, the token's claims, the application's name."""
-    found = blueprint_id(turn_context) or get_agent_id_from_token(bare_token(token))
+    found = blueprint_id(turn_context) or agent_id_from_token(bare_token(token))
     return found or header_value(get_application_name(environ) or "") or None
 
 

@@ -8,6 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from frontdesk.platform.errors import InvalidArgument
 
+# A server without a status is one of a platform that tells none.
+READY = ("", "ready")
+
 
 @dataclass
 class MCPServerConfig:
@@ -30,6 +33,11 @@ class MCPServerConfig:
             raise InvalidArgument("mcp_server_name cannot be empty")
         if not self.mcp_server_unique_name:
             raise InvalidArgument("mcp_server_unique_name cannot be empty")
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can be used now, or waits for somebody to connect an account."""
+        return (self.connectivity_status or "").strip().lower() in READY
 
 
 @dataclass

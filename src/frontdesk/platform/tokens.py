@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from frontdesk.loop.mcp.model import bare_token
+from frontdesk.loop.text import visible
 from frontdesk.platform.audiences import is_v2_server, resolve_token_scope_for_server
 from frontdesk.platform.constants import Constants
 from frontdesk.platform.errors import PlatformTimeout, TokenContextMissing, TokenNotObtained
@@ -42,11 +43,11 @@ def of_environment(environ: Mapping[str, str], logger: logging.Logger) -> Acquir
             logger.warning(
                 "MCP server %r wants a token for %s, and only %s is set: expect HTTP 401, and set %s",
                 server.mcp_server_name,
-                resolve_token_scope_for_server(server, environ),
+                visible(resolve_token_scope_for_server(server, environ)),
                 VARIABLE,
-                own_variable(server.mcp_server_name),
+                visible(own_variable(server.mcp_server_name)),
             )
-        return sendable(token, name)
+        return sendable(token, visible(name))
 
     return acquire
 
@@ -85,12 +86,13 @@ async def exchanged(
         async with asyncio.timeout(seconds):
             result = await authorization.exchange_token(turn_context, [scope], handler)
     except TimeoutError:
-        raise PlatformTimeout(f"The token for MCP server '{server}' (scope: {scope}) took over {seconds:g} s") from None
+        what = visible(f"The token for MCP server '{server}' (scope: {scope})")
+        raise PlatformTimeout(f"{what} took over {seconds:g} s") from None
     token = getattr(result, "token", None)
     bare = bare_token(token) if isinstance(token, str) else None
     if bare is None:
         raise TokenNotObtained(server, scope)
-    return sendable(bare, f"the token for MCP server '{server}'")
+    return sendable(bare, f"the token for MCP server '{visible(server)}'")
 
 
 def without_context(servers: Sequence[MCPServerConfig]) -> list[MCPServerConfig]:

@@ -25,8 +25,11 @@ def blueprint_id(turn_context: object) -> str | None:
     """The blueprint of the agent that a turn comes from, where it comes from one."""
     if turn_context is None:
         return None
-    paths = (("activity", sender, blueprint) for sender in SENDERS for blueprint in BLUEPRINTS)
-    return next((found for path in paths if (found := id_of(said(turn_context, *path)))), None)
+    for sender in SENDERS:
+        for blueprint in BLUEPRINTS:
+            if found := id_of(said(turn_context, "activity", sender, blueprint)):
+                return found
+    return None
 
 
 def activity_id(turn_context: object) -> str | None:

@@ -1,6 +1,7 @@
 """Servers that the platform names in the catalogue of a house: found, called with their own tokens, kept in step."""
 
 import json
+import time
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ from tests.requirements import shows
 from tests.support.asking import ask
 from tests.support.desk import frontdesk_here, open_desk
 from tests.support.issuer import open_issuer
+from tests.support.parrot import open_parrot
 from tests.support.platform import LocalPlatform, local_platform
 from tests.support.serving import serve
 from tests.support.tool_servers import open_tool_server, tool
@@ -175,6 +177,29 @@ def open_mailroom() -> Generator[Mailroom]:
 
 
 @shows("A365-TOKENS")
+@pytest.mark.parametrize("lifetime", [3600, -3600])
+async def test_a_server_that_shares_the_platforms_audience_is_called_for_a_person_even_where_a_token_is_set(
+    platform: LocalPlatform, tmp_path: Path, lifetime: int
+) -> None:
+    audience = "http://127.0.0.1:3020/mcp/tools"
+    with open_mailroom() as room, open_issuer() as issuer:
+        platform.write(listing({"mcpServerName": "room", "url": room.url}))
+        token = platform.token(exp=int(time.time()) + lifetime)
+        async with opened(
+            tmp_path / "data",
+            FRONTDESK_PLATFORM_TOKEN=token,
+            FRONTDESK_PLATFORM_OAUTH=oauth(platform, grant="on_behalf_of"),
+            FRONTDESK_ISSUERS=[{"issuer": issuer.url, "jwks_url": issuer.jwks_url, "audience": audience}],
+        ) as app:
+            await app.tools.catalogue.declare()
+            await app.tools.catalogue.refresh()
+            assert "acts for a person" in await told(app, "room::who")
+            assert await told(app, "room::who", key=issuer.token(sub="ada", aud=audience)) == "for ada"
+        assert room.people == ["ada"]
+        assert token not in room.shown
+
+
+@shows("A365-TOKENS")
 @shows("A365-CATALOGUE")
 async def test_a_persons_call_goes_on_behalf_of_that_person_and_never_with_anothers_token(
     platform: LocalPlatform, tmp_path: Path
@@ -200,6 +225,33 @@ async def test_a_persons_call_goes_on_behalf_of_that_person_and_never_with_anoth
         assert room.people == ["ada", "ben"] * 3
         assert not room.shown & set(people.values()), "nor is a person's own token shown to the server"
         assert scopes(platform) == 4, "discovery, listing, and one for each person"
+
+
+@pytest.mark.parametrize("development", [False, True])
+async def test_no_server_gets_the_houses_token_told_to_agents_or_noted_down_by_saying_it_back(
+    platform: LocalPlatform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, development: bool
+) -> None:
+    token = platform.token()
+    named = {"FRONTDESK_PLATFORM_TOKEN": token}
+    with open_parrot() as parrot, capture_logs() as logged:
+        listed = listing({"mcpServerName": "parrot", "url": parrot.url})
+        platform.write(listed)
+        if development:
+            named = {}
+            monkeypatch.setenv("PYTHON_ENVIRONMENT", "Development")
+            monkeypatch.setenv("BEARER_TOKEN", token)
+            tmp_path.joinpath("ToolingManifest.json").write_text(json.dumps(listed))
+        async with opened(tmp_path / "data", **named) as app:
+            await app.tools.catalogue.declare()
+            await app.tools.catalogue.refresh()
+            answers = [await told(app, f"parrot::{name}") for name in ("fails", "is_refused")]
+            assert all("Bearer [token]" in answer for answer in answers)
+            parrot.lists = False
+            [step] = await app.tools.catalogue.refresh()
+            [state] = app.tools.catalogue.servers()
+            assert "Bearer [token]" in state.error
+            assert "Bearer [token]" in str([one for one in logged if one["event"] == "server_not_crawled"])
+    assert not any(part in f"{answers}{step}{state}{logged}" for part in token.split("."))
 
 
 @shows("A365-CATALOGUE")
@@ -327,6 +379,15 @@ def test_what_cannot_be_used_is_told_by_the_doctor(platform: LocalPlatform, tmp_
     assert "wrong: There is no token for the audience of 'mcp_Files'; set FRONTDESK_PLATFORM_OAUTH" in done.stdout
     assert "https://connect.example/1" in done.stdout
     assert token not in done.stdout + done.stderr
+
+
+def test_doctor_says_which_of_two_tokens_counts(platform: LocalPlatform, tmp_path: Path) -> None:
+    settings = {"FRONTDESK_PLATFORM_APP_ID": "agent-7", "FRONTDESK_PLATFORM_OAUTH": json.dumps(oauth(platform))}
+    done = frontdesk_here("doctor", data=tmp_path / "data", **settings)
+    both = frontdesk_here("doctor", data=tmp_path / "data", FRONTDESK_PLATFORM_TOKEN=platform.token(), **settings)
+    note = "note: FRONTDESK_PLATFORM_TOKEN and FRONTDESK_PLATFORM_OAUTH are both set: the token only asks"
+    assert (note in done.stdout, note in both.stdout) == (False, True)
+    assert both.returncode == 0, both.stdout
 
 
 @pytest.mark.parametrize(

@@ -68,15 +68,15 @@ def test_the_log_has_what_a_request_said_but_no_token_and_no_message(platform: L
         "x-ms-channel-id": "msteams",
         "x-ms-subchannel-id": "sub-1",
         "user-agent": "Agent365SDK/2.0.0 (Linux; Python 3.12.1; OpenAI)",
-        "x-other": "as sent",
+        "x-request-id": "as-sent",
         "cookie": "hush",
     }
     headers = {**platform.headers(), **said}
     call = {"name": "send", "arguments": {"text": "secret words"}}
     platform.rpc("mail-1", "tools/call", call, headers)
     seen = platform.requests()[-1]
-    assert seen["headers"]["x-other"] == "as sent"
-    assert not {"authorization", "cookie"} & seen["headers"].keys()
+    assert seen["headers"]["x-request-id"] == "as-sent"
+    assert (seen["headers"]["authorization"], seen["headers"]["cookie"]) == ("(not shown)", "(not shown)")
     told = (seen["method"], seen["path"], seen["status"], seen["server"], seen["rpcMethod"], seen["tool"])
     assert told == ("POST", "/agents/servers/mail-1", 200, "Mail", "tools/call", "send")
     assert (seen["correlationId"], seen["channelId"], seen["subchannelId"]) == ("corr-1", "msteams", "sub-1")
@@ -84,6 +84,35 @@ def test_the_log_has_what_a_request_said_but_no_token_and_no_message(platform: L
     written = json.dumps(platform.requests())
     assert "secret words" not in written
     assert headers["authorization"].removeprefix("Bearer ") not in written
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "x-user-auth-token",
+        "x-ms-token-aad-access-token",
+        "ocp-apim-subscription-key",
+        "x-functions-key",
+        "x-forwarded-authorization",
+        "mcp-param-text",
+        "x-whatever",
+    ],
+)
+def test_the_log_shows_no_token_that_comes_under_another_name(platform: LocalPlatform, name: str) -> None:
+    platform.discover({**platform.headers(), name: "s3cret-of-ada"})
+    assert platform.requests()[-1]["headers"][name] == "(not shown)"
+    assert "s3cret" not in json.dumps(platform.requests())
+
+
+@pytest.mark.parametrize("name", ["x-ms-agentid", "x-ms-correlation-id", "user-agent", "x-request-id"])
+@pytest.mark.parametrize("filling", [0, 990])
+def test_the_log_shows_no_token_that_stands_where_none_belongs(
+    platform: LocalPlatform, name: str, filling: int
+) -> None:
+    token = platform.token()
+    platform.discover({**platform.headers(), name: f"{'a' * filling} {token}".strip()})
+    written = json.dumps(platform.requests())
+    assert not any(part in written for part in (*token.split("."), token[:8]))
 
 
 def test_paths_are_shown_as_they_were_sent(platform: LocalPlatform) -> None:

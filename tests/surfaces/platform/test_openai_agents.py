@@ -393,6 +393,52 @@ async def test_a_session_that_fails_is_told_in_the_result_and_nothing_is_sent(
     assert platform.chats() == []
 
 
+class Rude:
+    """A message that cannot be looked at."""
+
+    @property
+    def role(self) -> str:
+        raise RuntimeError("not for you")
+
+
+@pytest.mark.parametrize(
+    ("items", "kind"), [(None, TypeError), (5, TypeError), ([Rude()], RuntimeError), (map(int, "x"), ValueError)]
+)
+async def test_whatever_a_session_holds_is_told_in_the_result_and_raises_nothing(
+    platform: LocalPlatform, monkeypatch: pytest.MonkeyPatch, items: Any, kind: type[Exception]
+) -> None:
+    class Strange:
+        async def get_items(self) -> Any:
+            return items
+
+    in_production(platform, monkeypatch)
+    result = await McpToolRegistrationService().send_chat_history(turn(), cast("Any", Strange()))
+    assert [type(error.exception) for error in result.errors] == [kind]
+    assert platform.chats() == []
+
+
+async def test_messages_that_cannot_be_looked_at_are_told_in_the_result(
+    platform: LocalPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_production(platform, monkeypatch)
+    result = await McpToolRegistrationService().send_chat_history_messages(turn(), cast("Any", [Rude()]))
+    assert str(result) == "Failed: not for you"
+    assert platform.chats() == []
+
+
+async def test_who_gives_up_waiting_for_a_session_is_let_go(
+    platform: LocalPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Slow:
+        async def get_items(self) -> Any:
+            await asyncio.Event().wait()
+
+    in_production(platform, monkeypatch)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await McpToolRegistrationService().send_chat_history(turn(), cast("Any", Slow()))
+
+
 async def test_messages_are_sent_with_the_callers_options_which_stay_as_they_are(
     platform: LocalPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:

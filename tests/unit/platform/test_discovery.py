@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,15 +66,37 @@ async def test_each_server_takes_the_token_of_its_audience(platform: LocalPlatfo
 async def test_a_token_that_is_set_is_for_discovery_and_for_the_servers_that_share_its_audience(
     platform: LocalPlatform,
 ) -> None:
-    token, tokens = platform.token(), Tokens(platform)
-    found = await Discovery("app", token, tokens, environ(platform)).find()
-    assert [(server.bearer == token, server.fetched) for server in found.servers] == [
-        (True, False),
-        (False, True),
-        (True, False),
+    token = platform.token()
+    found = await Discovery("app", token, None, environ(platform)).find()
+    assert [(server.name, server.bearer, server.fetched) for server in found.servers] == [
+        ("mail", token, False),
+        ("calendar", token, False),
     ]
-    assert tokens.asked == []
     assert token not in repr(found)
+
+
+@shows("A365-TOKENS")
+async def test_where_tokens_are_fetched_the_one_that_is_set_asks_for_servers_and_calls_none(
+    platform: LocalPlatform,
+) -> None:
+    tokens = Tokens(platform)
+    discovery = Discovery("app", platform.token(), tokens, environ(platform))
+    found = await discovery.find()
+    assert [(server.bearer, server.fetched) for server in found.servers] == [(None, True)] * 3
+    assert discovery.equip("mail", "mail", "https://mail.example", SHARED) == replace(
+        found.servers[0], url="https://mail.example"
+    )
+    assert tokens.asked == []
+
+
+async def test_where_tokens_are_fetched_one_that_is_set_and_has_expired_is_in_nobodys_way(
+    platform: LocalPlatform,
+) -> None:
+    tokens, expired = Tokens(platform), platform.token(exp=1)
+    assert len((await Discovery("app", expired, tokens, environ(platform)).find()).servers) == 3
+    assert tokens.asked == [(SHARED, True)]
+    with pytest.raises(DiscoveryFailed, match="401"):
+        await Discovery("app", expired, None, environ(platform)).find()
 
 
 async def test_servers_that_cannot_be_used_are_left_out_and_told(platform: LocalPlatform) -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from frontdesk.platform import (
     InvalidArgument,
+    McpConnectionsRequiredError,
     MCPServerConfig,
     PlatformTimeout,
     TokenContextMissing,
@@ -96,6 +97,37 @@ async def test_an_exchange_without_a_token_names_server_and_scope(answer: object
         await exchanged(exchange, server("a"), server("mail", "api://mail"))
     assert str(refused.value) == "Failed to obtain token for MCP server 'mail' (scope: api://mail/.default)"
     assert (refused.value.server, refused.value.scope) == ("mail", "api://mail/.default")
+
+
+# A line of its own in a log, colours and a title for a terminal, and text that runs backwards.
+CRAFTED = "a\n2026 error \x1b[31m\x1b]0;x\x07\u202e\x85z"
+WRITTEN_OUT = r"a\n2026 error \x1b[31m\x1b]0;x\x07\u202e\x85z"
+
+
+@shows("A365-HOSTILE")
+async def test_what_a_manifest_calls_a_server_or_a_scope_is_written_out_in_every_message(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    crafted = server(CRAFTED, f"api://{CRAFTED}")
+    scope = f"api://{WRITTEN_OUT}/.default"
+    with pytest.raises(TokenNotObtained) as refused:
+        await exchanged(Exchange({f"api://{CRAFTED}/.default": None}), crafted)
+    assert str(refused.value) == f"Failed to obtain token for MCP server '{WRITTEN_OUT}' (scope: {scope})"
+    assert refused.value.server == CRAFTED, "whoever wants to know has it as it is"
+    with pytest.raises(TokenContextMissing, match=re.escape(f"MCP servers [b, {WRITTEN_OUT}] require")):
+        without_context([server("b", "api://b"), crafted])
+    with pytest.raises(PlatformTimeout, match=re.escape(f"'{WRITTEN_OUT}' (scope: {scope}) took")):
+        await exchanged(Exchange(first=asyncio.Event().wait), crafted, seconds=0.01)
+    with pytest.raises(InvalidArgument, match=re.escape(f"'{WRITTEN_OUT}' holds")):
+        await exchanged(Exchange({f"api://{CRAFTED}/.default": SimpleNamespace(token="a\nb")}), crafted)
+    await developed(crafted, BEARER_TOKEN="shared")
+    assert f"wants a token for {scope}, and only" in caplog.text
+    assert all(record.getMessage().isprintable() for record in caplog.records)
+    variable = f"BEARER_TOKEN_{CRAFTED.upper()}"
+    with pytest.raises(InvalidArgument) as unsent:
+        await developed(crafted, **{variable: "a\nb"})
+    waiting = McpConnectionsRequiredError(CRAFTED, CRAFTED, [CRAFTED])
+    assert all(str(error).isprintable() for error in (unsent.value, waiting))
 
 
 async def test_a_token_that_cannot_be_sent_is_refused_unquoted() -> None:

@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import structlog
 
 from frontdesk.errors import Unavailable
 from frontdesk.loop.mcp import results
+from frontdesk.loop.mcp.credentials import REDACTED, within
 from frontdesk.loop.mcp.endpoint import Endpoint
 from frontdesk.loop.mcp.errands import Errands
 from frontdesk.loop.mcp.http import Http
@@ -69,6 +71,9 @@ class McpClient:
             listed = await self._limited(lambda _: all_pages(self.server, partial(self._request, said=headers)))
         except RpcError as error:
             raise Unavailable(self.redacted(f"{self.server} does not list its tools: {error}")) from None
+        except Unavailable as error:
+            error.redact(self.redacted)
+            raise
         return results.for_agents(listed)
 
     async def raw(
@@ -78,15 +83,16 @@ class McpClient:
         headers: Mapping[str, str] = NOTHING_SAID,
         progress: Progress | None = None,
     ) -> Result:
-        """Call a tool; gives the result as it came, or raises `Unavailable` without a secret in it.
+        """Call a tool; gives the result as it came, or raises `Unavailable`; a failure has no secret in it.
 
         Whoever is told of progress thereby gives the call more time, up to `PATIENCE` times what it has.
         """
         params = {"name": name, "arguments": dict(arguments)}
         try:
-            return await self._limited(
+            result = await self._limited(
                 lambda limit: self._request("tools/call", params, headers, self._followed(limit, progress))
             )
+            return result if results.is_success(result.value) else self._discreet(result)
         except Unavailable as error:
             log.info("mcp_call_failed", server=self.server.name, tool=name, error=type(error).__name__)
             error.redact(self.redacted)
@@ -116,7 +122,7 @@ class McpClient:
 
         async def follow(done: float, total: float | None, message: str | None) -> None:
             limit.reschedule(min(latest, now() + self._timeout))
-            await progress(done, total, message)
+            await progress(done, total, message and self.redacted(message))
 
         return follow
 
@@ -173,9 +179,16 @@ class McpClient:
         return await opened.session.request(method, params, said, progress)
 
     def redacted(self, text: str) -> str:
-        for secret in (self._given, self._endpoint.bearer):
-            text = text.replace(secret, "[token]") if secret else text
-        return text
+        """What the server said, without the credentials that it was shown, and without the person's token."""
+        text = self._endpoint.redacted(text)
+        return text.replace(self._given, REDACTED) if self._given else text
+
+    def _discreet(self, result: Result) -> Result:
+        """A failure as a tool tells it; before it is cut, since a part of a token would not be found."""
+        try:
+            return replace(result, value=cast("Mapping[str, Any]", within(result.value, self.redacted)))
+        except RecursionError:
+            raise Unfit(f"{self.server} answers with something nested too deeply; ask it for less") from None
 
 
 def _sessions(endpoint: Endpoint, errands: Errands) -> Callable[[], Session]:

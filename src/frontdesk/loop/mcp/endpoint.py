@@ -1,5 +1,6 @@
 """One MCP server over HTTP: post a frame, get the answer, within limits of time and size."""
 
+from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
@@ -7,9 +8,12 @@ from types import TracebackType
 from frontdesk import __version__
 from frontdesk.identity.outbound import AGENT_HEADER, agent_id_from_token, header_value
 from frontdesk.loop.mcp import wire
+from frontdesk.loop.mcp.credentials import credentials, without
 from frontdesk.loop.mcp.http import Answer, Failure, Http
 from frontdesk.loop.mcp.model import HEADER_VALUE, Broken, McpServer, Unfit, bare_token
 
+# While one call waits for its answer others may have the token renewed.
+BEARERS = 4
 MAX_ANSWER = 8 * 1024 * 1024
 # A token is for those it was given to: what a caller says of itself cannot bring one along.
 CREDENTIAL_HEADERS = frozenset({"authorization", "x-user-auth-token", "cookie", "proxy-authorization"})
@@ -33,9 +37,11 @@ class Endpoint:
         self.server = server
         self._http = http
         self._bearer: str | None = None
+        self._bearers: deque[str] = deque(maxlen=BEARERS)
         fixed = {name.lower(): value for name, value in server.headers.items()}
         credential = {} if token is None else {"x-user-auth-token": token, "authorization": f"Bearer {token}"}
         self._fixed = {**fixed, **credential}
+        self._secrets = credentials(self._fixed)
         # Of a token that is shown more than once its claims are read once.
         self._agent = agent_id_from_token(bare_token(self._fixed.get("authorization")))
         self._application = header_value(application or "")
@@ -49,6 +55,7 @@ class Endpoint:
     def bearer(self, token: str | None) -> None:
         if token != self._bearer:
             self._bearer = token
+            self._bearers.extend([token] if token else [])
             self._agent = agent_id_from_token(token)
 
     def send(
@@ -64,6 +71,10 @@ class Endpoint:
         if self._http.closed:
             raise Broken(f"{self.server} cannot be asked any more: Frontdesk is shutting down")
         return Sending(self.server, self._http, (method, url or self.server.url, headers, body))
+
+    def redacted(self, text: str) -> str:
+        """What the server said, without any credential that it was shown."""
+        return without(text, self._secrets.union(self._bearers))
 
     async def body(self, answer: Answer) -> bytes:
         size, chunks = 0, list[bytes]()

@@ -23,6 +23,7 @@ AUTH_TOOLS = frozenset(
     }
 )
 AUTH_WORDS = re.compile(r"unauthorized|auth|认证|token", re.IGNORECASE)
+COMPLETE = "complete"
 ANYTHING: Object = {"type": "object"}
 
 
@@ -42,6 +43,10 @@ def keeps_token(tools: Sequence[RemoteTool]) -> bool:
 
 def is_error(result: Object) -> bool:
     return result.get("isError") is True
+
+
+def is_success(result: Object) -> bool:
+    return not is_error(result) and result.get("resultType", COMPLETE) == COMPLETE
 
 
 def speaks_of_authentication(text: str) -> bool:

@@ -20,9 +20,6 @@ from frontdesk.platform.service import TIMEOUT_SECONDS, McpToolServerConfigurati
 from frontdesk.platform.tokens import Authorization, exchanged
 from frontdesk.platform.who import resolve_agent_identity
 
-# A server without a status is one of a platform that tells none.
-READY = ("", "ready")
-
 Read = Callable[[], Awaitable[Iterable[object]] | Iterable[object]]
 
 
@@ -43,7 +40,7 @@ class Found:
 
     @property
     def is_ready(self) -> bool:
-        return (self.config.connectivity_status or "").strip().lower() in READY
+        return self.config.is_ready
 
 
 class Tooling:
@@ -79,21 +76,19 @@ class Tooling:
             raise InvalidArgument("turn_context cannot be None")
         if messages is None:
             raise InvalidArgument("messages cannot be None")
-        history = to_history(messages, datetime.now(UTC), self._logger)
-        return await self.service.send_chat_history(turn_context, history, self._named(options))
+        return await self.read_and_send(turn_context, lambda: messages, options)
 
     async def read_and_send(self, turn_context: object, read: Read, options: ToolOptions | None) -> OperationResult:
         """As `send`, of messages that have to be fetched from where they are kept."""
         if turn_context is None:
             raise InvalidArgument("turn_context cannot be None")
-        # Whatever keeps them is somebody else's code, and what it raises is for the result.
-        [messages] = await asyncio.gather(_fetched(read), return_exceptions=True)
-        if isinstance(messages, Exception):
-            self._logger.error("The chat history could not be read: %s", type(messages).__name__)
-            return OperationResult.failed(OperationError(messages))
-        if isinstance(messages, BaseException):
-            raise messages
-        return await self.send(turn_context, messages, options)
+        try:
+            history = to_history(await _fetched(read), datetime.now(UTC), self._logger)
+        # What keeps the messages, and what they are, is somebody else's code: whatever it raises is for the result.
+        except Exception as error:  # noqa: BLE001
+            self._logger.error("The chat history could not be read: %s", type(error).__name__)  # noqa: TRY400
+            return OperationResult.failed(OperationError(error))
+        return await self.service.send_chat_history(turn_context, history, self._named(options))
 
     async def _shared_token(self, authorization: Authorization | None, handler: str, turn_context: object) -> str:
         if authorization is None:

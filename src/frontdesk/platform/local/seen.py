@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from frontdesk.identity.outbound import TOKEN_CLAIMS
 from frontdesk.platform.constants import Constants
 from frontdesk.platform.local.checking import Claims, claims_of
 
@@ -13,11 +14,35 @@ NONE = "none"
 MOST_REQUESTS = 1000
 MOST_HEADERS = 60
 MOST_CHARACTERS = 1000
-# In the order in which an agent's id is taken from a token.
-AGENT_CLAIMS = ("xms_par_app_azp", "appid", "azp")
-SECRET = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key"})
-# A client repeats arguments of a call in these.
-ARGUMENT = "mcp-param-"
+# Under any other name there may be a token or, where a client repeats those of a call, an argument.
+SHOWN = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "accept-language",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "mcp-method",
+        "mcp-name",
+        "mcp-protocol-version",
+        "mcp-session-id",
+        "origin",
+        "traceparent",
+        "transfer-encoding",
+        "user-agent",
+        "x-agent-id",
+        "x-request-id",
+        Constants.Headers.AGENT_ID,
+        Constants.Headers.CHANNEL_ID,
+        Constants.Headers.CORRELATION_ID,
+        Constants.Headers.SUBCHANNEL_ID,
+    }
+)
+NOT_SHOWN = "(not shown)"
+# Somebody may put a token where none belongs.
+JWT = re.compile(r"eyJ[\w-]+\.[\w.-]+")
 ORCHESTRATOR = re.compile(r"\([^;()]*; Python [^;()]*; ([^()]*)\)")
 
 
@@ -48,7 +73,7 @@ def agent_from(agent_id: str | None, claims: Claims) -> str:
     """Where an agent's id was taken from, as far as the request shows it."""
     if not agent_id:
         return "not sent"
-    for name in AGENT_CLAIMS:
+    for name in TOKEN_CLAIMS:
         if name in claims and str(claims[name]) == agent_id:
             return f"token {name}"
     return "turn context" if _is_guid(agent_id) else "application name"
@@ -67,18 +92,23 @@ def agent_id_of(headers: Mapping[str, str]) -> str | None:
 def caller_of(headers: Mapping[str, str]) -> str:
     """The agent that calls, as far as it can be told: by its own word, else by its token's, else nobody's."""
     claims = claims_of(headers.get("authorization"))
-    claimed = next((str(claims[name]) for name in AGENT_CLAIMS if claims.get(name)), "")
+    claimed = next((str(claims[name]) for name in TOKEN_CLAIMS if claims.get(name)), "")
     return agent_id_of(headers) or claimed[:MOST_CHARACTERS]
 
 
 def shown(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers as sent, but for those that hold a secret or an argument."""
-    kept = [(name, value) for name, value in headers.items() if name not in SECRET and not name.startswith(ARGUMENT)]
-    return {name[:MOST_CHARACTERS]: value[:MOST_CHARACTERS] for name, value in kept[:MOST_HEADERS]}
+    """The headers as sent; of those that may hold a secret or an argument the names alone."""
+    kept = list(headers.items())[:MOST_HEADERS]
+    return {_told(name): _told(value) if name in SHOWN else NOT_SHOWN for name, value in kept}
 
 
 def shortened(text: str | None) -> str | None:
-    return None if text is None else text[:MOST_CHARACTERS]
+    return None if text is None else _told(text)
+
+
+def _told(text: str) -> str:
+    # First the tokens: of one that is cut off, a part could be left.
+    return JWT.sub("[token]", text)[:MOST_CHARACTERS]
 
 
 def _is_guid(text: str) -> bool:

@@ -87,7 +87,12 @@ def remarks(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def platform_remarks(settings: Settings, environ: Mapping[str, str]) -> Iterator[str]:
-    """What is easily overlooked: without a word on it, everything is development."""
+    """What is easily overlooked: without a word on it everything is development, and of two tokens one counts."""
+    if settings.platform_token and settings.platform_oauth:
+        yield (
+            "FRONTDESK_PLATFORM_TOKEN and FRONTDESK_PLATFORM_OAUTH are both set: the token only asks Agent 365 which "
+            "servers there are, and calls are made with tokens that are fetched"
+        )
     if settings.platform_app_id and is_development_environment(environ):
         yield (
             f"Servers of Agent 365 come from {MANIFEST_NAME} in this folder or the one above: this is development. "

@@ -39,8 +39,8 @@ def failure(reason: str) -> CallResult:
 
 def read(tool: str, value: Mapping[str, Any], size: int, limit: int = MAX_RESULT) -> CallResult:
     """A result of tools/call that came in `size` bytes."""
-    kind = value.get("resultType", "complete")
-    if kind != "complete":
+    kind = value.get("resultType", results.COMPLETE)
+    if kind != results.COMPLETE:
         return failure(f"{tool} wants more than its arguments ({kind}), which cannot be given here")
     found = CallResult(
         ok=True, content=results.objects(value.get("content")), structured=value.get("structuredContent")

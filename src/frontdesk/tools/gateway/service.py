@@ -1,7 +1,6 @@
 """Calls a tool where it lives, in the name of whoever asks: checked, bounded, and never with somebody else's token."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +71,7 @@ class Gateway:
         async def work() -> CallResult:
             client = self._client(server, caller.user_id, secret)
             result = await client.raw(tool.name, arguments, said, progress)
-            found = read(tool.name, result.value, result.size, self._manners.max_result)
-            return found if found.ok else _redacted(found, client)
+            return read(tool.name, result.value, result.size, self._manners.max_result)
 
         try:
             return await self._lane(server.name).run(work)
@@ -109,12 +107,3 @@ def _secret(server: McpServer, token: SecretStr | None) -> str | None:
     """The token that the client of this server is made with: none where the server has no use for one."""
     exchanged = server.oauth is not None and server.oauth.for_person
     return token.get_secret_value() if token is not None and (server.user_token or exchanged) else None
-
-
-def _redacted(result: CallResult, client: McpClient) -> CallResult:
-    """A failure without the token that the server may have quoted."""
-    content = [
-        {**block, "text": client.redacted(block["text"])} if isinstance(block.get("text"), str) else block
-        for block in result.content
-    ]
-    return replace(result, content=content, error=client.redacted(result.error or ""))
