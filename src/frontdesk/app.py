@@ -167,27 +167,9 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         stack.push_async_callback(turns.close)
         tokens = Tokens(settings.trusted_issuers, resources(settings), said)
         stack.push_async_callback(tokens.close)
-        base = base_url(settings)
-        upstreams = Upstreams(settings.trusted_issuers, base, said)
+        upstreams = Upstreams(settings.trusted_issuers, base_url(settings), said)
         stack.push_async_callback(upstreams.close)
-        limiter = RateLimiter(
-            settings.rate_agent, settings.rate_user, BucketStore(database) if database.shared else None
-        )
-
-        async def knows_agent(agent_id: str) -> bool:
-            return await host.find(agent_id) is not None
-
-        identity = Identity(
-            Policy.of(settings),
-            keys,
-            tokens,
-            limiter,
-            knows_agent,
-            lambda: only_agent(host),
-            oauth=OAuth(OAuthStore(database), Terms.of(settings, base, resources(settings))),
-            sealed=SealedStore(database),
-            log_sources=settings.debug_agent_id_source,
-        )
+        identity = _identity(settings, database, keys, tokens, host)
         mirror = MirrorStore(database) if database.shared else None
         chat = Chat(SessionStore(database), host, Replies(host, journal, tasks, turns.close, mirror))
         stack.push_async_callback(chat.close)
@@ -205,6 +187,23 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         handed = HandedStore(database)
         rooms = (host, turns, chat, tools, handed, schedules, working, memory, reader, workspace, upstreams)
         yield App(settings, database, keys, identity, journal, *rooms)
+
+
+def _identity(settings: Settings, database: Database, keys: KeyStore, tokens: Tokens, host: AgentHost) -> Identity:
+    async def knows_agent(agent_id: str) -> bool:
+        return await host.find(agent_id) is not None
+
+    return Identity(
+        Policy.of(settings),
+        keys,
+        tokens,
+        RateLimiter(settings.rate_agent, settings.rate_user, BucketStore(database) if database.shared else None),
+        knows_agent,
+        lambda: only_agent(host),
+        oauth=OAuth(OAuthStore(database), Terms.of(settings, base_url(settings), resources(settings))),
+        sealed=SealedStore(database),
+        log_sources=settings.debug_agent_id_source,
+    )
 
 
 @asynccontextmanager

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from sqlalchemy import select
 
 from frontdesk.app import App, open_app
+from frontdesk.db.schema import mcp_sessions
 from frontdesk.identity import rights
 from frontdesk.settings import Settings
 from frontdesk.surfaces.http import build
@@ -95,7 +97,11 @@ async def test_a_session_opens_on_every_replica_and_is_nothing_in_the_database(s
             cookies = dict(web.client.cookies)
         async with browsing(build(two)) as web:
             web.client.cookies.update(cookies)
-            await web.get("/access")
+            assert "you are signed in with this one" in text_of(await web.get("/access"))
+        async with one.database.reading() as connection:
+            kept = [str(row) for row in (await connection.execute(select(mcp_sessions))).all()]
+    assert len(kept) == 1
+    assert not any(secret in kept[0] for secret in (text, cookies["frontdesk_session"]))
 
 
 @shows("WEB-SAFE")
