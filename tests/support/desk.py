@@ -21,7 +21,8 @@ from frontdesk.surfaces.cli.main import main
 START_SECONDS = 60
 STOP_SECONDS = 30
 ROOT = Path(__file__).parents[2]
-UP = (sys.executable, "-m", "frontdesk", "up")
+FRONTDESK = (sys.executable, "-m", "frontdesk")
+UP = (*FRONTDESK, "up")
 OURS = (
     "FRONTDESK_",
     "LETTA_",
@@ -65,10 +66,12 @@ def clean_environment(**settings: str) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(OURS)} | settings
 
 
-def frontdesk(*arguments: str, data: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+def frontdesk(
+    *arguments: str, data: Path, program: Sequence[str] = FRONTDESK, **settings: str
+) -> subprocess.CompletedProcess[str]:
     """Run the command to its end."""
     return subprocess.run(
-        [sys.executable, "-m", "frontdesk", *arguments],
+        [*program, *arguments],
         env=clean_environment(FRONTDESK_DATA=str(data), **settings),
         cwd=data.parent,
         capture_output=True,

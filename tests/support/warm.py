@@ -5,6 +5,7 @@ each start, is done once. How the command really starts is shown by the other te
 """
 
 import array
+import atexit
 import importlib
 import json
 import os
@@ -13,9 +14,11 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from tests.support.desk import ROOT, STOP_SECONDS, clean_environment
@@ -59,6 +62,15 @@ def warm_command(folder: Path) -> Generator[Path]:
     finally:
         process.terminate()
         process.communicate(timeout=STOP_SECONDS)
+
+
+@cache
+def the_command() -> Path:
+    """The same, one for all tests of this process; it ends with them."""
+    opened = ExitStack()
+    atexit.register(opened.close)
+    folder = opened.enter_context(tempfile.TemporaryDirectory(prefix="warm-"))
+    return opened.enter_context(warm_command(Path(folder)))
 
 
 def _load_all() -> None:

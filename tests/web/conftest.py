@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page
 from tests.support.chromium import open_chromium, window
 from tests.support.desk import Desk, frontdesk, open_desk
 from tests.support.postgres import Postgres
+from tests.support.warm import the_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class House:
 
     def run(self, *words: str) -> str:
         """The command, on the same database; in a process of its own, for Playwright's event loop is in this one."""
-        done = frontdesk(*words, data=self.data, **self.settings)
+        done = frontdesk(*words, data=self.data, program=(str(the_command()),), **self.settings)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
