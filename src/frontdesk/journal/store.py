@@ -195,9 +195,9 @@ class JournalStore:
         wanted = select(*columns).where(_among_newest(within), journal.c.kind == Kind.TOOL)
         if tool is not None:
             wanted = wanted.where(journal.c.action == tool)
-        async with self._database.reading() as connection:
-            rows = (await connection.execute(wanted.order_by(journal.c.id.desc()).limit(limit))).all()
-        return [ToolCall(row.at, row.action, row.agent_id, row.outcome == Outcome.OK, row.duration_us) for row in rows]
+        wanted = wanted.order_by(journal.c.id.desc()).limit(limit)
+        rows = await self._database.look(lambda connection: connection.execute(wanted).all())
+        return [ToolCall(at, named, agent, outcome == Outcome.OK, took) for at, named, agent, outcome, took in rows]
 
     async def beats(self, after_id: int, limit: int) -> Sequence[Beat]:
         """The newest `limit` rows after this one, the newest first, as far as figures are made from them."""

@@ -19,7 +19,7 @@ from frontdesk.tools.rights.model import Effect, Rule
 from frontdesk.tools.rights.service import Rights
 
 # What a look at the latest use reads at most: calls, and rows of the journal among which they are looked for.
-CALLS = 1_000
+CALLS = 500
 ROWS = 20_000
 
 

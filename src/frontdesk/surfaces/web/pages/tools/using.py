@@ -13,7 +13,7 @@ from frontdesk.tools.trend import SPANS, Bar, Span, bars, uses
 
 HEIGHT = 100.0
 STEP = 20
-SHOWN = 40
+SHOWN = 25
 USUAL = "day"
 # Which bars have their time below them: a few hours, every midnight, every Monday.
 NAMED: Mapping[str, Callable[[datetime], bool]] = {
