@@ -116,8 +116,8 @@ async def test_a_time_that_cannot_be_read_is_refused_in_words(app: App, when: st
 
 async def test_a_schedule_that_is_not_there_is_not_shown(app: App) -> None:
     async with browsing(build(app)) as web:
-        await web.get("/start", 404, made="77")
-        await web.post("/start/run", {"schedule": "77"}, 404)
+        for page in (await web.get("/start", 404, made="77"), await web.post("/start/run", {"schedule": "77"}, 404)):
+            assert "77" in text_of(page)
 
 
 async def test_an_editor_that_was_opened_counts(app: App, tmp_path: Path) -> None:

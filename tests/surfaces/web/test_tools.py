@@ -332,6 +332,7 @@ async def test_search_is_measured_with_ones_own_queries(web: Browser) -> None:
         ("python3 -m mail_server", "python3 -m mail_server"),
         ("uvx mcp-server-time --api-key hunter", "uvx mcp-server-time --api-key …"),
         ("uvx mail root hunter", "uvx mail … …"),
+        ("mysql-server -p hunter -phunter -k /sEcret", "mysql-server -p … … -k …"),
         ("docker run -e TOKEN=abc -i image", "docker run -e … -i …"),
         ("serve.py postgresql://me:pw@db/x sk-live-1 --key=abc", "serve.py … … …"),
     ],

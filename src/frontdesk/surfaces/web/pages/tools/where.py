@@ -7,8 +7,10 @@ from frontdesk.tools.catalogue.servers import ServerSpec, Transport
 
 # Options by their names, paths, scripts, and packages with a scope. Keys and passwords look otherwise.
 PLAIN = re.compile(
-    r"--?[a-z][a-z-]*|(\.{0,2}|~)/[\w./@ -]+|[\w-]+\.(py|js|mjs|cjs|ts|jar)|@[a-z\d-]+/[a-z\d.-]+(@[\w.]+)?"
+    r"-[A-Za-z]|--[a-z][a-z-]*|(\.{0,2}|~)/[\w./@ -]+|[\w-]+\.(py|js|mjs|cjs|ts|jar)|@[a-z\d-]+/[a-z\d.-]+(@[\w.]+)?"
 )
+# What follows these is what is run; what follows any other option is its value, and may be a password.
+RUNNERS = frozenset({"-m", "-y", "--yes", "--from", "--directory"})
 # What is run, such as a package or a module: the first word that is neither. Later ones may be anything.
 FIRST = re.compile(r"[a-z]+([-_.][a-z]+)*(@[\w.]+)?")
 HIDDEN = "…"
@@ -23,10 +25,9 @@ def where(spec: ServerSpec) -> str:
 
 
 def _shown(arguments: Sequence[str]) -> Iterator[str]:
-    """What follows a long option is its value, and may be anything too."""
     first = True
     for before, word in zip(("", *arguments), arguments, strict=False):
-        is_value = before.startswith("--") and not word.startswith("-")
+        is_value = before.startswith("-") and before not in RUNNERS and not word.startswith("-")
         known = PLAIN.fullmatch(word) or (first and FIRST.fullmatch(word))
         yield word if known and len(word) <= LONGEST and not is_value else HIDDEN
         first = first and word.startswith("-")
