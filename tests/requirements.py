@@ -211,6 +211,23 @@ REQUIREMENTS = {
     "WEB-SAFE": "Pages are open to this machine alone or to who signed in, and no form is taken from elsewhere.",
     "WEB-INERT": "Whatever agents, tools and people write is shown inert.",
     "WEB-AXE": "axe finds nothing serious on any page.",
+    "KEPT-01": "An agent that serves several people keeps what it learns of each with that person.",
+    "KEPT-02": "A session that a person's token was shown on answers nobody who shows none.",
+    "KEPT-03": "A turn has the rights of whoever asked for it: what their key may not do, no agent does for them.",
+    "KEPT-04": "An agent asks each time before it writes a file that programs run or obey by themselves.",
+    "KEPT-05": "Where credentials count, a caller that names nobody has no right over others' schedules.",
+    "KEPT-06": "A refusal can be traced: the row has what was claimed, and metrics count it under its source.",
+    "KEPT-07": "A challenge names the scopes needed, the database is its owner's alone, ids go where they are wanted.",
+    "KEPT-08": "Answers of any size, in any pieces, arrive whole, and the connection is good for the next call.",
+    "KEPT-09": "The tool calls of one model turn run in the order given, those that only read beside each other.",
+    "KEPT-10": "The journal, the first page, doctor and health tell what is.",
+    "KEPT-11": "A model, an issuer or a clock that misbehaves is told of and survived.",
+    "KEPT-12": "What is skipped, cut or unknown is said, with the nearest name.",
+    "KEPT-13": "The app that zmemory's tools were made for connects without a change, with authentication and without.",
+    "KEPT-14": "PromptYoSelf's clients get its shapes and messages, whatever ids they send.",
+    "KEPT-15": "The client of Agent 365 does as its SDK does, or the table of differences says why not.",
+    "KEPT-16": "Common plain words for times are understood; what is refused gets the right reason and a suggestion.",
+    "KEPT-17": "Examples that are pasted work as they stand.",
 }
 
 
