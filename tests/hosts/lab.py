@@ -17,7 +17,7 @@ from frontdesk.settings import Settings
 from tests.support.models import ModelServer
 
 SECONDS = 60
-CALLER = Caller("req-test")
+CALLER = Caller("req-test", local=True)
 T = TypeVar("T")
 
 

@@ -163,7 +163,7 @@ async def test_a_copy_has_the_summary_the_endings_and_no_open_calls(lab: Lab) ->
             await take(host, agent.id, f"Chapter {number}. {script({'text': f'read {number}'})}")
         assert await host.compact(agent.id, None)
         await take(host, agent.id, script({"tool": "risky", "args": {"x": "1"}}), tools=[tool])
-        copy = (await host.fork(agent.id, None, "somebody")).id
+        copy = (await host.fork(agent.id, None)).id
         assert await host.pending(agent.id)
         assert not await host.pending(agent.id, copy)
         told = [one.event for one in await host.history(agent.id, copy)]

@@ -111,7 +111,7 @@ async def test_a_copy_of_a_conversation_goes_its_own_way(lab: Lab) -> None:
         agent = await lab.agent(host)
         talk = await host.converse(agent.id, title="Plans")
         await take(host, agent.id, script({"text": "the first"}), conversation_id=talk.id)
-        copy = await host.fork(agent.id, talk.id, "somebody")
+        copy = await host.fork(agent.id, talk.id)
         assert copy.id != talk.id
         assert copy.id in {one.id for one in await host.conversations(agent.id, 10)}
         await take(host, agent.id, script({"text": "the second"}), conversation_id=copy.id)

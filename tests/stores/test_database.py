@@ -149,14 +149,14 @@ async def test_a_failed_transaction_leaves_nothing(database: Database) -> None:
 
 async def _insert_and_fail(database: Database) -> None:
     async with database.transaction() as connection:
-        await connection.execute(text("INSERT INTO agents VALUES ('a', 'A', '', '2026-01-01', NULL)"))
+        await connection.execute(ADD, {"id": "a"})
         raise RuntimeError
 
 
 async def test_a_cancelled_caller_leaves_a_transaction_whole_and_the_database_usable(database: Database) -> None:
     async def add() -> None:
         async with database.transaction() as connection:
-            await connection.execute(text("INSERT INTO agents VALUES ('a', 'A', '', '2026-01-01', NULL)"))
+            await connection.execute(ADD, {"id": "a"})
             tasks.cancel_scope.cancel()
             await anyio.lowlevel.checkpoint()
 
@@ -168,7 +168,7 @@ async def test_a_cancelled_caller_leaves_a_transaction_whole_and_the_database_us
         assert (await connection.execute(text("SELECT count(*) FROM agents"))).scalar_one() == kept
 
 
-ADD = text("INSERT INTO agents VALUES (:id, 'A', '', '2026-01-01', NULL)")
+ADD = text("INSERT INTO agents (id, name, description, created_at) VALUES (:id, 'A', '', '2026-01-01')")
 
 
 async def test_a_brief_transaction_waits_for_another_writer_and_holds_up_nobody(database: Database) -> None:

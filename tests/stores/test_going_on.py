@@ -47,7 +47,7 @@ async def going_on(app: App, agent: str, asker: Caller, operator: Caller) -> Cal
     asks = script({"tool": "memory_rethink", "args": {"label": "human", "new_memory": "Likes tea"}}, {"text": "Noted"})
     events = await take(app.host, agent, asks, caller=asker, asks=frozenset({"memory_rethink"}))
     turn_id = of_kind(events, Started)[0].turn_id
-    [request] = await app.host.pending(agent)
+    [request] = await app.host.pending(agent, user_id=asker.user_id)
     words = {request.call_id: Approval(request.call_id, approve=True)}
     real = app.host.send
 
@@ -64,7 +64,7 @@ async def going_on(app: App, agent: str, asker: Caller, operator: Caller) -> Cal
         with anyio.fail_after(SECONDS):
             await over.wait()
     await anyio.wait_all_tasks_blocked()
-    assert "Likes tea" in {block.value for block in await app.host.blocks(agent)}
+    assert "Likes tea" in {block.value for block in await app.host.blocks(agent, asker.user_id)}
     return seen[0].acting
 
 

@@ -6,10 +6,44 @@ from dataclasses import replace
 
 from frontdesk.agents.host import Block
 from frontdesk.errors import Conflict, Invalid
+from frontdesk.identity.keys import FIRST_USER
 from frontdesk.loop.text import is_storable, storable
 
 LABEL_LENGTH = 100
 MOST = 50
+PER_PERSON = "human"
+
+
+def is_per_person(block: Block) -> bool:
+    """Whether each person has a text of their own in it."""
+    return block.label == PER_PERSON if block.per_person is None else block.per_person
+
+
+def row_of(user_id: str | None) -> str:
+    """Whose row of a block a turn reads and writes.
+
+    The person at this machine is `local` in an editor and named nowhere in a terminal, and is one.
+    """
+    return "" if user_id is None or user_id == FIRST_USER else user_id
+
+
+def is_open(block: Block, *, runs: bool) -> bool:
+    """Whether a turn may change the block at all; `runs` is whether it acts for somebody who runs the agent."""
+    return runs or block.people_write or is_per_person(block)
+
+
+def check_open(block: Block, memory: Sequence[Block], *, runs: bool) -> None:
+    """`Invalid`, in words for the model, where the block belongs to all whom the agent works for."""
+    if is_open(block, runs=runs):
+        return
+    others = [one.label for one in memory if is_open(one, runs=runs) and not one.read_only]
+    instead = (
+        f"write what you learn of this person to: {', '.join(others)}" if others else "keep it in the conversation"
+    )
+    raise Invalid(
+        f"The memory block '{block.label}' is shared by everybody this agent works for, and only whoever runs the "
+        f"agent may change it; {instead}"
+    )
 
 
 def starting(name: str, given: Sequence[Block]) -> Sequence[Block]:

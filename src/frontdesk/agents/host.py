@@ -3,7 +3,8 @@
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Protocol
+from enum import Enum
+from typing import Any, Final, Protocol
 
 from pydantic import SecretStr
 
@@ -16,25 +17,44 @@ from frontdesk.loop.tools import Tool
 MAX_STEPS = 10
 
 
+class Everyone(Enum):
+    """Nobody in particular, and everybody: whoever runs the installation looks at what is not one person's."""
+
+    EVERYONE = "everyone"
+
+
+EVERYONE: Final = Everyone.EVERYONE
+# A person by id, None for a turn that names nobody, or everyone.
+Whose = str | Everyone | None
+
+
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent as its host lists it."""
+    """An agent as its host lists it; `owner` is the person who made it, None where the installation's operator did."""
 
     id: str
     name: str
     description: str = ""
     model: str | None = None
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A memory block: a labelled text that is always before the agent's eyes."""
+    """A memory block: a labelled text that is always before the agent's eyes.
+
+    A `per_person` block has a text for each person the agent works for; None is what its label usually is: `human` is
+    per person, others are shared. `people_write`: a turn may change a shared block whomever it acts for; otherwise
+    only for a person who runs the agent. A block is `read_only` to whom it is shown where they may not change it.
+    """
 
     label: str
     value: str
     description: str = ""
     limit: int = 5000
     read_only: bool = False
+    per_person: bool | None = None
+    people_write: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,22 +67,27 @@ class BlockVersion:
 
 @dataclass(frozen=True, slots=True)
 class NewAgent:
-    """What an agent is made from; the host chooses the model where none is given."""
+    """What an agent is made from; the host chooses the model where none is given.
+
+    `owner` is the person who makes it and so runs it, None for the installation's operator.
+    """
 
     name: str
     description: str = ""
     model: str | None = None
     blocks: Sequence[Block] = ()
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One thread of talk with an agent; all of an agent's threads share its memory."""
+    """One thread of talk of one person with an agent; `user_id` is None where it is nobody's in particular."""
 
     id: str
     agent_id: str
     created_at: datetime
     title: str = ""
+    user_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +169,9 @@ def nothing_more() -> Sequence[str]:
 class Prompt:
     """One turn to be taken: words of the person, or their word on what waits for approval.
 
-    `conversation_id` None is the agent's own first conversation. `tools` are the caller's, for this turn only.
+    `conversation_id` None is the person's first conversation with the agent. `tools` are the caller's, for this turn
+    only. In another person's conversation only somebody who runs the installation may speak, and the turn is that
+    person's then.
     `user_token` goes to tool servers that were set up to act for the user, and is forgotten with the turn.
     A `patient` one comes after what the agent is doing now, also if that was begun without us; a `follow_up` does so
     too, and in that conversation where the host knows it.
@@ -204,6 +231,8 @@ class AgentHost(Protocol):
     """Runs agents.
 
     What is not there is `NotFound` (or None from `find`); a host that does not answer is `Unavailable`.
+    `user_id` says for whom something is looked at or changed: what is another person's is not there for them. EVERYONE
+    is for whoever runs the installation. A host that keeps no persons apart takes no notice of it.
     """
 
     async def find(self, agent_id: str) -> Agent | None: ...
@@ -222,7 +251,7 @@ class AgentHost(Protocol):
         """Begin a new conversation, with a person where one is known."""
         ...
 
-    async def conversations(self, agent_id: str, limit: int) -> Sequence[Conversation]:
+    async def conversations(self, agent_id: str, limit: int, user_id: Whose = EVERYONE) -> Sequence[Conversation]:
         """The newest first."""
         ...
 
@@ -235,15 +264,19 @@ class AgentHost(Protocol):
         """
         ...
 
-    async def cancel(self, agent_id: str, conversation_id: str | None = None) -> bool:
+    async def cancel(self, agent_id: str, conversation_id: str | None = None, user_id: Whose = EVERYONE) -> bool:
         """Stop what is under way; whether there was anything."""
         ...
 
-    async def pending(self, agent_id: str, conversation_id: str | None = None) -> Sequence[ApprovalRequest]:
+    async def pending(
+        self, agent_id: str, conversation_id: str | None = None, user_id: Whose = EVERYONE
+    ) -> Sequence[ApprovalRequest]:
         """What waits for somebody's word."""
         ...
 
-    async def history(self, agent_id: str, conversation_id: str | None = None, *, limit: int = 200) -> Sequence[Said]:
+    async def history(
+        self, agent_id: str, conversation_id: str | None = None, *, limit: int = 200, user_id: Whose = EVERYONE
+    ) -> Sequence[Said]:
         """The newest `limit` messages' worth of what was said, in order."""
         ...
 
@@ -254,14 +287,38 @@ class AgentHost(Protocol):
         """
         ...
 
-    async def blocks(self, agent_id: str) -> Sequence[Block]: ...
+    async def blocks(self, agent_id: str, user_id: Whose = None, *, runs: bool = True) -> Sequence[Block]:
+        """The agent's memory as this person's turns have it; for EVERYONE what a person begins with.
 
-    async def write_block(self, agent_id: str, label: str, value: str, seen: str | None = None) -> Block:
+        `runs`: whoever looks runs the installation, and so the agent; its owner does anyway.
+        """
+        ...
+
+    async def write_block(
+        self,
+        agent_id: str,
+        label: str,
+        value: str,
+        seen: str | None = None,
+        user_id: Whose = None,
+        *,
+        runs: bool = True,
+    ) -> Block:
         """Give a block another value; `Conflict` where it is not any more what `seen` marks, as `mark_of` does."""
         ...
 
-    async def block_versions(self, agent_id: str, label: str) -> Sequence[BlockVersion]:
+    async def block_versions(self, agent_id: str, label: str, user_id: Whose = None) -> Sequence[BlockVersion]:
         """What stood in a block before, the newest first; nothing where the host does not keep it."""
+        ...
+
+    async def set_block(
+        self, agent_id: str, label: str, *, per_person: bool | None = None, people_write: bool | None = None
+    ) -> Block:
+        """Say whose a block is, and who may change it; `Invalid` where the host cannot."""
+        ...
+
+    async def people(self, agent_id: str) -> Sequence[str]:
+        """Whom the agent keeps something of in its memory, where the host keeps them apart."""
         ...
 
     async def tools(self, agent_id: str) -> Sequence[HeldTool]: ...
@@ -286,18 +343,18 @@ class AgentHost(Protocol):
         ...
 
     async def fork(self, agent_id: str, conversation_id: str | None, user_id: str | None = None) -> Conversation:
-        """A new conversation that begins with all that was said in another."""
+        """A new conversation of this person that begins with all that was said in another of theirs."""
         ...
 
-    async def forget(self, agent_id: str, conversation_id: str) -> None:
+    async def forget(self, agent_id: str, conversation_id: str, user_id: Whose = EVERYONE) -> None:
         """Delete a conversation and all that was said in it; nothing where there is none. The first one stays."""
         ...
 
-    async def rewind(self, agent_id: str, conversation_id: str | None, turns: int) -> int:
+    async def rewind(self, agent_id: str, conversation_id: str | None, turns: int, user_id: Whose = EVERYONE) -> int:
         """Forget the newest turns; how many there were. `Invalid` where the host cannot."""
         ...
 
-    async def compact(self, agent_id: str, conversation_id: str | None) -> str | None:
+    async def compact(self, agent_id: str, conversation_id: str | None, user_id: Whose = EVERYONE) -> str | None:
         """Sum up what was said, to make room; the summary, or None where there is too little to sum up."""
         ...
 

@@ -11,6 +11,7 @@ from frontdesk.db.tables.agents import (
     conversations,
     handed_tools,
     messages,
+    person_blocks,
     turns,
 )
 from frontdesk.db.tables.identity import (
@@ -99,6 +100,7 @@ __all__ = [
     "occurrences",
     "people",
     "permissions",
+    "person_blocks",
     "recall_cells",
     "recall_docs",
     "recall_loose",

@@ -1,6 +1,7 @@
 """What a caller may do: scopes, and the one rule about who runs things; pure, from the caller alone."""
 
 from frontdesk.errors import Denied, MissingScope
+from frontdesk.identity.keys import FIRST_USER
 from frontdesk.identity.model import Caller, Source
 
 ACTIVITIES_READ = "activities.read"
@@ -107,6 +108,20 @@ def names_agent(caller: Caller) -> bool:
 def is_operator(caller: Caller) -> bool:
     """Whoever sits at this machine and names nobody."""
     return caller.keyless and caller.user_id is None and not names_agent(caller)
+
+
+def runs_installation(caller: Caller) -> bool:
+    """Whoever may look after everybody's agents: the operator, by whichever name, or who was granted it.
+
+    The person at this machine is called `local` where they show nothing. A prompt that they scheduled for nobody is
+    theirs too.
+    """
+    if is_operator(caller) or _is_granted(caller, HOUSE_ADMIN):
+        return True
+    shown = caller.credential_id if caller.verified or caller.credential_id != FIRST_USER else None
+    if shown is not None or caller.scopes is not None:
+        return False
+    return caller.user_id == FIRST_USER or (caller.user_id is None and caller.source is Source.SCHEDULE)
 
 
 def is_admin(caller: Caller, scope: str) -> bool:

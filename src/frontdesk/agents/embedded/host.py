@@ -14,6 +14,7 @@ from frontdesk.agents.embedded.model import AttachedTool, first_conversation, la
 from frontdesk.agents.embedded.store import AgentStore, no_agent
 from frontdesk.agents.embedded.toolbox import Toolbox
 from frontdesk.agents.host import (
+    EVERYONE,
     Agent,
     Block,
     BlockVersion,
@@ -25,6 +26,7 @@ from frontdesk.agents.host import (
     Said,
     ToolChange,
     Traits,
+    Whose,
 )
 from frontdesk.agents.summaries import summary_of
 from frontdesk.agents.turns.model import NewTurn, TurnRecord
@@ -92,7 +94,7 @@ class EmbeddedHost:
         memory = blocks.starting(new.name, new.blocks)
         if new.model is not None:
             await (await self.stage()).models.open(new.model)
-        agent = Agent(f"agent-{uuid4()}", new.name, new.description, new.model)
+        agent = Agent(f"agent-{uuid4()}", new.name, new.description, new.model, new.owner)
         await self._agents.add(agent, memory, datetime.now(UTC))
         return agent
 
@@ -103,36 +105,41 @@ class EmbeddedHost:
 
     async def converse(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:
         await self._require(agent_id)
-        conversation = Conversation(f"conv-{uuid4()}", agent_id, datetime.now(UTC), title[:NAME_LENGTH])
-        await (await self.stage()).talk.add(conversation, user_id)
+        conversation = Conversation(f"conv-{uuid4()}", agent_id, datetime.now(UTC), title[:NAME_LENGTH], user_id)
+        await (await self.stage()).talk.add(conversation)
         return conversation
 
-    async def conversations(self, agent_id: str, limit: int) -> Sequence[Conversation]:
+    async def conversations(self, agent_id: str, limit: int, user_id: Whose = EVERYONE) -> Sequence[Conversation]:
         await self._require(agent_id)
-        return await (await self.stage()).talk.of_agent(agent_id, limit)
+        return await (await self.stage()).talk.of_agent(agent_id, limit, user_id)
 
     async def send(self, prompt: Prompt) -> AsyncGenerator[Event]:
-        conversation = prompt.conversation_id or first_conversation(prompt.agent_id)
-        lane, user_id = lane_of(conversation), prompt.caller.user_id
+        user_id = prompt.caller.user_id
+        conversation = prompt.conversation_id or first_conversation(prompt.agent_id, user_id)
+        lane = lane_of(conversation)
         new = NewTurn(f"turn-{uuid4()}", lane, prompt.agent_id, conversation, user_id, prompt.otid)
         work = (await self.stage()).work(prompt, new, self._turns.hold)
         async with aclosing(self._turns.take(new, work)) as events:
             async for event in events:
                 yield event
 
-    async def cancel(self, agent_id: str, conversation_id: str | None = None) -> bool:
+    async def cancel(self, agent_id: str, conversation_id: str | None = None, user_id: Whose = EVERYONE) -> bool:
         stage = await self.stage()
-        conversation = await _thread(stage, agent_id, conversation_id)
+        conversation = await _thread(stage, agent_id, conversation_id, user_id)
         stopped = await self._turns.cancel(lane_of(conversation), conversation)
         return await stage.talk.drop_pending(conversation) or stopped
 
-    async def pending(self, agent_id: str, conversation_id: str | None = None) -> Sequence[ApprovalRequest]:
+    async def pending(
+        self, agent_id: str, conversation_id: str | None = None, user_id: Whose = EVERYONE
+    ) -> Sequence[ApprovalRequest]:
         stage = await self.stage()
-        return await stage.talk.pending(await _thread(stage, agent_id, conversation_id))
+        return await stage.talk.pending(await _thread(stage, agent_id, conversation_id, user_id))
 
-    async def history(self, agent_id: str, conversation_id: str | None = None, *, limit: int = 200) -> Sequence[Said]:
+    async def history(
+        self, agent_id: str, conversation_id: str | None = None, *, limit: int = 200, user_id: Whose = EVERYONE
+    ) -> Sequence[Said]:
         stage = await self.stage()
-        conversation = await _thread(stage, agent_id, conversation_id)
+        conversation = await _thread(stage, agent_id, conversation_id, user_id)
         await self._turns.recover(lane_of(conversation))
         return await stage.recall(conversation, limit)
 
@@ -141,19 +148,41 @@ class EmbeddedHost:
         await self._turns.recover(turn.lane)
         return await stage.retell(turn.conversation_id, turn.id)
 
-    async def blocks(self, agent_id: str) -> Sequence[Block]:
-        await self._require(agent_id)
-        return await self._agents.blocks(agent_id)
+    async def blocks(self, agent_id: str, user_id: Whose = None, *, runs: bool = True) -> Sequence[Block]:
+        agent = await self._require(agent_id)
+        return await self._agents.blocks(agent_id, user_id, runs=runs or _owns(agent, user_id))
 
-    async def write_block(self, agent_id: str, label: str, value: str, seen: str | None = None) -> Block:
-        await self._require(agent_id)
-        change = blocks.replacing(label, value, seen)
-        _, after = await self._agents.edit_block(agent_id, label, change, datetime.now(UTC))
+    async def write_block(
+        self,
+        agent_id: str,
+        label: str,
+        value: str,
+        seen: str | None = None,
+        user_id: Whose = None,
+        *,
+        runs: bool = True,
+    ) -> Block:
+        agent, change = await self._require(agent_id), blocks.replacing(label, value, seen)
+        may, now = runs or _owns(agent, user_id), datetime.now(UTC)
+        _, after = await self._agents.edit_block(agent_id, label, change, now, user_id, runs=may)
         return after
 
-    async def block_versions(self, agent_id: str, label: str) -> Sequence[BlockVersion]:
+    async def block_versions(self, agent_id: str, label: str, user_id: Whose = None) -> Sequence[BlockVersion]:
         await self._require(agent_id)
-        return await self._agents.versions(agent_id, label)
+        return await self._agents.versions(agent_id, label, user_id)
+
+    async def set_block(
+        self, agent_id: str, label: str, *, per_person: bool | None = None, people_write: bool | None = None
+    ) -> Block:
+        await self._require(agent_id)
+        said = {"per_person": per_person, "people_write": people_write}
+        return await self._agents.set_block(
+            agent_id, label, {name: value for name, value in said.items() if value is not None}
+        )
+
+    async def people(self, agent_id: str) -> Sequence[str]:
+        await self._require(agent_id)
+        return await self._agents.people(agent_id)
 
     async def tools(self, agent_id: str) -> Sequence[HeldTool]:
         return [_held(tool) for tool in await self._agents.tools(agent_id)]
@@ -199,31 +228,32 @@ class EmbeddedHost:
         return await anyio.to_thread.run_sync(stage.choices)
 
     async def fork(self, agent_id: str, conversation_id: str | None, user_id: str | None = None) -> Conversation:
-        threads, source = (await self.stage()).threads, conversation_id or first_conversation(agent_id)
+        threads, source = (await self.stage()).threads, conversation_id or first_conversation(agent_id, user_id)
         return await threads.fork(agent_id, source, f"conv-{uuid4()}", user_id, datetime.now(UTC))
 
-    async def forget(self, agent_id: str, conversation_id: str) -> None:
+    async def forget(self, agent_id: str, conversation_id: str, user_id: Whose = EVERYONE) -> None:
         if conversation_id == first_conversation(agent_id):
             return
         stage = await self.stage()
         with suppress(NotFound):
-            await stage.talk.require(agent_id, conversation_id)
+            await stage.talk.require(agent_id, conversation_id, user_id)
             await self._turns.cancel(lane_of(conversation_id), conversation_id)
             await stage.threads.delete(agent_id, conversation_id)
 
-    async def rewind(self, agent_id: str, conversation_id: str | None, turns: int) -> int:
+    async def rewind(self, agent_id: str, conversation_id: str | None, turns: int, user_id: Whose = EVERYONE) -> int:
         if turns < 1:
             raise Invalid("Say how many turns to forget: one, or more")
         stage = await self.stage()
-        conversation = await _thread(stage, agent_id, conversation_id)
+        conversation = await _thread(stage, agent_id, conversation_id, user_id)
         await self._turns.recover(lane_of(conversation))
         return await stage.threads.rewind(conversation, turns)
 
-    async def compact(self, agent_id: str, conversation_id: str | None) -> str | None:
-        stage = await self.stage()
-        conversation = conversation_id or first_conversation(agent_id)
-        new = NewTurn(f"turn-{uuid4()}", lane_of(conversation), agent_id, conversation)
-        async with aclosing(self._turns.take(new, stage.making_room(new))) as events:
+    async def compact(self, agent_id: str, conversation_id: str | None, user_id: Whose = EVERYONE) -> str | None:
+        stage, everyone = await self.stage(), user_id is EVERYONE
+        person = None if user_id is EVERYONE else user_id
+        conversation = conversation_id or first_conversation(agent_id, person)
+        new = NewTurn(f"turn-{uuid4()}", lane_of(conversation), agent_id, conversation, person)
+        async with aclosing(self._turns.take(new, stage.making_room(new, everyone=everyone))) as events:
             return summary_of([event async for event in events])
 
     async def close(self) -> None:
@@ -239,9 +269,11 @@ class EmbeddedHost:
         text = storable(tool.description)
         return AttachedTool(tool.name, text, tool.parameters, server, remote, tool.needs_approval)
 
-    async def _require(self, agent_id: str) -> None:
-        if await self._agents.get(agent_id) is None:
+    async def _require(self, agent_id: str) -> Agent:
+        agent = await self._agents.get(agent_id)
+        if agent is None:
             raise no_agent(agent_id)
+        return agent
 
     def _set_stage(self) -> "Stage":
         from frontdesk.agents.embedded.stage import Stage  # noqa: PLC0415 - once it is loaded
@@ -249,10 +281,14 @@ class EmbeddedHost:
         return Stage(self._database, self._agents, self._access, self._toolbox, self._own_tools)
 
 
-async def _thread(stage: "Stage", agent_id: str, conversation_id: str | None) -> str:
-    conversation = conversation_id or first_conversation(agent_id)
-    await stage.talk.require(agent_id, conversation)
+async def _thread(stage: "Stage", agent_id: str, conversation_id: str | None, user_id: Whose) -> str:
+    conversation = conversation_id or first_conversation(agent_id, None if user_id is EVERYONE else user_id)
+    await stage.talk.require(agent_id, conversation, user_id)
     return conversation
+
+
+def _owns(agent: Agent, user_id: Whose) -> bool:
+    return agent.owner is not None and agent.owner == user_id
 
 
 def _held(tool: AttachedTool) -> HeldTool:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from frontdesk.agents.embedded.compaction import before_newest, sum_up
-from frontdesk.agents.embedded.talk.model import Scene
+from frontdesk.agents.embedded.talk.model import Scene, Speaker
 from frontdesk.agents.embedded.talk.store import TalkStore
 from frontdesk.agents.turns.model import NewTurn
 from frontdesk.agents.turns.service import Emit
@@ -15,15 +15,20 @@ from frontdesk.loop.usage import Spent
 
 @dataclass(slots=True)
 class MakingRoom:
-    """Begins and runs like any turn, so that no other is under way meanwhile, and what it takes is on record."""
+    """Begins and runs like any turn, so that no other is under way meanwhile, and what it takes is on record.
+
+    `everyone`: whoever asked for it runs the installation, and may ask for it in anybody's conversation.
+    """
 
     new: NewTurn
     talk: TalkStore
     models: Models
+    everyone: bool = False
     _spent: Spent = field(default_factory=Spent)
 
     async def begin(self, connection: Transaction) -> Scene:
-        return await self.talk.set_scene(connection, self.new.agent_id, self.new.conversation_id)
+        new, speaker = self.new, Speaker(self.new.user_id, runs=self.everyone)
+        return await self.talk.set_scene(connection, new.agent_id, new.conversation_id, new.id, speaker)
 
     async def run(self, scene: Scene, emit: Emit) -> Ending:
         model = await self.models.open(scene.agent.model)

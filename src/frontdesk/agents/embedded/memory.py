@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from pydantic import Field
 
-from frontdesk.agents.embedded.store import AgentStore
+from frontdesk.agents.embedded.store import AgentStore, Guard
 from frontdesk.agents.host import Block
 from frontdesk.errors import Invalid
 from frontdesk.loop.events import MemoryEdit
@@ -38,10 +38,16 @@ class Rethink(Given):
 
 @dataclass(slots=True)
 class Memory:
-    """The blocks as a turn sees them; an edit is stored at once, and shown from the next request on."""
+    """The blocks as a turn for one person sees them; an edit is stored at once, and shown from the next request on.
+
+    `runs`: the turn acts for somebody who runs the agent. `guard` keeps a turn that was given up from writing.
+    """
 
     store: AgentStore
     agent_id: str
+    user_id: str | None = None
+    runs: bool = False
+    guard: Guard | None = None
     blocks: dict[str, Block] = field(default_factory=dict[str, Block])
 
     def shown(self) -> str:
@@ -69,7 +75,9 @@ class Memory:
         return await self._edit(given.label, lambda _value: given.new_memory)
 
     async def _edit(self, label: str, change: Callable[[str], str]) -> ToolOutcome:
-        before, after = await self.store.edit_block(self.agent_id, label, change, datetime.now(UTC))
+        before, after = await self.store.edit_block(
+            self.agent_id, label, change, datetime.now(UTC), self.user_id, runs=self.runs, guard=self.guard
+        )
         self.blocks[label] = after
         return ToolOutcome(after.value, events=(MemoryEdit(label, before.value, after.value),))
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +18,10 @@ class AttachedTool:
     needs_approval: bool = False
 
 
-def first_conversation(agent_id: str) -> str:
-    """The id of the conversation that every agent has from the start."""
+def first_conversation(agent_id: str, user_id: str | None = None) -> str:
+    """The id of a person's first conversation with an agent; nobody's is there from the start."""
+    if user_id is not None:
+        return f"conv-{uuid5(NAMESPACE_OID, f'{agent_id} {user_id}')}"
     return f"conv-{agent_id.removeprefix('agent-')}"[:64]
 
 

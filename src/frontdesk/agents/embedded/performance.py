@@ -1,7 +1,8 @@
 """One turn of a built-in agent: the scene is set, the loop runs, and all that was said is stored."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import get_args
 
@@ -15,7 +16,7 @@ from frontdesk.agents.embedded.memory import Memory
 from frontdesk.agents.embedded.model import AttachedTool
 from frontdesk.agents.embedded.own_tools import conversation_search, update_plan
 from frontdesk.agents.embedded.store import AgentStore
-from frontdesk.agents.embedded.talk.model import Earlier, Scene, StoredMessage
+from frontdesk.agents.embedded.talk.model import Earlier, Scene, Speaker, StoredMessage
 from frontdesk.agents.embedded.talk.store import TalkStore
 from frontdesk.agents.embedded.toolbox import Toolbox
 from frontdesk.agents.host import Prompt
@@ -23,23 +24,25 @@ from frontdesk.agents.turns.model import NewTurn
 from frontdesk.agents.turns.service import Emit
 from frontdesk.db.engine import Transaction
 from frontdesk.errors import Invalid, PendingApproval
+from frontdesk.identity.rights import runs_installation
 from frontdesk.loop.events import Compacted, Ending, Failed, StopReason, TextChunk, Trouble, Usage
 from frontdesk.loop.media import fitting, user_message
 from frontdesk.loop.messages import repaired, unanswered
 from frontdesk.loop.models import Models
 from frontdesk.loop.senses import PICTURES, SOUNDS, senses
-from frontdesk.loop.text import storable
+from frontdesk.loop.text import one_line, storable
 from frontdesk.loop.tools import OwnTools, Tool
 from frontdesk.loop.turn import Turn
 from frontdesk.loop.usage import Spent
 
 Hold = Callable[[Transaction, str], Awaitable[None]]
 EFFORTS: Mapping[str, ThinkingEffort] = {effort: effort for effort in get_args(ThinkingEffort)}
+NAME_LENGTH = 200
 CUT_OFF = "[You were cut off here. Go on from where you were.]"
 MANNERS = (
     "You are a stateful agent. The memory blocks below are yours: they stay with you across conversations, and only "
-    "you keep them up to date, with the memory tools. What is not in them or in this conversation, look up with "
-    "conversation_search before you say that you do not know it."
+    "you keep them up to date, with the memory tools; those marked read_only you cannot change now. What is not in "
+    "them or in this conversation, look up with conversation_search before you say that you do not know it."
 )
 
 
@@ -65,7 +68,8 @@ class Performance:
         prompt = self.prompt
         _check_ways(prompt)
         self._changes = self.agents.changes
-        scene = await self.talk.set_scene(connection, prompt.agent_id, self.new.conversation_id)
+        speaker = Speaker(prompt.caller.user_id, runs_installation(prompt.caller))
+        scene = await self.talk.set_scene(connection, prompt.agent_id, self.new.conversation_id, self.new.id, speaker)
         if prompt.text is not None:
             await self._open(connection, scene, prompt.text)
         else:
@@ -106,7 +110,14 @@ class Performance:
         said = [*(one.message for one in past), *([self._opening] if self._opening is not None else [])]
         messages = repaired(fitting(said, images=images, sounds=sounds), asked)
         waiting = [call for call in unanswered(messages) if call.tool_call_id in asked]
-        memory = Memory(self.agents, scene.agent.id, {block.label: block for block in scene.blocks})
+        memory = Memory(
+            self.agents,
+            scene.agent.id,
+            scene.user_id,
+            scene.runs,
+            lambda transaction: self.hold(transaction, self.new.id),
+            {block.label: block for block in scene.blocks},
+        )
         self._turn = turn = Turn(
             model=model,
             tools=self._kit(scene, memory).tools,
@@ -151,12 +162,15 @@ class Performance:
 
     def _kit(self, scene: Scene, memory: Memory) -> Kit:
         """The agent's own tools, the caller's, and those it holds; a name that is taken is not taken over."""
-        caller = self.prompt.acting
+        caller, token = replace(self.prompt.acting, user_id=scene.user_id), self.prompt.user_token
+        if scene.user_id != self.prompt.caller.user_id:
+            # Whoever helps out in somebody's conversation lends nothing of their own to it.
+            token = None
         search = conversation_search(self.talk, scene.agent.id, scene.user_id)
-        own = named([*memory.tools(), search, update_plan(), *self.own_tools(caller, self.prompt.user_token)])
+        own = named([*memory.tools(), search, update_plan(), *self.own_tools(caller, token)])
 
         def bind(tools: Sequence[AttachedTool]) -> Sequence[Tool]:
-            return self.toolbox.bound(tools, caller, self.prompt.user_token)
+            return self.toolbox.bound(tools, caller, token)
 
         held = named(bind(scene.tools))
         taken = [tool.name for tool in self.prompt.tools if tool.name in own or tool.name in held]
@@ -179,7 +193,19 @@ def instructions(scene: Scene, memory: Memory, summary: str | None, context: str
     earlier = f"\n\nEarlier in this conversation:\n{summary}" if summary else ""
     today = f"Today is {datetime.now(UTC):%A, %d %B %Y} (UTC)."
     where = f"\n\n{storable(context)}" if context.strip() else ""
-    return f"{MANNERS}\n\n{about}\n\n{memory.shown()}{earlier}\n\n{today}{where}"
+    return f"{MANNERS}\n\n{about}\n\n{person_told(scene)}\n\n{memory.shown()}{earlier}\n\n{today}{where}"
+
+
+def person_told(scene: Scene) -> str:
+    """Whom the model works for, in words that no name or id can be mistaken for."""
+    theirs = [block.label for block in scene.blocks if block.per_person]
+    if scene.user_id is None:
+        return "You work for nobody in particular now: this conversation names no person."
+    name = one_line(scene.person or "", NAME_LENGTH)
+    called = f" and the name {json.dumps(name, ensure_ascii=False)}" if name else ""
+    who = f"the person with the user id {json.dumps(one_line(scene.user_id, NAME_LENGTH), ensure_ascii=False)}{called}"
+    kept = f" What you know of them goes into: {', '.join(theirs)}; nobody else sees it there." if theirs else ""
+    return f"You work for {who} now, and for nobody else in this conversation.{kept}"
 
 
 def _check_ways(prompt: Prompt) -> None:

@@ -47,9 +47,9 @@ class Stage:
         )
         return Work(performance.begin, performance.run, performance.end, performance.spent)
 
-    def making_room(self, new: NewTurn) -> Work[Scene]:
+    def making_room(self, new: NewTurn, *, everyone: bool) -> Work[Scene]:
         """A turn in which nothing is said: what was said before is summed up."""
-        room = MakingRoom(new, self.talk, self.models)
+        room = MakingRoom(new, self.talk, self.models, everyone)
         return Work(room.begin, room.run, spent=room.usage)
 
     def choices(self) -> Sequence[ModelChoice]:

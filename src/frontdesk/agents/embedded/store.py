@@ -1,23 +1,50 @@
 """The built-in host's agents in the database: who they are, what they remember, which tools they hold."""
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, String, bindparam, delete, insert, select, update
+from sqlalchemy import Executable, Row, Select, String, and_, bindparam, delete, func, insert, select, update
 
-from frontdesk.agents.blocks import changed
+from frontdesk.agents.blocks import changed, check_open, is_open, is_per_person, row_of
 from frontdesk.agents.embedded.model import AttachedTool, first_conversation
-from frontdesk.agents.host import Agent, Block, BlockVersion
+from frontdesk.agents.host import EVERYONE, Agent, Block, BlockVersion, Whose
 from frontdesk.db.engine import Database, Transaction
-from frontdesk.db.schema import agent_tools, agents, block_versions, blocks, conversations, messages, turns
+from frontdesk.db.schema import (
+    agent_tools,
+    agents,
+    block_versions,
+    blocks,
+    conversations,
+    messages,
+    person_blocks,
+    turns,
+)
+from frontdesk.db.upsert import per_dialect
 from frontdesk.errors import NotFound
 
 # Made once: every turn runs these, and to build a statement takes longer than to run it.
 THE_AGENT = bindparam("agent_id", type_=String())
 AGENT = select(agents).where(agents.c.id == THE_AGENT)
-BLOCKS = select(blocks).where(blocks.c.agent_id == THE_AGENT).order_by(blocks.c.position, blocks.c.label)
+# Each with the text that is one person's, where there is one.
+BLOCKS = (
+    select(blocks, person_blocks.c.value.label("own"))
+    .select_from(
+        blocks.outerjoin(
+            person_blocks,
+            and_(
+                person_blocks.c.agent_id == blocks.c.agent_id,
+                person_blocks.c.label == blocks.c.label,
+                person_blocks.c.user_id == bindparam("row", type_=String()),
+                blocks.c.per_person,
+            ),
+        )
+    )
+    .where(blocks.c.agent_id == THE_AGENT)
+    .order_by(blocks.c.position, blocks.c.label)
+)
 # The newest last: what stands before them in a model's prompt need not be read anew.
 TOOLS = (
     select(agent_tools)
@@ -32,6 +59,16 @@ TAKE = delete(agent_tools).where(
 GIVE = insert(agent_tools)
 # As many as somebody would look back through.
 VERSIONS = 50
+Guard = Callable[[Transaction], Awaitable[None]]
+
+
+def _put(insert: Any) -> Executable:  # noqa: ANN401 - the two dialects' inserts have no common type
+    new = insert(person_blocks)
+    change = {name: new.excluded[name] for name in ("value", "updated_at")}
+    return new.on_conflict_do_update(index_elements=["agent_id", "label", "user_id"], set_=change)
+
+
+PUT = per_dialect(_put)
 
 
 class AgentStore:
@@ -47,6 +84,7 @@ class AgentStore:
             "name": agent.name,
             "description": agent.description,
             "model": agent.model,
+            "owner": agent.owner,
             "created_at": now,
         }
         async with self._database.transaction() as connection:
@@ -77,36 +115,72 @@ class AgentStore:
         theirs = select(conversations.c.id).where(conversations.c.agent_id == agent_id).scalar_subquery()
         async with self._database.transaction() as connection:
             await connection.execute(delete(messages).where(messages.c.conversation_id.in_(theirs)))
-            for table in (conversations, turns, blocks, block_versions, agent_tools):
+            for table in (conversations, turns, blocks, person_blocks, block_versions, agent_tools):
                 await connection.execute(delete(table).where(table.c.agent_id == agent_id))
             return (await connection.execute(delete(agents).where(agents.c.id == agent_id))).rowcount > 0
 
-    async def blocks(self, agent_id: str) -> Sequence[Block]:
+    async def blocks(self, agent_id: str, user_id: Whose = None, *, runs: bool = True) -> Sequence[Block]:
         async with self._database.reading() as connection:
-            return await read_blocks(connection, agent_id)
+            return await read_blocks(connection, agent_id, user_id, runs=runs)
 
     async def edit_block(
-        self, agent_id: str, label: str, change: Callable[[str], str], now: datetime
+        self,
+        agent_id: str,
+        label: str,
+        change: Callable[[str], str],
+        now: datetime,
+        user_id: Whose = None,
+        *,
+        runs: bool = True,
+        guard: Guard | None = None,
     ) -> tuple[Block, Block]:
-        """Change a block's value by its rules; (before, after). Nobody else's change can come between."""
+        """Change a block's value by its rules; (before, after). Nobody else's change can come between.
+
+        Of a block that is per person a person's own row is written, and for EVERYONE what a person begins with. What
+        `guard` raises keeps the change from being made.
+        """
         mine = (blocks.c.agent_id == agent_id, blocks.c.label == label)
         async with self._database.transaction() as connection:
-            row = (await connection.execute(select(blocks).where(*mine).with_for_update())).one_or_none()
-            if row is None:
-                known = ", ".join(block.label for block in await read_blocks(connection, agent_id)) or "none"
+            if guard is not None:
+                await guard(connection)
+            held = (await connection.execute(select(blocks.c.label).where(*mine).with_for_update())).one_or_none()
+            memory = {block.label: block for block in await read_blocks(connection, agent_id, user_id)}
+            if held is None or label not in memory:
+                known = ", ".join(memory) or "none"
                 raise NotFound(f"There is no memory block '{label}'; there are: {known}")
-            before = _block(row)
+            before = memory[label]
+            check_open(before, list(memory.values()), runs=runs)
             after = changed(before, change)
-            await connection.execute(update(blocks).where(*mine).values(value=after.value, updated_at=now))
             if after.value != before.value:
-                await _keep_version(connection, agent_id, before, now)
+                await _write(connection, agent_id, before, after.value, now, user_id)
         return before, after
 
-    async def versions(self, agent_id: str, label: str) -> Sequence[BlockVersion]:
-        """What stood in a block before, the newest first."""
-        wanted = _versions(agent_id, label).with_only_columns(block_versions.c.value, block_versions.c.until)
+    async def set_block(self, agent_id: str, label: str, settings: Mapping[str, bool]) -> Block:
+        """Say whose a block is, and who may change it."""
+        async with self._database.transaction() as connection:
+            if settings:
+                mine = (blocks.c.agent_id == agent_id, blocks.c.label == label)
+                await connection.execute(update(blocks).where(*mine).values(dict(settings)))
+            memory = {block.label: block for block in await read_blocks(connection, agent_id, EVERYONE)}
+        if label not in memory:
+            raise NotFound(f"There is no memory block '{label}'; there are: {', '.join(memory) or 'none'}")
+        return memory[label]
+
+    async def people(self, agent_id: str) -> Sequence[str]:
+        """Who has a row of their own in one of the agent's blocks."""
+        theirs = (person_blocks.c.agent_id == agent_id, person_blocks.c.user_id != "")
+        wanted = select(person_blocks.c.user_id).where(*theirs).distinct().order_by(person_blocks.c.user_id)
         async with self._database.reading() as connection:
-            return [BlockVersion(row.value, row.until) for row in await connection.execute(wanted)]
+            return (await connection.execute(wanted)).scalars().all()
+
+    async def versions(self, agent_id: str, label: str, user_id: Whose = None) -> Sequence[BlockVersion]:
+        """What stood in a block before, the newest first."""
+        async with self._database.reading() as connection:
+            memory = {block.label: block for block in await read_blocks(connection, agent_id, user_id)}
+            row = _row(memory[label], user_id) if label in memory else None
+            columns = (block_versions.c.value, block_versions.c.until)
+            wanted = _versions(agent_id, label, row).with_only_columns(*columns)
+            return [BlockVersion(found.value, found.until) for found in await connection.execute(wanted)]
 
     async def tools(self, agent_id: str) -> Sequence[AttachedTool]:
         async with self._database.reading() as connection:
@@ -139,19 +213,53 @@ class AgentStore:
         return [name for name in gone if name not in new]
 
 
-async def _keep_version(connection: Transaction, agent_id: str, before: Block, now: datetime) -> None:
-    row = {"agent_id": agent_id, "label": before.label, "value": before.value, "until": now}
-    await connection.execute(insert(block_versions).values(row))
-    oldest = _versions(agent_id, before.label).with_only_columns(block_versions.c.id).offset(VERSIONS).limit(1)
-    last = (await connection.execute(oldest)).scalar_one_or_none()
-    if last is not None:
-        theirs = (block_versions.c.agent_id == agent_id, block_versions.c.label == before.label)
-        await connection.execute(delete(block_versions).where(*theirs, block_versions.c.id <= last))
+async def _write(
+    connection: Transaction, agent_id: str, before: Block, value: str, now: datetime, user_id: Whose
+) -> None:
+    row = _row(before, user_id)
+    kept = {"agent_id": agent_id, "label": before.label, "value": before.value, "until": now, "user_id": row}
+    if row is None:
+        mine = (blocks.c.agent_id == agent_id, blocks.c.label == before.label)
+        await connection.execute(update(blocks).where(*mine).values(value=value, updated_at=now))
+        kept["written_by"] = None if user_id is EVERYONE else user_id
+    else:
+        own = {"agent_id": agent_id, "label": before.label, "user_id": row, "value": value, "updated_at": now}
+        await connection.execute(PUT[connection.dialect.name], own)
+    await connection.execute(insert(block_versions).values(kept))
+    await _make_room(connection, agent_id, before.label, row)
 
 
-def _versions(agent_id: str, label: str) -> Select[Any]:
-    theirs = (block_versions.c.agent_id == agent_id, block_versions.c.label == label)
-    return select(block_versions).where(*theirs).order_by(block_versions.c.id.desc())
+async def _make_room(connection: Transaction, agent_id: str, label: str, row: str | None) -> None:
+    """Keep the newest versions, and of a shared block what stood there before each person's first change of it."""
+    versions = _versions(agent_id, label, row)
+    last = (
+        await connection.execute(versions.with_only_columns(block_versions.c.id).offset(VERSIONS).limit(1))
+    ).scalar_one_or_none()
+    if last is None:
+        return
+    these = (
+        block_versions.c.agent_id == agent_id,
+        block_versions.c.label == label,
+        block_versions.c.user_id.is_not_distinct_from(row),
+    )
+    firsts = (
+        select(func.min(block_versions.c.id))
+        .where(*these, block_versions.c.written_by.is_not(None))
+        .group_by(block_versions.c.written_by)
+    )
+    old = delete(block_versions).where(*these, block_versions.c.id <= last)
+    await connection.execute(old.where(block_versions.c.id.not_in(firsts.scalar_subquery())))
+
+
+def _row(block: Block, user_id: Whose) -> str | None:
+    """Whose row of a block is meant; None for the one that is everybody's."""
+    return None if user_id is EVERYONE or not is_per_person(block) else row_of(user_id)
+
+
+def _versions(agent_id: str, label: str, row: str | None) -> Select[Any]:
+    these = (block_versions.c.agent_id == agent_id, block_versions.c.label == label)
+    whose = block_versions.c.user_id.is_not_distinct_from(row)
+    return select(block_versions).where(*these, whose).order_by(block_versions.c.id.desc())
 
 
 async def read_agent(connection: Transaction, agent_id: str) -> Agent | None:
@@ -159,8 +267,13 @@ async def read_agent(connection: Transaction, agent_id: str) -> Agent | None:
     return _agent(row) if row else None
 
 
-async def read_blocks(connection: Transaction, agent_id: str) -> Sequence[Block]:
-    return [_block(row) for row in (await connection.execute(BLOCKS, {"agent_id": agent_id})).all()]
+async def read_blocks(
+    connection: Transaction, agent_id: str, user_id: Whose = None, *, runs: bool = True
+) -> Sequence[Block]:
+    """The memory as a person's turns have it; what they may not change is marked as read-only."""
+    row = None if user_id is EVERYONE else row_of(user_id)
+    found = [_block(one) for one in (await connection.execute(BLOCKS, {"agent_id": agent_id, "row": row})).all()]
+    return [block if is_open(block, runs=runs) else replace(block, read_only=True) for block in found]
 
 
 async def read_tools(connection: Transaction, agent_id: str) -> Sequence[AttachedTool]:
@@ -174,11 +287,12 @@ async def read_tools(connection: Transaction, agent_id: str) -> Sequence[Attache
 
 
 def _agent(row: Row[tuple[object, ...]]) -> Agent:
-    return Agent(row.id, row.name, row.description, row.model)
+    return Agent(row.id, row.name, row.description, row.model, row.owner)
 
 
 def _block(row: Row[tuple[object, ...]]) -> Block:
-    return Block(row.label, row.value, row.description, row.size_limit, row.read_only)
+    value = row.value if row.own is None else row.own
+    return Block(row.label, value, row.description, row.size_limit, row.read_only, row.per_person, row.people_write)
 
 
 def _block_row(agent_id: str, block: Block, position: int, now: datetime) -> dict[str, object]:
@@ -189,6 +303,8 @@ def _block_row(agent_id: str, block: Block, position: int, now: datetime) -> dic
         "description": block.description,
         "size_limit": block.limit,
         "read_only": block.read_only,
+        "per_person": is_per_person(block),
+        "people_write": block.people_write,
         "position": position,
         "updated_at": now,
     }

@@ -13,6 +13,7 @@ from letta_client.types import AgentState, CreateBlockParam
 
 from frontdesk.agents import blocks
 from frontdesk.agents.host import (
+    EVERYONE,
     Agent,
     Block,
     BlockVersion,
@@ -24,6 +25,7 @@ from frontdesk.agents.host import (
     Said,
     ToolChange,
     Traits,
+    Whose,
 )
 from frontdesk.agents.letta import memory
 from frontdesk.agents.letta.handed.registrar import Registrar
@@ -120,7 +122,7 @@ class LettaHost:
         self.server.remember(begun.id, begun.agent_id)
         return begun
 
-    async def conversations(self, agent_id: str, limit: int) -> Sequence[Conversation]:
+    async def conversations(self, agent_id: str, limit: int, user_id: Whose = EVERYONE) -> Sequence[Conversation]:  # noqa: ARG002 - Letta's belong to nobody
         state = await self._state(agent_id)
         with self.server.asking(_about(agent_id)):
             newest = await self._client.conversations.list(
@@ -150,7 +152,7 @@ class LettaHost:
             async for event in events:
                 yield event
 
-    async def cancel(self, agent_id: str, conversation_id: str | None = None) -> bool:
+    async def cancel(self, agent_id: str, conversation_id: str | None = None, user_id: Whose = EVERYONE) -> bool:  # noqa: ARG002 - Letta's belong to nobody
         thread = _thread(self.server, agent_id, conversation_id)
         lane = _lane(thread)
         await self._turns.recover(lane)
@@ -163,10 +165,22 @@ class LettaHost:
         await self._turns.settle(lane, thread.name)
         return denied or stopped
 
-    async def pending(self, agent_id: str, conversation_id: str | None = None) -> Sequence[ApprovalRequest]:
+    async def pending(
+        self,
+        agent_id: str,
+        conversation_id: str | None = None,
+        user_id: Whose = EVERYONE,  # noqa: ARG002 - Letta's belong to nobody
+    ) -> Sequence[ApprovalRequest]:
         return await _thread(self.server, agent_id, conversation_id).pending()
 
-    async def history(self, agent_id: str, conversation_id: str | None = None, *, limit: int = 200) -> Sequence[Said]:
+    async def history(
+        self,
+        agent_id: str,
+        conversation_id: str | None = None,
+        *,
+        limit: int = 200,
+        user_id: Whose = EVERYONE,  # noqa: ARG002 - Letta's belong to nobody
+    ) -> Sequence[Said]:
         return recalled(await _thread(self.server, agent_id, conversation_id).recent(min(limit, HISTORY)))
 
     async def retell(self, turn: TurnRecord) -> Sequence[Said]:
@@ -175,18 +189,40 @@ class LettaHost:
         runs = await thread.runs_between(turn.started_at, turn.ended_at)
         return recalled(await thread.recent(RETOLD), runs) if runs else ()
 
-    async def blocks(self, agent_id: str) -> Sequence[Block]:
+    async def blocks(self, agent_id: str, user_id: Whose = None, *, runs: bool = True) -> Sequence[Block]:  # noqa: ARG002 - Letta's are the agent's alone
         return (await Thread(self.server, agent_id).mind()).blocks
 
-    async def write_block(self, agent_id: str, label: str, value: str, seen: str | None = None) -> Block:
+    async def write_block(
+        self,
+        agent_id: str,
+        label: str,
+        value: str,
+        seen: str | None = None,
+        user_id: Whose = None,  # noqa: ARG002 - Letta's are the agent's alone
+        *,
+        runs: bool = True,  # noqa: ARG002 - Letta's are the agent's alone
+    ) -> Block:
         with self.server.asking(f"memory block '{label}' of agent '{agent_id}'"):
             found = memory.block_of(await self._client.agents.blocks.retrieve(label, agent_id=agent_id))
             # Letta stores whatever it is given over REST.
             new = blocks.changed(found, blocks.replacing(label, value, seen))
             return memory.block_of(await self._client.agents.blocks.update(label, agent_id=agent_id, value=new.value))
 
-    async def block_versions(self, agent_id: str, label: str) -> Sequence[BlockVersion]:  # noqa: ARG002 - the port's
+    async def block_versions(self, agent_id: str, label: str, user_id: Whose = None) -> Sequence[BlockVersion]:  # noqa: ARG002 - the port's
         # Letta keeps checkpoints of blocks only where somebody asks for one.
+        return ()
+
+    async def set_block(
+        self,
+        agent_id: str,  # noqa: ARG002 - the port's
+        label: str,  # noqa: ARG002 - the port's
+        *,
+        per_person: bool | None = None,  # noqa: ARG002 - the port's
+        people_write: bool | None = None,  # noqa: ARG002 - the port's
+    ) -> Block:
+        raise Invalid("Letta's memory blocks are the agent's alone; give each person an agent of their own")
+
+    async def people(self, agent_id: str) -> Sequence[str]:  # noqa: ARG002 - the port's
         return ()
 
     async def tools(self, agent_id: str) -> Sequence[HeldTool]:
@@ -219,17 +255,23 @@ class LettaHost:
     async def fork(self, agent_id: str, conversation_id: str | None, user_id: str | None = None) -> Conversation:  # noqa: ARG002 - Letta has no place for whom it is with
         return await _thread(self.server, agent_id, conversation_id).fork()
 
-    async def forget(self, agent_id: str, conversation_id: str) -> None:
+    async def forget(self, agent_id: str, conversation_id: str, user_id: Whose = EVERYONE) -> None:  # noqa: ARG002 - Letta's belong to nobody
         thread = _thread(self.server, agent_id, conversation_id)
         if thread.conversation_id is not None:
             # The lane is the agent's own, so that nobody else's turn is stopped.
             await self._turns.cancel(_lane(thread), thread.name)
         await thread.forget()
 
-    async def rewind(self, agent_id: str, conversation_id: str | None, turns: int) -> int:  # noqa: ARG002 - a port's
+    async def rewind(
+        self,
+        agent_id: str,  # noqa: ARG002 - a port's
+        conversation_id: str | None,  # noqa: ARG002 - a port's
+        turns: int,  # noqa: ARG002 - a port's
+        user_id: Whose = EVERYONE,  # noqa: ARG002 - a port's
+    ) -> int:
         raise Invalid("Letta forgets no turns; begin a new conversation, or say what is to be done otherwise")
 
-    async def compact(self, agent_id: str, conversation_id: str | None) -> str | None:
+    async def compact(self, agent_id: str, conversation_id: str | None, user_id: Whose = EVERYONE) -> str | None:  # noqa: ARG002 - Letta's belong to nobody
         thread = _thread(self.server, agent_id, conversation_id)
         await thread.pending()
 

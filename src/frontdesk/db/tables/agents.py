@@ -1,6 +1,6 @@
 """Agents, what they know and hold, their conversations and turns, and the chats of people with them."""
 
-from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, String, Table, Text, text
+from sqlalchemy import BigInteger, Boolean, Column, Float, Index, Integer, String, Table, Text, false, text
 
 from frontdesk.db.tables.shared import Moment, RowNumber, metadata
 
@@ -12,8 +12,11 @@ agents = Table(
     Column("description", Text, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("model", String(200)),
+    # The person who made it and so runs it; null where whoever runs the installation did.
+    Column("owner", String(200)),
 )
 
+# A `per_person` block holds here only what its agent's owner wrote into it: what a person sees who has no row yet.
 blocks = Table(
     "blocks",
     metadata,
@@ -25,9 +28,24 @@ blocks = Table(
     Column("read_only", Boolean, nullable=False),
     Column("position", Integer, nullable=False),
     Column("updated_at", Moment, nullable=False),
+    Column("per_person", Boolean, nullable=False, server_default=false()),
+    Column("people_write", Boolean, nullable=False, server_default=false()),
 )
 
-# What stood in a block before it was changed; the newest few of each are kept.
+# What an agent knows of one person. `user_id` is '' for turns that name nobody.
+person_blocks = Table(
+    "person_blocks",
+    metadata,
+    Column("agent_id", String(128), primary_key=True),
+    Column("label", String(100), primary_key=True),
+    Column("user_id", String(200), primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("updated_at", Moment, nullable=False),
+    Index(None, "user_id"),
+)
+
+# What stood in a block before it was changed; the newest few of each are kept. `user_id` says whose row it was, null
+# the block that everybody shares, and `written_by` whose turn changed that one.
 block_versions = Table(
     "block_versions",
     metadata,
@@ -36,7 +54,11 @@ block_versions = Table(
     Column("label", String(100), nullable=False),
     Column("value", Text, nullable=False),
     Column("until", Moment, nullable=False),
+    Column("user_id", String(200)),
+    Column("written_by", String(200)),
     Index(None, "agent_id", "label", "id"),
+    Index(None, "user_id"),
+    Index(None, "written_by"),
 )
 
 agent_tools = Table(

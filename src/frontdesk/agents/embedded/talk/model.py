@@ -34,8 +34,20 @@ def turn_starts(messages: Sequence[StoredMessage]) -> Sequence[int]:
 
 
 @dataclass(frozen=True, slots=True)
+class Speaker:
+    """Who sends a turn: a person by id, or nobody; `runs` where they run the installation."""
+
+    user_id: str | None
+    runs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
-    """Everything a turn starts from, read in one go."""
+    """Everything a turn starts from, read in one go.
+
+    `user_id` is the person the turn is for, whose conversation it is, and `person` their name where it is known.
+    `runs`: that person runs the agent.
+    """
 
     agent: Agent
     conversation_id: str
@@ -45,6 +57,8 @@ class Scene:
     tools: Sequence[AttachedTool]
     past: Sequence[StoredMessage]
     pending: Sequence[ApprovalRequest] = ()
+    person: str | None = None
+    runs: bool = False
 
 
 # How a turn ends that was taken as far as it would go.

@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRequest, ToolCallPart
 from sqlalchemy import Row, Select, bindparam, insert, select, update
 
-from frontdesk.agents.embedded.model import lane_of
+from frontdesk.agents.blocks import row_of
+from frontdesk.agents.embedded.model import first_conversation, lane_of
 from frontdesk.agents.embedded.store import no_agent, read_agent, read_blocks, read_tools
-from frontdesk.agents.embedded.talk.model import Earlier, PastTurn, Scene, StoredMessage
-from frontdesk.agents.host import Conversation
+from frontdesk.agents.embedded.talk.model import Earlier, PastTurn, Scene, Speaker, StoredMessage
+from frontdesk.agents.host import EVERYONE, Conversation, Whose
 from frontdesk.agents.turns.store import pending_of
 from frontdesk.db.engine import Database, Transaction
-from frontdesk.db.schema import conversations, messages, turns
+from frontdesk.db.schema import conversations, messages, oauth_grants, turns
 from frontdesk.errors import NotFound
 from frontdesk.loop.events import ApprovalRequest, StopReason, ToolStatus
 from frontdesk.loop.messages import answered, text_of
@@ -29,6 +30,13 @@ SINCE = (
     .where(messages.c.conversation_id == bindparam("conversation"), messages.c.id > bindparam("until"))
     .order_by(messages.c.id)
 )
+# What a person is called who has logged in here.
+NAME = (
+    select(oauth_grants.c.name)
+    .where(oauth_grants.c.user_id == bindparam("person"), oauth_grants.c.name.is_not(None))
+    .order_by(oauth_grants.c.created_at.desc())
+    .limit(1)
+)
 WAITING = select(turns.c.pending).where(turns.c.lane == bindparam("lane"), turns.c.pending.is_not(None))
 ADD = insert(messages)
 # Of one turn so many messages are told again, and so many after them are looked through.
@@ -42,11 +50,11 @@ class TalkStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, conversation: Conversation, user_id: str | None) -> None:
+    async def add(self, conversation: Conversation) -> None:
         row = {
             "id": conversation.id,
             "agent_id": conversation.agent_id,
-            "user_id": user_id,
+            "user_id": conversation.user_id,
             "title": conversation.title,
             "created_at": conversation.created_at,
             "summary_until": 0,
@@ -54,38 +62,64 @@ class TalkStore:
         async with self._database.transaction() as connection:
             await connection.execute(insert(conversations).values(row))
 
-    async def of_agent(self, agent_id: str, limit: int) -> Sequence[Conversation]:
+    async def of_agent(self, agent_id: str, limit: int, user_id: Whose) -> Sequence[Conversation]:
+        theirs = [conversations.c.agent_id == agent_id]
+        if user_id is not EVERYONE:
+            theirs.append(conversations.c.user_id.is_not_distinct_from(user_id))
         wanted = (
             select(conversations)
-            .where(conversations.c.agent_id == agent_id)
+            .where(*theirs)
             .order_by(conversations.c.created_at.desc(), conversations.c.id)
             .limit(limit)
         )
         async with self._database.reading() as connection:
             rows = (await connection.execute(wanted)).all()
-        return [Conversation(row.id, row.agent_id, row.created_at, row.title) for row in rows]
+        return [Conversation(row.id, row.agent_id, row.created_at, row.title, row.user_id) for row in rows]
 
-    async def require(self, agent_id: str, conversation_id: str) -> None:
-        """Make sure that the agent has this conversation."""
+    async def require(self, agent_id: str, conversation_id: str, user_id: Whose) -> None:
+        """Make sure that the agent has this conversation, with this person."""
         async with self._database.reading() as connection:
-            await read_conversation(connection, agent_id, conversation_id)
+            try:
+                thread = await read_conversation(connection, agent_id, conversation_id)
+            except NotFound:
+                # A person's first conversation is there once something is said in it.
+                owner = None if user_id is EVERYONE else user_id
+                if conversation_id != first_conversation(agent_id, owner):
+                    raise
+                if await read_agent(connection, agent_id) is None:
+                    raise no_agent(agent_id) from None
+                return
+        if user_id is not EVERYONE and thread.user_id != user_id:
+            raise no_conversation(agent_id, conversation_id)
 
-    async def set_scene(self, connection: Transaction, agent_id: str, conversation_id: str) -> Scene:
-        """Everything a turn starts from."""
+    async def set_scene(
+        self, connection: Transaction, agent_id: str, conversation_id: str, turn_id: str, speaker: Speaker
+    ) -> Scene:
+        """Everything a turn starts from. In another person's conversation it is that person's turn."""
         agent = await read_agent(connection, agent_id)
         if agent is None:
             raise no_agent(agent_id)
+        await _begin_first(connection, agent_id, conversation_id, speaker.user_id)
         thread = await read_conversation(connection, agent_id, conversation_id)
+        person: str | None = thread.user_id
+        if person != speaker.user_id:
+            if not speaker.runs:
+                raise no_conversation(agent_id, conversation_id)
+            await connection.execute(update(turns).where(turns.c.id == turn_id).values(user_id=person))
+        owns = person is not None and person == agent.owner
+        runs = owns or (speaker.runs and (person is None or row_of(person) == row_of(speaker.user_id)))
         waiting = (await connection.execute(WAITING, {"lane": lane_of(conversation_id)})).scalars().first()
         return Scene(
             agent=agent,
             conversation_id=conversation_id,
-            user_id=thread.user_id,
+            user_id=person,
             summary=thread.summary,
-            blocks=await read_blocks(connection, agent_id),
+            blocks=await read_blocks(connection, agent_id, person, runs=runs),
             tools=await read_tools(connection, agent_id),
             past=await read_messages(connection, SINCE, _thread(conversation_id, until=thread.summary_until)),
             pending=pending_of(waiting),
+            person=None if person is None else await _name_of(connection, person),
+            runs=runs,
         )
 
     async def earlier(self, connection: Transaction, conversation_id: str, otid: str) -> Earlier | None:
@@ -213,8 +247,26 @@ def folded(text: str) -> str:
 async def read_conversation(connection: Transaction, agent_id: str, conversation_id: str) -> Row[tuple[object, ...]]:
     row = (await connection.execute(CONVERSATION, _thread(conversation_id, agent=agent_id))).one_or_none()
     if row is None:
-        raise NotFound(f"Agent '{agent_id}' has no conversation '{conversation_id}'; leave it out to use the first")
+        raise no_conversation(agent_id, conversation_id)
     return row
+
+
+def no_conversation(agent_id: str, conversation_id: str) -> NotFound:
+    return NotFound(f"Agent '{agent_id}' has no conversation '{conversation_id}'; leave it out to use the first")
+
+
+async def _begin_first(connection: Transaction, agent_id: str, conversation_id: str, user_id: str | None) -> None:
+    """A person's first conversation begins when it is first spoken in; nobody else does so in this lane meanwhile."""
+    if user_id is None or conversation_id != first_conversation(agent_id, user_id):
+        return
+    given = _thread(conversation_id, agent=agent_id)
+    if (await connection.execute(CONVERSATION, given)).one_or_none() is None:
+        row = {"id": conversation_id, "agent_id": agent_id, "user_id": user_id, "title": "", "summary_until": 0}
+        await connection.execute(insert(conversations).values(**row, created_at=datetime.now(UTC)))
+
+
+async def _name_of(connection: Transaction, person: str) -> str | None:
+    return (await connection.execute(NAME, {"person": person})).scalar_one_or_none()
 
 
 async def read_messages(

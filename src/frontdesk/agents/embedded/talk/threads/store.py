@@ -8,7 +8,7 @@ from sqlalchemy import Row, delete, func, insert, select, update
 
 from frontdesk.agents.embedded.model import lane_of
 from frontdesk.agents.embedded.talk.model import turn_starts
-from frontdesk.agents.embedded.talk.store import SINCE, WAITING, read_conversation, read_messages
+from frontdesk.agents.embedded.talk.store import SINCE, WAITING, no_conversation, read_conversation, read_messages
 from frontdesk.agents.host import Conversation
 from frontdesk.agents.turns.store import require_idle
 from frontdesk.db.engine import Database, Transaction
@@ -29,6 +29,8 @@ class ThreadStore:
         """Copy a conversation; what is under way or waits in it is given up in the copy."""
         async with self._database.transaction() as connection:
             source = await read_conversation(connection, agent_id, conversation_id)
+            if source.user_id != user_id:
+                raise no_conversation(agent_id, conversation_id)
             row = {"id": new_id, "agent_id": agent_id, "user_id": user_id, "title": source.title, "created_at": now}
             await connection.execute(insert(conversations).values(**row, summary=source.summary, summary_until=0))
             names = await _copy_turns(connection, conversation_id, new_id, now)
@@ -36,7 +38,7 @@ class ThreadStore:
             await connection.execute(
                 update(conversations).where(conversations.c.id == new_id).values(summary_until=until)
             )
-        return Conversation(new_id, agent_id, now, source.title)
+        return Conversation(new_id, agent_id, now, source.title, user_id)
 
     async def delete(self, agent_id: str, conversation_id: str) -> None:
         """Forget a conversation and all that was said in it, where the agent has it."""
