@@ -7,10 +7,10 @@ import anyio
 import httpx2
 import structlog
 from joserfc.errors import JoseError
-from joserfc.jwk import KeySet, KeySetSerialization
+from joserfc.jwk import JWKRegistry, Key, KeySet, OctKey
 
 from frontdesk.errors import Unavailable
-from frontdesk.identity.documents import described, read_document
+from frontdesk.identity.documents import TROUBLES, address, described, read_document
 from frontdesk.settings import Issuer
 
 FRESH_SECONDS = 600
@@ -19,6 +19,8 @@ REFETCH_SECONDS = 10
 STALE_SECONDS = 86_400
 FETCH_SECONDS = 5
 TOTAL_SECONDS = 10
+# Issuers publish a handful; each costs some time to read.
+MOST_KEYS = 500
 
 log = structlog.get_logger("frontdesk.identity")
 
@@ -56,9 +58,9 @@ class Jwks:
         try:
             # The client's own limit is for each read, and every token of this issuer waits here.
             with anyio.fail_after(TOTAL_SECONDS):
-                self._keys = _asymmetric(await self._fetch())
+                self._keys = self._usable(await self._fetch())
             self._fetched_at = now
-        except (httpx2.HTTPError, JoseError, TimeoutError, ValueError, KeyError, TypeError) as error:
+        except TROUBLES as error:
             log.warning("jwks_fetch_failed", issuer=self._issuer.issuer, error=type(error).__name__)
 
     async def _fetch(self) -> Mapping[str, object]:
@@ -68,10 +70,34 @@ class Jwks:
         return found
 
     async def _discover(self) -> str:
-        return str((await described(self._client, self._issuer.issuer))["jwks_uri"])
+        return address((await described(self._client, self._issuer.issuer)).get("jwks_uri"))
+
+    def _usable(self, document: Mapping[str, object]) -> KeySet:
+        """The keys that can verify something; those of a kind we do not know are passed over, as RFC 7517 wants."""
+        listed = document.get("keys")
+        if not isinstance(listed, list):
+            raise TypeError("no list of keys")
+        found = cast("list[object]", listed)
+        if len(found) > MOST_KEYS:
+            raise ValueError(f"more than {MOST_KEYS} keys")
+        keys = [key for key in map(_key, found) if key is not None]
+        if len(keys) < len(found):
+            log.warning("jwks_keys_passed_over", issuer=self._issuer.issuer, count=len(found) - len(keys))
+        if not keys:
+            raise ValueError("no key that can be used")
+        return KeySet(keys)
 
 
-def _asymmetric(document: Mapping[str, object]) -> KeySet:
+def _key(said: object) -> Key | None:
+    """A key as it was published, or None for what is none."""
+    published = cast("dict[str, str]", said) if isinstance(said, dict) else {}
     # A symmetric key in a public document is no secret, and must never verify anything.
-    keys = [key for key in cast("list[dict[str, object]]", document["keys"]) if key.get("kty") != "oct"]
-    return KeySet.import_key_set(cast("KeySetSerialization", {"keys": keys}))
+    if not published or published.get("kty") == OctKey.key_type:
+        return None
+    try:
+        key = JWKRegistry.import_key(published)
+        # The set asks each key for its id, which for one without is computed.
+        key.ensure_kid()
+    except (JoseError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+        return None
+    return key

@@ -34,7 +34,8 @@ class Tokens:
     async def verify(self, token: str, now: datetime, monotonic: float) -> Credential:
         """The credential that a token proves, or `Unauthenticated` without a word on which check failed."""
         header, unproven = _peek(token)
-        known = self._issuers.get(str(unproven.get("iss")))
+        named = unproven.get("iss")
+        known = self._issuers.get(named) if isinstance(named, str) else None
         # RFC 7515: a token with a critical extension that one does not know must be refused, and we know none.
         if known is None or "crit" in header:
             raise Unauthenticated(INVALID)
@@ -42,7 +43,7 @@ class Tokens:
         key = await self._key(issuer, jwks, header.get("kid"), monotonic)
         try:
             decoded = jwt.decode(token, key, algorithms=list(issuer.algorithms))
-        except (JoseError, ValueError) as error:
+        except (JoseError, ValueError, RecursionError) as error:
             raise Unauthenticated(INVALID) from error
         proven = cast("Mapping[str, object]", decoded.claims)
         _check_times(proven, now.timestamp())

@@ -8,12 +8,9 @@ import anyio
 import httpx2
 import structlog
 
-from frontdesk.identity.documents import described
+from frontdesk.identity.documents import TROUBLES, address, described
 from frontdesk.identity.jwks import FRESH_SECONDS, REFETCH_SECONDS, STALE_SECONDS, TOTAL_SECONDS
 from frontdesk.settings import is_loopback
-
-# What a request to an issuer, or the reading of its answer, comes to grief by.
-TROUBLES = (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError, ValueError, KeyError, TypeError)
 
 log = structlog.get_logger("frontdesk.identity")
 
@@ -70,9 +67,9 @@ def counter_of(issuer: str, document: Mapping[str, object]) -> Counter:
     return Counter(_safe(document["authorization_endpoint"]), _safe(document["token_endpoint"]), in_form)
 
 
-def _safe(address: object) -> str:
+def _safe(said: object) -> str:
     """An address that a browser may be sent to, or a secret: over TLS, or on this machine."""
-    found = urlsplit(str(address))
+    found = urlsplit(address(said))
     if found.scheme != "https" and not (found.scheme == "http" and is_loopback(found.hostname or "")):
         raise ValueError("an address that is neither https nor on this machine")
     return found._replace(fragment="").geturl()

@@ -14,10 +14,10 @@ import structlog
 from pydantic import SecretStr
 
 from frontdesk.errors import Denied, NotFound, Unauthenticated, Unavailable
-from frontdesk.identity.documents import read_object
+from frontdesk.identity.documents import TROUBLES, read_object
 from frontdesk.identity.jwks import FETCH_SECONDS, TOTAL_SECONDS
 from frontdesk.identity.oauth.checks import sha256
-from frontdesk.identity.oauth.counters import TROUBLES, Counter, Kept
+from frontdesk.identity.oauth.counters import Counter, Kept
 from frontdesk.settings import Issuer, SignIn
 
 # Where issuers lead a browser back to; each of them has to know it.
