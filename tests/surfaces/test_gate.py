@@ -1,8 +1,10 @@
 """The gate: Host, Origin, credentials, scopes, rates; what each refusal says."""
 
-from collections.abc import AsyncGenerator
+import re
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,8 @@ from frontdesk.surfaces.http import build
 from frontdesk.surfaces.mcp.server import doors
 from tests.conftest import settings_with
 from tests.requirements import shows
-from tests.support.wire import ERAS, MODERN, Era, call, send
+from tests.support.ready import Ready
+from tests.support.wire import ERAS, MODERN, Answer, Era, call, send
 
 pytestmark = pytest.mark.anyio
 DOORS = (*doors(), HELD_PATH, "/sse", "/messages", "/metrics")
@@ -324,3 +327,74 @@ async def test_while_credentials_cannot_be_checked_the_gate_says_how_long_to_wai
         monkeypatch.setattr(app.identity, "authenticate", away)
         answer = await send(asgi, said, body)
     assert (answer.status, answer.headers["retry-after"]) == (503, told)
+
+
+def challenged(answer: Answer) -> set[str]:
+    """The scopes that a challenge names."""
+    found = re.search(r'scope="([^"]*)"', answer.headers.get("www-authenticate", ""))
+    return set(found[1].split()) if found else set()
+
+
+def smallest(schema: Mapping[str, Any]) -> dict[str, object]:
+    """Arguments that a tool takes, as few as can be."""
+    promised: Mapping[str, Any] = schema.get("properties", {})
+    return {name: _some(promised[name]) for name in schema.get("required", ())}
+
+
+PLAIN = {"integer": 1, "number": 1, "boolean": True}
+TEXTS = {"date-time": "2026-01-01T00:00:00Z", "date": "2026-01-01"}
+
+
+def _some(promised: Mapping[str, Any]) -> object:
+    if "anyOf" in promised:
+        return _some(promised["anyOf"][0])
+    kind = promised.get("type")
+    if kind in ("array", "object"):
+        return [_some(promised["items"])] if kind == "array" else smallest(promised)
+    text = TEXTS.get(promised.get("format", ""), "00000000-0000-4000-8000-000000000000")
+    return promised["enum"][0] if "enum" in promised else PLAIN.get(str(kind), text)
+
+
+@shows("KEPT-07")
+@pytest.mark.parametrize("path", doors())
+async def test_a_challenge_names_the_scopes_that_its_tools_need_and_no_others(
+    tmp_path: Path, ready: Ready, path: str
+) -> None:
+    data = ready.in_folder(tmp_path / "data")
+    async with open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_REQUIRE_AUTH=True)) as app:
+        asgi = build(app)
+        said, body = call(MODERN)
+        named = challenged(await send(asgi, said, body, path=path))
+        with_none = await key(app, "agent-1", "ann", "metrics:read")
+        with_all = await key(app, "agent-1", "ann", *named)
+        wanted: set[str] = set()
+        for spec in doors()[path]:
+            said, body = call(MODERN, spec.name, smallest(spec.input_schema()))
+            wanted |= challenged(await send(asgi, said | with_none, body, path=path))
+            assert not challenged(await send(asgi, said | with_all, body, path=path)), spec.name
+        document = await send(asgi, {}, b"", path=f"/.well-known/oauth-protected-resource{path}", method="GET")
+    assert named == wanted
+    assert set(document.json["scopes_supported"]) == named
+
+
+@shows("KEPT-07")
+@pytest.mark.parametrize(
+    ("path", "scopes"),
+    [
+        ("/metrics", "metrics:read"),
+        ("/api/agents/sessions", "agents:chat agents:read"),
+        ("/api/v1/tools", "tools:attach tools:call tools:read"),
+        ("/api/v1/schedules/abc/history", "schedules:read schedules:write"),
+        ("/api/memories", "memories.read memories.write"),
+        ("/api/memories/stats", "memories.read"),
+        ("/api/tasks/1/time-entries", "tasks.time"),
+        ("/api/user/export", "admin"),
+        ("/api/nowhere", ""),
+        ("/sse", "identity:read health:read tools:attach tools:call schedules:read schedules:write"),
+    ],
+)
+async def test_each_address_asks_for_its_own_scopes(tmp_path: Path, ready: Ready, path: str, scopes: str) -> None:
+    data = ready.in_folder(tmp_path / "data")
+    async with open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_REQUIRE_AUTH=True)) as app:
+        answer = await send(build(app), {}, b"", path=path, method="GET")
+    assert (answer.status, challenged(answer)) == (401, set(scopes.split()))

@@ -90,7 +90,7 @@ class Jwks:
 
 def _key(said: object) -> Key | None:
     """A key as it was published, or None for what is none."""
-    published = cast("dict[str, str]", said) if isinstance(said, dict) else {}
+    published = cast("dict[str, str | list[str]]", said) if isinstance(said, dict) else {}
     # A symmetric key in a public document is no secret, and must never verify anything.
     if not published or published.get("kty") == OctKey.key_type:
         return None

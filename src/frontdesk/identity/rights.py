@@ -73,6 +73,13 @@ LOGIN_SCOPES = frozenset({IDENTITY_READ, *MEMORY_SCOPES}) - {MEMORY_ADMIN}
 # What a client is told that it may ask for: one that stands for everything is asked for by name, or not at all.
 ADVERTISED = tuple(scope for scope in SCOPES if scope not in (HOUSE_ADMIN, MEMORY_ADMIN))
 
+# What the calls of each capability need; what only whoever runs things may do is asked for by name.
+AGENT_SCOPES = (AGENTS_CHAT, AGENTS_READ)
+CORE_SCOPES = (IDENTITY_READ, HEALTH_READ)
+PERSON_SCOPES = tuple(scope for scope in MEMORY_SCOPES if scope != MEMORY_ADMIN)
+SCHEDULE_SCOPES = (SCHEDULES_READ, SCHEDULES_WRITE)
+TOOL_SCOPES = (TOOLS_READ, TOOLS_ATTACH, TOOLS_CALL)
+
 # Where an agent's id came from when the request itself named nobody.
 UNNAMED = frozenset({Source.ENVIRONMENT, Source.SINGLE_AGENT})
 

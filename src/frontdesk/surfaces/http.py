@@ -12,18 +12,18 @@ from starlette.routing import BaseRoute, Mount
 
 from frontdesk.agents.letta.handed.model import PATH as HELD_PATH
 from frontdesk.app import App, Door
-from frontdesk.identity.rights import ADVERTISED
+from frontdesk.identity import rights
 from frontdesk.settings import Settings
 from frontdesk.surfaces.gate import ASGIApp, Gate, Pages, Receive, Send
 from frontdesk.surfaces.mcp import cards
 from frontdesk.surfaces.mcp.held import held_server
 from frontdesk.surfaces.mcp.http import McpEndpoint
-from frontdesk.surfaces.mcp.server import build_server, challenge_for, doors, offers, straight_ways
+from frontdesk.surfaces.mcp.server import build_server, challenge_for, doors, offers, scopes_at, straight_ways
 from frontdesk.surfaces.mcp.sse import sse_routes
 from frontdesk.surfaces.mcp.tool import ToolSpec
 from frontdesk.surfaces.oauth.routes import OPEN_PATHS, oauth_routes
 from frontdesk.surfaces.rest import routes as rest
-from frontdesk.surfaces.rest.api import api_mount, tell
+from frontdesk.surfaces.rest.api import PREFIX, api_mount, scopes_of_route, tell
 from frontdesk.surfaces.visit import Scope
 from frontdesk.surfaces.web import places, who
 from frontdesk.surfaces.web.door import telling, web_routes
@@ -32,6 +32,15 @@ from frontdesk.surfaces.web.signing import to_sign_in
 
 # Clients of the older era leave their person's token here, and not with every request.
 SESSIONS_AT = frozenset({f"/mcp/{Door.MEMORY}"})
+SSE_PATHS = frozenset({"/sse", "/messages"})
+# Addresses besides those of MCP whose routes do not say themselves which scopes they need.
+BESIDES: Mapping[str, Sequence[str]] = {
+    rest.METRICS: (rights.METRICS_READ,),
+    HELD_PATH: (rights.IDENTITY_READ, rights.TOOLS_CALL),
+    f"{PREFIX}/agents": rights.AGENT_SCOPES,
+    f"{PREFIX}/v1/tools": rights.TOOL_SCOPES,
+    f"{PREFIX}/v1/schedules": rights.SCHEDULE_SCOPES,
+}
 
 
 def build(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGIApp:
@@ -52,7 +61,8 @@ def build(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGIApp:
 def assemble(app: App, endpoints: Mapping[str, ASGIApp], paths: list[str], more: Iterable[BaseRoute] = ()) -> ASGIApp:
     """Put the gate before the given doors and the routes that every house has."""
     documents = [*cards.card_routes(app, paths), *cards.metadata_routes(app, paths)]
-    routes = [*more, *rest.routes(app), *oauth_routes(app), api_mount(app), *documents, *web_routes(app)]
+    api = api_mount(app)
+    routes = [*more, *rest.routes(app), *oauth_routes(app), api, *documents, *web_routes(app)]
     addresses = frozenset({*endpoints, *_addresses(routes)})
     known = frozenset(path[1:].split("/")[0] for path in addresses)
     starlette = Starlette(routes=routes, exception_handlers={HTTPException: telling(app, tell, known)})
@@ -63,7 +73,7 @@ def assemble(app: App, endpoints: Mapping[str, ASGIApp], paths: list[str], more:
         app,
         addresses,
         open_paths,
-        lambda path, shown: _challenge(app, path if path in paths else paths[0], shown=shown),
+        Challenges(app, tuple(paths), api),
         SESSIONS_AT,
         Pages(places.is_page, places.is_open, partial(who.shown, app), partial(to_sign_in, app), SAFETY),
     )
@@ -91,10 +101,28 @@ class Hall:
         await self.doors.get(scope.get("path", ""), self.others)(scope, receive, send)
 
 
-def _challenge(app: App, path: str, *, shown: bool) -> str:
-    scope = f'scope="{" ".join(ADVERTISED)}"'
-    why = ', error="invalid_token", error_description="The credential is not valid"' if shown else ""
-    return f"{challenge_for(app, path)}, {scope}{why}"
+@dataclass(frozen=True, slots=True)
+class Challenges:
+    """What a 401 says in `WWW-Authenticate`: where the metadata is, and the scopes that its address needs."""
+
+    app: App
+    paths: Sequence[str]
+    api: Mount
+
+    def __call__(self, path: str, shown: bool) -> str:
+        described = path if path in self.paths else self.paths[0]
+        scopes = self._needed(path)
+        scope = f', scope="{" ".join(scopes)}"' if scopes else ""
+        why = ', error="invalid_token", error_description="The credential is not valid"' if shown else ""
+        return f"{challenge_for(self.app, described)}{scope}{why}"
+
+    def _needed(self, path: str) -> Sequence[str]:
+        if path in self.paths or path in SSE_PATHS:
+            return scopes_at(path)
+        for beginning, scopes in BESIDES.items():
+            if path == beginning or path.startswith(f"{beginning}/"):
+                return scopes
+        return scopes_of_route(self.api, path)
 
 
 def _with_cors(inner: ASGIApp, settings: Settings) -> ASGIApp:

@@ -10,8 +10,7 @@ from starlette.routing import Route
 
 from frontdesk import __version__
 from frontdesk.app import App, base_url
-from frontdesk.identity.rights import ADVERTISED
-from frontdesk.surfaces.mcp.server import DESCRIPTION, TITLE
+from frontdesk.surfaces.mcp.server import DESCRIPTION, TITLE, scopes_at
 
 CARD_TYPE = "application/mcp-server-card+json"
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
@@ -70,7 +69,7 @@ def _metadata(app: App, path: str) -> dict[str, Any]:
         "resource": f"{base_url(app.settings)}{path}",
         "resource_name": TITLE,
         **({"authorization_servers": issuers} if issuers else {}),
-        "scopes_supported": list(ADVERTISED),
+        "scopes_supported": list(scopes_at(path)),
         "bearer_methods_supported": ["header"],
     }
 

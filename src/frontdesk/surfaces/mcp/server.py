@@ -12,6 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from frontdesk import __version__
 from frontdesk.app import App, base_url
+from frontdesk.identity import rights
 from frontdesk.surfaces.mcp.calls import caller_of
 from frontdesk.surfaces.mcp.core import CORE
 from frontdesk.surfaces.mcp.memory.specs import MEMORY
@@ -40,6 +41,13 @@ SPECS: tuple[ToolSpec, ...] = (*CORE, *TOOLS, *SCHEDULE)
 EVERY: tuple[ToolSpec, ...] = (*SPECS, *MEMORY)
 # Tools that are many, and a person's own: among them nobody would find the others.
 APART = frozenset({Door.MEMORY})
+# What the tools of each capability ask of a credential that is limited by scopes.
+NEEDED: Mapping[Door, tuple[str, ...]] = {
+    Door.CORE: rights.CORE_SCOPES,
+    Door.TOOLS: (rights.TOOLS_ATTACH, rights.TOOLS_CALL),
+    Door.SCHEDULE: rights.SCHEDULE_SCOPES,
+    Door.MEMORY: rights.PERSON_SCOPES,
+}
 # A client may keep the list this long; it is the same for everybody.
 LIST_TTL_MS = 60_000
 
@@ -57,6 +65,13 @@ def doors(specs: Iterable[ToolSpec] = EVERY) -> Mapping[str, tuple[ToolSpec, ...
 def path_of(door: Door) -> str:
     """The address of a door."""
     return f"/mcp/{door}".rstrip("/")
+
+
+def scopes_at(path: str) -> tuple[str, ...]:
+    """What a credential needs for all tools at an MCP address."""
+    own = next((door for door in Door if path_of(door) == path), Door.CORE)
+    every = [door for door in Door if door not in APART] if own is Door.CORE else [Door.CORE, own]
+    return tuple(scope for door in every for scope in NEEDED[door])
 
 
 def offers(app: App, specs: Iterable[ToolSpec], path: str, arrive: Arrive | None = None) -> dict[str, Offer]:

@@ -1,10 +1,12 @@
 """The HTTP API for programs: FastAPI behind the gate, with its description at /api/openapi.json."""
 
+from collections.abc import Iterator
 from typing import cast
 
 import anyio
 from fastapi import FastAPI, Request, Security
-from fastapi.routing import iter_route_contexts
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute, iter_route_contexts
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.responses import Response
@@ -46,6 +48,22 @@ def api_mount(app: App) -> Mount:
     add_key_routes(api, app, PREFIX)
     add_memory_routes(api, app, PREFIX)
     return Mount(PREFIX, api, middleware=[Middleware(bounded)])
+
+
+def scopes_of_route(mount: Mount, path: str) -> list[str]:
+    """The scopes that the routes at an address of the API say they need, whatever the method."""
+    inner = path.removeprefix(mount.path)
+    routes = [context.original_route for context in iter_route_contexts(mount.routes)]
+    # The more exact route stands first; one with a parameter in its place is another address.
+    found = [route for route in routes if isinstance(route, APIRoute) and route.path_regex.match(inner)]
+    here = [route for route in found if route.path == found[0].path]
+    return sorted({scope for route in here for scope in _scopes(route.dependant)})
+
+
+def _scopes(dependant: Dependant) -> Iterator[str]:
+    yield from dependant.own_oauth_scopes or ()
+    for inner in dependant.dependencies:
+        yield from _scopes(inner)
 
 
 def bounded(inner: ASGIApp) -> ASGIApp:
