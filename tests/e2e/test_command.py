@@ -1,8 +1,10 @@
 """The frontdesk command, as one types it: each once as a program, the rest in process."""
 
 import json
+import os
 import socket
 import sqlite3
+import stat
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
+import httpx2
 import pytest
 
 from frontdesk.app import open_app, running
@@ -257,3 +260,50 @@ def test_the_data_folder_is_private_and_the_database_waits_for_no_one(tmp_path: 
     assert data.stat().st_mode & 0o077 == 0
     with closing(sqlite3.connect(data / "frontdesk.db")) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+@shows("KEPT-07")
+def test_the_database_is_its_owners_alone_whatever_the_folder_was(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir(mode=0o755)
+    data.chmod(0o755)
+    old = [data / name for name in ("frontdesk.db.bak", "frontdesk.db-2025", "frontdesk.db-wal")]
+    for path in old:
+        path.touch(mode=0o644)
+    other = data / "notes.txt"
+    other.touch(mode=0o644)
+    mask = os.umask(0o022)
+    try:
+        modes = anyio.run(modes_while_open, data)
+        (data / "frontdesk.db").chmod(0o664)
+        assert frontdesk_here("keys", "list", data=data).returncode == 0
+    finally:
+        os.umask(mask)
+    assert {"frontdesk.db", "frontdesk.db-wal", "frontdesk.db-shm", "frontdesk.db.bak"} <= modes.keys()
+    assert set(modes.values()) == {0o600}
+    assert stat.S_IMODE((data / "frontdesk.db").stat().st_mode) == 0o600
+    assert stat.S_IMODE(other.stat().st_mode) == 0o644, "what is not ours is left as it was"
+
+
+def modes_of(data: Path) -> dict[str, int]:
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in data.glob("frontdesk.db*")}
+
+
+async def modes_while_open(data: Path) -> dict[str, int]:
+    async with open_app(settings_with(FRONTDESK_DATA=data)):
+        return modes_of(data)
+
+
+@shows("KEPT-07")
+def test_a_second_server_on_the_same_folder_says_so_until_the_first_is_gone(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with open_desk(data) as first, socket.create_server(("127.0.0.1", 0)) as taken:
+        again = ("up", "--port", str(taken.getsockname()[1]))
+        second = frontdesk_here(*again, data=data)
+        assert second.returncode == 1
+        assert f"process {first.process.pid}" in second.stderr
+        assert str(data / "frontdesk.db") in second.stderr
+        assert frontdesk_here("keys", "list", data=data).returncode == 0, "commands may run beside it"
+        assert httpx2.get(f"{first.url}/api/health").status_code == 200, "and the first one serves on"
+        first.kill()
+        assert "Cannot listen" in frontdesk_here(*again, data=data).stderr, "nothing is left of one that was killed"

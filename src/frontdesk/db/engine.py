@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from frontdesk.db.migrate import upgrade
-from frontdesk.db.sqlite import WRITES, Aside, InPlace, Looks, open_engine
+from frontdesk.db.sqlite import WRITES, Aside, InPlace, Looks, keep_private, only_server, open_engine
 from frontdesk.errors import ConfigurationError, Unavailable, Unstorable
 from frontdesk.settings import Settings
 
@@ -58,8 +58,9 @@ class Database:
     async def open(cls, settings: Settings) -> Self:
         """Connect, and bring the schema up to date."""
         url = database_url(settings)
-        if url.drivername.startswith("sqlite") and url.database:
-            _make_private_folder(Path(url.database).parent)
+        if (path := file_of(url)) is not None:
+            _make_private_folder(path.parent)
+            keep_private(path, with_copies=settings.database_url is None)
         engine = _create_engine(url)
         async with AsyncExitStack() as undo:
             undo.push_async_callback(engine.dispose)
@@ -171,6 +172,24 @@ def database_url(settings: Settings) -> URL:
             f"FRONTDESK_DATABASE_URL names {url.drivername!r}; use postgresql://… or sqlite:///path"
         )
     return url.set(drivername=driver)
+
+
+def file_of(url: URL) -> Path | None:
+    """The file of a SQLite database that has one."""
+    named = url.database if url.drivername.startswith("sqlite") else None
+    return Path(named) if named and named != ":memory:" and not named.startswith("file:") else None
+
+
+@contextmanager
+def serving(settings: Settings) -> Generator[None]:
+    """The place of a server on the database: SQLite has one, PostgreSQL as many as there are."""
+    path = file_of(database_url(settings))
+    if path is None:
+        yield
+        return
+    _make_private_folder(path.parent)
+    with only_server(path):
+        yield
 
 
 def describe(url: URL) -> str:

@@ -1,19 +1,29 @@
-"""SQLite the way we use it: WAL, transactions begun by ourselves, and brief ones done in place."""
+"""SQLite the way we use it: WAL, transactions begun by ourselves, and brief ones done in place.
 
+Its files are their owner's alone, and one server at a time has them.
+"""
+
+import os
 import sqlite3
+import stat
+import sys
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, closing, suppress
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
+import structlog
 from sqlalchemy import Connection, CursorResult, Dialect, Executable, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import StaticPool
+
+from frontdesk.errors import Conflict, Unavailable
 
 T = TypeVar("T")
 BUSY_SECONDS = 10
@@ -31,6 +41,79 @@ LULL_SECONDS = 0.25
 LAST_RESORT_PAGES = 100_000
 LOG_BYTES = 64 * 1024 * 1024
 PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON")
+# SQLite gives its own files beside the database the rights that the database has.
+BESIDE = ("", "-wal", "-shm", "-journal")
+LOCK = ".lock"
+LOCKED_BYTE = 1024
+
+log = structlog.get_logger("frontdesk.db")
+
+
+def keep_private(path: Path, *, with_copies: bool) -> None:
+    """Make the database its owner's alone, before SQLite makes it, and so whatever is there already.
+
+    `with_copies`: also all whose names begin with its name, which are copies in a folder of ours.
+    """
+    # Only where there is none yet: to close a database that this process has open would drop SQLite's own locks.
+    with suppress(OSError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    beside = [path.with_name(path.name + ending) for ending in BESIDE]
+    with suppress(OSError):
+        beside += [one for one in path.parent.iterdir() if with_copies and one.name.startswith(path.name)]
+    for one in beside:
+        try:
+            found = one.stat() if one == path else one.lstat()
+            if stat.S_ISREG(found.st_mode) and stat.S_IMODE(found.st_mode) & 0o077:
+                one.chmod(stat.S_IMODE(found.st_mode) & 0o700)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            log.warning("database_open_to_others", file=str(one), error=error.strerror)
+
+
+@contextmanager
+def only_server(path: Path) -> Generator[None]:
+    """Hold the place of the one server on a database; the system gives it up when the process ends, however it does."""
+    try:
+        lock = os.open(path.with_name(path.name + LOCK), os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise Unavailable(f"{path.parent} cannot be written to: {error.strerror}; set FRONTDESK_DATA") from error
+    try:
+        if not _locked(lock):
+            by = os.read(lock, 20).decode("ascii", "replace").strip()
+            raise Conflict(
+                f"Another server{f' (process {by})' if by.isdigit() else ''} uses the database {path} already. "
+                "Stop it first, set FRONTDESK_DATA to another folder, or use PostgreSQL, which serves several; "
+                "workers and commands may run beside a server"
+            )
+        # For whoever is refused; it decides nothing.
+        os.ftruncate(lock, 0)
+        os.write(lock, f"{os.getpid()}\n".encode())
+        yield
+    finally:
+        # The file stays: if it were deleted, one server could lock the old file and the next a new one.
+        os.close(lock)
+
+
+def _locked(number: int) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt  # noqa: PLC0415
+
+            # A lock there keeps readers out too, so it stands beyond what is written.
+            os.lseek(number, LOCKED_BYTE, os.SEEK_SET)
+            msvcrt.locking(number, msvcrt.LK_NBLCK, 1)
+            os.lseek(number, 0, os.SEEK_SET)
+        else:
+            import fcntl  # noqa: PLC0415
+
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError as error:
+        # Some network folders know no locks; SQLite is no good there either.
+        log.warning("server_lock_unavailable", error=error.strerror)
+    return True
 
 
 def open_engine(url: URL, pool_seconds: float) -> AsyncEngine:

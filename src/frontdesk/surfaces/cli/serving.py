@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from frontdesk import __version__
 from frontdesk.app import App, base_url
+from frontdesk.db.engine import serving as serving_on
 from frontdesk.settings import Settings
 from frontdesk.surfaces import http, logs, serving
 from frontdesk.surfaces.cli.running import changing, operator, with_app
@@ -14,16 +15,18 @@ from frontdesk.surfaces.gate import ASGIApp
 def open_doors(settings: Settings, build: Callable[[App], ASGIApp] = http.build) -> None:
     """Serve what `build` makes of the app; the port that was asked for as 0 is said as it came to be."""
     logs.configure(settings)
-    listener = serving.listen(settings)
-    settings = settings.replaced(port=listener.getsockname()[1])
+    with serving_on(settings):
+        listener = serving.listen(settings)
+        settings = settings.replaced(port=listener.getsockname()[1])
 
-    async def serve(app: App) -> None:
-        await app.check_exposure()
-        await _hand_out_first_key(app)
-        print(f"Frontdesk {__version__} is open: {base_url(settings)}/  (MCP at /mcp; Ctrl-C closes it)", flush=True)
-        await serving.serve(app, listener, build(app))
+        async def serve(app: App) -> None:
+            await app.check_exposure()
+            await _hand_out_first_key(app)
+            where = f"{base_url(settings)}/  (MCP at /mcp; Ctrl-C closes it)"
+            print(f"Frontdesk {__version__} is open: {where}", flush=True)
+            await serving.serve(app, listener, build(app))
 
-    with_app(serve, settings, fast=True)
+        with_app(serve, settings, fast=True)
 
 
 async def _hand_out_first_key(app: App) -> None:
