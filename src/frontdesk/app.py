@@ -280,7 +280,8 @@ def _host(
     """The agents' host, and how it takes tools that somebody wrote, if it does."""
     if settings.letta_base_url is None:
         # Its agents reach tools through the same door as everybody else's.
-        toolbox = Toolbox(reach.calling.attached, reach.servers, reach.clients)
+        calling = reach.calling
+        toolbox = Toolbox(calling.attached, reach.servers, reach.clients, calling.attached_reads_only)
 
         def own_tools(caller: Caller, token: SecretStr | None) -> list[Tool]:
             return [tool for tools in (reach.own.of, *own) for tool in tools(caller, token)]

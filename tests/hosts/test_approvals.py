@@ -36,21 +36,25 @@ def thinking(tmp_path: Path, models: ModelServer) -> Settings:
 
 @shows("HOST")
 async def test_a_cancelled_approval_says_that_nothing_ran(thinking: Settings) -> None:
-    tool = client_tool("risky", lambda _: "done", needs_approval=True)
+    tools = [client_tool("risky", lambda _: "done", needs_approval=True), client_tool("free", lambda _: "done")]
+    calls = [{"name": name, "args": {}} for name in ("risky", "free")]
     async with opened(thinking) as host:
         agent = (await host.create(NewAgent("Ada"))).id
-        await take(host, agent, script({"tool": "risky", "args": {}}), tools=[tool])
+        await take(host, agent, script({"tools": calls}), tools=tools)
         assert await host.cancel(agent)
         assert not await host.pending(agent)
         told = [one.event for one in await host.history(agent)]
-        assert of_kind(told, ToolReturn)[0].status is ToolStatus.DENIED
-        assert "did not run" in of_kind(told, ToolReturn)[0].text
+        ended = of_kind(told, ToolReturn)
+        assert [back.status for back in ended] == [ToolStatus.DENIED] * 2, (
+            "what was held back with it did not run either"
+        )
+        assert all("did not run" in back.text for back in ended)
         assert told[-1] == Done(StopReason.CANCELLED)
         assert said(await take(host, agent, script({"text": "on"}))) == "on"
 
 
 @shows("HOST")
-async def test_of_several_calls_those_that_need_no_approval_run_at_once(thinking: Settings) -> None:
+async def test_what_comes_after_a_call_that_needs_approval_runs_after_it(thinking: Settings) -> None:
     ran: list[str] = []
 
     def note(answer: str) -> Callable[[dict[str, str]], str]:
@@ -64,18 +68,22 @@ async def test_of_several_calls_those_that_need_no_approval_run_at_once(thinking
         client_tool("free", note("free went")),
         client_tool("risky", note("risky went"), needs_approval=True),
     ]
-    calls = [{"name": name, "args": {"x": x}} for name, x in (("risky", "1"), ("free", "2"), ("risky", "3"))]
+    named = (("free", "0"), ("risky", "1"), ("free", "2"), ("risky", "3"), ("free", "4"))
+    calls = [{"name": name, "args": {"x": x}} for name, x in named]
     async with opened(thinking) as host:
         agent = (await host.create(NewAgent("Ada"))).id
         events = await take(host, agent, script({"tools": calls}, {"text": "all done"}), tools=tools)
-        assert ran == ["2"]
+        assert ran == ["0"]
+        told = [one.event for one in await host.history(agent)]
+        assert [back.status for back in of_kind(told, ToolReturn)] == [ToolStatus.OK], "nothing else came to an end"
         first, second = of_kind(events, ApprovalRequest)
         with pytest.raises(Invalid, match="each of"):
             await take(host, agent, approvals=[Approval(first.call_id, approve=True)], tools=tools)
         words = [Approval(first.call_id, approve=True), Approval(second.call_id, approve=False, reason="no")]
         events = await take(host, agent, approvals=words, tools=tools)
-        assert ran == ["2", "1"]
-        assert [back.status for back in of_kind(events, ToolReturn)] == [ToolStatus.DENIED, ToolStatus.OK]
+        assert ran == ["0", "1", "2", "4"]
+        ended = [back.status for back in of_kind(events, ToolReturn)]
+        assert ended == [ToolStatus.DENIED, ToolStatus.OK, ToolStatus.OK, ToolStatus.OK]
         assert said(events) == "all done"
         assert events[-1] == Done(StopReason.END_TURN)
 

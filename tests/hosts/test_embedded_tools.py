@@ -14,11 +14,12 @@ from frontdesk.agents.embedded.toolbox import Toolbox
 from frontdesk.agents.host import Approval, HeldTool, NewAgent
 from frontdesk.app import App, open_app
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import ApprovalRequest, Done, Failed, StopReason, ToolReturn, ToolStatus
+from frontdesk.loop.events import ApprovalRequest, Done, Failed, StopReason, ToolCall, ToolReturn, ToolStatus
 from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.servers import Servers
 from frontdesk.loop.tools import OwnTools, Tool, ToolOutcome
 from frontdesk.settings import Settings
+from frontdesk.tools.catalogue.servers import ServerSpec
 from frontdesk.tools.selection.carry_out import select
 from frontdesk.tools.selection.model import Held, Limits, Match, Plan, Selection
 from frontdesk.tools.selection.plan import plan
@@ -29,6 +30,7 @@ from tests.hosts.conftest import KEY
 from tests.hosts.lab import client_tool, of_kind, said, script, take
 from tests.requirements import shows
 from tests.support.models import ModelServer
+from tests.support.tool_servers import open_tool_server, tool
 
 pytestmark = pytest.mark.anyio
 SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}}
@@ -186,3 +188,20 @@ async def test_two_hundred_changes_at_once_leave_every_limit_kept_and_no_tool_lo
     went = [choice.name for selection in done for choice in selection.detached]
     assert {name: came.count(name) - went.count(name) for name in {*came}} == {name: name in held for name in {*came}}
     assert set(held) <= set(came)
+
+
+@shows("KEPT-12")
+async def test_call_tool_of_an_agent_takes_its_arguments_as_json_text(thinking: Settings) -> None:
+    given = [{"text": "hello"}, '{"text": "hello"}', "", None, "[1]", '{"text": ', "hello"]
+    calls = [{"name": "call_tool", "args": {"name": "post::send_mail", "arguments": one}} for one in given]
+    with open_tool_server("post", [tool("send_mail", "Send a letter.")]) as server:
+        async with open_app(thinking) as app:
+            await app.tools.catalogue.add(ServerSpec("post", url=server.url))
+            agent = (await app.host.create(NewAgent("Ada"))).id
+            events = await take(app.host, agent, script({"tools": calls}, {"text": "done"}))
+    told = {one.call_id: one for one in of_kind(events, ToolReturn)}
+    back = [told[one.call_id] for one in of_kind(events, ToolCall)]
+    assert [one.status for one in back] == [ToolStatus.OK] * 2 + [ToolStatus.ERROR] * 5
+    assert all("do not fit post::send_mail" in one.text for one in back[2:4]), "they stand for no arguments"
+    assert "must be a JSON object" in back[4].text
+    assert all("no JSON" in one.text for one in back[5:])

@@ -63,7 +63,7 @@ def meeting(parties: int) -> Tool:
             await here.wait()
         return ToolOutcome(f"met as {arguments['x']}")
 
-    return Tool("meet", "Waits for the others.", SCHEMA, run)
+    return Tool("meet", "Waits for the others.", SCHEMA, run, reads_only=True)
 
 
 def broken() -> Tool:

@@ -79,6 +79,12 @@ def unanswered(messages: Sequence[ModelMessage]) -> Sequence[ToolCallPart]:
     return [*lost, *waiting.values()]
 
 
+def open_calls(messages: Sequence[ModelMessage]) -> Sequence[ToolCallPart]:
+    """The calls of the model's newest message that have no answer yet, in order."""
+    newest = next((at for at in reversed(range(len(messages))) if isinstance(messages[at], ModelResponse)), 0)
+    return unanswered(messages[newest:])
+
+
 def repaired(messages: Sequence[ModelMessage], pending: Collection[str] = ()) -> list[ModelMessage]:
     """The messages as a model takes them: each call answered, at once and once; requests that follow each other joined.
 

@@ -1,6 +1,6 @@
 """A tool as a turn uses it, wherever it comes from: handed to the turn, never registered on a model."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
@@ -28,11 +28,16 @@ class ToolOutcome:
     events: Sequence[Event] = ()
 
 
+# Whether a call with these arguments changes nothing.
+ReadsOnly = Callable[[Mapping[str, Any]], Awaitable[bool]]
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """A name, a JSON schema, and what runs.
 
     `run_call`, where there is one, runs instead, and is told the id of the call. `seconds` is how long it may take.
+    `reads_only` decides the order of calls and nothing else: what a server says of its own tools proves nothing.
     """
 
     name: str
@@ -42,10 +47,40 @@ class Tool:
     needs_approval: bool = False
     run_call: Callable[[str, Mapping[str, Any]], Awaitable[ToolOutcome]] | None = None
     seconds: float = TOOL_SECONDS
+    reads_only: bool | ReadsOnly = False
 
 
 # The tools that somebody has for a caller, and for the person behind it whose token comes along.
 OwnTools = Callable[[Caller, SecretStr | None], Sequence[Tool]]
+
+
+C = TypeVar("C")
+
+
+async def in_order(
+    calls: Sequence[C], described: Callable[[C], tuple[Tool | None, Mapping[str, Any] | None]]
+) -> AsyncGenerator[Sequence[C]]:
+    """The calls in groups, to be run one group after the other; those in one group change nothing.
+
+    `described` gives the tool and the arguments of a call, or None. A group is formed when the one before has run,
+    since a change may have altered what a tool does.
+    """
+    reading: list[C] = []
+    for call in calls:
+        tool, arguments = described(call)
+        if tool is not None and await _reads_only(tool, arguments or {}):
+            reading.append(call)
+            continue
+        if reading:
+            yield reading
+            reading = []
+        yield [call]
+    if reading:
+        yield reading
+
+
+async def _reads_only(tool: Tool, arguments: Mapping[str, Any]) -> bool:
+    return tool.reads_only if isinstance(tool.reads_only, bool) else await tool.reads_only(arguments)
 
 
 async def attempt(tool: Tool, arguments: Mapping[str, Any], call_id: str = "") -> ToolOutcome:
@@ -73,7 +108,14 @@ class Given(BaseModel):
 G = TypeVar("G", bound=Given)
 
 
-def typed_tool(name: str, description: str, arguments: type[G], run: Callable[[G], Awaitable[ToolOutcome]]) -> Tool:
+def typed_tool(
+    name: str,
+    description: str,
+    arguments: type[G],
+    run: Callable[[G], Awaitable[ToolOutcome]],
+    *,
+    reads_only: bool | ReadsOnly = False,
+) -> Tool:
     """A tool whose arguments are checked; what it raises on purpose is told to the model."""
 
     async def call(given: Mapping[str, Any]) -> ToolOutcome:
@@ -84,7 +126,7 @@ def typed_tool(name: str, description: str, arguments: type[G], run: Callable[[G
         except FrontdeskError as error:
             return ToolOutcome(error.public, ok=False)
 
-    return Tool(name, description, _schema(arguments), call)
+    return Tool(name, description, _schema(arguments), call, reads_only=reads_only)
 
 
 @cache

@@ -1,6 +1,6 @@
 """One turn: ask the model, run the tools it calls, and again, until it has nothing more to call."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +37,7 @@ from frontdesk.loop.messages import add_request, answered, clean, partial, trimm
 from frontdesk.loop.models import window_of
 from frontdesk.loop.speech import Speech
 from frontdesk.loop.text import json_object, storable
-from frontdesk.loop.tools import Tool, ToolOutcome, attempt
+from frontdesk.loop.tools import Tool, ToolOutcome, attempt, in_order
 from frontdesk.loop.troubles import MODEL_ERRORS, failed
 from frontdesk.loop.usage import Spent
 
@@ -88,23 +88,34 @@ class Turn:
                 if left == 0 or stop is not StopReason.END_TURN or not await self._hear():
                     return self._ending(stop)
                 continue
-            waiting = [call for call in calls if self._waits(call)]
-            await self._use([call for call in calls if call not in waiting])
-            if waiting:
-                return await self._wait_for(waiting)
+            if (ending := await self._work(calls)) is not None:
+                return ending
             if left:
                 await self._hear()
         return self._ending(StopReason.MAX_STEPS)
 
-    async def resume(self, calls: Sequence[ToolCallPart], rejected: Mapping[str, str]) -> Ending:
-        """Go on from calls that waited: those in `rejected` are answered with the reason, the others run."""
+    async def resume(
+        self, calls: Sequence[ToolCallPart], rejected: Mapping[str, str], approved: Collection[str]
+    ) -> Ending:
+        """Go on from calls that waited, for a word or for others before them; the rejected are told the reason."""
         self._offered = await self.tools()
         denied = [
             await self._deny(call, rejected[call.tool_call_id]) for call in calls if call.tool_call_id in rejected
         ]
-        await self._use([call for call in calls if call.tool_call_id not in rejected], denied)
+        others = [call for call in calls if call.tool_call_id not in rejected]
+        if (ending := await self._work(others, denied, approved)) is not None:
+            return ending
         await self._hear()
         return await self.run()
+
+    async def _work(
+        self, calls: Sequence[ToolCallPart], denied: Sequence[ToolReturnPart] = (), approved: Collection[str] = ()
+    ) -> Ending | None:
+        """Run calls up to the first that needs approval; what comes after it waits with it, to be run in its order."""
+        waiting = [call for call in calls if call.tool_call_id not in approved and self._waits(call)]
+        free = calls[: calls.index(waiting[0])] if waiting else calls
+        await self._use(free, denied)
+        return await self._wait_for(waiting) if waiting else None
 
     async def _hear(self) -> bool:
         """Take in what the person has said since; whether it was anything."""
@@ -150,7 +161,7 @@ class Turn:
         return response
 
     async def _use(self, calls: Sequence[ToolCallPart], denied: Sequence[ToolReturnPart] = ()) -> None:
-        """Run tools, all at once; their answers join the messages in the order of the calls."""
+        """Run tools in the order of the calls, those that only read beside each other; answers join the messages."""
         # What is about to happen is on record before it does: after a crash nothing is run a second time.
         await self._save(*denied)
         answers: dict[str, ToolReturnPart] = {}
@@ -168,13 +179,14 @@ class Turn:
                 tasks.cancel_scope.cancel()
 
         read = [(call, json_object(call.args)) for call in calls]
-        for call, given in read:
-            await self.emit(ToolCall(call.tool_call_id, call.tool_name, given or {}))
-        async with anyio.create_task_group() as tasks:
-            for call, given in read:
-                tasks.start_soon(use, call, given)
-        if failures:
-            raise failures[0]
+        async for group in in_order(read, lambda one: (self._offered.get(one[0].tool_name), one[1])):
+            for call, given in group:
+                await self.emit(ToolCall(call.tool_call_id, call.tool_name, given or {}))
+            async with anyio.create_task_group() as tasks:
+                for call, given in group:
+                    tasks.start_soon(use, call, given)
+            if failures:
+                raise failures[0]
         add_request(self.messages, [*denied, *(answers[call.tool_call_id] for call in calls)])
 
     async def _call(self, call: ToolCallPart, given: Mapping[str, Any] | None) -> ToolReturnPart:

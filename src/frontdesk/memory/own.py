@@ -51,4 +51,4 @@ def _bound(tool: MemoryTool, room: MemoryRoom, scope: Scope) -> Tool:
     async def run(given: Asked) -> ToolOutcome:
         return ToolOutcome((await tool.run(room, scope, given)).text)
 
-    return typed_tool(tool.name, tool.description, tool.arguments, run)
+    return typed_tool(tool.name, tool.description, tool.arguments, run, reads_only=tool.read_only)

@@ -75,7 +75,7 @@ class OwnSchedules:
 
         return [
             typed_tool("schedule_prompt", SCHEDULE, Plan, plan),
-            typed_tool("list_schedules", LIST, Nothing, show),
+            typed_tool("list_schedules", LIST, Nothing, show, reads_only=True),
             typed_tool("cancel_schedule", CANCEL, Which, cancel),
         ]
 

@@ -92,6 +92,15 @@ class Calling:
             raise _waits(found)
         return tools[0] if tools else None
 
+    async def reads_only(self, name: str) -> bool:
+        """Whether all tools that a name can mean change nothing, by their servers' word; good to order calls by."""
+        found = await self._named(name)
+        return bool(found) and all(tool.annotations.get("readOnlyHint") is True for tool in found)
+
+    async def attached_reads_only(self, server: str, name: str) -> bool:
+        """The same for a tool that an agent holds."""
+        return await self.reads_only(tool_id(server, name))
+
     async def resolve(self, caller: Caller, name: str) -> CatalogueTool:
         """The tool that a name means to this caller: an id, the name that models see, or its own if no other has it."""
         tool = the_one(await self._named(name), await self._allowed.of(caller), name)

@@ -1,12 +1,14 @@
 """The tools with which a built-in agent gets others: `find_tools` and `call_tool`."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any, cast
 
-from pydantic import Field, SecretStr
+from pydantic import BeforeValidator, Field, SecretStr
 
 from frontdesk.agents.host import HeldTool
+from frontdesk.errors import Invalid
 from frontdesk.identity.model import Caller
 from frontdesk.loop.tools import Given, Tool, ToolOutcome, typed_tool
 from frontdesk.tools.service import Tools, Wanted
@@ -17,6 +19,20 @@ FIND = (
     "what is found can be used at once."
 )
 CALL = "Call any tool of the catalogue by the name or id that find_tools gave, without attaching it."
+
+
+def arguments_of(given: object) -> Mapping[str, Any]:
+    """The arguments of `call_tool`: an object, also where it comes as JSON text, as many models send it."""
+    if given is None:
+        return {}
+    if isinstance(given, str):
+        try:
+            given = json.loads(given) if given.strip() else {}
+        except (ValueError, RecursionError) as error:
+            raise Invalid(f"`arguments` must be a JSON object, and is text that is no JSON: {error}") from error
+    if not isinstance(given, Mapping):
+        raise Invalid('`arguments` must be a JSON object: {"argument": value, …}')
+    return cast("Mapping[str, Any]", given)
 
 
 class Find(Given):
@@ -32,7 +48,9 @@ class Call(Given):
     """What to call."""
 
     name: str = Field(min_length=1, max_length=300, description="The tool's id or name")
-    arguments: Mapping[str, Any] = Field(default_factory=dict[str, Any], description="Its arguments")
+    arguments: Annotated[Mapping[str, Any], BeforeValidator(arguments_of)] = Field(
+        default_factory=dict[str, Any], description="Its arguments"
+    )
 
 
 class OwnTools:
@@ -64,4 +82,11 @@ class OwnTools:
             result = await tools.calling.call(caller, given.name, given.arguments, token=token)
             return ToolOutcome(result.text, ok=result.ok)
 
-        return [typed_tool("find_tools", FIND, Find, find), typed_tool("call_tool", CALL, Call, call)]
+        async def only_reads(given: Mapping[str, Any]) -> bool:
+            name = given.get("name")
+            return isinstance(name, str) and await tools.calling.reads_only(name)
+
+        return [
+            typed_tool("find_tools", FIND, Find, find),
+            typed_tool("call_tool", CALL, Call, call, reads_only=only_reads),
+        ]

@@ -45,9 +45,8 @@ def conversation_search(store: TalkStore, agent_id: str, user_id: str | None) ->
         ]
         return ToolOutcome("\n".join(lines) or "Nothing was said with these words.")
 
-    return typed_tool(
-        "conversation_search", "Search everything said in your conversations with this person.", Search, search
-    )
+    description = "Search everything said in your conversations with this person."
+    return typed_tool("conversation_search", description, Search, search, reads_only=True)
 
 
 def update_plan() -> Tool:

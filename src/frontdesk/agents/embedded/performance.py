@@ -27,7 +27,7 @@ from frontdesk.errors import Invalid, PendingApproval
 from frontdesk.identity.rights import runs_installation
 from frontdesk.loop.events import Compacted, Ending, Failed, StopReason, TextChunk, Trouble, Usage
 from frontdesk.loop.media import fitting, user_message
-from frontdesk.loop.messages import repaired, unanswered
+from frontdesk.loop.messages import open_calls, repaired
 from frontdesk.loop.models import Models
 from frontdesk.loop.senses import PICTURES, SOUNDS, senses
 from frontdesk.loop.text import one_line, storable
@@ -106,10 +106,11 @@ class Performance:
             return Ending(StopReason.ERROR, failure=Trouble.INVALID)
         spent = Spent(model.context_window or 0)
         summary, past = await self._make_room(scene, model, spent, emit)
-        asked = {request.call_id for request in scene.pending}
         said = [*(one.message for one in past), *([self._opening] if self._opening is not None else [])]
-        messages = repaired(fitting(said, images=images, sounds=sounds), asked)
-        waiting = [call for call in unanswered(messages) if call.tool_call_id in asked]
+        # What came after a call that needs approval was held back with it.
+        waiting = open_calls(said) if scene.pending else ()
+        held = {call.tool_call_id for call in waiting}
+        messages = repaired(fitting(said, images=images, sounds=sounds), held)
         memory = Memory(
             self.agents,
             scene.agent.id,
@@ -133,7 +134,7 @@ class Performance:
         if self.prompt.text is not None:
             return await turn.run()
         rejected = {word.call_id: word.reason for word in self.prompt.approvals if not word.approve}
-        return await turn.resume(waiting, rejected)
+        return await turn.resume(waiting, rejected, {request.call_id for request in scene.pending})
 
     async def _make_room(
         self, scene: Scene, model: Model, spent: Spent, emit: Emit

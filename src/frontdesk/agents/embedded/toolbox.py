@@ -1,6 +1,7 @@
 """The tools of MCP servers, bound to the person and the agent of one turn."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from pydantic import SecretStr
@@ -17,21 +18,33 @@ from frontdesk.loop.tools import Tool, ToolOutcome
 
 NAMED = 20
 
+ReadsOnly = Callable[[str, str], Awaitable[bool]]
 Call = Callable[[Caller, str, str, Mapping[str, Any], SecretStr | None], Awaitable[ToolOutcome]]
 
 
 class Toolbox:
-    """`call` runs a tool of a server for a caller; who is behind it is said anew each time."""
+    """`call` runs a tool of a server for a caller; who is behind it is said anew each time.
 
-    def __init__(self, call: Call, servers: Servers, clients: McpClients) -> None:
+    `reads_only` says whether a tool of a server changes nothing, as far as is known.
+    """
+
+    def __init__(self, call: Call, servers: Servers, clients: McpClients, reads_only: ReadsOnly | None = None) -> None:
         self._call = call
         self._servers = servers
         self._clients = clients
+        self._reads_only = reads_only
 
     def bound(self, tools: Sequence[AttachedTool], caller: Caller, token: SecretStr | None) -> Sequence[Tool]:
         """These tools for one turn."""
         return [
-            Tool(tool.name, tool.description, tool.parameters, self._runner(tool, caller, token), tool.needs_approval)
+            Tool(
+                tool.name,
+                tool.description,
+                tool.parameters,
+                self._runner(tool, caller, token),
+                tool.needs_approval,
+                reads_only=partial(self._only_reads, tool),
+            )
             for tool in tools
         ]
 
@@ -50,6 +63,9 @@ class Toolbox:
             raise NotFound(f"{server} has no tool '{wanted.remote_name}'; it has: {known}")
         name = api_name(server.name, found.name, {})
         return AttachedTool(name, found.description, found.parameters, server.name, found.name, wanted.needs_approval)
+
+    async def _only_reads(self, tool: AttachedTool, _arguments: Mapping[str, Any]) -> bool:
+        return self._reads_only is not None and await self._reads_only(tool.server, tool.remote_name)
 
     def _runner(
         self, tool: AttachedTool, caller: Caller, token: SecretStr | None

@@ -7,7 +7,7 @@ from letta_client.types.agents import ToolReturnParam
 
 from frontdesk.agents.turns.service import Emit
 from frontdesk.loop.events import ApprovalRequest, ToolCall, ToolReturn, ToolStatus
-from frontdesk.loop.tools import Tool, attempt
+from frontdesk.loop.tools import Tool, attempt, in_order
 
 AT_ONCE = 16
 
@@ -19,7 +19,7 @@ def unasked(request: ApprovalRequest, tools: Mapping[str, Tool]) -> bool:
 
 
 async def run_all(requests: Sequence[ApprovalRequest], tools: Mapping[str, Tool], emit: Emit) -> list[ToolReturnParam]:
-    """Run these calls, all at once; the answers are in the order of the calls."""
+    """Run these calls in their order, those that only read beside each other; the answers are in the same order."""
     answers: dict[str, ToolReturnParam] = {}
     limit = anyio.CapacityLimiter(AT_ONCE)
 
@@ -37,9 +37,10 @@ async def run_all(requests: Sequence[ApprovalRequest], tools: Mapping[str, Tool]
             "tool_return": outcome.text,
         }
 
-    for request in requests:
-        await emit(ToolCall(request.call_id, request.name, request.arguments))
-    async with anyio.create_task_group() as tasks:
-        for request in requests:
-            tasks.start_soon(run, request)
+    async for group in in_order(requests, lambda request: (tools[request.name], request.arguments)):
+        for request in group:
+            await emit(ToolCall(request.call_id, request.name, request.arguments))
+        async with anyio.create_task_group() as tasks:
+            for request in group:
+                tasks.start_soon(run, request)
     return [answers[request.call_id] for request in requests]

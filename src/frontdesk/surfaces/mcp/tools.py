@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from pydantic import Field
 
 from frontdesk.app import App
-from frontdesk.errors import Invalid
 from frontdesk.identity.model import Caller
 from frontdesk.loop.text import one_line, storable
 from frontdesk.surfaces import given
@@ -16,6 +15,7 @@ from frontdesk.surfaces.mcp.line import Line
 from frontdesk.surfaces.mcp.relay import relayed
 from frontdesk.surfaces.mcp.tool import Arguments, Door, Result, ToolSpec, loose
 from frontdesk.tools.catalogue.roster.model import ServerState
+from frontdesk.tools.own import arguments_of
 from frontdesk.tools.service import Wanted
 from frontdesk.tools.telling import told
 
@@ -76,18 +76,7 @@ class CallTool(Arguments):
 
     @property
     def given(self) -> Mapping[str, Any]:
-        """An object, also where it came as JSON text, as many models send it."""
-        found: object = self.arguments
-        if isinstance(found, str) and found.strip():
-            try:
-                found = json.loads(found)
-            except (ValueError, RecursionError) as error:
-                raise Invalid(f"`arguments` must be a JSON object, and is text that is no JSON: {error}") from error
-        if found is None or found == "":
-            return {}
-        if not isinstance(found, dict):
-            raise Invalid('`arguments` must be a JSON object: {"argument": value, …}')
-        return cast("dict[str, Any]", found)
+        return arguments_of(self.arguments)
 
 
 async def find_tools(app: App, caller: Caller, asked: FindTools) -> Result:

@@ -20,11 +20,13 @@ def called_tool(
     arguments: type[G],
     run: Callable[[str, G], Awaitable[ToolOutcome]],
     seconds: float = TOOL_SECONDS,
+    *,
+    reads_only: bool = False,
 ) -> Tool:
     """As `typed_tool`, for what takes the id of the call first."""
 
     def within(call_id: str) -> Tool:
-        return typed_tool(name, description, arguments, partial(run, call_id))
+        return typed_tool(name, description, arguments, partial(run, call_id), reads_only=reads_only)
 
     async def run_call(call_id: str, given: Mapping[str, Any]) -> ToolOutcome:
         return await within(call_id).run(given)

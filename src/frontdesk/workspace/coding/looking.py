@@ -53,15 +53,15 @@ class Looking:
     def tools(self) -> Sequence[Tool]:
         """Folders can be looked through only where there is a disk."""
         reading = "Read a text file, or so many of its lines, with what is not saved yet in the editor."
-        read = called_tool("read_file", reading, ReadFile, self.read)
+        read = called_tool("read_file", reading, ReadFile, self.read, reads_only=True)
         if self._bench.disk is None:
             return [read]
         listing = "List the files and folders of a folder, without those that git ignores."
         searching = "Find the lines with a text in the files of the workspace, without those that git ignores."
         return [
             read,
-            called_tool("list_files", listing, ListFiles, self.list),
-            called_tool("search_files", searching, SearchFiles, self.search),
+            called_tool("list_files", listing, ListFiles, self.list, reads_only=True),
+            called_tool("search_files", searching, SearchFiles, self.search, reads_only=True),
         ]
 
     async def read(self, call_id: str, given: ReadFile) -> ToolOutcome:

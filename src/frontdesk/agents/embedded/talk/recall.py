@@ -36,8 +36,8 @@ def recalled(messages: Sequence[StoredMessage], turns: Sequence[PastTurn]) -> Se
     ended = {turn.id: turn for turn in turns}
     pending = {request.call_id for turn in turns for request in turn.pending}
     said = [one.message for one in messages]
-    # While a turn runs, the newest calls are under way.
-    underway = _newest_calls(said) if any(turn.stop is None for turn in turns) else set[str]()
+    # While a turn runs, the newest calls are under way; while one waits for approval, those after it are held back.
+    underway = _newest_calls(said) if any(turn.stop is None or turn.pending for turn in turns) else set[str]()
     lost = {call.tool_call_id for call in unanswered(said)} - pending - underway
     found: list[Said] = []
     for index, stored in enumerate(messages):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 
-from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRequest, ToolCallPart
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelRequest
 from sqlalchemy import Row, Select, bindparam, insert, select, update
 
 from frontdesk.agents.blocks import row_of
@@ -17,7 +17,7 @@ from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import conversations, messages, oauth_grants, turns
 from frontdesk.errors import NotFound
 from frontdesk.loop.events import ApprovalRequest, StopReason, ToolStatus
-from frontdesk.loop.messages import answered, text_of
+from frontdesk.loop.messages import answered, open_calls, text_of
 from frontdesk.loop.text import storable
 
 NOT_RUN = "The call was not approved, and did not run."
@@ -172,7 +172,9 @@ class TalkStore:
             row = (await connection.execute(waits)).first()
             if row is None:
                 return False
-            calls = [ToolCallPart(one.name, {}, one.call_id) for one in pending_of(row.pending)]
+            here = (messages.c.conversation_id == conversation_id, messages.c.turn_id == row.id)
+            said = await read_messages(connection, select(messages).where(*here).order_by(messages.c.id))
+            calls = open_calls([one.message for one in said])
             answers = ModelRequest(parts=[answered(call, NOT_RUN, ToolStatus.DENIED) for call in calls])
             await self.append(connection, conversation_id, row.id, [answers])
             change = update(turns).where(turns.c.id == row.id)

@@ -147,6 +147,7 @@ class EditorServers:
             partial(self._call, found, ""),
             run_call=partial(self._call, found),
             seconds=WHOLE_SECONDS,
+            reads_only=_reads_only(found),
         )
 
     async def _call(self, found: Found, call_id: str, arguments: Mapping[str, Any]) -> ToolOutcome:
@@ -160,6 +161,11 @@ class EditorServers:
             return ToolOutcome(f"Error calling {tool}: {discreet(error.public, found.server)}", ok=False)
         answer = read(tool, result.value, result.size)
         return ToolOutcome(answer.text, ok=answer.ok)
+
+
+def _reads_only(found: Found) -> bool:
+    """By its own word."""
+    return found.remote.annotations.get("readOnlyHint") is True
 
 
 def _logged(name: str, error: Exception, said: str) -> str:
@@ -177,7 +183,7 @@ def _deed(found: Found, call_id: str) -> Deed:
         # Not the name that models have: that may hang on which server answered first.
         scope=f"mcp {api_name(server, found.remote.name, {})}",
         covers=f"'{tool}' of the MCP server '{server}'",
-        harmless=found.remote.annotations.get("readOnlyHint") is True,
+        harmless=_reads_only(found),
     )
 
 
