@@ -296,7 +296,7 @@ def _host(
     secret = token.get_secret_value() if token else None
     registrar = Registrar(HandedStore(database), keys, base_url(settings))
     name = settings.application_name
-    host = LettaHost(settings.letta_base_url, secret, name, turns, settings.model, registrar)
+    host = LettaHost(settings.letta_base_url, secret, name, turns, settings.model, registrar, settings.image_models)
     return host, partial(upload, host.server)
 
 

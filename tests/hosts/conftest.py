@@ -45,6 +45,7 @@ def lab(request: pytest.FixtureRequest, tmp_path: Path, models: ModelServer) -> 
     if request.param == "letta":
         return _letta(request, tmp_path)
     data: dict[str, object] = {"FRONTDESK_DATA": tmp_path / "data", "FRONTDESK_MODEL": "openai:fake-1"}
+    data["FRONTDESK_IMAGE_MODELS"] = "openai:fake-1"
     if request.param == "postgresql":
         server: Postgres = request.getfixturevalue("postgres")
         data["FRONTDESK_DATABASE_URL"] = server.create_database()

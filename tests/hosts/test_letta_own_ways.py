@@ -149,7 +149,7 @@ async def test_the_models_that_letta_has_are_listed_and_the_free_one_is_not_the_
     found = await host.models()
 
     assert found[0].name == "openai-proxy/fake-1"
-    assert (found[0].title, found[0].images, found[0].sounds) == ("fake-1", True, False)
+    assert (found[0].title, found[0].images, found[0].sounds) == ("fake-1", False, False)
     assert FREE in {one.name for one in found[1:]}
 
 

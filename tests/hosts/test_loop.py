@@ -140,6 +140,27 @@ async def test_an_answer_that_breaks_off_is_told_and_its_beginning_kept(settings
         assert said(await take(host, agent, script({"text": "whole again"}))) == "whole again"
 
 
+@shows("KEPT-11")
+@pytest.mark.parametrize("calls", [0, 2])
+async def test_an_answer_that_ends_without_a_reason_is_broken_off_and_its_calls_do_not_run(
+    settings: Settings, calls: int
+) -> None:
+    async def run(_arguments: Any) -> ToolOutcome:
+        raise AssertionError("half an answer was acted on")
+
+    tools = [Tool("act", "Acts.", SCHEMA, run)]
+    called = [{"name": "act", "args": {"x": "a rather long word"}}] * calls
+    async with opened(settings) as host:
+        agent = (await host.create(NewAgent("Ada"))).id
+        events = await take(host, agent, script({"text": "so far", "tools": called, "cut": True}), tools=tools)
+        assert [one.trouble for one in of_kind(events, Failed)] == [Trouble.UNAVAILABLE]
+        assert "broke its answer off" in of_kind(events, Failed)[0].message
+        assert events[-1] == Done(StopReason.ERROR)
+        assert of_kind(events, ToolCall) == []
+        assert said([one.event for one in await host.history(agent)]) == "so far"
+        assert said(await take(host, agent, script({"text": "whole again"}), tools=tools)) == "whole again"
+
+
 @shows("LOOP")
 @pytest.mark.parametrize(("status", "trouble"), [(429, Trouble.RATE_LIMITED), (500, Trouble.UNAVAILABLE)])
 async def test_what_the_provider_says_is_told_in_words(settings: Settings, status: int, trouble: Trouble) -> None:

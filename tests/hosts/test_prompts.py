@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from frontdesk.agents.host import Media
-from frontdesk.errors import Invalid
+from frontdesk.errors import Invalid, Unavailable
 from frontdesk.loop.events import Done, Failed, StopReason, ToolCall, ToolReturn, ToolStatus, Usage, UserMedia, UserText
 from frontdesk.loop.tools import Tool, ToolOutcome
 from tests.hosts.lab import Lab, of_kind, said, script, take
@@ -159,6 +159,22 @@ async def test_a_long_conversation_is_summed_up_when_somebody_asks_for_it(lab: L
         assert await host.compact(agent.id, talk.id)
         assert said(await take(host, agent.id, script({"text": "on"}), conversation_id=talk.id)) == "on"
         assert "Chapter 0. blah blah" not in told_last(lab)
+
+
+@shows("KEPT-11")
+async def test_a_summary_that_failed_is_told_and_changes_nothing(lab: Lab) -> None:
+    async with lab.open() as host:
+        agent = await lab.agent(host)
+        talk = await host.converse(agent.id)
+        for number in range(4):
+            words = f"Chapter {number}. {'blah ' * 300}{script({'text': f'read {number}'})}"
+            await take(host, agent.id, words, conversation_id=talk.id)
+    async with lab.open(lab.dead) as host:
+        with pytest.raises(Unavailable):
+            await host.compact(agent.id, talk.id)
+    async with lab.open() as host:
+        assert said(await take(host, agent.id, script({"text": "on"}), conversation_id=talk.id)) == "on"
+        assert "Chapter 0. blah blah" in told_last(lab)
 
 
 @shows("HOST")

@@ -27,14 +27,15 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 
-from frontdesk.agents.embedded.compaction import mechanical, split
+from frontdesk.agents.embedded.compaction import compact, mechanical, split, sum_up
 from frontdesk.agents.embedded.memory import inserted, replaced
 from frontdesk.agents.embedded.talk.model import StoredMessage
 from frontdesk.errors import Invalid
 from frontdesk.loop.access import OFFLINE, WHEN_ANTHROPIC, WHEN_OPENAI, ModelAccess
-from frontdesk.loop.events import MemoryEdit, Plan, PlanStep, StepStatus, TextChunk, ToolStatus, Trouble
+from frontdesk.loop.events import Failed, MemoryEdit, Plan, PlanStep, StepStatus, TextChunk, ToolStatus, Trouble
 from frontdesk.loop.media import user_message
 from frontdesk.loop.messages import (
     LEFT_OUT,
@@ -54,6 +55,8 @@ from frontdesk.loop.speech import Speech
 from frontdesk.loop.text import json_object
 from frontdesk.loop.tools import TOOL_SECONDS, Tool, ToolOutcome, attempt
 from frontdesk.loop.troubles import failed
+from frontdesk.loop.usage import Spent
+from tests.requirements import shows
 
 KEY = SecretStr("sk-1")
 
@@ -186,6 +189,25 @@ def test_only_a_full_conversation_is_cut_and_only_between_turns() -> None:
 def test_without_a_model_a_summary_holds_the_persons_words() -> None:
     text = mechanical("Before.", [user_message("I like tea"), ModelResponse(parts=[TextPart("Noted")])])
     assert text == "Before.\nThe person said: I like tea"
+
+
+@shows("KEPT-11")
+@pytest.mark.parametrize("said", ["", "  ", None])
+async def test_a_model_without_a_summary_is_told_of_and_what_has_to_give_way_is_shortened(said: str | None) -> None:
+    def answer(_messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
+        if said is None:
+            raise ModelAPIError("m", "no")
+        return ModelResponse(parts=[TextPart(said)])
+
+    now = datetime.now(UTC)
+    spoken = [user_message(f"Tea {number} {'x' * 100_000}") for number in range(8)]
+    past = [StoredMessage(number, f"turn-{number}", now, one) for number, one in enumerate(spoken)]
+    model, spent = FunctionModel(answer), Spent(0)
+    asked = await sum_up(model, None, past, 2, spent)
+    assert isinstance(asked, Failed), "who asks for it is told why there is none"
+    forced = await compact(model, None, past, spent)
+    assert forced is not None
+    assert (forced.by_model, "Tea 0" in forced.summary) == (False, True)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from frontdesk.loop.media import fitting, media_of, user_message, words_of
 from frontdesk.loop.messages import text_of, tokens_in
 from frontdesk.loop.models import profile_of
 from frontdesk.loop.senses import parted, senses
+from tests.requirements import shows
 
 KEY = SecretStr("sk-1")
 PICTURE = BinaryContent(b"png", media_type="image/png")
@@ -64,13 +65,13 @@ def test_the_newest_are_first_and_no_model_is_there_twice_or_for_another_purpose
 
 def test_a_choice_says_what_the_model_takes() -> None:
     def profile(name: str) -> Mapping[str, Any]:
-        return {"supports_thinking": name == "openai:thinker", "supports_image_input": name != "openai:blind"}
+        return {"supports_thinking": name == "openai:thinker", "supports_image_input": name != "openai:gpt-5-blind"}
 
     one, two, three = (
         choices(ModelAccess(name, openai_url="x"), (), profile)[0]
-        for name in ("openai:thinker", "openai:blind", "google:seer")
+        for name in ("openai:thinker", "openai:gpt-5-blind", "google:gemini-seer")
     )
-    assert (one.title, one.efforts, one.images, one.sounds) == ("thinker", ("low", "medium", "high"), True, False)
+    assert (one.title, one.efforts, one.images, one.sounds) == ("thinker", ("low", "medium", "high"), False, False)
     assert (two.efforts, two.images, two.sounds) == ((), False, False)
     assert (three.images, three.sounds) == (True, True)
 
@@ -89,13 +90,35 @@ def test_a_default_whose_library_is_not_installed_is_listed_all_the_same() -> No
         ("openai:gpt-3.5-turbo", (False, False)),
         ("openai:gpt-4", (False, False)),
         ("openai:gpt-4.1", (True, False)),
-        ("openai:gpt-audio-mini", (True, True)),
+        ("openai:gpt-audio-mini", (False, True)),
         ("google:gemini-3", (True, True)),
         ("deepseek:deepseek-chat", (False, False)),
+        ("openai:o3", (True, False)),
+        ("openai:o3-mini", (False, False)),
+        ("openai:gpt-4o", (True, False)),
+        ("openai:gpt-oss-120b", (False, False)),
+        ("openai:qwen3", (False, False)),
+        ("openai:qwen3-vl:8b", (True, False)),
+        ("openrouter:anthropic/claude-sonnet-5-5", (True, False)),
+        ("anthropic:claude-2.1", (False, False)),
+        ("google:gemma-2-9b", (False, False)),
+        ("openai:vllm-served", (False, False)),
+        ("nobody:knows", (False, False)),
+        ("", (False, False)),
     ],
 )
+@shows("KEPT-11")
 def test_what_a_model_sees_and_hears_is_told_by_its_name(name: str, expected: tuple[bool, bool]) -> None:
     assert senses(name) == expected
+
+
+@shows("KEPT-11")
+@pytest.mark.parametrize("said", ["openai:mine", "openai/mine"])
+def test_whoever_runs_a_model_says_that_it_takes_pictures(said: str) -> None:
+    assert senses("openai:mine", (said,)) == (True, False)
+    assert senses("openai:mine-too", (said,)) == (False, False)
+    access = ModelAccess("openai:mine", KEY, "http://127.0.0.1/v1", image_models=(said,))
+    assert choices(access, (), profile_of)[0].images
 
 
 @given(st.text())

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from frontdesk.agents.turns.model import TurnRecord
 from frontdesk.errors import Invalid
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import ApprovalRequest, Event
+from frontdesk.loop.events import ApprovalRequest, Compacted, Event
 from frontdesk.loop.tools import Tool
 
 MAX_STEPS = 10
@@ -354,8 +354,8 @@ class AgentHost(Protocol):
         """Forget the newest turns; how many there were. `Invalid` where the host cannot."""
         ...
 
-    async def compact(self, agent_id: str, conversation_id: str | None, user_id: Whose = EVERYONE) -> str | None:
-        """Sum up what was said, to make room; the summary, or None where there is too little to sum up."""
+    async def compact(self, agent_id: str, conversation_id: str | None, user_id: Whose = EVERYONE) -> Compacted | None:
+        """Sum up what was said, to make room; None where there is too little. A model that fails is raised."""
         ...
 
     async def close(self) -> None: ...

@@ -20,6 +20,7 @@ class ModelAccess:
     openai_url: str | None = None
     anthropic_key: SecretStr | None = None
     anthropic_url: str | None = None
+    image_models: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, settings: Settings) -> "ModelAccess":
@@ -29,6 +30,7 @@ class ModelAccess:
             settings.openai_base_url,
             settings.anthropic_api_key,
             settings.anthropic_base_url,
+            settings.image_models,
         )
 
     @property

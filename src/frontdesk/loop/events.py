@@ -176,9 +176,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What was said earlier has been summed up, to make room."""
+    """What was said earlier has been summed up, to make room.
+
+    Where it was not `by_model`, the summary is no more than the person's own words, shortened.
+    """
 
     summary: str
+    by_model: bool = True
 
 
 @dataclass(frozen=True, slots=True)

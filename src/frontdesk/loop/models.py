@@ -14,7 +14,7 @@ from frontdesk.errors import Invalid
 from frontdesk.loop.access import OFFLINE, WHEN_ANTHROPIC, ModelAccess
 from frontdesk.loop.offline import offline_model
 from frontdesk.loop.rehearsed import Lines, RehearsedModel
-from frontdesk.loop.senses import hears_by_chat, parted
+from frontdesk.loop.senses import hears_by_chat, parted, senses
 
 FALLBACK_WINDOW = 100_000
 VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]+)`")
@@ -33,6 +33,10 @@ class Models:
     @property
     def default(self) -> str:
         return self._access.chosen
+
+    def senses(self, name: str) -> tuple[bool, bool]:
+        """Whether a model takes pictures, and whether it takes sounds."""
+        return senses(name, self._access.image_models)
 
     async def open(self, name: str | None) -> Model:
         """The model of a string like `anthropic:claude-sonnet-5-5`, `openai/gpt-6-luna` or `offline`."""

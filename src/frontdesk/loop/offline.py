@@ -1,10 +1,13 @@
 """The model that is there when no other is: it says so, and can act out a script."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
+from pydantic_ai.models import ModelRequestParameters, StreamedResponse
 from pydantic_ai.models.function import (
     AgentInfo,
     DeltaThinkingCalls,
@@ -13,6 +16,9 @@ from pydantic_ai.models.function import (
     DeltaToolCalls,
     FunctionModel,
 )
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import RunContext
+from typing_extensions import override
 
 from frontdesk.loop.access import OFFLINE
 from frontdesk.loop.media import words_of
@@ -32,12 +38,36 @@ UNREADABLE = (
 )
 
 
+Due = Callable[[Sequence[ModelMessage]], Step]
+
+
+class ScriptedModel(FunctionModel):
+    """Acts out the step that is `due` by what was said so far."""
+
+    def __init__(self, due: Due, name: str) -> None:
+        def speak(messages: list[ModelMessage], _info: AgentInfo) -> AsyncGenerator[Piece]:
+            return acted(due(messages), name)
+
+        super().__init__(stream_function=speak, model_name=name)
+        self._due = due
+
+    @asynccontextmanager
+    @override
+    async def request_stream(
+        self,
+        messages: list[ModelMessage],
+        model_settings: ModelSettings | None,
+        model_request_parameters: ModelRequestParameters,
+        run_context: RunContext[Any] | None = None,
+    ) -> AsyncGenerator[StreamedResponse]:
+        async with super().request_stream(messages, model_settings, model_request_parameters, run_context) as stream:
+            if not self._due(messages).cut:
+                stream.finish_reason = "stop"
+            yield stream
+
+
 def offline_model() -> FunctionModel:
-    return FunctionModel(stream_function=_speak, model_name=OFFLINE)
-
-
-def _speak(messages: list[ModelMessage], _info: AgentInfo) -> AsyncGenerator[Piece]:
-    return acted(scripted(messages), OFFLINE)
+    return ScriptedModel(scripted, OFFLINE)
 
 
 async def acted(step: Step, model: str) -> AsyncGenerator[Piece]:

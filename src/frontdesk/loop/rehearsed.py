@@ -3,17 +3,17 @@
 import json
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models import ModelRequestParameters, StreamedResponse
-from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext
 from typing_extensions import override
 
 from frontdesk.loop.messages import CHARACTERS_PER_TOKEN, tokens_in
-from frontdesk.loop.offline import HONEST, SCRIPT_DONE, Piece, acted, heard
+from frontdesk.loop.offline import HONEST, SCRIPT_DONE, ScriptedModel, heard
 from frontdesk.loop.script import Step
 
 NAME = "rehearsed"
@@ -21,14 +21,11 @@ NAME = "rehearsed"
 Lines = Mapping[str, Sequence[Step]]
 
 
-class RehearsedModel(FunctionModel):
+class RehearsedModel(ScriptedModel):
     """What is said ends with one of the `lines`: a scheduled prompt comes with a head before it."""
 
     def __init__(self, lines: Lines) -> None:
-        def speak(messages: list[ModelMessage], _info: AgentInfo) -> AsyncGenerator[Piece]:
-            return acted(rehearsed(lines, messages), NAME)
-
-        super().__init__(stream_function=speak, model_name=NAME)
+        super().__init__(partial(rehearsed, lines), NAME)
 
     @asynccontextmanager
     @override

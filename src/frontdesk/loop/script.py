@@ -30,7 +30,10 @@ class ScriptedCall:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the model does when it is asked once: think, speak, call tools; or fail, in one of two ways."""
+    """What the model does when it is asked once: think, speak, call tools; or fail.
+
+    `error` is the status of a refusal, `drop` breaks the connection off, and `cut` ends it without a finish reason.
+    """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -43,6 +46,7 @@ class Step:
     chunk_delay: float = 0.0
     error: int = 0
     drop: bool = False
+    cut: bool = False
 
     @property
     def calls(self) -> Sequence[ScriptedCall]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Awaitable, Callable
 
 from pydantic_ai.messages import (
+    ModelResponse,
     ModelResponseStreamEvent,
     PartDeltaEvent,
     PartStartEvent,
@@ -14,10 +15,14 @@ from pydantic_ai.messages import (
     ToolCallPart,
     ToolCallPartDelta,
 )
+from pydantic_ai.models import Model
 
 from frontdesk.loop.events import Event, TextChunk, ThoughtChunk, ToolArguments
 from frontdesk.loop.text import storable
 
+# The library takes a stream of this API that ends without a finish reason for one that came to its end.
+ENDS_UNSAID = "OpenAIChatModel"
+RAW_REASON = "finish_reason"
 FIRST_HALVES = frozenset(chr(code) for code in range(0xD800, 0xDC00))
 
 
@@ -58,6 +63,21 @@ class Speech:
         if said and said[-1] in FIRST_HALVES:
             said, self._halves[kind] = said[:-1], said[-1]
         return kind(storable(said)) if said else None
+
+
+def is_whole(model: Model, response: ModelResponse) -> bool:
+    """Whether a model came to the end of an answer: it said why it stopped, and that was no error."""
+    said = RAW_REASON in (response.provider_details or {})
+    match response.finish_reason:
+        case "error":
+            return False
+        case None:
+            # A reason that the library has no word for is one all the same.
+            return said
+        case "stop":
+            return said or all(kind.__name__ != ENDS_UNSAID for kind in type(model).__mro__)
+        case _:
+            return True
 
 
 def _text(arguments: object) -> str:

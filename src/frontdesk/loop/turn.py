@@ -35,7 +35,7 @@ from frontdesk.loop.events import (
 from frontdesk.loop.media import user_message
 from frontdesk.loop.messages import add_request, answered, clean, partial, trimmed
 from frontdesk.loop.models import window_of
-from frontdesk.loop.speech import Speech
+from frontdesk.loop.speech import Speech, is_whole
 from frontdesk.loop.text import json_object, storable
 from frontdesk.loop.tools import Tool, ToolOutcome, attempt, in_order
 from frontdesk.loop.troubles import MODEL_ERRORS, failed
@@ -79,9 +79,9 @@ class Turn:
                 response = await self._ask()
             except MODEL_ERRORS as error:
                 return await self._give_up(failed(error))
-            calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
-            if response.finish_reason == "error":
+            if response is None:
                 return await self._give_up(BROKEN_OFF)
+            calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
             if not calls:
                 stop = STOPS.get(response.finish_reason or "", StopReason.END_TURN)
                 # What is said after the last step is for the next turn to hear.
@@ -130,8 +130,8 @@ class Turn:
             await self.emit(UserText(storable(text)))
         return bool(said)
 
-    async def _ask(self) -> ModelResponse:
-        """One request to the model, streamed; the answer joins the messages."""
+    async def _ask(self) -> ModelResponse | None:
+        """One request to the model, streamed; the answer joins the messages. None for one that was broken off."""
         speech = Speech(self.emit)
         self._offered = await self.tools()
         parameters = ModelRequestParameters(
@@ -154,11 +154,14 @@ class Turn:
                     self.unsaved.append(kept)
                 raise
             response = clean(stream.get())
-        if response.parts:
-            self.messages.append(response)
-            self.unsaved.append(response)
+        whole = is_whole(self.model, response)
+        # Of half an answer the words stay; its calls may be half-written too, and do not run.
+        kept = response if whole else partial(response)
+        if kept is not None and kept.parts:
+            self.messages.append(kept)
+            self.unsaved.append(kept)
         await self.emit(self.spent.add(response))
-        return response
+        return response if whole else None
 
     async def _use(self, calls: Sequence[ToolCallPart], denied: Sequence[ToolReturnPart] = ()) -> None:
         """Run tools in the order of the calls, those that only read beside each other; answers join the messages."""

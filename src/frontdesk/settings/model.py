@@ -168,6 +168,11 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
         alias="FRONTDESK_MODEL",
         description="The model of agents that name none, e.g. `anthropic:claude-sonnet-5-5`; else the keys decide.",
     )
+    image_models: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        alias="FRONTDESK_IMAGE_MODELS",
+        description="More models that take pictures, as `PROVIDER:MODEL`, comma separated.",
+    )
     openai_api_key: SecretStr | None = Field(
         None, alias="OPENAI_API_KEY", description="For the built-in agents' models on the OpenAI API."
     )
@@ -186,7 +191,7 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
         description="What `x-ms-agentid` says when neither turn nor token names an agent.",
     )
 
-    @field_validator("allowed_hosts", "allowed_origins", mode="before")
+    @field_validator("allowed_hosts", "allowed_origins", "image_models", mode="before")
     @classmethod
     def _comma_list(cls, value: object) -> object:
         return comma_list(value)

@@ -33,6 +33,9 @@ def events(asked: Mapping[str, Any], step: Step) -> Generator[bytes]:
         yield b'%b,"choices":[{"index":0,"delta":%b,"finish_reason":null}]%b' % (head, to_json(delta), tail)
     if step.drop:
         return
+    if step.cut:
+        yield b"data: [DONE]\n\n"
+        return
     finish = to_json(_finish(step))
     yield b'%b,"choices":[{"index":0,"delta":{},"finish_reason":%b}]%b' % (head, finish, tail)
     if counted:

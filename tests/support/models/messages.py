@@ -47,7 +47,7 @@ def events(asked: Mapping[str, Any], step: Step) -> Generator[bytes]:
         if step.drop and block["type"] == "text":
             return
         yield _event("content_block_stop", index=index)
-    if step.drop:
+    if step.drop or step.cut:
         return
     stop = {"stop_reason": _stop_reason(step), "stop_sequence": None}
     yield _event("message_delta", delta=stop, usage={"output_tokens": USAGE["output_tokens"]})

@@ -290,10 +290,10 @@ async def test_what_was_said_is_summed_up(desk: Desk) -> None:
     assert "too little to sum up" in (await say(desk, "/compact")).text
     await talk(desk, *(f"Fact {number}: {'tea ' * 50}" for number in range(4)))
     reply = await say(desk, "/compact")
-    assert "summed up" in reply.text
+    assert "no model that could sum up" in reply.text
     (event,) = reply.events
     assert isinstance(event, Compacted)
-    assert event.summary
+    assert (event.by_model, "Fact 0" in event.summary) == (False, True)
 
 
 async def test_the_newest_turns_are_taken_back(desk: Desk) -> None:

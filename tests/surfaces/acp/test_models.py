@@ -168,3 +168,49 @@ async def test_how_full_the_context_is_and_what_a_session_has_cost_is_told(clien
     # What it cost before it was loaded counts.
     assert last["cost"]["amount"] > first["cost"]["amount"] > 0
     assert last["cost"]["currency"] == "USD"
+
+
+@shows("KEPT-11")
+async def test_a_summary_that_failed_is_not_told_as_one(ready: Ready, models: ModelServer, tmp_path: Path) -> None:
+    data, work = ready.in_folder(tmp_path / "data"), folder(tmp_path)
+    reach = {"FRONTDESK_MODEL": MODEL, "OPENAI_API_KEY": KEY}
+    async with introduced(data, **reach, OPENAI_BASE_URL=models.openai_url) as desk:
+        session = await desk.client.open_session(work)
+        for number in range(3):
+            await desk.client.prompt(session, f"Fact {number}. {script({'text': 'noted'})}")
+    async with introduced(data, **reach, OPENAI_BASE_URL="http://127.0.0.1:9/v1") as desk:
+        await desk.client.request("session/load", {"sessionId": session, "cwd": str(work), "mcpServers": []})
+        since = len(desk.client.frames)
+        await desk.client.prompt(session, "/compact")
+        assert desk.client.said(since=since).startswith("Nothing was summed up, and nothing has changed. ")
+
+
+@shows("KEPT-11")
+@pytest.mark.parametrize("known", [False, True])
+async def test_a_model_of_unknown_abilities_is_not_offered_images(
+    ready: Ready, models: ModelServer, tmp_path: Path, known: bool
+) -> None:
+    data, name = ready.in_folder(tmp_path / "data"), "openai:my-model"
+    reach = {"FRONTDESK_MODEL": name, "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": models.openai_url}
+    reach |= {"FRONTDESK_IMAGE_MODELS": f"openai:other, {name}"} if known else {}
+    async with introduced(data, **reach) as desk:
+        [greeting] = [frame for frame in desk.client.received() if "agentCapabilities" in frame.json.get("result", {})]
+        assert greeting.json["result"]["agentCapabilities"]["promptCapabilities"]["image"] is known
+        session = await desk.client.open_session(folder(tmp_path))
+        picture = {"type": "image", "data": PICTURE, "mimeType": "image/png"}
+        prompt = [{"type": "text", "text": script({"text": "seen"})}, picture]
+        if known:
+            assert await desk.client.prompt(session, prompt) == {"stopReason": "end_turn"}
+            assert PICTURE in last_heard(models)
+        else:
+            with pytest.raises(Refused, match="name it in FRONTDESK_IMAGE_MODELS"):
+                await desk.client.prompt(session, prompt)
+
+
+@shows("KEPT-11")
+async def test_an_editor_is_not_told_that_a_broken_answer_ended(client: Client, tmp_path: Path) -> None:
+    session = await client.open_session(folder(tmp_path))
+    with pytest.raises(Refused, match="broke its answer off") as refused:
+        await client.prompt(session, script({"text": "so far", "cut": True}))
+    assert refused.value.code == UNAVAILABLE
+    assert await client.prompt(session, script({"text": "again"})) == {"stopReason": "end_turn"}

@@ -25,7 +25,7 @@ def choices(access: ModelAccess, known: Sequence[str], profile: Profile) -> Sequ
     providers = _providers(access)
     others = [name for provider in providers for name in newest(known, provider)[: MOST // len(providers)]]
     names = list(dict.fromkeys([access.chosen, *others]))
-    return [_choice(name, profile(name)) for name in names[:MOST]]
+    return [_choice(name, profile(name), access.image_models) for name in names[:MOST]]
 
 
 def newest(known: Sequence[str], provider: str) -> Sequence[str]:
@@ -48,8 +48,8 @@ def _version(name: str) -> tuple[int, int]:
     return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
 
 
-def _choice(name: str, profile: Mapping[str, Any]) -> ModelChoice:
-    images, sounds = senses(name)
+def _choice(name: str, profile: Mapping[str, Any], image_models: Sequence[str]) -> ModelChoice:
+    images, sounds = senses(name, image_models)
     return ModelChoice(
         name,
         parted(name)[1] or name,

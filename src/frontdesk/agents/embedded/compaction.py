@@ -11,10 +11,11 @@ from pydantic_ai.models import Model
 
 from frontdesk.agents.embedded.talk.model import StoredMessage, has_words, turn_starts
 from frontdesk.loop.access import OFFLINE
+from frontdesk.loop.events import Failed, Trouble
 from frontdesk.loop.media import user_message
 from frontdesk.loop.messages import CHARACTERS_PER_TOKEN, text_of, tokens_in
 from frontdesk.loop.models import window_of
-from frontdesk.loop.troubles import MODEL_ERRORS
+from frontdesk.loop.troubles import MODEL_ERRORS, failed
 from frontdesk.loop.usage import Spent
 
 FULL = 0.7
@@ -22,6 +23,7 @@ KEPT = 0.25
 SUMMARY_SECONDS = 120
 MECHANICAL_CHARACTERS = 4_000
 SHORTEST = 200
+REFUSED = ("content_filter", "error")
 ASK = (
     "Sum up the conversation above for your own later use: who the person is and what they want, decisions, facts, "
     "open ends, and what you promised. Plain text, at most 400 words."
@@ -32,11 +34,15 @@ log = structlog.get_logger("frontdesk.agents")
 
 @dataclass(frozen=True, slots=True)
 class Summed:
-    """A summary that stands for all messages up to `until`."""
+    """A summary that stands for all messages up to `until`.
+
+    Where it is not `by_model`, it is the person's own words, shortened.
+    """
 
     summary: str
     until: int
     rest: Sequence[StoredMessage]
+    by_model: bool = True
 
 
 def split(messages: Sequence[StoredMessage], window: int) -> int:
@@ -61,35 +67,59 @@ def before_newest(messages: Sequence[StoredMessage]) -> int:
 
 
 async def compact(model: Model, summary: str | None, messages: Sequence[StoredMessage], spent: Spent) -> Summed | None:
-    """Sum up the older part of a conversation that fills the model's window; None where it does not."""
-    return await sum_up(model, summary, messages, split(messages, window_of(model)), spent)
+    """Sum up the older part of a conversation that fills the model's window; None where it does not.
+
+    Room has to be made, and so what is old is shortened where the model gives no summary of it.
+    """
+    cut = split(messages, window_of(model))
+    found = await sum_up(model, summary, messages, cut, spent)
+    return _noted(_shortened(summary, messages, cut)) if isinstance(found, Failed) else found
 
 
 async def sum_up(
     model: Model, summary: str | None, messages: Sequence[StoredMessage], cut: int, spent: Spent
-) -> Summed | None:
-    """Sum up so many of the oldest messages; None where that is none."""
+) -> Summed | Failed | None:
+    """Sum up so many of the oldest messages; None where that is none, or why the model gives no summary."""
     if cut == 0:
         return None
-    old = [one.message for one in messages[:cut]]
-    text = await _summed_up(model, summary, old, spent) or mechanical(summary, old)
-    log.info("conversation_compacted", messages=cut, characters=len(text))
-    return Summed(text, messages[cut - 1].id, messages[cut:])
-
-
-async def _summed_up(model: Model, summary: str | None, old: Sequence[ModelMessage], spent: Spent) -> str | None:
-    """The model's own summary; None where it gives none."""
     if model.model_name == OFFLINE:
-        return None
+        return _noted(_shortened(summary, messages, cut))
+    found = await _summed_up(model, summary, [one.message for one in messages[:cut]], spent)
+    if isinstance(found, Failed):
+        return found
+    return _noted(Summed(found, messages[cut - 1].id, messages[cut:]))
+
+
+def _shortened(summary: str | None, messages: Sequence[StoredMessage], cut: int) -> Summed:
+    text = mechanical(summary, [one.message for one in messages[:cut]])
+    return Summed(text, messages[cut - 1].id, messages[cut:], by_model=False)
+
+
+def _noted(summed: Summed) -> Summed:
+    log.info("conversation_compacted", characters=len(summed.summary), by_model=summed.by_model)
+    return summed
+
+
+async def _summed_up(model: Model, summary: str | None, old: Sequence[ModelMessage], spent: Spent) -> str | Failed:
+    """The model's own summary, or why it gives none."""
     room = int(window_of(model) * FULL) * CHARACTERS_PER_TOKEN
     try:
         with anyio.fail_after(SUMMARY_SECONDS):
             answer = await model_request(model, [user_message(f"{transcript(summary, old, room)}\n\n{ASK}")])
-    except (*MODEL_ERRORS, TimeoutError) as error:
-        log.warning("summary_failed", error=type(error).__name__)
-        return None
+    except TimeoutError as error:
+        return _failed(error, Failed(Trouble.UNAVAILABLE, f"The model gave no summary in {SUMMARY_SECONDS} s"))
+    except MODEL_ERRORS as error:
+        return _failed(error, failed(error))
     spent.add(answer)
-    return text_of(answer) or None
+    text = text_of(answer).strip()
+    if not text or answer.finish_reason in REFUSED:
+        return _failed(None, Failed(Trouble.INTERNAL, "The model answered, but gave no summary; take another model"))
+    return text
+
+
+def _failed(error: Exception | None, failure: Failed) -> Failed:
+    log.warning("summary_failed", error=type(error).__name__ if error else "no summary")
+    return failure
 
 
 def transcript(summary: str | None, old: Sequence[ModelMessage], room: int) -> str:

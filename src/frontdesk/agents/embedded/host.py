@@ -28,13 +28,13 @@ from frontdesk.agents.host import (
     Traits,
     Whose,
 )
-from frontdesk.agents.summaries import summary_of
+from frontdesk.agents.summaries import compacted_of
 from frontdesk.agents.turns.model import NewTurn, TurnRecord
 from frontdesk.agents.turns.service import Turns
 from frontdesk.db.engine import Database
 from frontdesk.errors import FrontdeskError, Invalid, NotFound, Unavailable
 from frontdesk.loop.access import ModelAccess
-from frontdesk.loop.events import ApprovalRequest, Event
+from frontdesk.loop.events import ApprovalRequest, Compacted, Event
 from frontdesk.loop.mcp.names import TAKEN_BY_APIS
 from frontdesk.loop.text import is_storable, storable
 from frontdesk.loop.tools import OwnTools
@@ -248,13 +248,13 @@ class EmbeddedHost:
         await self._turns.recover(lane_of(conversation))
         return await stage.threads.rewind(conversation, turns)
 
-    async def compact(self, agent_id: str, conversation_id: str | None, user_id: Whose = EVERYONE) -> str | None:
+    async def compact(self, agent_id: str, conversation_id: str | None, user_id: Whose = EVERYONE) -> Compacted | None:
         stage, everyone = await self.stage(), user_id is EVERYONE
         person = None if user_id is EVERYONE else user_id
         conversation = conversation_id or first_conversation(agent_id, person)
         new = NewTurn(f"turn-{uuid4()}", lane_of(conversation), agent_id, conversation, person)
         async with aclosing(self._turns.take(new, stage.making_room(new, everyone=everyone))) as events:
-            return summary_of([event async for event in events])
+            return compacted_of([event async for event in events])
 
     async def close(self) -> None:
         if self._stage is not None:

@@ -1,6 +1,6 @@
 """One turn of a built-in agent in which nothing is said: all before the newest turn is summed up."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from frontdesk.agents.embedded.compaction import before_newest, sum_up
 from frontdesk.agents.embedded.talk.model import Scene, Speaker
@@ -8,7 +8,7 @@ from frontdesk.agents.embedded.talk.store import TalkStore
 from frontdesk.agents.turns.model import NewTurn
 from frontdesk.agents.turns.service import Emit
 from frontdesk.db.engine import Transaction
-from frontdesk.loop.events import Compacted, Ending, StopReason, Usage
+from frontdesk.loop.events import Compacted, Ending, Failed, StopReason, Usage
 from frontdesk.loop.models import Models
 from frontdesk.loop.usage import Spent
 
@@ -33,9 +33,13 @@ class MakingRoom:
     async def run(self, scene: Scene, emit: Emit) -> Ending:
         model = await self.models.open(scene.agent.model)
         summed = await sum_up(model, scene.summary, scene.past, before_newest(scene.past), self._spent)
+        if isinstance(summed, Failed):
+            # Nothing has to give way yet, so that all that was said stays as it is.
+            await emit(replace(summed, message=f"Nothing was summed up, and nothing has changed. {summed.message}"))
+            return Ending(StopReason.ERROR, usage=self.usage(), failure=summed.trouble)
         if summed is not None:
             await self.talk.summarise(scene.conversation_id, summed.summary, summed.until)
-            await emit(Compacted(summed.summary))
+            await emit(Compacted(summed.summary, by_model=summed.by_model))
         return Ending(StopReason.END_TURN, usage=self.usage())
 
     def usage(self) -> Usage:

@@ -29,7 +29,7 @@ from frontdesk.loop.events import Compacted, Ending, Failed, StopReason, TextChu
 from frontdesk.loop.media import fitting, user_message
 from frontdesk.loop.messages import open_calls, repaired
 from frontdesk.loop.models import Models
-from frontdesk.loop.senses import PICTURES, SOUNDS, senses
+from frontdesk.loop.senses import PICTURES, SOUNDS
 from frontdesk.loop.text import one_line, storable
 from frontdesk.loop.tools import OwnTools, Tool
 from frontdesk.loop.turn import Turn
@@ -100,7 +100,7 @@ class Performance:
         name = self.prompt.model or scene.agent.model or self.models.default
         try:
             model = await self.models.open(name)
-            images, sounds = _check_senses(self.prompt, name)
+            images, sounds = _check_senses(self.prompt, name, self.models)
         except Invalid as error:
             await emit(Failed(Trouble.INVALID, str(error)))
             return Ending(StopReason.ERROR, failure=Trouble.INVALID)
@@ -144,7 +144,7 @@ class Performance:
         if summed is None:
             return scene.summary, scene.past
         await self.talk.summarise(scene.conversation_id, summed.summary, summed.until)
-        await emit(Compacted(summed.summary))
+        await emit(Compacted(summed.summary, by_model=summed.by_model))
         return summed.summary, summed.rest
 
     async def end(self, connection: Transaction) -> None:
@@ -217,13 +217,17 @@ def _check_ways(prompt: Prompt) -> None:
         raise Invalid(f"No model takes {strange[0]}; send a picture as PNG, JPEG, GIF or WebP, a sound as WAV or MP3")
 
 
-def _check_senses(prompt: Prompt, name: str) -> tuple[bool, bool]:
+def _check_senses(prompt: Prompt, name: str, models: Models) -> tuple[bool, bool]:
     """What the model takes of pictures and of sounds; refused where that is not what was sent."""
-    images, sounds = senses(name)
+    images, sounds = models.senses(name)
     kinds = {one.mime for one in prompt.media}
-    if (kinds & PICTURES and not images) or (kinds & SOUNDS and not sounds):
-        what = "pictures" if kinds & PICTURES and not images else "sounds"
-        raise Invalid(f"The model '{name}' takes no {what}; say it in words, or take another model")
+    if kinds & PICTURES and not images:
+        raise Invalid(
+            f"The model '{name}' is not known to take pictures; say it in words, or take another model. "
+            "If it does take them, name it in FRONTDESK_IMAGE_MODELS"
+        )
+    if kinds & SOUNDS and not sounds:
+        raise Invalid(f"The model '{name}' takes no sounds; say it in words, or take another model")
     return images, sounds
 
 

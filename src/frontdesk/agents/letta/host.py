@@ -35,7 +35,7 @@ from frontdesk.agents.letta.server import Server, open_server
 from frontdesk.agents.letta.thread import DEFAULT, LOOKS, Thread, conversation_of
 from frontdesk.agents.letta.tools import AgentTools
 from frontdesk.agents.letta.turn import Turn, refusal
-from frontdesk.agents.summaries import summary_of
+from frontdesk.agents.summaries import compacted_of
 from frontdesk.agents.turns.model import NewTurn, TurnRecord
 from frontdesk.agents.turns.service import Emit, Turns, Work
 from frontdesk.agents.turns.store import settle
@@ -66,12 +66,14 @@ class LettaHost:
         turns: Turns,
         model: str | None,
         registrar: Registrar,
+        image_models: Sequence[str] = (),
     ) -> None:
         self.server = open_server(base_url, token, application_name)
         self._tools = AgentTools(self.server, registrar)
         self._client = self.server.client
         self._turns = turns
         self._model = model
+        self._image_models = image_models
         # One looks before the other, so that turns are taken in the order they were asked for.
         self._doors: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
         self._named = Recent[None, Sequence[Agent]](NAMED_SECONDS, 1)
@@ -250,7 +252,7 @@ class LettaHost:
         titles = {handle: model.display_name or model.name for handle, model in found.items()}
         chosen = self._model or _first_of(list(titles))
         names = [*([chosen] if chosen else []), *(handle for handle in titles if handle != chosen)]
-        return [ModelChoice(name, titles.get(name, name), images=senses(name)[0]) for name in names]
+        return [ModelChoice(name, titles.get(name, name), images=senses(name, self._image_models)[0]) for name in names]
 
     async def fork(self, agent_id: str, conversation_id: str | None, user_id: str | None = None) -> Conversation:  # noqa: ARG002 - Letta has no place for whom it is with
         return await _thread(self.server, agent_id, conversation_id).fork()
@@ -271,7 +273,12 @@ class LettaHost:
     ) -> int:
         raise Invalid("Letta forgets no turns; begin a new conversation, or say what is to be done otherwise")
 
-    async def compact(self, agent_id: str, conversation_id: str | None, user_id: Whose = EVERYONE) -> str | None:  # noqa: ARG002 - Letta's belong to nobody
+    async def compact(
+        self,
+        agent_id: str,
+        conversation_id: str | None,
+        user_id: Whose = EVERYONE,  # noqa: ARG002 - Letta's belong to nobody
+    ) -> Compacted | None:
         thread = _thread(self.server, agent_id, conversation_id)
         await thread.pending()
 
@@ -282,7 +289,7 @@ class LettaHost:
 
         new = NewTurn(f"turn-{uuid4()}", _lane(thread), agent_id, thread.name)
         async with aclosing(self._turns.take(new, Work(_begin, run))) as events:
-            return summary_of([event async for event in events])
+            return compacted_of([event async for event in events])
 
     async def close(self) -> None:
         await self.server.close()

@@ -9,6 +9,8 @@ from frontdesk.surfaces.acp.greeting import Offer
 def offer_of(settings: Settings) -> Offer:
     """By the model that agents have who name none."""
     if settings.letta_base_url is not None:
-        return Offer(images=True)
-    images, sounds = senses(ModelAccess.of(settings).chosen)
+        # Which model an agent has there is known once it is asked; each session holds to its own.
+        return Offer(images=settings.model is None or senses(settings.model, settings.image_models)[0])
+    access = ModelAccess.of(settings)
+    images, sounds = senses(access.chosen, access.image_models)
     return Offer(images, sounds, steers=True)

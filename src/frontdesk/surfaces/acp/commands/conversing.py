@@ -6,7 +6,6 @@ from dataclasses import replace
 from frontdesk.agents.host import ModelChoice
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.identity import rights
-from frontdesk.loop.events import Compacted
 from frontdesk.schedule.numbers import whole
 from frontdesk.surfaces.acp.commands.markdown import code, table, words
 from frontdesk.surfaces.acp.commands.model import Desk, Reply
@@ -14,13 +13,18 @@ from frontdesk.surfaces.acp.commands.model import Desk, Reply
 MOST_TURNS = 1000
 TOO_LITTLE = "There is too little to sum up yet; nothing has changed."
 COMPACTED = "What was said so far is summed up; the agent goes on from the summary."
+SHORTENED = (
+    "There is no model that could sum up what was said so far; the agent goes on from your own words, shortened."
+)
 CANNOT_REWIND = "The agents' host keeps what was said; turns cannot be taken back here. Begin a new session instead."
 
 
 async def compact(desk: Desk, _said: str) -> Reply:
     rights.require(desk.caller, rights.AGENTS_CHAT)
-    summary = await desk.app.host.compact(desk.session.agent_id, desk.session.conversation_id)
-    return Reply(TOO_LITTLE) if summary is None else Reply(COMPACTED, (Compacted(summary),))
+    done = await desk.app.host.compact(desk.session.agent_id, desk.session.conversation_id)
+    if done is None:
+        return Reply(TOO_LITTLE)
+    return Reply(COMPACTED if done.by_model else SHORTENED, (done,))
 
 
 async def rewind(desk: Desk, said: str) -> Reply:

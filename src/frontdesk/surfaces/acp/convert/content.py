@@ -113,7 +113,10 @@ def _media(block: str, data: str, mime: str, senses: Senses) -> Media:
     if not mime.startswith(("image/", "audio/")):
         raise RpcError(INVALID_PARAMS, f"Block {block} names a type that is neither an image nor audio")
     if mime.startswith("image/") and not senses.images:
-        raise RpcError(INVALID_PARAMS, f"Block {block}: this session's model takes no images; choose one that does")
+        advice = "choose one that does, or name it in FRONTDESK_IMAGE_MODELS if it does"
+        raise RpcError(
+            INVALID_PARAMS, f"Block {block}: this session's model takes no images, as far as is known; {advice}"
+        )
     if mime.startswith("audio/") and not senses.sounds:
         raise RpcError(INVALID_PARAMS, f"Block {block}: this session's model takes no audio; choose one that does")
     return Media(mime, _decoded(block, data))

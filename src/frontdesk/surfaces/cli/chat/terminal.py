@@ -113,8 +113,9 @@ def _lines(event: Event, pen: Pen) -> Iterator[str]:  # noqa: C901 - a line for 
             yield f"{YOU}{plain(text)}"
         case UserMedia(mime, data):
             yield f"{YOU}[{line(mime)}, {len(data):,} bytes]"
-        case Compacted():
-            yield painted("  What was said earlier has been summed up, to make room.", Ink.DIM, pen)
+        case Compacted(by_model=by_model):
+            how = "summed up" if by_model else "shortened to your own words, as no model summed it up"
+            yield painted(f"  What was said earlier has been {how}, to make room.", Ink.DIM, pen)
         case ToolCall(_, name, given):
             yield painted(f"→ {line(name)}({arguments(given, ARGUMENT)})", Ink.CYAN, pen)
         case ToolReturn():

@@ -77,8 +77,9 @@ def _aside(event: Event) -> tuple[str, str, str] | None:
             found = ("tool", text, f"{short(name, 80)} answers: {status}")
         case MemoryEdit(label=label, after=after):
             found = ("agent", after, f"remembers in {short(label, 80)}")
-        case Compacted(summary):
-            found = ("agent", summary, "summed up what was said before")
+        case Compacted(summary, by_model):
+            how = "summed up what was said before" if by_model else "shortened what was said before, without a summary"
+            found = ("agent", summary, how)
         case ApprovalRequest(name=name, arguments=arguments):
             found = ("agent", written(arguments), f"waits for a word on {short(name, 80)}")
         case _:

@@ -129,8 +129,9 @@ def _words(event: Event) -> tuple[str, str, str] | None:
             words = ("thought", "Thought", text)
         case TextChunk(text):
             words = ("text", "The agent said", text)
-        case Compacted(summary):
-            words = ("thought", "Summed up what was said before", summary)
+        case Compacted(summary, by_model):
+            how = "Summed up what was said before" if by_model else "Shortened what was said before, without a summary"
+            words = ("thought", how, summary)
         case Failed(trouble, message):
             words = ("failed", f"Failed: {trouble}", message)
         case _:
