@@ -1,0 +1,132 @@
+"""An MCP server whose answers have the size they are asked for, and are cut into pieces at random."""
+
+import asyncio
+import hashlib
+import json
+import random
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Literal, get_args
+
+CALLED = "answer"
+PAGES = "pages"
+TOOL = {
+    "name": CALLED,
+    "description": "Answers with a text of a size.",
+    "inputSchema": {
+        "type": "object",
+        "properties": {"size": {"type": "integer"}, "seed": {"type": "integer"}},
+        "required": ["size", "seed"],
+    },
+}
+MOST_PIECES = 40
+# So that many writes stay unsent and the event loop goes round in between, as with servers of sense.
+REST = 0.3
+
+Framing = Literal["length", "chunked", "stream"]
+
+
+def text_of(size: int, seed: int) -> str:
+    """The text that the server answers with, which no other size or seed leads to."""
+    block = hashlib.sha256(f"{size} {seed}".encode()).hexdigest()
+    return (block * (size // len(block) + 1))[:size]
+
+
+class SizedServer:
+    """Speaks HTTP itself, so that each piece goes out as it was cut.
+
+    `padding`: how much longer than it needs to be the description of its tool is.
+    """
+
+    def __init__(self, padding: int = 0) -> None:
+        self.connections = 0
+        self.frames = 0
+        self.calls = 0
+        self.url = ""
+        self._tool = {**TOOL, "description": TOOL["description"] + " " + "x" * padding}
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncGenerator["SizedServer"]:
+        """Serve on a free port of this loop, until the end of the block."""
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        async with server:
+            self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+            yield self
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")]
+                body = await reader.readexactly(int(lengths[0].partition(b":")[2])) if lengths else b"{}"
+                await self._answer(json.loads(body), writer)
+        except (asyncio.IncompleteReadError, asyncio.CancelledError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async def _answer(self, frame: Mapping[str, Any], writer: asyncio.StreamWriter) -> None:
+        if "id" not in frame or "method" not in frame:
+            writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
+            return
+        self.calls += frame["method"] == "tools/call"
+        result = self._result(frame["method"], frame.get("params", {}))
+        body = json.dumps({"jsonrpc": "2.0", "id": frame["id"], "result": result}).encode()
+        self.frames += 1
+        chance = random.Random(frame.get("params", {}).get("arguments", {}).get("seed", self.frames))
+        for piece in pieces(body, chance):
+            writer.write(piece)
+            if chance.random() < REST:
+                await writer.drain()
+                await asyncio.sleep(0)
+        await writer.drain()
+
+    def _result(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        match method:
+            case "initialize":
+                about = {"capabilities": {"tools": {}}, "serverInfo": {"name": "sized", "version": "1"}}
+                return {"protocolVersion": params["protocolVersion"], **about}
+            case "tools/list":
+                return {"tools": [self._tool]}
+            case "tools/call":
+                return {"content": [{"type": "text", "text": text_of(**params["arguments"])}]}
+            case _:
+                return {}
+
+
+def pieces(body: bytes, chance: random.Random) -> list[bytes]:
+    """A whole HTTP answer, framed in one of three ways, cut anywhere."""
+    framing: Framing = chance.choice(get_args(Framing))
+    if framing == "length":
+        head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+        return cut(head.encode() + body, chance)
+    kind = "application/json"
+    if framing == "stream":
+        kind, body = "text/event-stream", b": hello\n\nevent: message\ndata: " + body + b"\n\n"
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\r\n".encode()
+    chunks = [b"%x%s\r\n%s\r\n" % (len(part), chance.choice((b"", b";a=b")), part) for part in cut(body, chance)]
+    end = b"0\r\n" + chance.choice((b"", b"x-trailer: 1\r\n")) + b"\r\n"
+    return cut(head + b"".join(chunks) + end, chance)
+
+
+def cut(data: bytes, chance: random.Random) -> list[bytes]:
+    """The same bytes in as many pieces as chance has it, none empty."""
+    most = min(len(data), MOST_PIECES)
+    places = sorted({0, len(data), *(chance.randrange(len(data)) for _ in range(chance.randrange(most)))})
+    return [data[start:end] for start, end in zip(places, places[1:], strict=False)]
+
+
+async def _run() -> None:
+    async with SizedServer().opened() as server:
+        print(f"It is open: {server.url}", flush=True)
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    if "uvloop" in sys.argv:
+        import uvloop
+
+        uvloop.run(_run())
+    asyncio.run(_run())
