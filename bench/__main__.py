@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import anyio
 
+from bench import answers as answers_of
 from bench import page, report
 from bench.calls import FULL, QUICK, measure
 from bench.claims import Verdict, proxy_verdicts, turn_verdicts, verdicts
@@ -77,6 +78,13 @@ def proxies(folder: Path, *, quick: bool) -> Found:
     return Found(proxy_verdicts(measured), proxies_report.table(measured), proxies_report.document(measured))
 
 
+def answers(folder: Path, *, quick: bool) -> Found:
+    calls_made = answers_of.QUICK_CALLS if quick else answers_of.FULL_CALLS
+    print(f"{calls_made:,} calls through the gateway with answers of all sizes", flush=True)
+    measured = answers_of.measure_answers(folder, calls_made)
+    return Found(answers_of.answers_verdicts(measured), answers_of.table(measured), answers_of.document(measured))
+
+
 def retrieval(folder: Path, *, quick: bool) -> Found:
     print("the search of tools: how well, how quickly, in how much memory", flush=True)
     measured = retrieving.measure_retrieval(retrieving.QUICK if quick else retrieving.FULL, folder)
@@ -128,6 +136,7 @@ PARTS: Mapping[str, Callable[..., Found]] = {
     "calls": calls,
     "turns": turns,
     "proxies": proxies,
+    "answers": answers,
     "retrieval": retrieval,
     "schedule": schedule,
     "memory": memory,

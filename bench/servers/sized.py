@@ -4,16 +4,17 @@ import asyncio
 import hashlib
 import json
 import random
-import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
+import uvloop
+
 CALLED = "answer"
-PAGES = "pages"
-TOOL = {
+TOOL: Mapping[str, Any] = {
     "name": CALLED,
-    "description": "Answers with a text of a size.",
     "inputSchema": {
         "type": "object",
         "properties": {"size": {"type": "integer"}, "seed": {"type": "integer"}},
@@ -44,7 +45,7 @@ class SizedServer:
         self.frames = 0
         self.calls = 0
         self.url = ""
-        self._tool = {**TOOL, "description": TOOL["description"] + " " + "x" * padding}
+        self._tool: Mapping[str, Any] = {**TOOL, "description": f"Answers with a text of a size. {'x' * padding}"}
 
     @asynccontextmanager
     async def opened(self) -> AsyncGenerator["SizedServer"]:
@@ -72,8 +73,11 @@ class SizedServer:
             writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
             return
         self.calls += frame["method"] == "tools/call"
-        result = self._result(frame["method"], frame.get("params", {}))
-        body = json.dumps({"jsonrpc": "2.0", "id": frame["id"], "result": result}).encode()
+        if frame["method"] == "tools/call":
+            body = _called(frame["id"], **frame["params"]["arguments"])
+        else:
+            result = self._result(frame["method"], frame.get("params", {}))
+            body = json.dumps({"jsonrpc": "2.0", "id": frame["id"], "result": result}).encode()
         self.frames += 1
         chance = random.Random(frame.get("params", {}).get("arguments", {}).get("seed", self.frames))
         for piece in pieces(body, chance):
@@ -86,17 +90,25 @@ class SizedServer:
     def _result(self, method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         match method:
             case "initialize":
-                about = {"capabilities": {"tools": {}}, "serverInfo": {"name": "sized", "version": "1"}}
-                return {"protocolVersion": params["protocolVersion"], **about}
+                about = {"name": "sized", "version": "1"}
+                return {"protocolVersion": params["protocolVersion"], "capabilities": {}, "serverInfo": about}
             case "tools/list":
                 return {"tools": [self._tool]}
-            case "tools/call":
-                return {"content": [{"type": "text", "text": text_of(**params["arguments"])}]}
             case _:
                 return {}
 
 
-def pieces(body: bytes, chance: random.Random) -> list[bytes]:
+def _called(number: int, size: int, seed: int) -> bytes:
+    # Put together by hand: in JSON the text is itself, and to write down 10 MB takes its time.
+    return b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"%s"}]}}' % (number, _text(size, seed))
+
+
+@lru_cache(maxsize=100)
+def _text(size: int, seed: int) -> bytes:
+    return text_of(size, seed).encode()
+
+
+def pieces(body: bytes, chance: random.Random) -> Sequence[bytes | memoryview]:
     """A whole HTTP answer, framed in one of three ways, cut anywhere."""
     framing: Framing = chance.choice(get_args(Framing))
     if framing == "length":
@@ -111,11 +123,12 @@ def pieces(body: bytes, chance: random.Random) -> list[bytes]:
     return cut(head + b"".join(chunks) + end, chance)
 
 
-def cut(data: bytes, chance: random.Random) -> list[bytes]:
+def cut(data: bytes, chance: random.Random) -> list[memoryview]:
     """The same bytes in as many pieces as chance has it, none empty."""
+    view = memoryview(data)
     most = min(len(data), MOST_PIECES)
     places = sorted({0, len(data), *(chance.randrange(len(data)) for _ in range(chance.randrange(most)))})
-    return [data[start:end] for start, end in zip(places, places[1:], strict=False)]
+    return [view[start:end] for start, end in pairwise(places)]
 
 
 async def _run() -> None:
@@ -125,8 +138,4 @@ async def _run() -> None:
 
 
 if __name__ == "__main__":
-    if "uvloop" in sys.argv:
-        import uvloop
-
-        uvloop.run(_run())
-    asyncio.run(_run())
+    uvloop.run(_run())

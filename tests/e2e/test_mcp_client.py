@@ -11,6 +11,7 @@ import anyio
 import httpx2
 import mcp_types as types
 import pytest
+import uvicorn
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
@@ -25,7 +26,6 @@ from frontdesk.errors import Invalid, NotFound, Unavailable
 from frontdesk.identity import outbound
 from frontdesk.identity.model import Caller
 from frontdesk.loop.mcp.client import McpClient
-from frontdesk.loop.mcp.library import Library
 from frontdesk.loop.mcp.model import McpServer, RemoteTool
 from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.servers import Servers
@@ -35,7 +35,7 @@ from frontdesk.surfaces.http import build
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.calling import call
-from tests.support.serving import serve
+from tests.support.serving import address_of, listen, serve
 from tests.support.token_server import TokenServer, open_token_server
 
 pytestmark = pytest.mark.anyio
@@ -359,9 +359,15 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ASGI
 
 @asynccontextmanager
 async def in_process(app: ASGIApp, token: str) -> AsyncGenerator[McpClient]:
-    server = McpServer("desk", "http://127.0.0.1:3020/mcp", user_token=True)
-    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app)) as http:
-        yield McpClient(server, "ada", token, Library(http))
+    """A client of the application, which is served on this event loop: what is in it belongs to that."""
+    config = uvicorn.Config(app, lifespan="off", access_log=False, log_config=None, ws="none")
+    listener, running, clients = listen(), uvicorn.Server(config), McpClients()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(running.serve, [listener])
+        yield clients.client(McpServer("desk", f"{address_of(listener)}/mcp", user_token=True), "ada", token)
+        await clients.close()
+        running.should_exit = True
+    listener.close()
 
 
 @pytest.mark.parametrize(

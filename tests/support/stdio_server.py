@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 MANNERS = frozenset(sys.argv[1:])
 TOOLS = ("echo", "about", "seen", "hold", "release", "die", "steps", "huge", "adopt", "token", "set_access_token")
-HUGE = 9 * 1024 * 1024
+HUGE = 17 * 1024 * 1024
 SEEN: list[dict[str, Any]] = []
 HELD: list[Any] = []
 KEPT: dict[str, str] = {}

@@ -226,7 +226,7 @@ async def test_an_answer_beyond_the_limit_fails_its_call_alone(clients: McpClien
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(hold)
         await told(client, "seen")
-        with pytest.raises(Unfit, match="more than 8 MiB"):
+        with pytest.raises(Unfit, match="more than 16 MiB"):
             await client.raw("huge", {})
         await call(client, "release", {})
     assert outcomes == [ToolOutcome("held")]

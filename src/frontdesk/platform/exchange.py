@@ -5,9 +5,13 @@ import codecs
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from frontdesk.loop.mcp.http import Answer, Failure, Http
+from frontdesk.loop.mcp.http import Failure, Http
 from frontdesk.platform.errors import PlatformUnreadable
+
+if TYPE_CHECKING:
+    from frontdesk.loop.mcp.connections import Answer
 
 OK = 200
 LARGEST = 8 * 1024 * 1024
@@ -71,7 +75,7 @@ def _waits(retries: int) -> list[float]:
     return [FIRST_WAIT * 2**number for number in range(retries)]
 
 
-async def _said(method: str, answer: Answer) -> str:
+async def _said(method: str, answer: "Answer") -> str:
     # What was taken is taken, whatever is said about it and however that goes on.
     if method == "POST" and answer.status == OK:
         return ""
@@ -83,7 +87,7 @@ async def _said(method: str, answer: Answer) -> str:
         return f"({error})"
 
 
-async def _body(answer: Answer) -> bytes:
+async def _body(answer: "Answer") -> bytes:
     if answer.headers.get("content-encoding", "identity").lower() != "identity":
         raise PlatformUnreadable(
             "the platform sends a compressed answer though asked not to; check what stands between"
@@ -98,7 +102,7 @@ async def _body(answer: Answer) -> bytes:
     return bytes(body)
 
 
-def _text(body: bytes, answer: Answer) -> str:
+def _text(body: bytes, answer: "Answer") -> str:
     named = CHARSET.search(answer.headers.get("content-type", ""))
     return body.decode(_codec(named[1]) if named else "utf-8", errors="replace").removeprefix("\ufeff")
 

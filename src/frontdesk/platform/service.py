@@ -11,8 +11,7 @@ from typing import Self
 
 import anyio.to_thread
 
-from frontdesk.loop.mcp.http import Failure, Http
-from frontdesk.loop.mcp.library import Either, are_proxied
+from frontdesk.loop.mcp.http import Failure, Http, proxies_of_environment
 from frontdesk.platform import exchange, headers, tokens
 from frontdesk.platform.addresses import get_chat_history_endpoint, get_tooling_gateway_for_digital_worker
 from frontdesk.platform.chat import chat_of
@@ -55,11 +54,11 @@ class McpToolServerConfigurationService:
         self._environ = environ
         self._http = http
         self._own: Http | None = None
-        self._proxied = are_proxied()
+        self._proxies = proxies_of_environment()
 
     async def __aenter__(self) -> Self:
         if self._http is None:
-            self._http = self._own = Either(proxied=self._proxied)
+            self._http = self._own = Http(proxies=self._proxies)
         return self
 
     async def __aexit__(
@@ -192,7 +191,7 @@ class McpToolServerConfigurationService:
         if self._http is not None:
             yield self._http
             return
-        http = Either(proxied=self._proxied)
+        http = Http(proxies=self._proxies)
         try:
             yield http
         finally:

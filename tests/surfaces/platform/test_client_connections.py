@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from frontdesk.loop.mcp.library import Either
+from frontdesk.loop.mcp.http import Http
 from frontdesk.platform import McpToolServerConfigurationService, reset_application_name_cache
 from tests.requirements import shows
 from tests.support.gateways import Answer, Asked, Gateway, chatting, jwt, opened, servers, turn, whole
@@ -88,7 +88,7 @@ async def test_inside_a_block_the_connection_is_kept_and_then_closed() -> None:
 
 async def test_a_client_of_somebody_elses_is_used() -> None:
     async with opened(Gateway(servers("mail"))) as gateway:
-        http = Either()
+        http = Http()
         service = McpToolServerConfigurationService(environ=gateway.environ(), http=http)
         for _ in range(2):
             assert len(await service.list_tool_servers("app", "t")) == 1

@@ -11,9 +11,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
-from frontdesk.loop.mcp.client import McpClient
-from frontdesk.loop.mcp.library import Library
 from frontdesk.loop.mcp.model import McpServer
+from frontdesk.loop.mcp.pool import McpClients
 from tests.requirements import shows
 from tests.support.calling import call
 from tests.support.platform import SECONDS, LocalPlatform, local_platform
@@ -97,11 +96,12 @@ async def test_a_client_of_either_era_lists_and_calls(platform: LocalPlatform, m
 
 @pytest.mark.anyio
 async def test_our_own_client_calls_too(platform: LocalPlatform) -> None:
-    async with httpx2.AsyncClient(timeout=SECONDS) as http:
-        server = McpServer("mail", f"{platform.url}/agents/servers/Mail", platform.headers())
-        ours = McpClient(server, None, None, Library(http))
-        told = await call(ours, "send", {"to": "bob"})
-        refused = await call(ours, "send", {"too": "bob"})
+    clients = McpClients(timeout=SECONDS)
+    server = McpServer("mail", f"{platform.url}/agents/servers/Mail", platform.headers())
+    ours = clients.client(server, None, None)
+    told = await call(ours, "send", {"to": "bob"})
+    refused = await call(ours, "send", {"too": "bob"})
+    await clients.close()
     assert told.ok
     assert "To bob" in told.text
     assert not refused.ok

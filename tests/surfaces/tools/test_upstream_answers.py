@@ -7,8 +7,8 @@ from typing import Any
 
 import anyio
 import pytest
-
 from bench.servers.sized import CALLED, SizedServer, text_of
+
 from frontdesk.app import App, open_app
 from frontdesk.identity.model import Caller
 from frontdesk.loop.mcp.model import McpServer

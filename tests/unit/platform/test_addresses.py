@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.loop.mcp.http1.address import address_of
+from frontdesk.loop.mcp.connections import AS_IT_IS
 from frontdesk.platform import (
     InvalidArgument,
     build_mcp_server_url,
@@ -50,7 +50,7 @@ def test_whatever_goes_into_an_address_stays_one_part_of_its_path(name: str, bas
         assert parts.path.count("/") == expected.path.count("/")
         part = parts.path.removeprefix(urlsplit(start).path + before).removesuffix(after)
         assert unquote(part) == name.encode(errors="replace").decode()
-        assert address_of(url) is not None
+        assert AS_IT_IS.fullmatch(url)
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "." * 300, "x" * 257])

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from frontdesk.loop.mcp.http import Failure
-from frontdesk.loop.mcp.library import Either
+from frontdesk.loop.mcp.http import Failure, Http
 from frontdesk.platform import PlatformUnreadable, exchange
 from frontdesk.platform.exchange import Reply
 from tests.requirements import shows
@@ -28,8 +27,8 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @pytest.fixture
-async def http() -> AsyncGenerator[Either]:
-    opened_http = Either()
+async def http() -> AsyncGenerator[Http]:
+    opened_http = Http()
     yield opened_http
     await opened_http.close()
 
@@ -108,7 +107,7 @@ async def test_a_message_is_sent_again_only_where_nobody_heard_it(unheard: str, 
     ("said", "seconds"),
     [("5", 5.0), (" 0 ", 0.0), ("-1", None), ("1.5", None), ("Fri, 31 Dec 1999 23:59:59 GMT", None), ("9" * 9, None)],
 )
-async def test_a_wait_is_read_in_whole_seconds(said: str, seconds: float | None, http: Either) -> None:
+async def test_a_wait_is_read_in_whole_seconds(said: str, seconds: float | None, http: Http) -> None:
     async with opened(Gateway(whole("", 503, Retry_After=said))) as gateway:
         assert (await exchange.ask(http, "GET", gateway.url, {}, None)).retry_after == seconds
 
@@ -127,13 +126,13 @@ async def test_a_wait_is_read_in_whole_seconds(said: str, seconds: float | None,
     ],
 )
 async def test_a_text_is_read_by_the_charset_it_names_if_that_is_one_for_texts(
-    body: bytes, kind: str, text: str, http: Either
+    body: bytes, kind: str, text: str, http: Http
 ) -> None:
     async with opened(Gateway(whole(body, Content_Type=kind))) as gateway:
         assert (await exchange.ask(http, "GET", gateway.url, {}, None)).text == text
 
 
-async def test_no_compressed_answer_is_asked_for_nor_taken(http: Either) -> None:
+async def test_no_compressed_answer_is_asked_for_nor_taken(http: Http) -> None:
     async with opened(
         Gateway(whole(b"\x1f\x8b", Content_Encoding="gzip"), whole("", 500, Content_Encoding="gzip"))
     ) as gateway:
@@ -143,12 +142,12 @@ async def test_no_compressed_answer_is_asked_for_nor_taken(http: Either) -> None
     assert gateway.requests[0].headers["accept-encoding"] == "identity"
 
 
-async def test_an_answer_that_is_too_large_is_left_where_it_is(http: Either) -> None:
+async def test_an_answer_that_is_too_large_is_left_where_it_is(http: Http) -> None:
     async with opened(Gateway([head(content_length=str(10**9)), *[b"x" * 1024**2] * 20, HANG_UP])) as gateway:
         with pytest.raises(PlatformUnreadable, match="larger than 8 MiB"):
             await exchange.ask(http, "GET", gateway.url, {}, None)
 
 
-async def test_of_a_message_that_was_taken_the_answer_is_not_waited_for(http: Either) -> None:
+async def test_of_a_message_that_was_taken_the_answer_is_not_waited_for(http: Http) -> None:
     async with opened(Gateway([head(content_length="9"), HANG_UP])) as gateway:
         assert (await exchange.ask(http, "POST", gateway.url, {}, b"{}")).status == 200

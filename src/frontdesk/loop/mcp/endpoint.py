@@ -2,19 +2,22 @@
 
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from frontdesk import __version__
 from frontdesk.identity.outbound import AGENT_HEADER, agent_id_from_token, header_value
 from frontdesk.loop.mcp import wire
 from frontdesk.loop.mcp.credentials import credentials, without
-from frontdesk.loop.mcp.http import Answer, Failure, Http
+from frontdesk.loop.mcp.http import Exchange, Failure, Http
 from frontdesk.loop.mcp.model import HEADER_VALUE, Broken, McpServer, Unfit, bare_token
+
+if TYPE_CHECKING:
+    from frontdesk.loop.mcp.connections import Answer
 
 # While one call waits for its answer others may have the token renewed.
 BEARERS = 4
-MAX_ANSWER = 8 * 1024 * 1024
+MAX_ANSWER = 16 * 1024 * 1024
 # A token is for those it was given to: what a caller says of itself cannot bring one along.
 CREDENTIAL_HEADERS = frozenset({"authorization", "x-user-auth-token", "cookie", "proxy-authorization"})
 ALWAYS = {
@@ -76,7 +79,7 @@ class Endpoint:
         """What the server said, without any credential that it was shown."""
         return without(text, self._secrets.union(self._bearers))
 
-    async def body(self, answer: Answer) -> bytes:
+    async def body(self, answer: "Answer") -> bytes:
         size, chunks = 0, list[bytes]()
         async for chunk in self.chunks(answer):
             size += len(chunk)
@@ -84,7 +87,7 @@ class Endpoint:
             chunks.append(chunk)
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
-    def chunks(self, answer: Answer) -> AsyncIterator[bytes]:
+    def chunks(self, answer: "Answer") -> AsyncIterator[bytes]:
         """The body as it comes; how much of it is too much is for the caller to say."""
         if answer.headers.get("content-encoding", "identity").lower() != "identity":
             raise Broken(f"{self.server} sends a compressed answer though asked not to; turn that off there")
@@ -129,9 +132,9 @@ class Sending:
         self._server = server
         self._http = http
         self._request = request
-        self._inner: AbstractAsyncContextManager[Answer] | None = None
+        self._inner: Exchange | None = None
 
-    async def __aenter__(self) -> Answer:
+    async def __aenter__(self) -> "Answer":
         try:
             self._inner = self._http.send(*self._request)
             return await self._inner.__aenter__()
@@ -153,6 +156,6 @@ class Sending:
         return Broken(f"{self._server} does not answer ({failure}); check that it runs and that its address is right")
 
 
-def is_stream(answer: Answer) -> bool:
+def is_stream(answer: "Answer") -> bool:
     """Whether an answer comes as server-sent events."""
     return answer.headers.get("content-type", "").partition(";")[0].strip().lower() == "text/event-stream"

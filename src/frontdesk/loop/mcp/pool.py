@@ -8,7 +8,7 @@ import anyio
 from frontdesk.errors import Unavailable
 from frontdesk.loop.mcp.client import Authorize, McpClient
 from frontdesk.loop.mcp.errands import Errands
-from frontdesk.loop.mcp.library import Either
+from frontdesk.loop.mcp.http import Http
 from frontdesk.loop.mcp.model import McpServer, bare_token
 
 KEPT = 500
@@ -33,7 +33,7 @@ class McpClients:
         authorize: Authorize | None = None,
         application: str | None = None,
     ) -> None:
-        self._http = Either()
+        self._http = Http()
         self._kept = kept
         self._timeout = timeout
         self._authorize = authorize

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from frontdesk.errors import Unavailable
@@ -11,10 +12,12 @@ from frontdesk.loop.mcp import wire
 from frontdesk.loop.mcp.duplex import DuplexSession, Mailbox
 from frontdesk.loop.mcp.endpoint import Endpoint, is_stream
 from frontdesk.loop.mcp.errands import Errands
-from frontdesk.loop.mcp.http import Answer
 from frontdesk.loop.mcp.model import Broken, Lost
 from frontdesk.loop.mcp.session import NOTHING_SAID
 from frontdesk.loop.mcp.streamable import refusal
+
+if TYPE_CHECKING:
+    from frontdesk.loop.mcp.connections import Answer
 
 USUAL_PORTS = {"http": 80, "https": 443}
 LISTEN = {"accept": "text/event-stream", "cache-control": "no-store"}
@@ -76,7 +79,7 @@ class EventStream:
         finally:
             self.mailbox.close(Broken(f"{self._server} was left; try again"))
 
-    async def _follow(self, answer: Answer) -> None:
+    async def _follow(self, answer: "Answer") -> None:
         events = wire.Events()
         async for chunk in self._endpoint.chunks(answer):
             for kind, data in events.feed_all(chunk):
@@ -86,7 +89,7 @@ class EventStream:
                     self._told.set_result(self._checked(data.decode(errors="replace")))
             self._endpoint.check_size(events.waiting)
 
-    def _check(self, answer: Answer) -> None:
+    def _check(self, answer: "Answer") -> None:
         if (refused := refusal(self._endpoint, answer)) is not None:
             raise refused
         if answer.status != HTTPStatus.OK or not is_stream(answer):

@@ -5,15 +5,19 @@ from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
 from itertools import count
+from typing import TYPE_CHECKING
 
 import anyio
 
 from frontdesk.loop.mcp import wire
 from frontdesk.loop.mcp.endpoint import Endpoint, is_stream
 from frontdesk.loop.mcp.errands import Errands
-from frontdesk.loop.mcp.http import Answer, Failure
+from frontdesk.loop.mcp.http import Failure
 from frontdesk.loop.mcp.model import HEADER_VALUE, Broken, Lost, RpcError, Unauthorized, Unfit
 from frontdesk.loop.mcp.session import NOTHING_SAID, Progress, Result, result_of, shake_hands
+
+if TYPE_CHECKING:
+    from frontdesk.loop.mcp.connections import Answer
 
 CLOSE_SECONDS = 2.0
 # A stream that ends right after the answer leaves its connection to the next request; longer is not worth it.
@@ -78,7 +82,7 @@ class HttpSession:
             async with self._endpoint.send("DELETE", None, self._protocol(), NOTHING_SAID):
                 pass
 
-    async def _answer(self, answer: Answer, number: int, progress: Progress | None) -> tuple[wire.Frame, int]:
+    async def _answer(self, answer: "Answer", number: int, progress: Progress | None) -> tuple[wire.Frame, int]:
         """The frame that answers request `number`; what the server asks in between is answered on the way."""
         if not is_stream(answer):
             body = await self._endpoint.body(answer)
@@ -112,7 +116,7 @@ class HttpSession:
         async with self._endpoint.send("POST", body, self._protocol(), NOTHING_SAID) as answer:
             await _drain(answer)
 
-    async def _check(self, answer: Answer) -> None:
+    async def _check(self, answer: "Answer") -> None:
         """Raise what a status other than 200 stands for."""
         status = answer.status
         if status == HTTPStatus.OK:
@@ -141,7 +145,7 @@ class HttpSession:
             and "session" in error[1].lower()
         )
 
-    def _checked_id(self, answer: Answer) -> str | None:
+    def _checked_id(self, answer: "Answer") -> str | None:
         found = answer.headers.get(wire.SESSION_HEADER)
         if found is not None and not HEADER_VALUE.fullmatch(found):
             raise Broken(f"{self.server} gives a session id that no header can hold; tell whoever runs it")
@@ -152,7 +156,7 @@ class HttpSession:
         return {name: value for name, value in headers.items() if value is not None}
 
 
-def refusal(endpoint: Endpoint, answer: Answer) -> Unauthorized | Broken | None:
+def refusal(endpoint: Endpoint, answer: "Answer") -> Unauthorized | Broken | None:
     """What a status says that no body can say better."""
     status, server = answer.status, endpoint.server
     if status == HTTPStatus.UNAUTHORIZED:
@@ -162,7 +166,7 @@ def refusal(endpoint: Endpoint, answer: Answer) -> Unauthorized | Broken | None:
     return None
 
 
-async def _drain(answer: Answer) -> None:
+async def _drain(answer: "Answer") -> None:
     """Read what is left, so that the connection can be used again."""
     if answer.complete:
         return

@@ -14,8 +14,7 @@ from urllib.parse import quote_plus, urlencode
 
 import structlog
 
-from frontdesk.loop.mcp.http import Failure
-from frontdesk.loop.mcp.library import Either
+from frontdesk.loop.mcp.http import Failure, Http
 from frontdesk.loop.mcp.model import HEADER_VALUE, Broken, Grant, McpServer, OAuth, Unauthorized
 
 EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
@@ -61,7 +60,7 @@ class Exchange:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._now = clock
         self._slots: OrderedDict[Key, Slot] = OrderedDict()
-        self._http = Either()
+        self._http = Http()
 
     async def bearer(self, server: McpServer, user_id: str | None, subject: str | None, refused: str | None) -> str:
         """The token to show at a server; a new one where `refused` is the one we have."""

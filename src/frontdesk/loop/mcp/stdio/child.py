@@ -18,7 +18,7 @@ from frontdesk.loop.mcp.duplex import Mailbox
 from frontdesk.loop.mcp.model import Broken, McpServer, Unfit
 from frontdesk.loop.mcp.stdio.lines import Lines, Overlong
 
-MAX_LINE = 8 * 1024 * 1024
+MAX_LINE = 16 * 1024 * 1024
 MAX_UNSENT = 16 * 1024 * 1024
 INHERITED = ("PATH", "HOME", "LANG")
 STDIN, STDOUT, STDERR = 0, 1, 2
