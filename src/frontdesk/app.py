@@ -24,7 +24,7 @@ from frontdesk.agents.letta.handed.store import HandedStore
 from frontdesk.agents.turns.service import Turns
 from frontdesk.agents.turns.store import TurnStore
 from frontdesk.background import Chore, group
-from frontdesk.bridges import Names, Waking, elsewhere, platform_of
+from frontdesk.bridges import Names, Waking, elsewhere, of_letta, platform_of
 from frontdesk.db.engine import Database, describe
 from frontdesk.errors import ConfigurationError, Unavailable
 from frontdesk.identity import outbound, rights
@@ -46,6 +46,7 @@ from frontdesk.loop.access import ModelAccess
 from frontdesk.loop.tools import OwnTools, Tool
 from frontdesk.memory.build import Neighbours, open_memory
 from frontdesk.memory.own import OwnMemory
+from frontdesk.memory.people.service import Elsewhere
 from frontdesk.memory.recall.reading import Reader
 from frontdesk.memory.service import MemoryRoom
 from frontdesk.memory.tooling.status import House
@@ -160,7 +161,7 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         reach = await stack.enter_async_context(open_reach(settings, database, journal, partial(platform_of, settings)))
         turns = Turns(TurnStore(database), tasks)
         own, remembering = OwnSchedules(), OwnMemory()
-        host, upload = _host(settings, database, turns, reach, keys, (own.of, remembering.of))
+        host, upload, kept = _host(settings, database, turns, reach, keys, (own.of, remembering.of))
         stack.push_async_callback(host.close)
         tools = open_tools(settings, database, host, reach, tasks)
         tasks.start_soon(turns.run)
@@ -180,7 +181,7 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         own.open(schedules)
         waking, names = Waking(schedules), Names(host)
         others = Neighbours(
-            waking.schedule, waking.cancel, names.id_of, names.name_of, elsewhere(database, journal, keys)
+            waking.schedule, waking.cancel, names.id_of, names.name_of, (*kept, *elsewhere(database, journal, keys))
         )
         memory, reader = open_memory(database, reach.embedder, others)
         remembering.open(memory, House(partial(parts_of, database), journal))
@@ -276,8 +277,8 @@ def _host(
     reach: Reach,
     keys: KeyStore,
     own: Sequence[OwnTools],
-) -> tuple[AgentHost, Upload | None]:
-    """The agents' host, and how it takes tools that somebody wrote, if it does."""
+) -> tuple[AgentHost, Upload | None, Sequence[Elsewhere]]:
+    """The agents' host, how it takes tools that somebody wrote, if it does, and what it keeps of people elsewhere."""
     if settings.letta_base_url is None:
         # Its agents reach tools through the same door as everybody else's.
         calling = reach.calling
@@ -286,18 +287,30 @@ def _host(
         def own_tools(caller: Caller, token: SecretStr | None) -> list[Tool]:
             return [tool for tools in (reach.own.of, *own) for tool in tools(caller, token)]
 
-        return EmbeddedHost(database, turns, ModelAccess.of(settings), toolbox, own_tools), None
+        return EmbeddedHost(database, turns, ModelAccess.of(settings), toolbox, own_tools), None, ()
     # Letta's client is slow to import, and only these setups need it.
     from frontdesk.agents.letta.handed.registrar import Registrar  # noqa: PLC0415
     from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
+    from frontdesk.agents.letta.people.service import LettaPeople  # noqa: PLC0415
+    from frontdesk.agents.letta.people.store import ServingStore  # noqa: PLC0415
     from frontdesk.agents.letta.upload import upload  # noqa: PLC0415
 
     token = settings.letta_token
     secret = token.get_secret_value() if token else None
     registrar = Registrar(HandedStore(database), keys, base_url(settings))
+    people = LettaPeople(ServingStore(database), keys)
     name = settings.application_name
-    host = LettaHost(settings.letta_base_url, secret, name, turns, settings.model, registrar, settings.image_models)
-    return host, partial(upload, host.server)
+    host = LettaHost(
+        settings.letta_base_url,
+        secret,
+        name,
+        turns,
+        settings.model,
+        registrar,
+        people,
+        image_models=settings.image_models,
+    )
+    return host, partial(upload, host.server), of_letta(host)
 
 
 async def _write_down(journal: Journal) -> None:

@@ -19,7 +19,7 @@ from frontdesk.identity.store import KeyStore
 from frontdesk.journal.service import Journal
 from frontdesk.loop.mcp.model import OAuth, bare_token
 from frontdesk.loop.text import one_line
-from frontdesk.memory.people.service import Elsewhere
+from frontdesk.memory.people.service import Elsewhere, Forgotten
 from frontdesk.memory.scope import Scope
 from frontdesk.platform.errors import DiscoveryFailed
 from frontdesk.schedule.asked import Asked
@@ -31,6 +31,7 @@ from frontdesk.tools.catalogue.servers import Origin, ServerSpec
 from frontdesk.tools.gateway.exchange import Exchange
 
 if TYPE_CHECKING:
+    from frontdesk.agents.letta.host import LettaHost
     from frontdesk.platform.discovery import Discovery, FoundServer
 
 # Agents that a task's assignee is looked for among, by name.
@@ -104,6 +105,15 @@ def elsewhere(database: Database, journal: Journal, keys: KeyStore) -> Sequence[
         Elsewhere("api_keys", named),
         Elsewhere("house", None, forget),
     )
+
+
+def of_letta(host: "LettaHost") -> Sequence[Elsewhere]:
+    """A person's own agents on a Letta server; first of all, while turns still tell which shared ones they used."""
+
+    async def forget(user_id: str) -> Forgotten:
+        return Forgotten(*await host.forget_person(user_id))
+
+    return (Elsewhere("letta_agents", host.kept_of, forget),)
 
 
 def platform_of(settings: Settings, exchange: Exchange) -> Platform | None:

@@ -14,6 +14,7 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, text
 
+from frontdesk.agents.letta.people.store import Kind, ServingStore
 from frontdesk.db.engine import Database
 from frontdesk.db.migrate import HEAD, MIGRATIONS, current
 from frontdesk.db.schema import metadata
@@ -110,6 +111,38 @@ async def test_what_letta_was_answered_long_ago_waits_no_longer(tmp_path: Path) 
     with closing(sqlite3.connect(path)) as connection:
         waiting = connection.execute("SELECT id FROM turns WHERE pending IS NOT NULL ORDER BY id").fetchall()
     assert waiting == [("built in",), ("waits",)]
+
+
+@shows("KEPT-01")
+async def test_agents_of_letta_that_are_in_use_go_on_as_one_persons_or_as_shared(tmp_path: Path) -> None:
+    settings = settings_with(FRONTDESK_DATA=tmp_path / "data")
+    path = tmp_path / "data" / "frontdesk.db"
+    path.parent.mkdir()
+    _bring_to(path, "0010")
+    turns = [
+        ("letta:ada", "ada", "ann"),
+        ("letta:ada", "ada", "ann"),
+        ("letta:ada", "ada", None),
+        ("letta:bob", "bob", "ann"),
+        ("letta:bob", "bob", "cleo"),
+        ("letta:cid", "cid", None),
+        ("conv-1", "built in", "ann"),
+    ]
+    add = (
+        "INSERT INTO turns (id, lane, agent_id, user_id, conversation_id, running, owner, leased_until, "
+        "cancel_asked, input_tokens, output_tokens, started_at) "
+        "VALUES (?, ?, ?, ?, 'default', 0, 'o', '2026-01-01', 0, 0, 0, '2026-01-01')"
+    )
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.executemany(add, [(f"turn-{number}", *turn) for number, turn in enumerate(turns)])
+    database = await Database.open(settings)
+    known = await ServingStore(database).listed()
+    await database.close()
+    assert [(one.agent_id, one.kind, one.user_id) for one in known] == [
+        ("ada", Kind.PERSON, "ann"),
+        ("bob", Kind.SHARED, None),
+    ]
+    assert "Several people" in known[1].remark
 
 
 def _bring_to(path: Path, version: str) -> None:

@@ -19,6 +19,8 @@ from tests.support.serving import serve
 
 AGENT = "agent-11111111-1111-4111-8111-111111111111"
 TALK = "conv-11111111-1111-4111-8111-111111111111"
+# What the ids of agents begin with that are made while a test runs.
+MADE = "agent-22222222-2222-4222-"
 RUN = "run-11111111-1111-4111-8111-111111111111"
 
 
@@ -47,14 +49,40 @@ class MoodyLetta:
     # What is under way, look by look; the last one stays.
     runs: list[list[dict[str, Any]]] = field(default_factory=lambda: [[]])
 
-    async def agent(self, _request: Request) -> Response:
-        return JSONResponse({"id": AGENT, "name": "Ada", "blocks": []})
+    # What agents were made of, by their ids, besides the one that is always there; and what becomes of the next ones.
+    made: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    making: list[int] = field(default_factory=list[int])
+
+    async def agent(self, request: Request) -> Response:
+        agent_id = request.path_params["agent_id"]
+        if request.method == "DELETE":
+            self.made.pop(agent_id, None)
+        elif agent_id.startswith(MADE):
+            found = self.made.get(agent_id)
+            return JSONResponse({"detail": "No such agent"}, 404) if found is None else _as_agent(agent_id, found)
+        return _as_agent(AGENT, {"name": "Ada"})
+
+    async def agents(self, request: Request) -> Response:
+        tags = set(request.query_params.getlist("tags"))
+        found = [_agent_of(one, of) for one, of in self.made.items() if tags <= set(of["tags"])]
+        return JSONResponse(found if tags else [_agent_of(AGENT, {"name": "Ada"}), *found])
+
+    async def make(self, request: Request) -> Response:
+        made_of = await request.json()
+        agent_id = f"{MADE}{len(self.made):04}-4111-8111-111111111111"
+        self.made[agent_id] = made_of
+        # Made it is, whatever is answered.
+        return _as_agent(agent_id, self.made[agent_id], self.making.pop(0) if self.making else 200)
+
+    async def talk(self, request: Request) -> Response:
+        """Begin a conversation; that of the agent that is always there has the id that tests know."""
+        agent_id = request.query_params["agent_id"]
+        return JSONResponse({"id": TALK if agent_id == AGENT else f"conv-{agent_id}", "agent_id": agent_id})
 
     async def conversation(self, request: Request) -> Response:
-        return JSONResponse({"id": request.path_params["conversation_id"], "agent_id": AGENT})
-
-    async def converse(self, _request: Request) -> Response:
-        return JSONResponse({"id": TALK, "agent_id": AGENT})
+        conversation_id = request.path_params["conversation_id"]
+        agent_id = conversation_id.removeprefix("conv-")
+        return JSONResponse({"id": conversation_id, "agent_id": agent_id if agent_id in self.made else AGENT})
 
     async def active(self, _request: Request) -> Response:
         self.looks += 1
@@ -75,7 +103,7 @@ class MoodyLetta:
         if not isinstance(mood, Mood):
             status, said, headers = mood
             return JSONResponse(said, status, dict(headers))
-        return StreamingResponse(self._answer(body["messages"][0], mood), media_type="text/event-stream")
+        return StreamingResponse(self._answer(body["messages"][-1], mood), media_type="text/event-stream")
 
     async def _answer(self, said: Mapping[str, Any], mood: Mood) -> AsyncGenerator[bytes]:
         yield _event("ping", run_id=RUN)
@@ -105,11 +133,13 @@ def open_moody_letta() -> Generator[MoodyLetta]:
     server = MoodyLetta()
     agent, conversation = "/v1/agents/{agent_id}", "/v1/conversations/{conversation_id}"
     routes = [
-        Route(agent, server.agent, methods=["GET", "DELETE"]),
+        Route(agent, server.agent, methods=["GET", "PATCH", "DELETE"]),
         Route(f"{agent}/messages", server.message, methods=["POST"]),
         Route(f"{agent}/messages", server.history, methods=["GET"]),
         Route(f"{agent}/messages/cancel", server.cancel, methods=["POST"]),
-        Route("/v1/conversations/", server.converse, methods=["POST"]),
+        Route("/v1/agents/", server.agents, methods=["GET"]),
+        Route("/v1/agents/", server.make, methods=["POST"]),
+        Route("/v1/conversations/", server.talk, methods=["POST"]),
         Route(conversation, server.conversation),
         Route(f"{conversation}/messages", server.message, methods=["POST"]),
         Route(f"{conversation}/messages", server.history, methods=["GET"]),
@@ -134,6 +164,14 @@ def a_run(number: int, made: datetime | None = None) -> dict[str, Any]:
         "status": "running",
         "created_at": (made or datetime.now(UTC)).isoformat(),
     }
+
+
+def _agent_of(agent_id: str, made_of: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"id": agent_id, "name": made_of["name"], "tags": made_of.get("tags", []), "blocks": []}
+
+
+def _as_agent(agent_id: str, made_of: Mapping[str, Any], status: int = 200) -> Response:
+    return JSONResponse(_agent_of(agent_id, made_of) if status == 200 else {"detail": "Trouble"}, status)
 
 
 def _event(kind: str, **fields: Any) -> bytes:

@@ -30,13 +30,18 @@ Whose = str | Everyone | None
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An agent as its host lists it; `owner` is the person who made it, None where the installation's operator did."""
+    """An agent as its host lists it.
+
+    `owner` is the person who made it, None where the installation's operator did. `serves` says whom it serves, where
+    its host keeps people apart by agents.
+    """
 
     id: str
     name: str
     description: str = ""
     model: str | None = None
     owner: str | None = None
+    serves: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,8 +252,19 @@ class AgentHost(Protocol):
 
     async def delete(self, agent_id: str) -> None: ...
 
+    async def serving(self, agent_id: str, user_id: str | None) -> str:
+        """The agent that serves a person who names this one: it, or on some hosts one of their own, made if need be.
+
+        `Denied` where it serves somebody else alone.
+        """
+        ...
+
+    async def others(self, user_id: str) -> Collection[str]:
+        """The ids of the agents that serve other people alone."""
+        ...
+
     async def converse(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:
-        """Begin a new conversation, with a person where one is known."""
+        """Begin a new conversation, with a person where one is known; it is with the agent that serves them."""
         ...
 
     async def conversations(self, agent_id: str, limit: int, user_id: Whose = EVERYONE) -> Sequence[Conversation]:

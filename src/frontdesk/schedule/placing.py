@@ -38,9 +38,10 @@ class Places:
             if await self.sessions.is_a_persons(new.agent_id, wanted):
                 known.discard(wanted)
         else:
+            agent_id = await self.host.serving(new.agent_id, new.user_id)
             sessions = await self.sessions.of_user(new.user_id, datetime.now(UTC), LOOKED_AT)
-            known = {session.conversation_id for session in sessions if session.agent_id == new.agent_id}
-            if wanted not in known and await self.keeps(new.user_id, new.agent_id, wanted):
+            known = {session.conversation_id for session in sessions if session.agent_id == agent_id}
+            if wanted not in known and await self.keeps(new.user_id, agent_id, wanted):
                 return
         if wanted not in known:
             raise NotFound(f"Agent '{new.agent_id}' has no conversation '{wanted[:128]}' of yours")

@@ -38,6 +38,8 @@ class Chat:
         """Begin a session, on a conversation of its own."""
         user_id = _person(caller, rights.AGENTS_CHAT)
         agent = await self._agent(agent_id)
+        if (mine := await self._host.serving(agent.id, user_id)) != agent.id:
+            agent = await self._agent(mine)
         conversation = await self._host.converse(agent.id, user_id)
         now = datetime.now(UTC)
         session = Session(new_session_id(), user_id, agent.id, conversation.id, now, now).used_at(now)
@@ -65,7 +67,7 @@ class Chat:
         session = await self._find(session_id)
         if session is None or session.user_id != user_id or not now < session.expires_at + RESTORABLE:
             raise _no_session()
-        if session.agent_id != agent_id:
+        if session.agent_id not in (agent_id, await self._host.serving(agent_id, user_id)):
             raise Invalid(f"This session is with agent '{session.agent_id}'; open another one for this agent")
         await self._agent(agent_id)
         await self._store.use(session, now)
@@ -73,7 +75,7 @@ class Chat:
 
     async def delete(self, caller: Caller, session_id: str) -> None:
         """End a session and what is under way in it; the conversation stays with the agent."""
-        session = await self._own(caller, rights.AGENTS_CHAT, session_id)
+        session = await self._kept(caller, rights.AGENTS_CHAT, session_id)
         with suppress(NotFound):
             await self._replies.stop(session)
         await self._store.delete(session.id)
@@ -125,15 +127,23 @@ class Chat:
         await self._store.prune(datetime.now(UTC))
 
     async def _own(self, caller: Caller, scope: str, session_id: str, foreign: FrontdeskError | None = None) -> Session:
-        """The caller's session, used now; somebody else's is told by `foreign`, or as if it were not there."""
+        """The caller's session, used now, with an agent that serves them."""
+        session = await self._kept(caller, scope, session_id, foreign)
+        if await self._host.serving(session.agent_id, session.user_id) != session.agent_id:
+            raise Conflict("This session is with an agent that is a template now; open a new one")
+        return await self._store.use(session, datetime.now(UTC))
+
+    async def _kept(
+        self, caller: Caller, scope: str, session_id: str, foreign: FrontdeskError | None = None
+    ) -> Session:
+        """The caller's session; somebody else's is told by `foreign`, or as if it were not there."""
         user_id = _person(caller, scope)
-        now = datetime.now(UTC)
         session = await self._find(session_id)
-        if session is None or not session.open_at(now):
+        if session is None or not session.open_at(datetime.now(UTC)):
             raise _no_session()
         if session.user_id != user_id:
             raise foreign or _no_session()
-        return await self._store.use(session, now)
+        return session
 
     async def _find(self, session_id: str) -> Session | None:
         return await self._store.get(session_id) if SESSION_ID.fullmatch(session_id) else None

@@ -103,6 +103,12 @@ class EmbeddedHost:
         if not await self._agents.delete(agent_id):
             raise no_agent(agent_id)
 
+    async def serving(self, agent_id: str, user_id: str | None) -> str:  # noqa: ARG002 - the port's
+        return agent_id
+
+    async def others(self, user_id: str) -> Collection[str]:  # noqa: ARG002 - the port's
+        return ()
+
     async def converse(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:
         await self._require(agent_id)
         conversation = Conversation(f"conv-{uuid4()}", agent_id, datetime.now(UTC), title[:NAME_LENGTH], user_id)

@@ -1,9 +1,12 @@
 """The Letta host: agents on a Letta V1 server or Letta Cloud, over its REST API."""
 
+import json
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
+from types import MappingProxyType
+from typing import Any
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -30,6 +33,8 @@ from frontdesk.agents.host import (
 from frontdesk.agents.letta import memory
 from frontdesk.agents.letta.handed.registrar import Registrar
 from frontdesk.agents.letta.history import recalled
+from frontdesk.agents.letta.people.service import LettaPeople
+from frontdesk.agents.letta.people.store import Serving
 from frontdesk.agents.letta.quiet import until_quiet
 from frontdesk.agents.letta.server import Server, open_server
 from frontdesk.agents.letta.thread import DEFAULT, LOOKS, Thread, conversation_of
@@ -40,7 +45,9 @@ from frontdesk.agents.turns.model import NewTurn, TurnRecord
 from frontdesk.agents.turns.service import Emit, Turns, Work
 from frontdesk.agents.turns.store import settle
 from frontdesk.db.engine import Transaction
-from frontdesk.errors import Invalid, NotFound, Unavailable
+from frontdesk.errors import Conflict, Invalid, NotFound, Unavailable
+from frontdesk.identity.keys import FIRST_USER
+from frontdesk.identity.model import Source
 from frontdesk.identity.recent import Recent
 from frontdesk.loop.events import ApprovalRequest, Compacted, Ending, Event, StopReason
 from frontdesk.loop.senses import PICTURES, senses
@@ -53,6 +60,7 @@ NAMED = 500
 NAMED_SECONDS = 10.0
 # A free model of Letta's own, which a self-hosted server lists first and can rarely reach.
 FREE = "letta/letta-free"
+NOTHING_KNOWN: Mapping[str, str] = MappingProxyType({})
 
 
 class LettaHost:
@@ -66,9 +74,12 @@ class LettaHost:
         turns: Turns,
         model: str | None,
         registrar: Registrar,
+        people: LettaPeople,
+        *,
         image_models: Sequence[str] = (),
     ) -> None:
         self.server = open_server(base_url, token, application_name)
+        self.letta_people = people
         self._tools = AgentTools(self.server, registrar)
         self._client = self.server.client
         self._turns = turns
@@ -80,15 +91,17 @@ class LettaHost:
 
     async def find(self, agent_id: str) -> Agent | None:
         try:
-            return _agent(await self._state(agent_id))
+            state = await self._state(agent_id)
         except NotFound:
             return None
+        return _agent(state, await self.letta_people.words([agent_id]))
 
     async def list(self, limit: int) -> Sequence[Agent]:
         with self.server.asking("agents"):
             # Ascending always: the default order repeats rows across pages.
             page = await self._client.agents.list(limit=limit, order="asc")
-        return [_agent(state) for state in page.items]
+        words = await self.letta_people.words([state.id for state in page.items])
+        return [_agent(state, words) for state in page.items]
 
     async def names(self, ids: Collection[str]) -> Mapping[str, str]:
         known = {agent.id: agent.name for agent in await self._named.find(None, lambda: self.list(NAMED))}
@@ -115,12 +128,33 @@ class LettaHost:
             state = await self._client.agents.retrieve(agent_id, include=["agent.blocks"])
             await self._client.agents.delete(agent_id)
         self.server.forget(agent_id)
+        await self.letta_people.store.unmark(agent_id)
         for block in state.blocks or ():
             await self._drop_block(block.id or "")
 
-    async def converse(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:  # noqa: ARG002 - Letta has no place for whom it is with
-        with self.server.asking(_about(agent_id)):
-            begun = conversation_of(await self._client.conversations.create(agent_id=agent_id, summary=title or None))
+    async def serving(self, agent_id: str, user_id: str | None) -> str:
+        found = await self.letta_people.serving(self.server, agent_id, user_id)
+        if found != agent_id and await self.find(found) is None:
+            # Somebody deleted it on the Letta server.
+            await self.letta_people.store.unmark(found)
+            return await self.letta_people.serving(self.server, agent_id, user_id)
+        return found
+
+    async def others(self, user_id: str) -> Collection[str]:
+        return await self.letta_people.others(user_id)
+
+    async def kept_of(self, user_id: str) -> Sequence[Mapping[str, Any]]:
+        """The agents that are a person's alone, each with its memory, as far as Letta tells it now."""
+        return [await self._told(one) for one in await self.letta_people.store.of_person(user_id) if one.agent_id]
+
+    async def forget_person(self, user_id: str) -> tuple[int, Sequence[str]]:
+        """Delete a person's agents; how many records went, and in words what is left on the Letta server."""
+        return await self.letta_people.forget(self.server, self.delete, user_id)
+
+    async def converse(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:
+        mine = await self.serving(agent_id, user_id)
+        with self.server.asking(_about(mine)):
+            begun = conversation_of(await self._client.conversations.create(agent_id=mine, summary=title or None))
         self.server.remember(begun.id, begun.agent_id)
         return begun
 
@@ -135,6 +169,7 @@ class LettaHost:
 
     async def send(self, prompt: Prompt) -> AsyncGenerator[Event]:
         _check_media(prompt)
+        prompt = await self._for_its_person(prompt)
         server = self.server.acting(prompt.acting)
         thread = _thread(server, prompt.agent_id, await _where(server, prompt))
         user_id, otid = prompt.caller.user_id, prompt.otid
@@ -148,8 +183,13 @@ class LettaHost:
                 return await Turn(thread, prompt, emit).give_up(trouble)
             return await Turn(thread, prompt, emit).run()
 
-        # What is only told again leaves waiting what waits in it.
-        begin = _begin if trouble is not None or prompt.again else partial(_go_on, new)
+        async def begin(connection: Transaction) -> None:
+            if trouble is None and user_id is not None:
+                await self.letta_people.bind(connection, thread.agent_id, user_id)
+            # What is only told again leaves waiting what waits in it.
+            if trouble is None and not prompt.again:
+                await _go_on(new, connection)
+
         async with aclosing(self._turns.take(new, Work(begin, run))) as events:
             async for event in events:
                 yield event
@@ -254,7 +294,8 @@ class LettaHost:
         names = [*([chosen] if chosen else []), *(handle for handle in titles if handle != chosen)]
         return [ModelChoice(name, titles.get(name, name), images=senses(name, self._image_models)[0]) for name in names]
 
-    async def fork(self, agent_id: str, conversation_id: str | None, user_id: str | None = None) -> Conversation:  # noqa: ARG002 - Letta has no place for whom it is with
+    async def fork(self, agent_id: str, conversation_id: str | None, user_id: str | None = None) -> Conversation:
+        await self.serving(agent_id, user_id)
         return await _thread(self.server, agent_id, conversation_id).fork()
 
     async def forget(self, agent_id: str, conversation_id: str, user_id: Whose = EVERYONE) -> None:  # noqa: ARG002 - Letta's belong to nobody
@@ -293,6 +334,38 @@ class LettaHost:
 
     async def close(self) -> None:
         await self.server.close()
+
+    async def _for_its_person(self, prompt: Prompt) -> Prompt:
+        """The prompt as it goes to the agent that serves its person, and tells the agent who that is."""
+        user_id = prompt.caller.user_id
+        if user_id is None:
+            return prompt
+        asked, where = prompt.agent_id, prompt.conversation_id
+        agent_id = await self.serving(asked, user_id)
+        if agent_id != asked and where is not None and await self._owner(where) != agent_id:
+            # What was planned before there was a template goes on; what is said now is said where it can be read.
+            if prompt.caller.source is not Source.SCHEDULE:
+                raise Conflict(
+                    f"Agent '{asked}' is a template now; begin a new conversation, with an agent of your own"
+                )
+            where = None
+        return replace(prompt, agent_id=agent_id, conversation_id=where, context=_naming(user_id, prompt.context))
+
+    async def _told(self, one: Serving) -> Mapping[str, Any]:
+        agent_id = one.agent_id or ""
+        told = {"id": agent_id, "made_from": one.template_id}
+        try:
+            known = await self.blocks(agent_id)
+        except (NotFound, Unavailable) as error:
+            return {**told, "blocks": None, "trouble": error.public}
+        return {**told, "blocks": [{"label": block.label, "value": block.value} for block in known]}
+
+    async def _owner(self, conversation_id: str) -> str | None:
+        if conversation_id == DEFAULT:
+            return None
+        with suppress(NotFound), self.server.asking(f"conversation '{conversation_id}'"):
+            return await self.server.owner(conversation_id)
+        return None
 
     async def _admit(self, prompt: Prompt, thread: Thread, new: NewTurn) -> Unavailable | None:
         """Raise the caller's mistakes; what is not theirs is returned, for the turn to tell."""
@@ -383,8 +456,14 @@ def _about(agent_id: str) -> str:
     return f"agent '{agent_id}'"
 
 
-def _agent(state: AgentState) -> Agent:
-    return Agent(state.id, state.name, state.description or "", state.model)
+def _agent(state: AgentState, words: Mapping[str, str] = NOTHING_KNOWN) -> Agent:
+    return Agent(state.id, state.name, state.description or "", state.model, words.get(state.id, ""))
+
+
+def _naming(user_id: str, context: str) -> str:
+    """Whom the turn is for, before what else is told of it; whoever sits at this machine has no name."""
+    name = "" if user_id == FIRST_USER else f"You speak with {json.dumps(user_id, ensure_ascii=False)} in this turn."
+    return "\n\n".join(part for part in (name, context) if part.strip())
 
 
 def _block(block: Block) -> CreateBlockParam:

@@ -181,3 +181,23 @@ handed_tools = Table(
     Column("registered_as", String(200)),
     Column("handed_at", Moment, nullable=False),
 )
+
+# Whom an agent of a Letta server serves: one person (`user_id`), or several (`shared`), or nobody itself, as a
+# `template` from which each person gets an agent. A row with a template is an agent that was made from it, and has no
+# id until Letta has made it: until then whoever has the `claim` is at it.
+letta_agents = Table(
+    "letta_agents",
+    metadata,
+    Column("id", RowNumber, primary_key=True, autoincrement=True),
+    Column("agent_id", String(128)),
+    Column("kind", String(20), nullable=False),
+    Column("user_id", String(200)),
+    Column("template_id", String(128)),
+    Column("claim", String(32)),
+    Column("claimed_until", Moment),
+    Column("remark", Text, nullable=False),
+    Column("noted_at", Moment, nullable=False),
+    Index("uq_letta_agents_agent_id", "agent_id", unique=True),
+    Index("uq_letta_agents_template_id_user_id", "template_id", "user_id", unique=True),
+    Index(None, "user_id"),
+)

@@ -16,19 +16,31 @@ from frontdesk.memory.store import Mine, Records
 
 
 @dataclass(frozen=True, slots=True)
+class Forgotten:
+    """How many records are gone, and in words what is left, where something had to be."""
+
+    count: int
+    left: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """What another room keeps of a person, by their id: how it is told in an export, and how it is forgotten."""
+    """What another room keeps of a person, by their id: how it is told in an export, and how it is forgotten.
+
+    `forget` returns how many records went, as `Forgotten` where some may be left.
+    """
 
     name: str
     tell: Callable[[str], Awaitable[Sequence[Mapping[str, Any]]]] | None = None
-    forget: Callable[[str], Awaitable[int]] | None = None
+    forget: Callable[[str], Awaitable[int | Forgotten]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """How many records of what are gone."""
+    """How many records of what are gone; `left` says in words what is not, and what to do about it."""
 
     counts: Mapping[str, int]
+    left: Sequence[str] = ()
 
     @property
     def total(self) -> int:
@@ -88,10 +100,14 @@ class People:
         """Everything, here and elsewhere; done again after a failure, it goes on where it stopped."""
         scope.require(rights.MEMORY_ADMIN)
         gone = await self._records.change(scope, store.erase, small=False)
+        left: list[str] = []
         for one in self._elsewhere:
             if one.forget is not None:
-                gone[one.name] = await one.forget(scope.user_id)
-        return Erased(gone)
+                done = await one.forget(scope.user_id)
+                forgotten = Forgotten(done) if isinstance(done, int) else done
+                gone[one.name] = forgotten.count
+                left += forgotten.left
+        return Erased(gone, left)
 
 
 def _everything(mine: Mine) -> tuple[str, Mapping[str, Any]]:

@@ -216,11 +216,13 @@ async def _read_block(host: AgentHost, agent: str, label: str) -> str:
 
 async def _described(host: AgentHost, agent: str) -> str:
     found = await named(host, agent)
+    serves = [("serves", line(found.serves))] if found.serves else []
     facts = [
         ("id", found.id),
         ("name", line(found.name)),
         ("description", line(found.description) or ABSENT),
         ("model", line(found.model or "the host's default")),
+        *serves,
     ]
     return "\n\n".join(
         (

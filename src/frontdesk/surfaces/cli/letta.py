@@ -1,5 +1,7 @@
 """`frontdesk letta`: make Frontdesk and a Letta server known to each other."""
 
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App as Command
@@ -8,12 +10,17 @@ from cyclopts import Parameter
 from frontdesk.app import App, base_url
 from frontdesk.errors import ConfigurationError
 from frontdesk.journal.record import Record
-from frontdesk.surfaces.cli.options import Flag
+from frontdesk.surfaces.cli.agents import named
+from frontdesk.surfaces.cli.options import Flag, Json
+from frontdesk.surfaces.cli.person import checked
 from frontdesk.surfaces.cli.plain import line
-from frontdesk.surfaces.cli.running import with_change
+from frontdesk.surfaces.cli.running import operator, with_app, with_change
+from frontdesk.surfaces.cli.words import ABSENT, dumped, table
 
 if TYPE_CHECKING:
     from frontdesk.agents.letta.connect import Connected
+    from frontdesk.agents.letta.host import LettaHost
+    from frontdesk.agents.letta.people.store import Serving
 
 command = Command(name="letta")
 EVERY = 10_000
@@ -46,22 +53,133 @@ def connect(
     """
 
     async def use(app: App, record: Record) -> "Connected":
-        # Letta's client and the MCP library are slow to import, and the other commands do without.
+        host = _letta(app)
         from frontdesk.agents.letta.connect import Connector, Wanted  # noqa: PLC0415
-        from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
         from frontdesk.surfaces.mcp.server import SPECS  # noqa: PLC0415
 
-        if not isinstance(app.host, LettaHost):
-            raise ConfigurationError("No Letta server is set; say where it is in LETTA_BASE_URL")
         chosen = [agent.id for agent in await app.host.list(EVERY)] if every else agents
         address, names = url or f"{base_url(app.settings)}/mcp", [spec.name for spec in SPECS]
         handed = frozenset(spec.name for spec in SPECS if spec.handed)
         wanted = Wanted(address, name, names, tuple(chosen), rotate, handed)
-        connected = await Connector(app.host, app.identity, app.keys).connect(wanted)
+        connected = await Connector(host, app.identity, app.keys).connect(wanted)
         record.action += "".join(f" {agent.id}" for agent in connected.agents)
         return connected
 
     _tell(with_change("letta connect", use), name)
+
+
+@command.command
+def template(agent: str, /, *, as_it_is: Flag = False) -> None:
+    """Have each person who names this agent talk with one of their own, which is made from it on first use.
+
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    as_it_is
+        Also where it has talked with people already: what its memory blocks say of them goes to everybody.
+    """
+
+    async def use(host: "LettaHost", agent_id: str) -> None:
+        await host.letta_people.make_template(agent_id, as_it_is=as_it_is)
+
+    print(f"{line(_marked('letta template', agent, use))} is a template: each person gets an agent made from it.")
+
+
+@command.command
+def share(agent: str, /) -> None:
+    """Let several people talk with this very agent, though what it learns of one it knows with the others.
+
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    """
+
+    async def use(host: "LettaHost", agent_id: str) -> None:
+        await host.letta_people.share(agent_id)
+
+    print(
+        f"{line(_marked('letta share', agent, use))} is shared: what it learns of one person, the others may be told."
+    )
+
+
+@command.command
+def unmark(agent: str, /, *, user: str | None = None) -> None:
+    """Have an agent serve one person again: whoever alone has talked with it, or talks with it first.
+
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    user
+        The person whose it is to be; needed where several have talked with it.
+    """
+    person = None if user is None else checked(user)
+    found: list[Serving] = []
+
+    async def use(host: "LettaHost", agent_id: str) -> None:
+        known = await host.letta_people.keep_apart(agent_id, person)
+        found.extend([known] if known is not None else [])
+
+    agent_id = line(_marked("letta unmark", agent, use))
+    print(
+        f"{agent_id} serves {line(found[0].user_id or '')} alone."
+        if found
+        else f"{agent_id} is for whoever talks with it first."
+    )
+
+
+@command.command(name="agents")
+def show_all(*, as_json: Json = False) -> None:
+    """List whom the agents of the Letta server serve: a person, several, or nobody itself, as a template.
+
+    Parameters
+    ----------
+    as_json
+        Print one JSON object a line.
+    """
+
+    async def read(app: App) -> tuple[Sequence["Serving"], Mapping[str, str]]:
+        known = await _letta(app).letta_people.store.listed()
+        return known, await app.host.names([one.agent_id for one in known if one.agent_id])
+
+    known, names = with_app(read)
+    if as_json:
+        for one in known:
+            print(dumped({**asdict(one), "name": names.get(one.agent_id or "")}))
+        return
+    if not known:
+        print("Nothing is known yet. An agent is a person's from their first turn on, unless you mark it.")
+        return
+    head = ("id", "name", "serves", "made from", "remark")
+    rows = [
+        (one.agent_id or "", names.get(one.agent_id or "", ABSENT), one.words, one.template_id or ABSENT, one.remark)
+        for one in known
+    ]
+    print(table(head, rows))
+
+
+def _marked(action: str, agent: str, use: Callable[["LettaHost", str], Awaitable[None]]) -> str:
+    """The id of an agent, once it is marked."""
+
+    async def change(app: App, record: Record) -> str:
+        host = _letta(app)
+        found = await named(host, agent)
+        record.caller = operator(agent=found.id)
+        await use(host, found.id)
+        return found.id
+
+    return with_change(action, change)
+
+
+def _letta(app: App) -> "LettaHost":
+    # Letta's client and the MCP library are slow to import, and the other commands do without.
+    from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
+
+    if not isinstance(app.host, LettaHost):
+        raise ConfigurationError("No Letta server is set; say where it is in LETTA_BASE_URL")
+    return app.host
 
 
 def _tell(connected: "Connected", name: str) -> None:

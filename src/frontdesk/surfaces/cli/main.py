@@ -69,7 +69,7 @@ COMMANDS = (
     ),
     ("chat", "chat.command:talk", CHAT),
     ("acp", "acp:serve", "Serve the Agent Client Protocol: your agent, with its memory, in every code editor."),
-    ("letta", "letta:command", "Connect agents of the Letta server that LETTA_BASE_URL names."),
+    ("letta", "letta:command", "Connect agents of the Letta server LETTA_BASE_URL, and say whom each of them serves."),
     (
         "journal",
         "journal:read",

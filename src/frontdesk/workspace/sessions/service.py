@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Unpack
 
 from frontdesk.agents.host import Agent, AgentHost, Block, Conversation, NewAgent
-from frontdesk.errors import Denied, FrontdeskError, Invalid, NotFound
+from frontdesk.errors import Conflict, Denied, FrontdeskError, Invalid, NotFound
 from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
 from frontdesk.loop.text import one_line, storable
@@ -46,7 +46,7 @@ class Sessions:
         """Begin a session, on a conversation of its own; with the agent that is named, or the folder's."""
         user_id = _person(caller, rights.AGENTS_CHAT)
         place, others = await folder(cwd, local=local), await folders(directories, local=local)
-        chosen = await (self._named(agent) if agent is not None else self._at_home(user_id, place))
+        chosen = await (self._named(agent, user_id) if agent is not None else self._at_home(user_id, place))
         conversation = await self._host.converse(chosen.id, user_id, name_of(place))
         return await self._add(_begun(conversation, user_id, place, others))
 
@@ -68,7 +68,7 @@ class Sessions:
         """Forget a session and what was said in it; nothing where there is none."""
         user_id = _person(caller, rights.AGENTS_CHAT)
         with suppress(NotFound):
-            session = await self._own(user_id, session_id)
+            session = await self._kept(user_id, session_id)
             # First, so that whoever could not reach the host can try again. Some hosts forget nothing.
             with suppress(NotFound, Invalid):
                 await self._host.forget(session.agent_id, session.conversation_id)
@@ -112,13 +112,20 @@ class Sessions:
 
     async def choose_agent(self, session: Session, agent: str) -> Session:
         """The session with another agent, and so on a new conversation; what was said before stays with the old one."""
-        chosen = await self._named(agent)
-        if chosen.id == session.agent_id:
+        chosen = await self._named(agent, session.user_id)
+        if await self._host.serving(chosen.id, session.user_id) == session.agent_id:
             return session
-        conversation = await self._host.converse(chosen.id, session.user_id, session.title or name_of(session.cwd))
-        return await self._store.change(session, agent_id=chosen.id, conversation_id=conversation.id)
+        begun = await self._host.converse(chosen.id, session.user_id, session.title or name_of(session.cwd))
+        return await self._store.change(session, agent_id=begun.agent_id, conversation_id=begun.id)
 
     async def _own(self, user_id: str | None, session_id: str) -> Session:
+        found = await self._kept(user_id, session_id)
+        if await self._host.serving(found.agent_id, user_id) != found.agent_id:
+            raise Conflict("This session is with an agent that is a template now; open a new one")
+        return found
+
+    async def _kept(self, user_id: str | None, session_id: str) -> Session:
+        """A person's session, whether its agent still serves them or not."""
         found = await self._store.get(session_id, user_id) if SESSION_ID.fullmatch(session_id) else None
         if found is None:
             raise NotFound("Session not found")
@@ -128,12 +135,14 @@ class Sessions:
         await self._store.add(session)
         return session
 
-    async def _named(self, agent: str) -> Agent:
-        """The agent of this id, or the only one of this name."""
+    async def _named(self, agent: str, user_id: str | None) -> Agent:
+        """The agent of this id, or the only one of this name that is nobody else's."""
         found = await self._host.find(agent) if AGENT_ID.fullmatch(agent) else None
         if found is not None:
             return found
-        called_so = [one for one in await self._host.list(AGENTS_LISTED) if one.name == agent]
+        others = () if user_id is None else await self._host.others(user_id)
+        listed = await self._host.list(AGENTS_LISTED)
+        called_so = [one for one in listed if one.name == agent and one.id not in others]
         if len(called_so) > 1:
             raise NotFound(f"{len(called_so)} agents are called '{one_line(agent, 100)}'; name one by its id")
         if not called_so:
@@ -154,7 +163,7 @@ class Sessions:
         # Another editor opened the same folder meanwhile.
         with suppress(FrontdeskError):
             await self._host.delete(made.id)
-        return await self._named(held)
+        return await self._named(held, user_id)
 
 
 def _person(caller: Caller, scope: str) -> str | None:

@@ -223,7 +223,8 @@ class OpenSessions:
 
     async def _choices(self, kept: Session) -> Choices:
         host = self.app.host
-        agents = list(await host.list(AGENTS_LISTED))
+        others = () if kept.user_id is None else await host.others(kept.user_id)
+        agents = [agent for agent in await host.list(AGENTS_LISTED) if agent.id not in others]
         if all(agent.id != kept.agent_id for agent in agents):
             found = await host.find(kept.agent_id)
             agents += [found] if found else []

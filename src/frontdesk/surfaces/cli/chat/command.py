@@ -52,7 +52,10 @@ def talk(
     async def enter(app: App) -> Thread:
         # A built-in agent finds tools in what the database knows of them.
         await app.tools.catalogue.load()
-        thread = Thread(await named(app.host, agent), conversation, user)
+        found = await named(app.host, agent)
+        if (mine := await app.host.serving(found.id, user)) != found.id:
+            found = await named(app.host, mine)
+        thread = Thread(found, conversation, user)
         return await begin(app.host, thread) if new else thread
 
     if text is None:

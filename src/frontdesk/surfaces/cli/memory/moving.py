@@ -86,7 +86,11 @@ def erase(*, user: User = LOCAL, yes: Flag = False) -> None:
         return await app.memory.people.erase(Scope.of(operator(user=person)))
 
     # The row of the journal that says so names nobody, or something would be left.
-    print(f"Erased: {_counted(with_change('memory erase', forget).counts)}")
+    erased = with_change("memory erase", forget)
+    print(f"Erased: {_counted(erased.counts)}")
+    if erased.left:
+        print("\n".join(f"Not erased: {line(one)}" for one in erased.left), file=sys.stderr)
+        sys.exit(1)
 
 
 def _document(file: str) -> Mapping[str, Any]:

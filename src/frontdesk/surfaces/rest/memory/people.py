@@ -1,9 +1,10 @@
 """What concerns a person altogether, over HTTP: where they live, and all of theirs, handed out or erased."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, Literal
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 
 from frontdesk.memory.service import MemoryRoom
 from frontdesk.surfaces.rest.memory.bodies import Erase, PersonSettings
@@ -11,6 +12,8 @@ from frontdesk.surfaces.rest.memory.examples import NOON, shown
 from frontdesk.surfaces.rest.memory.told import Message, Told
 from frontdesk.surfaces.rest.memory.who import Admin, Anybody
 
+ACCEPTED = HTTPStatus.ACCEPTED.value
+NOT_EVERYTHING = "Not everything could be erased; `left` says what, and what to do"
 SETTINGS = {"timezone": "Europe/Berlin"}
 EXPORT: Mapping[str, Any] = {
     "format": "frontdesk-memory",
@@ -42,10 +45,11 @@ class Export(Told):
 
 
 class ErasedTold(Message):
-    """How many records of what are gone."""
+    """How many records of what are gone; `left` says in words what is not."""
 
     erased: Mapping[str, int]
     total: int
+    left: Sequence[str] = ()
 
 
 def add_people(router: APIRouter, room: MemoryRoom) -> None:
@@ -61,7 +65,14 @@ def add_people(router: APIRouter, room: MemoryRoom) -> None:
     async def export_data(scope: Admin) -> Export:
         return Export(**await room.people.export(scope))
 
-    @router.delete("/user/data", summary="Erase everything that is kept of oneself; there is no way back")
-    async def erase_data(scope: Admin, _sure: Erase) -> ErasedTold:
+    @router.delete(
+        "/user/data",
+        responses={ACCEPTED: {"model": ErasedTold, "description": "Not everything could be erased"}},
+        summary="Erase everything that is kept of oneself; there is no way back",
+    )
+    async def erase_data(scope: Admin, _sure: Erase, answer: Response) -> ErasedTold:
         erased = await room.people.erase(scope)
-        return ErasedTold(message="Everything is erased", erased=erased.counts, total=erased.total)
+        if erased.left:
+            answer.status_code = ACCEPTED
+        message = NOT_EVERYTHING if erased.left else "Everything is erased"
+        return ErasedTold(message=message, erased=erased.counts, total=erased.total, left=erased.left)

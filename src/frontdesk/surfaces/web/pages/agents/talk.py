@@ -1,6 +1,6 @@
 """Talking with an agent: what was said in a conversation, a message and its answer, a word on what waits for one."""
 
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from frontdesk.agents.asking import Answer, ask
 from frontdesk.agents.host import Approval, Prompt
@@ -46,6 +46,10 @@ async def talk(asked: Asked, wrong: str | None = None) -> Shown:
 async def say(asked: Asked) -> Done | Shown:
     """Send a message and wait for the answer."""
     agent, where = await the_agent(asked), asked.form.get("conversation") or None
+    # With a template nobody talks but through an agent of their own, which has its own page.
+    mine = await asked.app.host.serving(agent.id, asked.caller.user_id)
+    if mine != agent.id:
+        return Done(_at(asked, None, mine), "This is your own agent, made from the template; say it here")
     text = asked.form.get("text", "").replace("\r\n", "\n")
     return await _turn(asked, Prompt(agent.id, _speaker(asked), text, conversation_id=where), where)
 
@@ -62,7 +66,7 @@ async def decide(asked: Asked) -> Done | Shown:
 async def begin(asked: Asked) -> Done:
     agent = await the_agent(asked)
     made = await asked.app.host.converse(agent.id, asked.caller.user_id)
-    return Done(_at(asked, made.id), "A new conversation; nothing was said in it yet")
+    return Done(_at(asked, made.id, made.agent_id), "A new conversation; nothing was said in it yet")
 
 
 async def _turn(asked: Asked, prompt: Prompt, where: str | None) -> Done | Shown:
@@ -81,6 +85,6 @@ def _trouble(answer: Answer) -> str:
     return answer.trouble or f"The turn ended early: {ENDINGS[answer.stop]}"
 
 
-def _at(asked: Asked, conversation_id: str | None) -> str:
-    where = place(asked, "talk")
+def _at(asked: Asked, conversation_id: str | None, agent_id: str | None = None) -> str:
+    where = place(asked, "talk") if agent_id is None else f"/agents/{quote(agent_id, safe='')}/talk"
     return f"{where}?{urlencode({'conversation': conversation_id})}#newest" if conversation_id else f"{where}#newest"

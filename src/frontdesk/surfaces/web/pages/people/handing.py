@@ -29,7 +29,8 @@ async def erase(asked: Asked) -> Done:
             "Nothing was erased: the id that was typed is not this person's; go back and type it as it is shown"
         )
     gone = await asked.app.memory.people.erase(scope)
-    return Done("/people", f"Erased: {_counted(gone.counts)}")
+    left = f". Not erased: {'; '.join(gone.left)}" if gone.left else ""
+    return Done("/people", f"Erased: {_counted(gone.counts)}{left}")
 
 
 def _encoded(parts: Iterator[str]) -> Iterator[bytes]:
