@@ -181,7 +181,11 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         own.open(schedules)
         waking, names = Waking(schedules), Names(host)
         others = Neighbours(
-            waking.schedule, waking.cancel, names.id_of, names.name_of, (*kept, *elsewhere(database, journal, keys))
+            waking.schedule,
+            waking.cancel,
+            names.id_of,
+            names.name_of,
+            (*kept, *elsewhere(database, journal, keys, turns, tools, workspace.mirror)),
         )
         memory, reader = open_memory(database, reach.embedder, others)
         remembering.open(memory, House(partial(parts_of, database), journal))

@@ -3,13 +3,15 @@
 import os
 import secrets
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from frontdesk.agents.blocks import row_of
 from frontdesk.agents.host import AgentHost
+from frontdesk.agents.turns.service import Turns
 from frontdesk.db import leaving
 from frontdesk.db.engine import Database
 from frontdesk.errors import FrontdeskError, MissingScope, Unavailable
@@ -29,6 +31,8 @@ from frontdesk.tools.catalogue.naming import apart
 from frontdesk.tools.catalogue.roster.platform import Discovered, Platform
 from frontdesk.tools.catalogue.servers import Origin, ServerSpec
 from frontdesk.tools.gateway.exchange import Exchange
+from frontdesk.tools.service import Tools
+from frontdesk.workspace.mirror import Mirror
 
 if TYPE_CHECKING:
     from frontdesk.agents.letta.host import LettaHost
@@ -87,8 +91,10 @@ class Names:
         return named[0] if len(named) == 1 else None
 
 
-def elsewhere(database: Database, journal: Journal, keys: KeyStore) -> Sequence[Elsewhere]:
-    """What other rooms keep of a person."""
+def elsewhere(
+    database: Database, journal: Journal, keys: KeyStore, turns: Turns, tools: Tools, mirror: Mirror
+) -> Sequence[Elsewhere]:
+    """What is kept of a person besides their own records."""
 
     async def told(user_id: str) -> Sequence[Mapping[str, Any]]:
         return [asdict(entry) for entry in await journal.of_person(user_id)]
@@ -97,12 +103,26 @@ def elsewhere(database: Database, journal: Journal, keys: KeyStore) -> Sequence[
         theirs = [key for key in await keys.list() if key.user_id == user_id]
         return [{"id": key.id, "name": key.name, "created_at": key.created_at} for key in theirs]
 
+    def of_agents(name: str) -> Callable[[str], Awaitable[Sequence[Mapping[str, Any]]]]:
+        async def told_by_agents(user_id: str) -> Sequence[Mapping[str, Any]]:
+            return await leaving.told_of(database, name, user_id, row_of(user_id))
+
+        return told_by_agents
+
     async def forget(user_id: str) -> int:
-        return sum((await leaving.forget_person(database, user_id)).values())
+        # What is under way for them would write again what is deleted.
+        await turns.cancel_person(user_id)
+        await tools.usage.flush()
+        await tools.learning.flush()
+        await tools.learning.forget(f"user:{user_id}")
+        gone = await leaving.forget_person(database, user_id, row_of(user_id))
+        await mirror.forget(user_id)
+        return sum(gone.values())
 
     return (
         Elsewhere("journal", told, journal.forget_person),
         Elsewhere("api_keys", named),
+        *(Elsewhere(name, of_agents(name)) for name in leaving.TOLD),
         Elsewhere("house", None, forget),
     )
 

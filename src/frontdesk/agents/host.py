@@ -185,7 +185,8 @@ class Prompt:
     off goes on, or is told so far.
     `context` is what the model is told of where it is, in this turn alone; `model` and `effort` stand in for the
     agent's own. `asks` are tools that need somebody's word this time, also where they would not, and `heard` says what
-    the person has said since it was last asked; both only where the host's traits have it.
+    the person has said since it was last asked; both only where the host's traits have it. `runs`:
+    whoever sends it runs the installation, also where its caller does not show that.
     """
 
     agent_id: str
@@ -206,6 +207,7 @@ class Prompt:
     effort: str | None = None
     asks: frozenset[str] = frozenset()
     heard: Callable[[], Sequence[str]] = nothing_more
+    runs: bool = False
 
     def __post_init__(self) -> None:
         blank = self.text is not None and not self.text.strip() and not self.media

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from frontdesk.agents.host import AgentHost, Block, BlockVersion
+from frontdesk.agents.host import AgentHost, Block, BlockVersion, Whose
 from frontdesk.errors import NotFound
 
 
@@ -23,8 +23,8 @@ def changes(now: str, versions: Sequence[BlockVersion]) -> Sequence[Change]:
     return [Change(version.until, version.value, later) for version, later in zip(versions, after, strict=False)]
 
 
-async def find_block(host: AgentHost, agent_id: str, label: str) -> Block:
-    found = {block.label: block for block in await host.blocks(agent_id)}
+async def find_block(host: AgentHost, agent_id: str, label: str, user_id: Whose = None) -> Block:
+    found = {block.label: block for block in await host.blocks(agent_id, user_id)}
     if label not in found:
         raise NotFound(f"There is no memory block '{label[:100]}'; there are: {', '.join(found) or 'none'}")
     return found[label]

@@ -7,7 +7,7 @@ from frontdesk.agents.asking import recorded
 from frontdesk.agents.host import Agent, AgentHost, Approval, Prompt, Said
 from frontdesk.agents.patience import in_time
 from frontdesk.agents.turns.model import TurnQuery, TurnRecord
-from frontdesk.agents.turns.service import Turns
+from frontdesk.agents.turns.service import Turns, no_turn
 from frontdesk.errors import Conflict, NotFound, Unavailable
 from frontdesk.identity import rights
 from frontdesk.identity.keys import FIRST_USER
@@ -46,7 +46,7 @@ class Account:
 async def listing(host: AgentHost, turns: Turns, caller: Caller, query: TurnQuery) -> Listing:
     """Turns with their agents' names; the list is ours, and stands also when the host does not answer."""
     rights.require(caller, rights.AGENTS_READ)
-    found = await turns.list(query)
+    found = [turn for turn in await turns.list(query) if _may_see(caller, turn)]
     try:
         return Listing(found, await in_time(host.list(NAMED)))
     except Unavailable as error:
@@ -56,7 +56,7 @@ async def listing(host: AgentHost, turns: Turns, caller: Caller, query: TurnQuer
 async def account(host: AgentHost, turns: Turns, caller: Caller, turn_id: str) -> Account:
     """One turn with its events, as far as the host keeps them."""
     rights.require(caller, rights.AGENTS_READ)
-    turn = await turns.find(turn_id)
+    turn = await _found(turns, caller, turn_id)
     before, after = await turns.beside(turn)
     bare = Account(turn, before=before, after=after, keeps_turns=host.traits.keeps_turns)
     try:
@@ -74,7 +74,7 @@ async def account(host: AgentHost, turns: Turns, caller: Caller, turn_id: str) -
 async def stop(host: AgentHost, turns: Turns, caller: Caller, turn_id: str) -> None:
     """Cancel a turn that runs, or give up what waits in it."""
     rights.require(caller, rights.AGENTS_CHAT)
-    turn = await turns.find(turn_id)
+    turn = await _found(turns, caller, turn_id)
     if not turn.running and not turn.waits:
         raise Conflict("This turn is over; there is nothing left to cancel")
     await host.cancel(turn.agent_id, turn.conversation_id)
@@ -88,7 +88,7 @@ async def answer(
     The id of the turn in which it does; None where that has to wait.
     """
     rights.require(caller, rights.AGENTS_CHAT)
-    turn = await turns.find(turn_id)
+    turn = await _found(turns, caller, turn_id)
     waiting = await _waiting(host, turn)
     if not waiting:
         raise Conflict("Nothing waits for a word in this turn; somebody has given theirs, or it was given up")
@@ -96,6 +96,18 @@ async def answer(
     going_on = _person_of(turn, caller.request_id)
     prompt = Prompt(turn.agent_id, going_on, approvals=given, conversation_id=turn.conversation_id)
     return await turns.set_going(recorded(host, journal, "web", prompt))
+
+
+async def _found(turns: Turns, caller: Caller, turn_id: str) -> TurnRecord:
+    """A turn that the caller may see; another person's is not there for them."""
+    turn = await turns.find(turn_id)
+    if not _may_see(caller, turn):
+        raise no_turn(turn_id)
+    return turn
+
+
+def _may_see(caller: Caller, turn: TurnRecord) -> bool:
+    return rights.runs_installation(caller) or (turn.user_id is not None and turn.user_id == caller.user_id)
 
 
 def _person_of(turn: TurnRecord, request_id: str) -> Caller:

@@ -1,25 +1,46 @@
-"""What the house keeps of a person outside the memory room, in every table that names them."""
+"""What is kept of a person outside the memory tables, in every table that names them: told, and deleted."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import Connection, Delete, delete, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Delete,
+    RowMapping,
+    Select,
+    Table,
+    and_,
+    delete,
+    exists,
+    or_,
+    select,
+    update,
+)
 
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import (
     agent_defaults,
+    agent_tools,
+    agents,
     api_keys,
     attempts,
+    block_versions,
+    blocks,
     buckets,
     chat_replies,
     chat_sessions,
     chat_words,
     conversations,
+    counters,
     editor_sessions,
     forwards,
     messages,
     oauth_grants,
     occurrences,
     permissions,
+    person_blocks,
     schedules,
     tool_searches,
     tool_uses,
@@ -27,36 +48,122 @@ from frontdesk.db.schema import (
     workspaces,
 )
 
+# Of these every row is told, under the name of what it is.
+TOLD: Mapping[str, tuple[str, ...]] = {
+    "memory_blocks": ("agent_id", "label", "value", "updated_at"),
+    "conversations": ("id", "agent_id", "title", "created_at", "summary"),
+    "messages": ("conversation_id", "turn_id", "at", "payload"),
+    "turns": ("id", "agent_id", "conversation_id", "stop", "started_at", "ended_at", "input_tokens", "output_tokens"),
+    "schedules": ("id", "agent_id", "prompt", "kind", "value", "zone", "words", "webhook", "state", "created_us"),
+    "runs": ("id", "schedule_id", "agent_id", "intended_us", "standing", "reason", "answer"),
+}
 
-async def forget_person(database: Database, user_id: str) -> Mapping[str, int]:
+
+async def told_of(database: Database, name: str, user_id: str, block_row: str) -> Sequence[Mapping[str, Any]]:
+    """All of one kind that agents keep of a person; `block_row` is under whom their memory blocks are."""
+    wanted = _select(name, user_id, block_row)
+    async with database.reading() as connection:
+        return [_plain(row) for row in (await connection.execute(wanted)).mappings()]
+
+
+async def forget_person(database: Database, user_id: str, block_row: str) -> Mapping[str, int]:
     """Delete all of it, in one transaction; how many rows of what went. The journal's are the journal's to delete."""
 
     def work(connection: Connection) -> Mapping[str, int]:
-        done = ((name, connection.execute(one).rowcount) for name, one in _deletes(user_id))
-        gone: dict[str, int] = {}
-        for name, count in done:
-            gone[name] = gone.get(name, 0) + count
+        gone: dict[str, int] = {"agents": _forget_agents(connection, user_id)}
+        gone["blocks"] = _take_back(connection, user_id)
+        for name, one in _deletes(user_id, block_row):
+            gone[name] = gone.get(name, 0) + connection.execute(one).rowcount
         return gone
 
     return await database.whole(work, small=False)
 
 
-def _deletes(user_id: str) -> list[tuple[str, Delete]]:
+def _select(name: str, user_id: str, block_row: str) -> Select[Any]:
+    talks = select(conversations.c.id).where(conversations.c.user_id == user_id)
+    sources: Mapping[str, tuple[Table, ColumnElement[bool]]] = {
+        "memory_blocks": (person_blocks, person_blocks.c.user_id == block_row),
+        "conversations": (conversations, conversations.c.user_id == user_id),
+        "messages": (messages, messages.c.conversation_id.in_(talks)),
+        "turns": (turns, turns.c.user_id == user_id),
+        "schedules": (schedules, schedules.c.user_id == user_id),
+        "runs": (occurrences, occurrences.c.user_id == user_id),
+    }
+    table, theirs = sources[name]
+    return select(*(table.c[column] for column in TOLD[name])).where(theirs).order_by(*table.primary_key.columns)
+
+
+def _plain(row: RowMapping) -> Mapping[str, Any]:
+    return {name: json.loads(value) if name == "payload" else value for name, value in row.items()}
+
+
+def _forget_agents(connection: Connection, user_id: str) -> int:
+    """An agent that the person made for themselves goes; one that others talk with stays, and is nobody's."""
+    others = exists().where(
+        conversations.c.agent_id == agents.c.id,
+        conversations.c.user_id.is_not(None),
+        conversations.c.user_id != user_id,
+    )
+    mine = select(agents.c.id).where(agents.c.owner == user_id)
+    gone = connection.execute(mine.where(~others)).scalars().all()
+    talks = select(conversations.c.id).where(conversations.c.agent_id.in_(gone))
+    connection.execute(delete(messages).where(messages.c.conversation_id.in_(talks)))
+    for table in (conversations, turns, blocks, person_blocks, block_versions, agent_tools):
+        connection.execute(delete(table).where(table.c.agent_id.in_(gone)))
+    connection.execute(delete(agents).where(agents.c.id.in_(gone)))
+    connection.execute(update(agents).where(agents.c.owner == user_id).values(owner=None))
+    return len(gone)
+
+
+def _take_back(connection: Connection, user_id: str) -> int:
+    """Shared blocks become again what they were before the person's turns first changed them.
+
+    What others wrote since goes too: whose words are whose cannot be told within one text.
+    """
+    changed = (
+        select(block_versions)
+        .where(block_versions.c.written_by == user_id, block_versions.c.user_id.is_(None))
+        .order_by(block_versions.c.id)
+    )
+    firsts: dict[tuple[str, str], Any] = {}
+    for row in connection.execute(changed):
+        firsts.setdefault((row.agent_id, row.label), row)
+    for (agent_id, label), row in firsts.items():
+        this = (blocks.c.agent_id == agent_id, blocks.c.label == label)
+        connection.execute(update(blocks).where(*this).values(value=row.value))
+        later = and_(
+            block_versions.c.agent_id == agent_id,
+            block_versions.c.label == label,
+            block_versions.c.user_id.is_(None),
+            block_versions.c.id >= row.id,
+        )
+        connection.execute(delete(block_versions).where(later))
+    return len(firsts)
+
+
+def _deletes(user_id: str, block_row: str) -> list[tuple[str, Delete]]:
     """What hangs on a row goes before it."""
     runs = select(occurrences.c.id).where(occurrences.c.user_id == user_id)
     talks = select(conversations.c.id).where(conversations.c.user_id == user_id)
-    replies = select(chat_replies.c.id).where(chat_replies.c.user_id == user_id)
+    taken = select(turns.c.id).where(turns.c.user_id == user_id)
+    sessions = select(chat_sessions.c.id).where(chat_sessions.c.user_id == user_id)
+    told = or_(chat_replies.c.user_id == user_id, chat_replies.c.session_id.in_(sessions))
+    replies = select(chat_replies.c.id).where(told)
     name = f"user:{user_id}"
     return [
+        ("blocks", delete(block_versions).where(block_versions.c.user_id == block_row)),
+        ("blocks", delete(person_blocks).where(person_blocks.c.user_id == block_row)),
         ("schedules", delete(forwards).where(forwards.c.occurrence_id.in_(runs))),
         ("schedules", delete(attempts).where(attempts.c.occurrence_id.in_(runs))),
         ("schedules", delete(occurrences).where(occurrences.c.user_id == user_id)),
         ("schedules", delete(schedules).where(schedules.c.user_id == user_id)),
         ("schedules", delete(agent_defaults).where(agent_defaults.c.scope == name)),
         ("conversations", delete(messages).where(messages.c.conversation_id.in_(talks))),
+        ("conversations", delete(messages).where(messages.c.turn_id.in_(taken))),
         ("conversations", delete(chat_words).where(chat_words.c.message_id.in_(replies))),
-        ("conversations", delete(chat_replies).where(chat_replies.c.user_id == user_id)),
+        ("conversations", delete(chat_replies).where(told)),
         ("conversations", delete(chat_sessions).where(chat_sessions.c.user_id == user_id)),
+        ("conversations", delete(turns).where(turns.c.conversation_id.in_(talks))),
         ("conversations", delete(turns).where(turns.c.user_id == user_id)),
         ("conversations", delete(conversations).where(conversations.c.user_id == user_id)),
         ("editors", delete(editor_sessions).where(editor_sessions.c.user_id == user_id)),
@@ -64,6 +171,7 @@ def _deletes(user_id: str) -> list[tuple[str, Delete]]:
         ("editors", delete(permissions).where(permissions.c.user_id == user_id)),
         ("tools", delete(tool_uses).where(tool_uses.c.tenant == name)),
         ("tools", delete(tool_searches).where(tool_searches.c.tenant == name)),
+        ("tools", delete(counters).where(counters.c.name == f"tool_uses:{name}")),
         ("access", delete(oauth_grants).where(oauth_grants.c.user_id == user_id)),
         ("access", delete(buckets).where(buckets.c.key == name)),
         ("access", delete(api_keys).where(api_keys.c.user_id == user_id)),

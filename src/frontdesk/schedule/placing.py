@@ -25,7 +25,7 @@ class Places:
     keeps: Keeps
 
     async def of(self, new: NewSchedule, wanted: str | None) -> str | None:
-        """The conversation for a schedule; None is the agent's first one, which is nobody's in particular."""
+        """The conversation for a schedule; None is the first one of nobody in particular."""
         if wanted is not None:
             await self._check(new, wanted)
             return wanted
@@ -33,7 +33,7 @@ class Places:
 
     async def _check(self, new: NewSchedule, wanted: str) -> None:
         if new.user_id is None:
-            known = {found.id for found in await self.host.conversations(new.agent_id, LOOKED_AT)}
+            known = {found.id for found in await self.host.conversations(new.agent_id, LOOKED_AT, None)}
             # What is said in a person's conversation is for that person, and not for all who may see the agent's own.
             if await self.sessions.is_a_persons(new.agent_id, wanted):
                 known.discard(wanted)

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import anyio
 import structlog
 
+from frontdesk.agents.blocks import row_of
 from frontdesk.agents.host import Block
 
 SUFFIX = ".md"
@@ -29,27 +30,35 @@ log = structlog.get_logger("frontdesk.workspace")
 
 
 class Mirror:
-    """A folder for each agent, beneath one of ours. That it cannot be written is for the log, and fails no turn."""
+    """A folder for each agent, beneath one of ours, and in it one for each person but the one at this machine.
+
+    That it cannot be written is for the log, and fails no turn.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._warned = False
 
-    def path_of(self, agent_id: str, label: str) -> Path:
-        """Where a block is shown, whatever its label is made of."""
-        return self._home_of(agent_id) / f"{_component(label)}{SUFFIX}"
+    def path_of(self, agent_id: str, label: str, user_id: str | None = None) -> Path:
+        """Where a block is shown to a person, whatever its label is made of."""
+        return self._home_of(agent_id, user_id) / f"{_component(label)}{SUFFIX}"
 
-    async def write(self, agent_id: str, blocks: Sequence[Block]) -> None:
-        """Make an agent's files say what these blocks say, and no more."""
-        wanted = {self.path_of(agent_id, block.label): block.value for block in blocks}
-        await self._aside(lambda: _make_equal(self._home_of(agent_id), wanted))
+    async def write(self, agent_id: str, blocks: Sequence[Block], user_id: str | None = None) -> None:
+        """Make the files of an agent for a person say what these blocks say, and no more."""
+        wanted = {self.path_of(agent_id, block.label, user_id): block.value for block in blocks}
+        await self._aside(lambda: _make_equal(self._home_of(agent_id, user_id), wanted))
 
-    async def put(self, agent_id: str, label: str, value: str) -> None:
+    async def put(self, agent_id: str, label: str, value: str, user_id: str | None = None) -> None:
         """Show one block as it is now."""
-        await self._aside(lambda: _put(self.path_of(agent_id, label), value))
+        await self._aside(lambda: _put(self.path_of(agent_id, label, user_id), value))
 
-    def _home_of(self, agent_id: str) -> Path:
-        return self._folder / _component(agent_id)
+    async def forget(self, user_id: str) -> None:
+        """Delete what every agent's files show of a person."""
+        await self._aside(lambda: _forget(self._folder, row_of(user_id)))
+
+    def _home_of(self, agent_id: str, user_id: str | None) -> Path:
+        home, person = self._folder / _component(agent_id), row_of(user_id)
+        return home / _component(person) if person else home
 
     async def _aside(self, work: Callable[[], None]) -> None:
         try:
@@ -82,14 +91,23 @@ def _make_equal(home: Path, wanted: Mapping[Path, str]) -> None:
             found.unlink(missing_ok=True)
 
 
+def _forget(folder: Path, person: str) -> None:
+    for home in folder.iterdir() if folder.is_dir() else ():
+        theirs = home / _component(person) if person else home
+        for file in theirs.glob(f"*{SUFFIX}"):
+            file.unlink(missing_ok=True)
+        if person and theirs.is_dir():
+            theirs.rmdir()
+
+
 def _put(path: Path, value: str) -> None:
     """Replace a file as a whole, so that whoever reads it sees the old text or the new one."""
     text = value.encode(errors="replace")
     with suppress(FileNotFoundError):
         if path.read_bytes() == text:
             return
-    path.parent.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-    path.parent.mkdir(mode=FOLDER_MODE, exist_ok=True)
+    for folder in (path.parent.parent.parent, path.parent.parent, path.parent):
+        folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     number, new = tempfile.mkstemp(prefix=BEING_WRITTEN, dir=path.parent)
     try:
         with os.fdopen(number, "wb") as file:

@@ -124,7 +124,7 @@ class Replies:
             if not job.started:
                 job.scope.cancel()
         everywhere = await self._mirror.ask_cancel(session.id) if self._mirror is not None else ()
-        stopped = await self._host.cancel(session.agent_id, session.conversation_id)
+        stopped = await self._host.cancel(session.agent_id, session.conversation_id, session.user_id)
         with anyio.move_on_after(END_SECONDS):
             for job in here:
                 await job.finished.wait()

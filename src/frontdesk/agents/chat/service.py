@@ -17,6 +17,7 @@ from frontdesk.background import Chore
 from frontdesk.errors import Conflict, Denied, FrontdeskError, Invalid, NotFound, PendingApproval
 from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
+from frontdesk.loop.events import ApprovalRequest
 from frontdesk.settings import AGENT_ID
 
 SESSIONS_SHOWN = 100
@@ -50,8 +51,8 @@ class Chat:
         """A session of one's own, with what was said in it and what waits for approval."""
         session = await self._own(caller, rights.AGENTS_READ, session_id)
         agent = await self._agent(session.agent_id)
-        said = await self._host.history(agent.id, session.conversation_id)
-        return View(session, agent, said, await self._host.pending(agent.id, session.conversation_id))
+        said = await self._host.history(agent.id, session.conversation_id, user_id=session.user_id)
+        return View(session, agent, said, await self._pending(session))
 
     async def mine(self, caller: Caller) -> Sequence[View]:
         """One's own open sessions, the newest first; those with agents that are no more are left out."""
@@ -86,7 +87,7 @@ class Chat:
         session = await self._own(
             caller, rights.AGENTS_CHAT, session_id, Denied("This session is somebody else's; open one of your own")
         )
-        pending = await self._host.pending(session.agent_id, session.conversation_id)
+        pending = await self._pending(session)
         if pending:
             raise PendingApproval([request.call_id for request in pending])
         return await self._replies.begin(session, _prompt(caller, session, token, text=text))
@@ -96,7 +97,7 @@ class Chat:
     ) -> Taken:
         """Give one's word on every tool call that waits for it, and have the agent go on."""
         session = await self._own(caller, rights.AGENTS_CHAT, session_id)
-        pending = await self._host.pending(session.agent_id, session.conversation_id)
+        pending = await self._pending(session)
         if not pending:
             raise Conflict("Nothing waits for approval in this session; send a message instead")
         asked = {request.call_id: request.arguments for request in pending}
@@ -144,6 +145,9 @@ class Chat:
         if session.user_id != user_id:
             raise foreign or _no_session()
         return session
+
+    async def _pending(self, session: Session) -> Sequence[ApprovalRequest]:
+        return await self._host.pending(session.agent_id, session.conversation_id, session.user_id)
 
     async def _find(self, session_id: str) -> Session | None:
         return await self._store.get(session_id) if SESSION_ID.fullmatch(session_id) else None

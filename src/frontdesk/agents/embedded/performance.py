@@ -68,7 +68,7 @@ class Performance:
         prompt = self.prompt
         _check_ways(prompt)
         self._changes = self.agents.changes
-        speaker = Speaker(prompt.caller.user_id, runs_installation(prompt.caller))
+        speaker = Speaker(prompt.caller.user_id, prompt.runs or runs_installation(prompt.caller))
         scene = await self.talk.set_scene(connection, prompt.agent_id, self.new.conversation_id, self.new.id, speaker)
         if prompt.text is not None:
             await self._open(connection, scene, prompt.text)

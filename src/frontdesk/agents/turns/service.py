@@ -143,7 +143,7 @@ class Turns:
 
     async def find(self, turn_id: str) -> TurnRecord:
         if (found := await self._store.find(turn_id)) is None:
-            raise NotFound(f"There is no turn '{turn_id}'; it went with its conversation, or never was")
+            raise no_turn(turn_id)
         return found
 
     async def beside(self, turn: TurnRecord) -> tuple[str | None, str | None]:
@@ -167,7 +167,13 @@ class Turns:
 
     async def cancel_all(self, agent_id: str) -> None:
         """Stop what runs for an agent in this process."""
-        here = [turn for turn in self._underway.values() if turn.new.agent_id == agent_id]
+        await self._cancel([turn for turn in self._underway.values() if turn.new.agent_id == agent_id])
+
+    async def cancel_person(self, user_id: str) -> None:
+        """Stop what runs for a person in this process."""
+        await self._cancel([turn for turn in self._underway.values() if turn.new.user_id == user_id])
+
+    async def _cancel(self, here: Sequence[Underway]) -> None:
         for turn in here:
             turn.scope.cancel()
         with anyio.move_on_after(END_SECONDS):
@@ -304,6 +310,10 @@ class Entered:
         lane.users -= 1
         if lane.users == 0:
             self._lanes.pop(self._name, None)
+
+
+def no_turn(turn_id: str) -> NotFound:
+    return NotFound(f"There is no turn '{turn_id}'; it went with its conversation, or never was")
 
 
 def _told(error: FrontdeskError) -> Failed:

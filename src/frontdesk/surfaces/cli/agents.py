@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from cyclopts import App as Command
 
-from frontdesk.agents.host import Agent, AgentHost, Block, HeldTool, NewAgent
+from frontdesk.agents.host import EVERYONE, Agent, AgentHost, Block, HeldTool, NewAgent, Whose
 from frontdesk.app import App
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.journal.record import Record
@@ -32,6 +32,7 @@ def create(
     model: str | None = None,
     persona: Text | None = None,
     block: Many = (),
+    owner: str | None = None,
 ) -> None:
     """Make an agent and print its id.
 
@@ -47,12 +48,14 @@ def create(
     persona
         Who it is and how it speaks: the text of its memory block 'persona'.
     block
-        A memory block as LABEL=TEXT, repeated for several.
+        A memory block as LABEL=TEXT, repeated for several; what stands in 'human' is what each person begins with.
+    owner
+        The person who runs it: turns for them may change all of its memory, as turns for you may.
     """
     blocks = [*([Block("persona", persona)] if persona is not None else []), *map(_block, block)]
 
     async def make(app: App, record: Record) -> Agent:
-        made = await app.host.create(NewAgent(name, description, model, blocks))
+        made = await app.host.create(NewAgent(name, description, model, blocks, owner))
         record.caller = operator(agent=made.id)
         return made
 
@@ -167,9 +170,19 @@ def detach(agent: str, tool: str, /) -> None:
     print(f"{line(tool)} is detached.")
 
 
-@command.command(usage="Usage: frontdesk agents block AGENT LABEL [TEXT]")
-def block(agent: str, label: str, text: Text | None = None, /) -> None:
-    """Print a memory block, or replace its text.
+@command.command(usage="Usage: frontdesk agents block AGENT LABEL [TEXT] [OPTIONS]")
+def block(
+    agent: str,
+    label: str,
+    text: Text | None = None,
+    /,
+    *,
+    user: str | None = None,
+    start: Flag = False,
+    per_person: bool | None = None,
+    people_write: bool | None = None,
+) -> None:
+    """Print a memory block, or replace its text, or say whose it is.
 
     Parameters
     ----------
@@ -179,19 +192,37 @@ def block(agent: str, label: str, text: Text | None = None, /) -> None:
         Which block.
     text
         Its whole new text; - reads that from standard input.
+    user
+        Whose text, where each person has their own; your own when left out.
+    start
+        The text that each person begins with, where each has their own.
+    per_person
+        Whether each person has a text of their own; what stands there is what they begin with.
+    people_write
+        Whether turns for people who do not run the agent may change it, where it is shared.
     """
-    if text is None:
-        value = with_app(lambda app: _read_block(app.host, agent, label))
+    if start and user is not None:
+        raise Invalid("Give --user or --start, not both")
+    whose: Whose = EVERYONE if start else user
+    new = sys.stdin.read().removesuffix("\n") if text == FROM_INPUT else text
+    if text is None and per_person is None and people_write is None:
+        value = with_app(lambda app: _read_block(app.host, agent, label, whose))
         print(plain(value) if sys.stdout.isatty() else value)
         return
-    new = sys.stdin.read().removesuffix("\n") if text == FROM_INPUT else text
 
-    async def write(app: App, record: Record) -> Block:
+    async def write(app: App, record: Record) -> str:
         found = await named(app.host, agent)
-        record.caller = operator(agent=found.id)
-        return await app.host.write_block(found.id, label, new)
+        record.caller = operator(agent=found.id, user=user)
+        told: list[str] = []
+        if per_person is not None or people_write is not None:
+            told.append(
+                _told(await app.host.set_block(found.id, label, per_person=per_person, people_write=people_write))
+            )
+        if new is not None:
+            told.append(_sized(await app.host.write_block(found.id, label, new, user_id=whose)))
+        return "\n".join(told)
 
-    print(_sized(with_change(f"agents block {label}", write)))
+    print(with_change(f"agents block {label}", write))
 
 
 async def named(host: AgentHost, text: str) -> Agent:
@@ -207,8 +238,8 @@ async def named(host: AgentHost, text: str) -> Agent:
     return same[0]
 
 
-async def _read_block(host: AgentHost, agent: str, label: str) -> str:
-    blocks = {block.label: block.value for block in await host.blocks((await named(host, agent)).id)}
+async def _read_block(host: AgentHost, agent: str, label: str, whose: Whose) -> str:
+    blocks = {block.label: block.value for block in await host.blocks((await named(host, agent)).id, whose)}
     if label not in blocks:
         raise NotFound(f"There is no memory block '{label}'; there are: {', '.join(map(line, blocks)) or 'none'}")
     return blocks[label]
@@ -223,6 +254,7 @@ async def _described(host: AgentHost, agent: str) -> str:
         ("description", line(found.description) or ABSENT),
         ("model", line(found.model or "the host's default")),
         *serves,
+        *([("owner", line(found.owner))] if found.owner else []),
     ]
     return "\n\n".join(
         (
@@ -236,10 +268,14 @@ async def _described(host: AgentHost, agent: str) -> str:
 
 async def _blocks(host: AgentHost, agent_id: str) -> str:
     rows = [
-        (block.label, f"{len(block.value)} of {block.limit}", "yes" if block.read_only else ABSENT)
+        (block.label, f"{len(block.value)} of {block.limit}", "yes" if block.read_only else ABSENT, _whose(block))
         for block in await host.blocks(agent_id)
     ]
-    return table(("memory block", "characters", "read-only"), rows) if rows else "No memory blocks."
+    if not rows:
+        return "No memory blocks."
+    people = await host.people(agent_id)
+    others = f"\nIt keeps something of its own of: {', '.join(map(line, people))}" if people else ""
+    return table(("memory block", "characters", "read-only", "whose"), rows) + others
 
 
 async def _tools(host: AgentHost, agent_id: str) -> str:
@@ -254,12 +290,13 @@ async def _conversations(host: AgentHost, agent_id: str) -> str:
     rows: list[tuple[str, ...]] = []
     for one in await host.conversations(agent_id, CONVERSATIONS):
         how = await left(host, agent_id, one.id) or ABSENT
-        rows.append((one.id, line(one.title, 40) or ABSENT, moment(one.created_at), how))
+        whose = line(one.user_id or "", 40) or ABSENT
+        rows.append((one.id, line(one.title, 40) or ABSENT, whose, moment(one.created_at), how))
     if not rows:
         return f"No conversations yet. Begin one: frontdesk chat {agent_id}"
     # Letta does not keep how a turn ended.
-    shown = 4 if any(row[3] != ABSENT for row in rows) else 3
-    return table(("conversation", "title", "begun", "last turn")[:shown], [row[:shown] for row in rows])
+    shown = 5 if any(row[4] != ABSENT for row in rows) else 4
+    return table(("conversation", "title", "person", "begun", "last turn")[:shown], [row[:shown] for row in rows])
 
 
 def _block(text: str) -> Block:
@@ -267,6 +304,16 @@ def _block(text: str) -> Block:
     if not found:
         raise Invalid(f"'{text}' is not a memory block; write LABEL=TEXT")
     return Block(label, value)
+
+
+def _whose(block: Block) -> str:
+    if block.per_person:
+        return "each person's own"
+    return "shared, and people's turns may change it" if block.people_write else "shared"
+
+
+def _told(block: Block) -> str:
+    return f"{line(block.label)}: {_whose(block)}"
 
 
 def _sized(block: Block) -> str:

@@ -10,6 +10,7 @@ from typing import Unpack
 from frontdesk.agents.host import Agent, AgentHost, Block, Conversation, NewAgent
 from frontdesk.errors import Conflict, Denied, FrontdeskError, Invalid, NotFound
 from frontdesk.identity import rights
+from frontdesk.identity.keys import FIRST_USER
 from frontdesk.identity.model import Caller
 from frontdesk.loop.text import one_line, storable
 from frontdesk.settings import AGENT_ID
@@ -71,7 +72,7 @@ class Sessions:
             session = await self._kept(user_id, session_id)
             # First, so that whoever could not reach the host can try again. Some hosts forget nothing.
             with suppress(NotFound, Invalid):
-                await self._host.forget(session.agent_id, session.conversation_id)
+                await self._host.forget(session.agent_id, session.conversation_id, user_id)
             await self._store.delete(session.id, user_id)
 
     async def fork(
@@ -156,7 +157,7 @@ class Sessions:
         return found or await self._move_in(user_id, cwd, known)
 
     async def _move_in(self, user_id: str | None, cwd: Path, gone: str | None) -> Agent:
-        made = await self._host.create(_newcomer(cwd))
+        made = await self._host.create(_newcomer(cwd, user_id))
         held = await self._store.settle(user_id, cwd, made.id, datetime.now(UTC), instead_of=gone)
         if held == made.id:
             return made
@@ -176,12 +177,14 @@ def _person(caller: Caller, scope: str) -> str | None:
     return caller.user_id
 
 
-def _newcomer(cwd: Path) -> NewAgent:
+def _newcomer(cwd: Path, user_id: str | None) -> NewAgent:
     blocks = (
         Block("persona", PERSONA, "Who I am, how I speak and what I care about."),
         Block("workspace", WORKSPACE.format(cwd=cwd), "Where I work."),
     )
-    return NewAgent(name_of(cwd), f"Works in {cwd}", blocks=blocks)
+    # The person at this machine runs every agent anyway.
+    owner = None if user_id == FIRST_USER else user_id
+    return NewAgent(name_of(cwd), f"Works in {cwd}", blocks=blocks, owner=owner)
 
 
 def _begun(conversation: Conversation, user_id: str | None, cwd: Path, directories: tuple[Path, ...]) -> Session:

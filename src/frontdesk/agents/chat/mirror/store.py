@@ -127,5 +127,7 @@ class MirrorStore:
             before = await clock.now(connection) - FORGOTTEN
             old = select(chat_replies.c.id).where(chat_replies.c.touched_at < before)
             ids = (await connection.execute(old)).scalars().all()
-            await connection.execute(delete(chat_words).where(chat_words.c.message_id.in_(ids)))
             await connection.execute(delete(chat_replies).where(chat_replies.c.id.in_(ids)))
+            # Those too that were written for a reply after it had been deleted with its person.
+            known = select(chat_replies.c.id).scalar_subquery()
+            await connection.execute(delete(chat_words).where(chat_words.c.message_id.not_in(known)))

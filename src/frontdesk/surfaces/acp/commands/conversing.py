@@ -21,7 +21,8 @@ CANNOT_REWIND = "The agents' host keeps what was said; turns cannot be taken bac
 
 async def compact(desk: Desk, _said: str) -> Reply:
     rights.require(desk.caller, rights.AGENTS_CHAT)
-    done = await desk.app.host.compact(desk.session.agent_id, desk.session.conversation_id)
+    kept = desk.session
+    done = await desk.app.host.compact(kept.agent_id, kept.conversation_id, kept.user_id)
     if done is None:
         return Reply(TOO_LITTLE)
     return Reply(COMPACTED if done.by_model else SHORTENED, (done,))
@@ -34,7 +35,8 @@ async def rewind(desk: Desk, said: str) -> Reply:
         raise Invalid(f"Say how many turns to take back, from 1 to {MOST_TURNS}: /rewind 2")
     if not desk.app.host.traits.rewinds:
         return Reply(CANNOT_REWIND)
-    gone = await desk.app.host.rewind(desk.session.agent_id, desk.session.conversation_id, wanted)
+    kept = desk.session
+    gone = await desk.app.host.rewind(kept.agent_id, kept.conversation_id, wanted, kept.user_id)
     if not gone:
         return Reply("There is no turn to take back.")
     turns = "The newest turn is" if gone == 1 else f"The newest {gone} turns are"

@@ -75,11 +75,14 @@ async def _forgotten(desk: Desk, cuts: Sequence[Cut]) -> Reply:
 
 
 async def _blocks(desk: Desk) -> Mapping[str, Block]:
-    return {block.label: block for block in await desk.app.host.blocks(desk.session.agent_id)}
+    kept, runs = desk.session, rights.runs_installation(desk.caller)
+    found = await desk.app.host.blocks(kept.agent_id, kept.user_id, runs=runs)
+    return {block.label: block for block in found}
 
 
 async def _write(desk: Desk, block: Block, value: str) -> MemoryEdit:
-    written = await desk.app.host.write_block(desk.session.agent_id, block.label, value)
+    kept, runs = desk.session, rights.runs_installation(desk.caller)
+    written = await desk.app.host.write_block(kept.agent_id, block.label, value, user_id=kept.user_id, runs=runs)
     return MemoryEdit(block.label, block.value, written.value)
 
 
@@ -108,5 +111,5 @@ def _cut(block: Block, text: str) -> Cut:
 def _told(desk: Desk, block: Block) -> str:
     only = ", read-only" if block.read_only else ""
     size = f"{len(block.value):,} of {block.limit:,} characters{only}"
-    path = desk.app.workspace.mirror.path_of(desk.session.agent_id, block.label)
+    path = desk.app.workspace.mirror.path_of(desk.session.agent_id, block.label, desk.session.user_id)
     return f"**{words(block.label)}** ({size}), in {code(str(path), len(str(path)))}\n\n{fenced(block.value)}"

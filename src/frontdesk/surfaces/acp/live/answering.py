@@ -116,7 +116,7 @@ class Answering:
 
     async def _pending(self) -> Sequence[ApprovalRequest]:
         kept = self.session.kept
-        waiting = await self._host.pending(kept.agent_id, kept.conversation_id)
+        waiting = await self._host.pending(kept.agent_id, kept.conversation_id, kept.user_id)
         for request in waiting:
             await self.session.screen.show(request)
         return waiting

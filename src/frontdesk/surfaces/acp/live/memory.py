@@ -1,6 +1,7 @@
 """Notices what an agent's memory has become elsewhere: in another editor, in a chat, by a scheduled prompt."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -32,12 +33,16 @@ class MemoryWatch:
         """Until cancelled."""
         while True:
             await anyio.sleep(self._seconds)
-            for agent_id in {session.kept.agent_id for session in sessions()}:
-                await LOOKING.attempt(lambda agent_id=agent_id: self._look(agent_id, sessions), agent_id=agent_id)
+            for agent_id, user_id in {(one.kept.agent_id, one.kept.user_id) for one in sessions()}:
+                look = partial(self._look, agent_id, user_id, sessions)
+                await LOOKING.attempt(look, agent_id=agent_id)
 
-    async def _look(self, agent_id: str, sessions: Callable[[], Collection["LiveSession"]]) -> None:
-        blocks = await self._host.blocks(agent_id)
-        for session in [one for one in sessions() if one.kept.agent_id == agent_id]:
+    async def _look(
+        self, agent_id: str, user_id: str | None, sessions: Callable[[], Collection["LiveSession"]]
+    ) -> None:
+        blocks = await self._host.blocks(agent_id, user_id)
+        these = [one for one in sessions() if (one.kept.agent_id, one.kept.user_id) == (agent_id, user_id)]
+        for session in these:
             await session.recall(blocks)
 
 

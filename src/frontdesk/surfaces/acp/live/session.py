@@ -69,9 +69,9 @@ class LiveSession:
 
     async def mirror_memory(self) -> None:
         """Make the files that show the agent's memory say what it is now."""
-        blocks = await self.app.host.blocks(self.kept.agent_id)
+        blocks = await self.app.host.blocks(self.kept.agent_id, self.kept.user_id)
         self._known = {block.label: block.value for block in blocks}
-        await self.app.workspace.mirror.write(self.kept.agent_id, blocks)
+        await self.app.workspace.mirror.write(self.kept.agent_id, blocks, self.kept.user_id)
 
     async def recall(self, blocks: Sequence[Block]) -> None:
         """Show what the agent's memory has become elsewhere; not while it is at work here, and may change it itself."""
@@ -80,7 +80,7 @@ class LiveSession:
         async with self._line:
             changed, screen = edits(self._known, blocks), self.new_screen()
             self._known = {block.label: block.value for block in blocks}
-            await self.app.workspace.mirror.write(self.kept.agent_id, blocks)
+            await self.app.workspace.mirror.write(self.kept.agent_id, blocks, self.kept.user_id)
             for edit in changed:
                 await screen.show(edit)
 
@@ -203,7 +203,7 @@ class LiveSession:
     async def _show(self, screen: Screen, event: Event) -> None:
         if isinstance(event, MemoryEdit):
             # The diff is of this file.
-            await self.app.workspace.mirror.put(self.kept.agent_id, event.label, event.after)
+            await self.app.workspace.mirror.put(self.kept.agent_id, event.label, event.after, self.kept.user_id)
             self._known[event.label] = event.after
         await screen.show(event)
 
@@ -222,7 +222,7 @@ class LiveSession:
         return Screen(
             self.show,
             self.kit.roots,
-            lambda label: mirror.path_of(kept.agent_id, label),
+            lambda label: mirror.path_of(kept.agent_id, label, kept.user_id),
             cost_usd=kept.cost_usd,
             compaction=self.editor.can.compaction,
             waiting=self._waiting,

@@ -84,7 +84,10 @@ class OpenSessions:
         asked = parsed(LoadSessionRequest, request.params)
         kept = await self._found(caller, asked.session_id, asked.cwd, asked.additional_directories)
         session = await self._enter(kept, asked.mcp_servers)
-        await session.replay(await self.app.host.history(kept.agent_id, kept.conversation_id, limit=WHOLE_HISTORY))
+        said = await self.app.host.history(
+            kept.agent_id, kept.conversation_id, limit=WHOLE_HISTORY, user_id=kept.user_id
+        )
+        await session.replay(said)
         # Nothing that belongs to the past comes after the answer, and so this does not either.
         await session.show(OFFERED)
         return self._told(session)

@@ -72,7 +72,7 @@ class Session:
             # It was left waiting, or somebody else's turn asked in the meantime.
             self._note("Something waits for your word first; after that, say it again.")
             thread = self._thread
-            self._settle(self._portal.call(self._host.pending, thread.agent.id, thread.conversation_id))
+            self._settle(self._portal.call(self._host.pending, thread.agent.id, thread.conversation_id, thread.whose))
         except FrontdeskError as error:
             print(f"frontdesk: {plain(str(error))}", file=sys.stderr)
 

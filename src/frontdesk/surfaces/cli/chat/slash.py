@@ -21,7 +21,7 @@ DESCRIPTION = 100
 
 async def memory(host: AgentHost, thread: Thread, pen: Pen) -> str:
     shown = ""
-    for block in await host.blocks(thread.agent.id):
+    for block in await host.blocks(thread.agent.id, thread.user_id, runs=thread.user_id is None):
         only = ", read-only" if block.read_only else ""
         head = f"{line(block.label)} ({len(block.value)} of {block.limit} characters{only})"
         shown += f"{painted(head, Ink.CYAN, pen)}\n" + (f"{plain(block.value)}\n" if block.value else "")
@@ -38,7 +38,7 @@ async def tools(host: AgentHost, thread: Thread, pen: Pen) -> str:
 
 async def history(host: AgentHost, thread: Thread, pen: Pen) -> str:
     shown = ""
-    for said in await host.history(thread.agent.id, thread.conversation_id):
+    for said in await host.history(thread.agent.id, thread.conversation_id, user_id=thread.whose):
         text, pen = drawn(said.event, pen)
         shown += text
     return shown + closing(pen) or "Nothing was said yet.\n"

@@ -59,7 +59,7 @@ async def _of_host(asked: Asked, agent_id: str) -> Mapping[str, Any]:
     return {
         "held": await holdings(asked, agent_id),
         "outcome": outcome,
-        "blocks": await host.blocks(agent_id),
+        "blocks": await host.blocks(agent_id, asked.caller.user_id),
         "turns": await asked.app.turns.list(TurnQuery(agent_id=agent_id, limit=TURNS)),
         "conversations": conversations,
         "own": own_of(conversations, CONVERSATIONS),

@@ -3,7 +3,7 @@
 from urllib.parse import quote, urlencode
 
 from frontdesk.agents.asking import Answer, ask
-from frontdesk.agents.host import Approval, Prompt
+from frontdesk.agents.host import EVERYONE, Approval, Prompt, Whose
 from frontdesk.agents.turns.model import TurnQuery
 from frontdesk.identity.model import Caller
 from frontdesk.surfaces.web.marks import short
@@ -25,9 +25,13 @@ async def talk(asked: Asked, wrong: str | None = None) -> Shown:
     """A conversation as it stands, the newest last."""
     agent, host = await the_agent(asked), asked.app.host
     where = (asked.form or asked.query).get("conversation") or None
-    said = await host.history(agent.id, where, limit=MESSAGES)
+    # Their own first conversation, or whichever was chosen: whoever looks runs the installation.
+    whose: Whose = asked.caller.user_id if where is None else EVERYONE
+    said = await host.history(agent.id, where, limit=MESSAGES, user_id=whose)
     taken = await asked.app.turns.list(TurnQuery(agent_id=agent.id, limit=MESSAGES))
-    chosen, conversations = choices(await host.conversations(agent.id, CONVERSATIONS), CONVERSATIONS, where)
+    chosen, conversations = choices(
+        await host.conversations(agent.id, CONVERSATIONS), CONVERSATIONS, where, asked.caller.user_id
+    )
     context = {
         "agent": agent,
         "known": True,
@@ -36,7 +40,7 @@ async def talk(asked: Asked, wrong: str | None = None) -> Shown:
         "conversations": conversations,
         "where": chosen,
         "lines": lines(said, await senders(asked, taken)),
-        "pending": [(one, written(one.arguments)) for one in await host.pending(agent.id, where)],
+        "pending": [(one, written(one.arguments)) for one in await host.pending(agent.id, where, whose)],
         "most": MESSAGES,
         "wrong": wrong,
     }
@@ -51,7 +55,7 @@ async def say(asked: Asked) -> Done | Shown:
     if mine != agent.id:
         return Done(_at(asked, None, mine), "This is your own agent, made from the template; say it here")
     text = asked.form.get("text", "").replace("\r\n", "\n")
-    return await _turn(asked, Prompt(agent.id, _speaker(asked), text, conversation_id=where), where)
+    return await _turn(asked, Prompt(agent.id, _speaker(asked), text, conversation_id=where, runs=True), where)
 
 
 async def decide(asked: Asked) -> Done | Shown:
@@ -59,7 +63,7 @@ async def decide(asked: Asked) -> Done | Shown:
     agent, where = await the_agent(asked), asked.form.get("conversation") or None
     words = {name.removeprefix(DECIDED): said for name, said in asked.form.items() if name.startswith(DECIDED)}
     approvals = [Approval(call_id, said == "approve") for call_id, said in words.items()]
-    prompt = Prompt(agent.id, _speaker(asked), approvals=approvals, conversation_id=where)
+    prompt = Prompt(agent.id, _speaker(asked), approvals=approvals, conversation_id=where, runs=True)
     return await _turn(asked, prompt, where)
 
 

@@ -6,6 +6,7 @@ from frontdesk.agents.host import Conversation
 from frontdesk.surfaces.web.marks import short
 
 OWN = ("", "Its own conversation")
+YOURS = ("", "Your first conversation")
 
 
 def own_of(newest: Sequence[Conversation], most: int) -> str | None:
@@ -13,16 +14,20 @@ def own_of(newest: Sequence[Conversation], most: int) -> str | None:
     return newest[-1].id if newest and len(newest) < most else None
 
 
-def choices(newest: Sequence[Conversation], most: int, where: str | None) -> tuple[str, Sequence[tuple[str, str]]]:
+def choices(
+    newest: Sequence[Conversation], most: int, where: str | None, user_id: str | None = None
+) -> tuple[str, Sequence[tuple[str, str]]]:
     """The one that is shown, and those to choose from, with it among them.
 
-    An agent's own stands first, as the one that is meant where none is named.
+    The first one of whoever looks stands first, as the one that is meant where none is named: for somebody who gave
+    no name that is the agent's own.
     """
-    own = own_of(newest, most)
+    own = own_of(newest, most) if user_id is None else None
     chosen = "" if where in (None, own) else where
-    listed = [OWN, *((one.id, _called(one)) for one in newest if one.id != own)]
+    listed = [OWN if user_id is None else YOURS, *((one.id, _called(one)) for one in newest if one.id != own)]
     return chosen, listed if chosen in dict(listed) else [*listed, (chosen, short(chosen, 60))]
 
 
 def _called(one: Conversation) -> str:
-    return f"{short(one.title, 60) or short(one.id, 24)}, begun {one.created_at:%Y-%m-%d %H:%M} UTC"
+    whose = f", with {short(one.user_id, 40)}" if one.user_id else ""
+    return f"{short(one.title, 60) or short(one.id, 24)}{whose}, begun {one.created_at:%Y-%m-%d %H:%M} UTC"
