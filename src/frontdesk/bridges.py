@@ -115,9 +115,9 @@ def elsewhere(
         await tools.usage.flush()
         await tools.learning.flush()
         await tools.learning.forget(f"user:{user_id}")
-        gone = await leaving.forget_person(database, user_id, row_of(user_id))
-        await mirror.forget(user_id)
-        return sum(gone.values())
+        gone, agents = await leaving.forget_person(database, user_id, row_of(user_id))
+        await mirror.forget(user_id, agents)
+        return gone
 
     return (
         Elsewhere("journal", told, journal.forget_person),

@@ -1,7 +1,7 @@
 """What is kept of a person outside the memory tables, in every table that names them: told, and deleted."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -66,15 +66,17 @@ async def told_of(database: Database, name: str, user_id: str, block_row: str) -
         return [_plain(row) for row in (await connection.execute(wanted)).mappings()]
 
 
-async def forget_person(database: Database, user_id: str, block_row: str) -> Mapping[str, int]:
-    """Delete all of it, in one transaction; how many rows of what went. The journal's are the journal's to delete."""
+async def forget_person(database: Database, user_id: str, block_row: str) -> tuple[int, Collection[str]]:
+    """Delete all of it, in one transaction. The journal's rows are the journal's to delete.
 
-    def work(connection: Connection) -> Mapping[str, int]:
-        gone: dict[str, int] = {"agents": _forget_agents(connection, user_id)}
-        gone["blocks"] = _take_back(connection, user_id)
-        for name, one in _deletes(user_id, block_row):
-            gone[name] = gone.get(name, 0) + connection.execute(one).rowcount
-        return gone
+    How many rows went, and the agents whose shared memory is not any more what it was.
+    """
+
+    def work(connection: Connection) -> tuple[int, Collection[str]]:
+        gone = _forget_agents(connection, user_id)
+        taken_back = _take_back(connection, user_id)
+        rows = sum(connection.execute(one).rowcount for one in _deletes(user_id, block_row))
+        return len(gone) + len(taken_back) + rows, {*gone, *(agent_id for agent_id, _ in taken_back)}
 
     return await database.whole(work, small=False)
 
@@ -97,7 +99,7 @@ def _plain(row: RowMapping) -> Mapping[str, Any]:
     return {name: json.loads(value) if name == "payload" else value for name, value in row.items()}
 
 
-def _forget_agents(connection: Connection, user_id: str) -> int:
+def _forget_agents(connection: Connection, user_id: str) -> Sequence[str]:
     """An agent that the person made for themselves goes; one that others talk with stays, and is nobody's."""
     others = exists().where(
         conversations.c.agent_id == agents.c.id,
@@ -112,10 +114,10 @@ def _forget_agents(connection: Connection, user_id: str) -> int:
         connection.execute(delete(table).where(table.c.agent_id.in_(gone)))
     connection.execute(delete(agents).where(agents.c.id.in_(gone)))
     connection.execute(update(agents).where(agents.c.owner == user_id).values(owner=None))
-    return len(gone)
+    return gone
 
 
-def _take_back(connection: Connection, user_id: str) -> int:
+def _take_back(connection: Connection, user_id: str) -> Collection[tuple[str, str]]:
     """Shared blocks become again what they were before the person's turns first changed them.
 
     What others wrote since goes too: whose words are whose cannot be told within one text.
@@ -138,10 +140,10 @@ def _take_back(connection: Connection, user_id: str) -> int:
             block_versions.c.id >= row.id,
         )
         connection.execute(delete(block_versions).where(later))
-    return len(firsts)
+    return firsts.keys()
 
 
-def _deletes(user_id: str, block_row: str) -> list[tuple[str, Delete]]:
+def _deletes(user_id: str, block_row: str) -> list[Delete]:
     """What hangs on a row goes before it."""
     runs = select(occurrences.c.id).where(occurrences.c.user_id == user_id)
     talks = select(conversations.c.id).where(conversations.c.user_id == user_id)
@@ -151,28 +153,28 @@ def _deletes(user_id: str, block_row: str) -> list[tuple[str, Delete]]:
     replies = select(chat_replies.c.id).where(told)
     name = f"user:{user_id}"
     return [
-        ("blocks", delete(block_versions).where(block_versions.c.user_id == block_row)),
-        ("blocks", delete(person_blocks).where(person_blocks.c.user_id == block_row)),
-        ("schedules", delete(forwards).where(forwards.c.occurrence_id.in_(runs))),
-        ("schedules", delete(attempts).where(attempts.c.occurrence_id.in_(runs))),
-        ("schedules", delete(occurrences).where(occurrences.c.user_id == user_id)),
-        ("schedules", delete(schedules).where(schedules.c.user_id == user_id)),
-        ("schedules", delete(agent_defaults).where(agent_defaults.c.scope == name)),
-        ("conversations", delete(messages).where(messages.c.conversation_id.in_(talks))),
-        ("conversations", delete(messages).where(messages.c.turn_id.in_(taken))),
-        ("conversations", delete(chat_words).where(chat_words.c.message_id.in_(replies))),
-        ("conversations", delete(chat_replies).where(told)),
-        ("conversations", delete(chat_sessions).where(chat_sessions.c.user_id == user_id)),
-        ("conversations", delete(turns).where(turns.c.conversation_id.in_(talks))),
-        ("conversations", delete(turns).where(turns.c.user_id == user_id)),
-        ("conversations", delete(conversations).where(conversations.c.user_id == user_id)),
-        ("editors", delete(editor_sessions).where(editor_sessions.c.user_id == user_id)),
-        ("editors", delete(workspaces).where(workspaces.c.user_id == user_id)),
-        ("editors", delete(permissions).where(permissions.c.user_id == user_id)),
-        ("tools", delete(tool_uses).where(tool_uses.c.tenant == name)),
-        ("tools", delete(tool_searches).where(tool_searches.c.tenant == name)),
-        ("tools", delete(counters).where(counters.c.name == f"tool_uses:{name}")),
-        ("access", delete(oauth_grants).where(oauth_grants.c.user_id == user_id)),
-        ("access", delete(buckets).where(buckets.c.key == name)),
-        ("access", delete(api_keys).where(api_keys.c.user_id == user_id)),
+        delete(block_versions).where(block_versions.c.user_id == block_row),
+        delete(person_blocks).where(person_blocks.c.user_id == block_row),
+        delete(forwards).where(forwards.c.occurrence_id.in_(runs)),
+        delete(attempts).where(attempts.c.occurrence_id.in_(runs)),
+        delete(occurrences).where(occurrences.c.user_id == user_id),
+        delete(schedules).where(schedules.c.user_id == user_id),
+        delete(agent_defaults).where(agent_defaults.c.scope == name),
+        delete(messages).where(messages.c.conversation_id.in_(talks)),
+        delete(messages).where(messages.c.turn_id.in_(taken)),
+        delete(chat_words).where(chat_words.c.message_id.in_(replies)),
+        delete(chat_replies).where(told),
+        delete(chat_sessions).where(chat_sessions.c.user_id == user_id),
+        delete(turns).where(turns.c.conversation_id.in_(talks)),
+        delete(turns).where(turns.c.user_id == user_id),
+        delete(conversations).where(conversations.c.user_id == user_id),
+        delete(editor_sessions).where(editor_sessions.c.user_id == user_id),
+        delete(workspaces).where(workspaces.c.user_id == user_id),
+        delete(permissions).where(permissions.c.user_id == user_id),
+        delete(tool_uses).where(tool_uses.c.tenant == name),
+        delete(tool_searches).where(tool_searches.c.tenant == name),
+        delete(counters).where(counters.c.name == f"tool_uses:{name}"),
+        delete(oauth_grants).where(oauth_grants.c.user_id == user_id),
+        delete(buckets).where(buckets.c.key == name),
+        delete(api_keys).where(api_keys.c.user_id == user_id),
     ]

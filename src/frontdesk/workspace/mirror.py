@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
@@ -52,9 +52,10 @@ class Mirror:
         """Show one block as it is now."""
         await self._aside(lambda: _put(self.path_of(agent_id, label, user_id), value))
 
-    async def forget(self, user_id: str) -> None:
-        """Delete what every agent's files show of a person."""
-        await self._aside(lambda: _forget(self._folder, row_of(user_id)))
+    async def forget(self, user_id: str, agents: Collection[str]) -> None:
+        """Delete what every agent's files show of a person, and all the files of these agents."""
+        homes = [self._home_of(agent_id, None) for agent_id in agents]
+        await self._aside(lambda: _forget(self._folder, row_of(user_id), homes))
 
     def _home_of(self, agent_id: str, user_id: str | None) -> Path:
         home, person = self._folder / _component(agent_id), row_of(user_id)
@@ -91,10 +92,10 @@ def _make_equal(home: Path, wanted: Mapping[Path, str]) -> None:
             found.unlink(missing_ok=True)
 
 
-def _forget(folder: Path, person: str) -> None:
+def _forget(folder: Path, person: str, homes: Collection[Path]) -> None:
     for home in folder.iterdir() if folder.is_dir() else ():
         theirs = home / _component(person) if person else home
-        for file in theirs.glob(f"*{SUFFIX}"):
+        for file in [*theirs.glob(f"*{SUFFIX}"), *(home.rglob(f"*{SUFFIX}") if home in homes else ())]:
             file.unlink(missing_ok=True)
         if person and theirs.is_dir():
             theirs.rmdir()
