@@ -30,8 +30,11 @@ from typing_extensions import override
 class FrontdeskError(Exception):
     """What a user of Frontdesk may see: the message says what happened and what to do.
 
-    `str()` of it is fixed to the letter where a contract has the words.
+    `str()` of it is fixed to the letter where a contract has the words. `trace` is who the refused request said it was
+    from, which the journal keeps: an `identity.model.Trace`.
     """
+
+    trace: object = None
 
     @property
     def in_full(self) -> str:

@@ -51,8 +51,8 @@ async def test_every_call_and_denial_leaves_one_row(app: App) -> None:
     assert [(row.outcome, row.source, row.reason) for row in rows] == [
         (Outcome.OK, Source.HEADER, None),
         (Outcome.OK, Source.PARAMETER, None),
-        (Outcome.REFUSED, Source.NONE, "AgentIdMismatch"),
-        (Outcome.REFUSED, Source.NONE, "InvalidAgentId"),
+        (Outcome.REFUSED, Source.HEADER, "AgentIdMismatch"),
+        (Outcome.REFUSED, Source.HEADER, "InvalidAgentId"),
         (Outcome.DENIED, Source.NONE, "Unauthenticated"),
     ]
     assert (rows[0].agent_id, rows[0].request_id, rows[0].action) == ("agent-1", "r-1", "whoami")
@@ -98,10 +98,10 @@ async def test_metrics_tell_header_from_parameter_and_count_what_went_wrong(app:
     await some_calls(app)
     shown = (await send(build(app), {}, b"", path="/metrics", method="GET")).body.decode()
     for line in (
-        'frontdesk_agent_id_source_total{source="header",verified="false"} 1.0',
+        'frontdesk_agent_id_source_total{source="header",verified="false"} 3.0',
         'frontdesk_agent_id_source_total{source="parameter",verified="false"} 1.0',
-        'frontdesk_refusals_total{reason="AgentIdMismatch"} 1.0',
-        'frontdesk_refusals_total{reason="InvalidAgentId"} 1.0',
+        'frontdesk_refusals_total{reason="AgentIdMismatch",source="header"} 1.0',
+        'frontdesk_refusals_total{reason="InvalidAgentId",source="header"} 1.0',
         'frontdesk_calls_total{action="whoami",outcome="ok",surface="mcp"} 2.0',
         'frontdesk_call_seconds_count{action="whoami",surface="mcp"} 4.0',
     ):

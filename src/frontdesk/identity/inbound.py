@@ -1,11 +1,12 @@
 """Decides who is calling from what a request says: pure, per request, nothing kept."""
 
+import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from frontdesk.errors import AgentIdMismatch, Denied, InvalidAgentId
-from frontdesk.identity.model import ANY_AGENT, Caller, Signals, Source
+from frontdesk.identity.model import ANY_AGENT, KEY, TOKEN, Caller, Claimed, Credential, Signals, Source, Trace
 from frontdesk.settings import AGENT_ID, Settings
 
 USER_ID_LENGTH = 200
@@ -13,6 +14,8 @@ METADATA_KEYS = ("dev.frontdesk/agentId", "agent_id", "agentId", "letta_agent_id
 NESTED_IN = ("agent", "caller", "source_agent")
 NESTED_KEYS = ("id", "agent_id", "agentId")
 NO_ID = frozenset({"", "none", "null"})
+# The longest id that can be one, so that what is cut was none.
+CLAIM_LENGTH = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,38 @@ def resolve(signals: Signals, policy: Policy, only_agent: str | None = None) -> 
             if fallback and fallback.lower() not in NO_ID:
                 return _caller(signals, checked(fallback), origin, trusted=trusted, verified=False)
     return _caller(signals, None, Source.NONE, trusted=trusted, verified=credential is not None)
+
+
+def traced(signals: Signals) -> Trace:
+    """What a request says of its sender, for whoever wants to know later why it was refused; nothing of it is proven.
+
+    The person is: the credential was checked before.
+    """
+    found = metadata_agent(signals.metadata) if signals.metadata else None
+    claimed = Claimed(
+        header=_claim(signals.header),
+        parameter=_claim(signals.parameter),
+        metadata=_claim(found[1]) if found else None,
+        credential=_shown(signals.credential),
+    )
+    user_id = signals.credential.user_id if signals.credential else None
+    return Trace(Caller(signals.request_id, user_id=user_id, source=claimed.source), claimed)
+
+
+def _claim(said: object) -> str | None:
+    if said is None or (isinstance(said, str) and said.lower() in NO_ID):
+        return None
+    text = said if isinstance(said, str) else reprlib.repr(said)
+    line = "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text[:CLAIM_LENGTH]
+    )
+    return line if len(line) == len(text) else f"{line[: CLAIM_LENGTH - 1]}…"
+
+
+def _shown(credential: Credential | None) -> str | None:
+    if credential is None or not credential.id.startswith((KEY, TOKEN)):
+        return None
+    return _claim(f"{credential.agent_id} ({credential.id})" if credential.agent_id else credential.id)
 
 
 def checked(agent_id: str) -> str:

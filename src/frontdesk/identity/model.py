@@ -64,6 +64,27 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True)
+class Claimed:
+    """The agent ids that a refused request named, one line each and cut; by the credential also which one it was."""
+
+    header: str | None = None
+    parameter: str | None = None
+    metadata: str | None = None
+    credential: str | None = None
+
+    @property
+    def source(self) -> Source:
+        """What the refused id came by: what was said counts, and the credential where nothing was."""
+        said = {
+            Source.HEADER: self.header,
+            Source.PARAMETER: self.parameter,
+            Source.METADATA: self.metadata,
+            Source.CREDENTIAL: self.credential,
+        }
+        return next((source for source, claim in said.items() if claim is not None), Source.NONE)
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """Who is calling, for one request. `verified`: a credential proves it; otherwise it is only asserted.
 
@@ -92,3 +113,11 @@ class Caller:
     def by_token(self) -> bool:
         """It showed a token, which somebody who logged in has, and not a key."""
         return self.credential_id is not None and self.credential_id.startswith(TOKEN)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What is kept of a refused request: what it claimed, and the caller as far as that is known."""
+
+    caller: Caller
+    claimed: Claimed

@@ -6,12 +6,21 @@ from datetime import UTC, datetime, timedelta
 
 import structlog
 
-from frontdesk.errors import Conflict, Invalid, MissingAgentId, NotFound, Unauthenticated, UnknownAgent
+from frontdesk.errors import (
+    Conflict,
+    FrontdeskError,
+    Invalid,
+    MissingAgentId,
+    NotFound,
+    RateLimited,
+    Unauthenticated,
+    UnknownAgent,
+)
 from frontdesk.identity import claims, keys, rights
-from frontdesk.identity.inbound import Policy, checked, is_user_id, resolve
+from frontdesk.identity.inbound import Policy, checked, is_user_id, resolve, traced
 from frontdesk.identity.keyring import Keyring
 from frontdesk.identity.keys import ApiKey
-from frontdesk.identity.model import ANY_AGENT, Caller, Credential, Profile, Signals
+from frontdesk.identity.model import ANY_AGENT, Caller, Credential, Profile, Signals, Trace
 from frontdesk.identity.oauth.model import ACCESS_PREFIX, Proof
 from frontdesk.identity.oauth.service import OAuth
 from frontdesk.identity.own_keys import OwnKeys, rotated
@@ -85,13 +94,21 @@ class Identity:
 
     async def identify(self, signals: Signals) -> Caller:
         """The caller of this one request, within their rate."""
-        caller = resolve(signals, self.policy)
-        if caller.agent_id is None and self.policy.single_agent_fallback:
-            caller = resolve(signals, self.policy, await self._only_agent())
-        # The rate comes first: asking the agent host is the dear part, and a stranger could have us do it at will.
-        await self._limiter.admit(caller, time.time())
-        if self.policy.strict and caller.agent_id is not None and not await self._knows_agent(caller.agent_id):
-            raise UnknownAgent(caller.agent_id)
+        try:
+            caller = resolve(signals, self.policy)
+            if caller.agent_id is None and self.policy.single_agent_fallback:
+                caller = resolve(signals, self.policy, await self._only_agent())
+            # The rate comes first: asking the agent host is the dear part, and a stranger could have us do it at will.
+            try:
+                await self._limiter.admit(caller, time.time())
+            except RateLimited as error:
+                error.trace = Trace(caller, traced(signals).claimed)
+                raise
+            if self.policy.strict and caller.agent_id is not None and not await self._knows_agent(caller.agent_id):
+                raise UnknownAgent(caller.agent_id)
+        except FrontdeskError as error:
+            error.trace = error.trace or traced(signals)
+            raise
         if self._log_sources:
             log.info(
                 "agent_id_source",

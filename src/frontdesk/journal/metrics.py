@@ -48,8 +48,9 @@ class Metrics:
         )
         self._refusals = Counter(
             "frontdesk_refusals",
-            "Calls refused, by reason: AgentIdMismatch, InvalidAgentId, MissingAgentId, Denied, RateLimited, …",
-            ["reason"],
+            "Calls refused, by reason (AgentIdMismatch, InvalidAgentId, MissingAgentId, Denied, RateLimited, …) and by "
+            "what the agent's id came by.",
+            ["reason", "source"],
             registry=self._registry,
         )
         self._lost = Counter(
@@ -69,7 +70,7 @@ class Metrics:
                 took[this] = self._seconds.labels(*this)
             took[this].observe(entry.duration_us / 1_000_000)
             if entry.reason and entry.outcome is not Outcome.FAILED:
-                self._refusals.labels(entry.reason).inc()
+                self._refusals.labels(entry.reason, entry.source).inc()
         for labels, number in calls.items():
             self._calls.labels(*labels).inc(number)
         for labels, number in sources.items():

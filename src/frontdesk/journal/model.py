@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from frontdesk.identity.model import Source
+from frontdesk.identity.model import Claimed, Source
 
 # The surface of the pages. Who looks at figures there must not move them.
 PAGES = "web"
@@ -33,7 +33,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What happened, to whom, how long it took. Never what was said: no arguments, no answers, no secrets."""
+    """What happened, to whom, how long it took. Never what was said: no arguments, no answers, no secrets.
+
+    `claimed`: whom a request said it was from, where it was refused.
+    """
 
     at: datetime
     kind: Kind
@@ -47,6 +50,7 @@ class Entry:
     source: Source = Source.NONE
     verified: bool = False
     request_id: str | None = None
+    claimed: Claimed | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import Self
 from frontdesk.errors import (
     Conflict,
     Denied,
+    FrontdeskError,
     IdentityError,
     Invalid,
     NotFound,
@@ -16,11 +17,12 @@ from frontdesk.errors import (
     Unauthenticated,
     Unstorable,
 )
-from frontdesk.identity.model import Caller
+from frontdesk.identity.model import Caller, Claimed, Trace
 from frontdesk.journal.model import Entry, Kind, Outcome
 from frontdesk.journal.service import Journal
 
 ACTION_LENGTH = 200
+NOTHING_CLAIMED = Claimed()
 
 
 def outcome_of(error: BaseException) -> Outcome:
@@ -50,6 +52,7 @@ class Record:
     kind: Kind = Kind.CALL
     outcome: Outcome | None = None
     reason: str | None = None
+    claimed: Claimed | None = None
     started: int = field(default_factory=time.perf_counter_ns)
     at: datetime = field(default_factory=partial(datetime.now, UTC))
 
@@ -65,6 +68,14 @@ class Record:
 
     def ended_by(self, error: Exception) -> None:
         self.outcome, self.reason = outcome_of(error), type(error).__name__
+        if isinstance(error, FrontdeskError) and isinstance(error.trace, Trace):
+            self.trace(error.trace)
+
+    def trace(self, trace: Trace) -> None:
+        """Keep what a refused request claimed; a caller who was established stays."""
+        self.claimed = trace.claimed
+        if self.caller.agent_id is None and self.caller.user_id is None:
+            self.caller = trace.caller
 
     def write(self) -> None:
         caller, outcome = self.caller, self.outcome or Outcome.FAILED
@@ -84,5 +95,6 @@ class Record:
                 caller.source,
                 caller.verified,
                 caller.request_id,
+                None if self.claimed == NOTHING_CLAIMED else self.claimed,
             )
         )

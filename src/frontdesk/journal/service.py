@@ -107,7 +107,7 @@ class Journal:
         return await self._store.tool_calls(tool, limit, within)
 
     async def denials(self, before_id: int | None, limit: int) -> Sequence[tuple[int, Entry]]:
-        """Calls that were not let through, the newest first, or those older than one."""
+        """Calls that were not let through, or named an agent that cannot be, the newest first; or older than one."""
         return await self._store.denials(before_id, limit)
 
     async def by_parameter(self, within: int, limit: int) -> Sequence[ByParameter]:

@@ -1,7 +1,7 @@
 """The journal in the database: append, read, sum up, forget what is old."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from operator import attrgetter
 from typing import Any
@@ -23,13 +23,14 @@ from sqlalchemy import (
     literal,
     literal_column,
     not_,
+    or_,
     select,
 )
 
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import journal
 from frontdesk.db.tables.journal import WENT_WRONG
-from frontdesk.identity.model import Source
+from frontdesk.identity.model import Claimed, Source
 from frontdesk.journal.model import PAGES, Beat, Entry, Failures, Kind, Outcome
 
 PRUNE_BATCH = 5_000
@@ -37,6 +38,10 @@ PRUNE_BATCH = 5_000
 ASIDE = 16
 # So many failed rows are counted, however many there are.
 COUNTED = 500
+REASON_LENGTH = 300
+# Refusals by the name of the error: what a request claimed was no agent's id, or that of none that is known.
+BAD_IDS = ("AgentIdMismatch", "InvalidAgentId", "UnknownAgent")
+REFUSED_LOOKED_AT = 2_000
 INSERT = insert(journal)
 BEAT = (journal.c.id, journal.c.at, journal.c.kind, journal.c.surface, journal.c.outcome, journal.c.duration_us)
 A_LOOK_AT_PAGES = and_(journal.c.surface == PAGES, journal.c.action.like("GET %"))
@@ -236,19 +241,21 @@ class JournalStore:
         return await self._database.look(work)
 
     async def denials(self, before_id: int | None, limit: int) -> Sequence[tuple[int, Entry]]:
-        """Calls that were not let through, the newest first, or those older than one."""
+        """Calls that were not let through, or named an agent that cannot be, the newest first; or older than one."""
         wanted = select(journal).order_by(journal.c.id.desc()).limit(limit)
         if before_id is not None:
             wanted = wanted.where(journal.c.id < before_id)
 
+        # Few of what was refused was refused for an agent's id: so many rows of it are looked at.
+        refused = wanted.where(*_went_wrong(Outcome.REFUSED)).limit(REFUSED_LOOKED_AT).subquery()
+        of_ids = select(refused).where(or_(*(refused.c.reason.like(f"{reason}%") for reason in BAD_IDS)))
+        each = [wanted.where(*_went_wrong(outcome)) for outcome in (Outcome.DENIED, Outcome.LIMITED)]
+
         def work(connection: Connection) -> Sequence[tuple[int, Entry]]:
-            # One outcome at a time, written out: each is a walk along the index of what went wrong.
             found = [
                 _entry(dict(row))
-                for outcome in (Outcome.DENIED, Outcome.LIMITED)
-                for row in connection.execute(
-                    wanted.where(WENT_WRONG, journal.c.outcome == literal_column(f"'{outcome}'"))
-                ).mappings()
+                for statement in (*each, of_ids.order_by(refused.c.id.desc()).limit(limit))
+                for row in connection.execute(statement).mappings()
             ]
             return sorted(found, key=lambda one: one[0], reverse=True)[:limit]
 
@@ -308,6 +315,11 @@ class JournalStore:
             return (await connection.execute(select(func.count()).select_from(journal))).scalar_one()
 
 
+def _went_wrong(outcome: Outcome) -> tuple[ColumnElement[bool], ...]:
+    # One outcome at a time, written out: each is a walk along the index of what went wrong.
+    return and_(WENT_WRONG), journal.c.outcome == literal_column(f"'{outcome}'")
+
+
 def _among_newest(rows: int) -> ColumnElement[bool]:
     """Of the newest rows, so many, by their ids: nothing older is walked through, however little is found."""
     return journal.c.id > select(func.coalesce(func.max(journal.c.id), 0) - rows).scalar_subquery()
@@ -323,15 +335,35 @@ def appending(columns: Mapping[str, str | bool | ColumnElement[Any]], *where: Co
     return insert(journal).from_select(list(columns), select(*told).where(*where))
 
 
-_COLUMNS = tuple(field.name for field in fields(Entry))
+# What was claimed stands with the reason, and has no column of its own.
+_COLUMNS = tuple(field.name for field in fields(Entry) if field.name != "claimed")
 _values = attrgetter(*_COLUMNS)
+CLAIMS = frozenset(field.name for field in fields(Claimed))
 
 
 def _row(entry: Entry) -> dict[str, object]:
-    return dict(zip(_COLUMNS, _values(entry), strict=True))
+    row: dict[str, object] = dict(zip(_COLUMNS, _values(entry), strict=True))
+    return row if entry.claimed is None else row | {"reason": _with_claims(entry.reason or "", entry.claimed)}
+
+
+def _with_claims(reason: str, claimed: Claimed) -> str:
+    """The reason and, each on a line of its own, what was claimed, in as many characters as the column holds."""
+    claims = [(name, claim) for name, claim in asdict(claimed).items() if claim is not None]
+    room = REASON_LENGTH - len(reason) - sum(len(name) + 2 for name, _ in claims)
+    lines: list[str] = []
+    # The shortest first: what it leaves is for the others.
+    for left, (name, claim) in zip(range(len(claims), 0, -1), sorted(claims, key=lambda one: len(one[1])), strict=True):
+        share = max(room // left, 1)
+        lines.append(f"{name} {claim if len(claim) <= share else claim[: share - 1] + '…'}")
+        room -= min(len(claim), share)
+    return "\n".join([reason, *sorted(lines)])
 
 
 def _entry(row: dict[str, object]) -> tuple[int, Entry]:
     number = row.pop("id")
     row |= {"kind": Kind(row["kind"]), "outcome": Outcome(row["outcome"]), "source": Source(row["source"])}
+    reason, *claims = str(row["reason"] or "").split("\n")
+    claimed = {name: claim for name, _, claim in (one.partition(" ") for one in claims)}
+    if claimed and claimed.keys() <= CLAIMS:
+        row |= {"reason": reason or None, "claimed": Claimed(**claimed)}
     return number, Entry(**row)  # pyright: ignore[reportReturnType, reportArgumentType] - the columns are the fields

@@ -10,7 +10,8 @@ from starlette.responses import JSONResponse
 from frontdesk.app import App
 from frontdesk.errors import Denied, Unauthenticated, Unavailable
 from frontdesk.identity.behalf import is_trusted
-from frontdesk.identity.model import Caller
+from frontdesk.identity.inbound import traced
+from frontdesk.identity.model import Caller, Signals
 from frontdesk.journal.model import Outcome
 from frontdesk.journal.record import Record
 from frontdesk.surfaces import behalf
@@ -132,7 +133,10 @@ class Gate:
         door = path.rstrip("/")
         action = door if door in self._doors else "other"
         caller = Caller(visit.request_id)
-        Record(self._app.journal, "http", action, caller, outcome=Outcome.DENIED, reason=reason).write()
+        record = Record(self._app.journal, "http", action, caller, outcome=Outcome.DENIED, reason=reason)
+        # The body is not read for somebody who may not come in, so a parameter is not known.
+        record.trace(traced(Signals(visit.request_id, visit.said.get("x-agent-id"), credential=visit.credential)))
+        record.write()
 
 
 def presented(headers: Mapping[str, str]) -> str | None:

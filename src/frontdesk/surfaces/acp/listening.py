@@ -3,7 +3,7 @@
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import structlog
@@ -15,13 +15,16 @@ from starlette.websockets import WebSocket
 from frontdesk import __version__
 from frontdesk.app import App, base_url
 from frontdesk.errors import Denied, Invalid, Unauthenticated, Unavailable
+from frontdesk.identity.inbound import traced
 from frontdesk.identity.model import Caller, Signals
+from frontdesk.journal.model import Outcome
+from frontdesk.journal.record import Record
 from frontdesk.settings import Settings
 from frontdesk.surfaces import logs, serving
 from frontdesk.surfaces.acp.doorstep import Doorstep as Porch
 from frontdesk.surfaces.acp.editor.model import Editor
 from frontdesk.surfaces.acp.greeting import Capabilities
-from frontdesk.surfaces.acp.live.connection import Connection
+from frontdesk.surfaces.acp.live.connection import SURFACE, Connection
 from frontdesk.surfaces.acp.offer import offer_of
 from frontdesk.surfaces.acp.websocket import WebSocketCarrier
 from frontdesk.surfaces.acp.wire.peer import Peer
@@ -71,14 +74,21 @@ class Lobby:
 
     async def enter(self, socket: WebSocket) -> None:
         headers = headers_said(socket.scope["headers"])
+        # Of those who are let in, each request has a row of its own.
+        record = Record(self.app.journal, SURFACE, PATH, Caller(request_id(headers.get("x-request-id"))))
+        record.trace(traced(Signals(record.caller.request_id, headers.get("x-agent-id"))))
         turned = Doorstep.of(self.app.settings).turns_away(headers)
         if turned is not None:
+            record.outcome, record.reason = Outcome.DENIED, turned.code
+            record.write()
             await socket.send_denial_response(JSONResponse({"error": turned.code}, turned.status))
             return
         text = presented(headers)
         try:
-            await self._known(text)
+            await self._known(text, headers.get("x-agent-id"))
         except (Unauthenticated, Denied, Unavailable) as error:
+            record.ended_by(error)
+            record.write()
             status = 503 if isinstance(error, Unavailable) else 401 if isinstance(error, Unauthenticated) else 403
             body = {"error": "unauthorized", "error_description": error.public}
             await socket.send_denial_response(JSONResponse(body, status, {"www-authenticate": "Bearer"}))
@@ -98,14 +108,19 @@ class Lobby:
 
         return opening
 
-    async def _known(self, text: str | None) -> Caller:
-        """Who shows this, now: a key may have been revoked since it was shown first."""
+    async def _known(self, text: str | None, named: str | None = None) -> Caller:
+        """Who shows this, now: a key may have been revoked since it was shown first. `named` is for the journal."""
         if not text:
             raise Unauthenticated(NO_KEY)
         credential = await self.app.identity.authenticate(text)
+        signals = Signals(request_id(None), named, credential=credential)
         if credential.user_id is None:
-            raise Denied("This key speaks for no person; an editor has somebody before it. Use one made with --user")
-        return await self.app.identity.identify(Signals(request_id(None), credential=credential))
+            refused = Denied(
+                "This key speaks for no person; an editor has somebody before it. Use one made with --user"
+            )
+            refused.trace = traced(signals)
+            raise refused
+        return await self.app.identity.identify(replace(signals, header=None))
 
 
 def _bug(error: Exception) -> None:

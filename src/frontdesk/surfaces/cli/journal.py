@@ -73,6 +73,9 @@ def _line(entry: Entry, number: int, *, as_json: bool) -> str:
     who = line(entry.agent_id or entry.user_id or "-")
     trust = "proven" if entry.verified else "asserted"
     why = f"  {line(entry.reason)}" if entry.reason else ""
+    if entry.claimed is not None:
+        claims = [f"{name} {line(claim)}" for name, claim in asdict(entry.claimed).items() if claim is not None]
+        why += f"  claimed: {', '.join(claims)}"
     took = f"{entry.duration_us / 1000:.1f} ms"
     at = moment(entry.at, seconds=True)
     return f"{at}  {entry.outcome:<8}  {line(entry.action):<24}  {who} ({entry.source}, {trust})  {took}{why}"

@@ -8,9 +8,10 @@ from starlette.routing import Route
 from frontdesk import __version__
 from frontdesk.app import App
 from frontdesk.errors import MissingScope
-from frontdesk.identity.inbound import resolve
-from frontdesk.identity.model import Signals
+from frontdesk.identity.inbound import resolve, traced
+from frontdesk.identity.model import Caller, Signals
 from frontdesk.identity.rights import METRICS_READ, require_house
+from frontdesk.journal.record import Record
 from frontdesk.surfaces.rest.refusals import refuse
 from frontdesk.surfaces.visit import visit_of
 
@@ -34,6 +35,9 @@ def routes(app: App) -> list[Route]:
         try:
             require_house(resolve(signals, app.identity.policy), METRICS_READ)
         except MissingScope as error:
+            with Record(app.journal, "http", METRICS, Caller(visit.request_id)) as record:
+                record.trace(traced(signals))
+                record.ended_by(error)
             return refuse(error)
         await app.schedules.executing.measure()
         return Response(app.journal.render_metrics(), headers={"content-type": CONTENT_TYPE_LATEST})

@@ -2,7 +2,8 @@
 
 from frontdesk.app import App
 from frontdesk.errors import Denied, FrontdeskError
-from frontdesk.identity.model import Caller, Credential, Source
+from frontdesk.identity.inbound import traced
+from frontdesk.identity.model import Caller, Credential, Signals, Source
 from frontdesk.identity.rights import HOUSE_ADMIN, SCOPES
 from frontdesk.surfaces.gate import presented
 from frontdesk.surfaces.visit import Visit
@@ -35,11 +36,15 @@ def require_house(app: App, visit: Visit, credential: Credential) -> None:
 def operator(app: App, visit: Visit) -> Caller:
     """The caller that pages act as; refuses whoever may not run the house."""
     credential = visit.credential
-    if credential is None:
-        if not is_local(app, visit):
-            raise Denied(NOT_THIS_KEY)
-        return Caller(visit.request_id, local=True, any_agent=True)
-    require_house(app, visit, credential)
+    try:
+        if credential is None:
+            if not is_local(app, visit):
+                raise Denied(NOT_THIS_KEY)
+            return Caller(visit.request_id, local=True, any_agent=True)
+        require_house(app, visit, credential)
+    except Denied as error:
+        error.trace = traced(Signals(visit.request_id, visit.said.get("x-agent-id"), credential=credential))
+        raise
     return Caller(
         visit.request_id,
         None,

@@ -16,6 +16,7 @@ from frontdesk.surfaces.acp.greeting import AUTH_METHOD
 from frontdesk.surfaces.acp.live.sessions import OpenSessions
 from frontdesk.surfaces.acp.wire.model import AUTH_REQUIRED, INVALID_PARAMS, METHOD_NOT_FOUND, Json, Request, RpcError
 from frontdesk.surfaces.acp.wire.words import AuthenticateRequest, parsed
+from frontdesk.surfaces.visit import request_id
 
 SURFACE = "acp"
 CANCEL = "session/cancel"
@@ -50,8 +51,8 @@ class Connection:
         if request.method == PROMPT:
             self._prompts.append(request)
         try:
-            caller = await self.who()
-            with Record(self.app.journal, SURFACE, request.method, caller):
+            with Record(self.app.journal, SURFACE, request.method, Caller(request_id(None))) as record:
+                caller = record.caller = await self.who()
                 return await method(self, request, caller)
         except FrontdeskError as error:
             raise stops.refusal(error) from error

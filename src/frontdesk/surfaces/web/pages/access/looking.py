@@ -1,6 +1,7 @@
 """What the page shows: keys, denied calls, agents that name themselves by a parameter, and who else is trusted."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from datetime import timedelta
 from urllib.parse import urlencode
 
@@ -30,6 +31,9 @@ REASONS = {
     "MissingScope": "Its key lacks the scope that this takes. Make it one that carries it.",
     "Denied": "It is known, and may not do this.",
     UNKNOWN: "It was turned away before it was known: it may not do this, or not in the name that it gave.",
+    "AgentIdMismatch": "Header and parameter named different agents: leave the parameter out.",
+    "InvalidAgentId": "It named itself by what is no agent's id.",
+    "UnknownAgent": "The agent host has no agent of that id; STRICT_AGENT_ID_VALIDATION asks it.",
     "RateLimited": "It called more often than FRONTDESK_RATE_AGENT or FRONTDESK_RATE_USER allow.",
     "misdirected": "It used a name that this server does not go by; FRONTDESK_ALLOWED_HOSTS takes more.",
     "forbidden_origin": "A web page of another origin called; FRONTDESK_ALLOWED_ORIGINS takes those that may.",
@@ -65,6 +69,7 @@ async def page(asked: Asked, wanted: Mapping[str, str], wrong: str = "") -> Show
         "denied": denied[:DENIALS_AT_FIRST],
         "denied_more": len(denied) > DENIALS_AT_FIRST,
         "why": _why,
+        "claims": claims_of,
         "names": await names_of(asked.app, shown_agents),
         "by_parameter": by_parameter,
         "looked_at": ROWS_LOOKED_AT,
@@ -85,7 +90,14 @@ async def denied(asked: Asked) -> Shown:
     shown = rows[:DENIALS_SHOWN]
     older = shown[-1][0] if len(rows) > DENIALS_SHOWN else None
     names = await names_of(asked.app, [entry.agent_id for _, entry in shown])
-    context = {"denied": shown, "older": older, "begun": before is not None, "why": _why, "names": names}
+    context = {
+        "denied": shown,
+        "older": older,
+        "begun": before is not None,
+        "why": _why,
+        "claims": claims_of,
+        "names": names,
+    }
     return Shown("access/denied.html", "Denied calls", context)
 
 
@@ -104,5 +116,11 @@ async def _denials(asked: Asked, before: int | None, most: int) -> Sequence[tupl
 
 def _why(entry: Entry) -> str:
     """What the reason of a row means, where we know."""
-    known = entry.agent_id or entry.user_id
+    known = (entry.agent_id or entry.user_id) and entry.claimed is None
     return REASONS.get(UNKNOWN if entry.reason == "Denied" and not known else entry.reason or "", "")
+
+
+def claims_of(entry: Entry) -> Sequence[Mapping[str, str]]:
+    """The agent ids that a refused request named, and by what."""
+    found = asdict(entry.claimed) if entry.claimed is not None else {}
+    return [{"name": name, "text": claim} for name, claim in found.items() if claim is not None]

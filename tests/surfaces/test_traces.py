@@ -1,0 +1,249 @@
+"""Refusals can be traced: the row says what was claimed and by what, metrics count it so, and Access shows it."""
+
+import json
+from collections.abc import AsyncGenerator, Mapping, MutableMapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from frontdesk.agents.host import NewAgent
+from frontdesk.agents.letta.handed.model import PATH as HELD_PATH
+from frontdesk.agents.letta.handed.model import Handed
+from frontdesk.app import App, open_app
+from frontdesk.identity.model import Claimed, Source
+from frontdesk.journal.model import Entry
+from frontdesk.journal.store import Query
+from frontdesk.settings import Rate, Settings
+from frontdesk.surfaces.acp.listening import PATH, Lobby
+from frontdesk.surfaces.gate import ASGIApp
+from frontdesk.surfaces.http import build
+from tests.conftest import settings_with
+from tests.requirements import shows
+from tests.support.desk import frontdesk_here
+from tests.support.pages import browsing, text_of
+from tests.support.ready import Ready
+from tests.support.wire import MODERN, call, send
+
+pytestmark = [pytest.mark.anyio, shows("KEPT-06")]
+HOSTILE = "no\nid\x1b[31m\u202e<b>" + "x" * 5_000
+HOURLY = Rate(limit=1, seconds=3600)
+AS_JSON = {"content-type": "application/json"}
+
+
+@asynccontextmanager
+async def opened(settings: Settings, **values: object) -> AsyncGenerator[tuple[App, ASGIApp]]:
+    async with open_app(settings.replaced(**values)) as app:
+        yield app, build(app)
+
+
+async def key_for(app: App, agent: str | None, user: str | None, *scopes: str) -> tuple[dict[str, str], str]:
+    limits = frozenset(scopes) or None
+    made, text = await app.identity.create_key(name="", agent_id=agent, user_id=user, scopes=limits)
+    return {"authorization": f"Bearer {text}"}, f"{agent} (key:{made.id})" if agent else f"key:{made.id}"
+
+
+async def rows(app: App) -> list[Entry]:
+    await app.journal.flush()
+    return [entry for _, entry in await app.journal.read(Query())]
+
+
+async def newest(app: App) -> Entry:
+    return (await rows(app))[-1]
+
+
+@pytest.mark.parametrize("meta", [{}, {"progressToken": 1}], ids=["straight", "by the SDK"])
+async def test_whatever_a_tool_call_claimed_is_in_its_row(settings: Settings, meta: Mapping[str, object]) -> None:
+    async with opened(settings, strict_agent_id_validation=True, rate_agent=HOURLY) as (app, asgi):
+        known = (await app.host.create(NewAgent("Clerk"))).id
+        bound, shown = await key_for(app, known, "ann")
+
+        async def asks(parameter: object = None, **said: str) -> Entry:
+            arguments = {} if parameter is None else {"agent_id": parameter}
+            headers, body = call(MODERN, arguments=arguments, meta=meta)
+            given = {name.replace("_", "-"): value for name, value in said.items()}
+            await send(asgi, headers | given, body)
+            return await newest(app)
+
+        mismatch = await asks("agent-2", x_agent_id="agent-1")
+        assert (mismatch.reason, mismatch.source, mismatch.agent_id) == ("AgentIdMismatch", Source.HEADER, None)
+        assert mismatch.claimed == Claimed(header="agent-1", parameter="agent-2")
+
+        invalid = await asks("not an id")
+        assert (invalid.reason, invalid.source) == ("InvalidAgentId", Source.PARAMETER)
+        assert invalid.claimed == Claimed(parameter="not an id")
+
+        no_text = await asks({"a": [1, 2]})
+        assert no_text.claimed == Claimed(parameter="{'a': [1, 2]}")
+
+        unknown = await asks(x_agent_id="agent-nobody")
+        assert (unknown.reason, unknown.source) == ("UnknownAgent", Source.HEADER)
+        assert unknown.claimed == Claimed(header="agent-nobody")
+
+        denied = await asks(x_agent_id="agent-2", **bound)
+        assert (denied.reason, denied.source, denied.user_id) == ("Denied", Source.HEADER, "ann")
+        assert denied.claimed == Claimed(header="agent-2", credential=shown)
+
+        assert (await asks(known)).reason is None
+        limited = await asks(known)
+        assert (limited.reason, limited.agent_id, limited.source) == ("RateLimited", known, Source.PARAMETER)
+        assert limited.claimed == Claimed(parameter=known)
+
+        told = app.journal.render_metrics().decode()
+    for reason, source in (
+        ("AgentIdMismatch", "header"),
+        ("InvalidAgentId", "parameter"),
+        ("UnknownAgent", "header"),
+        ("Denied", "header"),
+        ("RateLimited", "parameter"),
+    ):
+        assert f'frontdesk_refusals_total{{reason="{reason}",source="{source}"}}' in told
+    assert "agent-nobody" not in told, "what a caller says never becomes a label"
+
+
+async def test_what_was_claimed_is_one_line_and_cut(settings: Settings) -> None:
+    async with opened(settings) as (app, asgi):
+        headers, body = call(MODERN, arguments={"agent_id": HOSTILE}, meta={"agentId": "y" * 3_000})
+        bound, shown = await key_for(app, "agent-1", "ann")
+        await send(asgi, headers | bound | {"x-agent-id": "z" * 1_000}, body)
+        row = await newest(app)
+    assert row.reason == "AgentIdMismatch"
+    assert row.claimed is not None
+    assert row.claimed.credential == shown
+    assert row.claimed.parameter is not None
+    assert row.claimed.parameter.startswith("no\\nid\\x1b[31m\\u202e<b>xx")
+    for claim in (row.claimed.header, row.claimed.parameter, row.claimed.metadata):
+        assert claim is not None
+        assert claim.isprintable()
+        assert claim.endswith("…")
+        assert len(claim) <= 128
+
+
+@pytest.mark.parametrize("path", ["/api/v1/tools/search", "/api/v1/schedules"])
+async def test_the_http_api_keeps_what_was_claimed(settings: Settings, path: str) -> None:
+    async with opened(settings) as (app, asgi):
+        bound, shown = await key_for(app, "agent-1", None)
+        said = AS_JSON | bound | {"x-agent-id": "agent-9"}
+        assert (await send(asgi, said, b"{}", path=path)).status == 403
+        row = await newest(app)
+        assert (row.surface, row.reason, row.source) == ("rest", "Denied", Source.HEADER)
+        assert row.claimed == Claimed(header="agent-9", credential=shown)
+
+
+async def test_a_person_who_is_held_to_a_rate_is_named(settings: Settings) -> None:
+    async with opened(settings, rate_user=HOURLY) as (app, asgi):
+        for path in ("/api/agents/sessions", "/api/tasks"):
+            mine, shown = await key_for(app, None, f"ann{path}")
+            await send(asgi, mine, b"", path=path, method="GET")
+            assert (await send(asgi, mine, b"", path=path, method="GET")).status == 429
+            row = await newest(app)
+            assert (row.reason, row.user_id, row.claimed) == (
+                "RateLimited",
+                f"ann{path}",
+                Claimed(credential=shown),
+            )
+
+
+async def test_whoever_is_turned_away_before_the_call_is_read_is_told_by_the_header(settings: Settings) -> None:
+    async with opened(settings) as (app, asgi):
+        headers, body = call(MODERN, arguments={"agent_id": "agent-2"})
+        claims = {"x-agent-id": "agent-1"}
+        await send(asgi, headers | claims | {"authorization": "Bearer wrong"}, body)
+        await send(asgi, headers | claims | {"host": "evil.example"}, body)
+        found = [(row.reason, row.source, row.claimed) for row in await rows(app)]
+    assert found == [
+        ("Unauthenticated", Source.HEADER, Claimed(header="agent-1")),
+        ("misdirected", Source.HEADER, Claimed(header="agent-1")),
+    ]
+
+
+async def test_pages_and_metrics_keep_whose_key_may_not_look(settings: Settings) -> None:
+    async with opened(settings, require_auth=True) as (app, asgi):
+        weak, shown = await key_for(app, None, "ann", "tasks.read")
+        assert (await send(asgi, weak, b"", path="/access", method="GET")).status == 403
+        assert (await send(asgi, weak, b"", path="/metrics", method="GET")).status == 403
+        found = [(row.reason, row.user_id, row.claimed) for row in await rows(app)]
+    assert found == [
+        ("Denied", "ann", Claimed(credential=shown)),
+        ("MissingScope", "ann", Claimed(credential=shown)),
+    ]
+
+
+async def test_a_tool_that_was_handed_to_a_letta_agent_keeps_who_claimed_to_be_it(settings: Settings) -> None:
+    async with opened(settings, letta_base_url="http://127.0.0.1:1", require_auth=True) as (app, asgi):
+        await app.handed.put([Handed("sea__tides", "sea", "tides", "", {"type": "object"})], datetime.now(UTC))
+        bound, shown = await key_for(app, "agent-1", None)
+        headers, body = call(MODERN, "sea__tides")
+        await send(asgi, headers | bound | {"x-agent-id": "agent-2"}, body, path=HELD_PATH)
+        row = await newest(app)
+    assert (row.action, row.reason) == ("held_tool", "Denied")
+    assert row.claimed == Claimed(header="agent-2", credential=shown)
+
+
+async def test_an_editor_that_is_turned_away_leaves_a_row(settings: Settings) -> None:
+    async with opened(settings) as (app, _):
+        of_an_agent, shown = await key_for(app, "agent-1", None)
+        for said in ({}, of_an_agent):
+            assert await knock(Lobby(app).asgi(), said | {"x-agent-id": "agent-2"}) in (401, 403)
+        found = [(row.surface, row.reason, row.claimed) for row in await rows(app)]
+    assert found == [
+        ("acp", "Unauthenticated", Claimed(header="agent-2")),
+        ("acp", "Denied", Claimed(header="agent-2", credential=shown)),
+    ]
+
+
+async def knock(asgi: ASGIApp, headers: Mapping[str, str]) -> int:
+    """The status of the answer to whoever opens a WebSocket with these headers."""
+    raw = [(name.encode(), value.encode()) for name, value in {"host": "127.0.0.1:3020", **headers}.items()]
+    scope: dict[str, Any] = {
+        "type": "websocket",
+        "path": PATH,
+        "headers": raw,
+        "query_string": b"",
+        "subprotocols": [],
+        "extensions": {"websocket.http.response": {}},
+    }
+    answers: list[MutableMapping[str, Any]] = []
+
+    async def receive() -> MutableMapping[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def keep(message: MutableMapping[str, Any]) -> None:
+        answers.append(message)
+
+    await asgi(scope, receive, keep)
+    return answers[0]["status"]
+
+
+async def test_access_shows_what_was_claimed(settings: Settings) -> None:
+    async with opened(settings) as (app, asgi):
+        headers, body = call(MODERN, arguments={"agent_id": "agent-2 <b>"})
+        await send(asgi, headers | {"x-agent-id": "agent-1"}, body)
+        await app.journal.flush()
+        async with browsing(asgi) as web:
+            for path in ("/access", "/access/denied"):
+                page = await web.get(path)
+                assert "agent-2 <b>" not in page
+                for said in ("AgentIdMismatch", "by header agent-1", "by parameter agent-2 <b>"):
+                    assert said in text_of(page), path
+
+
+def test_the_command_shows_what_was_claimed(tmp_path: Path, ready: Ready) -> None:
+    data = ready.in_folder(tmp_path / "data")
+
+    async def mismatch() -> None:
+        async with opened(settings_with(FRONTDESK_DATA=data)) as (_, asgi):
+            headers, body = call(MODERN, arguments={"agent_id": "agent-2"})
+            await send(asgi, headers | {"x-agent-id": "agent-1"}, body)
+
+    anyio.run(mismatch)
+    assert "AgentIdMismatch  claimed: header agent-1, parameter agent-2" in frontdesk_here("journal", data=data).stdout
+    told = json.loads(frontdesk_here("journal", "--json", data=data).stdout)
+    assert (told["reason"], told["claimed"]["header"], told["claimed"]["parameter"]) == (
+        "AgentIdMismatch",
+        "agent-1",
+        "agent-2",
+    )
