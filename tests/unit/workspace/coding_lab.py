@@ -12,6 +12,7 @@ from frontdesk.workspace.coding.tools import coding_tools
 from frontdesk.workspace.commands.local import LocalCommands
 from frontdesk.workspace.commands.port import Commands
 from frontdesk.workspace.files.local import LocalFiles
+from frontdesk.workspace.permissions.guard import Guard
 from frontdesk.workspace.permissions.model import Deed, Word
 from frontdesk.workspace.roots import Roots
 
@@ -53,7 +54,8 @@ class Lab:
         self.deeds: list[Deed] = []
         self.shown: list[tuple[str, Shown]] = []
         runs = None if away else commands or LocalCommands(0.1)
-        bench = Bench(self.roots, self.editor, runs, self.leave, self.show, None if away else self.disk)
+        guard = Guard(self.roots, local=not away)
+        bench = Bench(self.roots, self.editor, runs, self.leave, self.show, None if away else self.disk, guard)
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in coding_tools(bench)}
 
     async def leave(self, deed: Deed) -> Word:

@@ -1,6 +1,9 @@
 """What may be done unasked, what is asked about, and what a lasting word covers."""
 
+import os
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.workspace.permissions.decide import Answer, Verdict, decide
+from frontdesk.workspace.permissions.guard import Guard, changed_since
 from frontdesk.workspace.permissions.model import Deed, Kind, Mode
 from frontdesk.workspace.permissions.scopes import ONCE, Scope, of_command, of_kind, of_tool
+from frontdesk.workspace.roots import Roots
 from tests.requirements import shows
 
+pytestmark = pytest.mark.anyio
 LOOKS = {Kind.READ, Kind.SEARCH, Kind.THINK}
 ACTS = set(Kind) - LOOKS
 NOTHING: Mapping[str, bool] = {}
@@ -182,6 +188,96 @@ def test_a_scope_is_the_plain_beginning_of_its_command(command: str) -> None:
 def test_the_person_is_told_what_a_lasting_word_covers() -> None:
     assert of_command("git status").covers == "every `git status …` in this workspace"
     assert of_command("make").covers == "`make` by itself in this workspace"
+
+
+@shows("KEPT-04")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git grep -O./evil x",
+        "git grep --open-files-in-pager=./evil x",
+        "git rebase --exec ./evil main",
+        "git clone -c core.fsmonitor=./evil a b",
+        "git clone --template=evil a b",
+        "git fetch --upload-pack=./evil .",
+        "git diff --output=.envrc",
+        "git archive --output=x HEAD",
+    ],
+)
+def test_arguments_with_which_git_runs_another_program_can_be_allowed_only_once(command: str) -> None:
+    assert of_command(command) == ONCE
+
+
+@shows("KEPT-04")
+def test_whoever_allows_a_command_for_good_is_told_that_it_runs_the_workspace_s_code() -> None:
+    runs = ("pytest -q", "npm test", "make", "./run.sh", "uv run pytest", "python tool.py", "node_modules/.bin/tsc")
+    assert [command for command in runs if "what the agent writes" not in of_command(command).warns] == []
+    assert [command for command in ("git status", "ls", "cat x") if of_command(command).warns] == []
+
+
+@shows("KEPT-04")
+async def test_what_a_command_obeys_is_the_script_and_what_says_what_its_words_mean(tmp_path: Path) -> None:
+    guard = Guard(Roots.of(tmp_path))
+    for name in ("run.sh", "Makefile", "package.json", "tool.py", "status"):
+        (tmp_path / name).write_text("")
+    hooks, settings = tmp_path / ".git" / "hooks", tmp_path / ".git" / "config"
+    hooks.mkdir(parents=True)
+    settings.write_text('[core]\n\tbare = false\n[branch "main"]\n\tmerge = refs/heads/main\n')
+    (hooks / "pre-commit").write_text("")
+
+    async def obeyed(command: str) -> set[str]:
+        return {str(one.relative_to(tmp_path)) for one in await guard.obeyed(command, tmp_path)}
+
+    assert await obeyed("./run.sh -v") == {"run.sh"}
+    assert await obeyed("make") == {"Makefile"}
+    assert await obeyed("npm test") == {"package.json"}
+    assert await obeyed("python3 -m tool") == {"tool.py"}
+    assert await obeyed("ls -l") == set()
+    # Settings that run nothing change with every branch.
+    assert await obeyed("git status") == {".git", ".git/hooks/pre-commit"}
+    settings.write_text(f"{settings.read_text()}[alias]\n\tst = !./run.sh\n")
+    assert await obeyed("git status") == {".git", ".git/config", ".git/hooks/pre-commit", "run.sh"}
+
+
+@shows("KEPT-04")
+async def test_a_command_that_names_a_protected_file_is_asked_about_unless_it_only_reads(tmp_path: Path) -> None:
+    guard = Guard(Roots.of(tmp_path))
+
+    async def asked(command: str) -> bool:
+        return bool(await guard.of_command(command, tmp_path))
+
+    writes = (
+        "cp x .git/config",
+        "echo x > .envrc",
+        "tee .VSCODE/tasks.json",
+        "mv a .git/hooks/",
+        "sed -i s/a/b/ .npmrc",
+    )
+    writes += ("cat x >.bashrc", "git diff --output=.envrc", "sh -c 'echo x > .git/config'", "rm src/../.git/config")
+    assert [command for command in writes if not await asked(command)] == []
+    reads = (
+        "cat .git/config",
+        "git diff .github",
+        "git reset HEAD~1",
+        "git checkout HEAD -- a",
+        "grep -r x .vscode",
+        "ls",
+    )
+    reads += ("git clone https://example.com/x/.github", f"echo {'x' * 5000}/{'y' * 5000}", "make", "npm test")
+    assert [command for command in reads if await asked(command)] == []
+
+
+@shows("KEPT-04")
+async def test_what_changed_after_it_was_allowed_is_found(tmp_path: Path) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text("")
+    now = datetime.now(UTC)
+    assert await changed_since([tmp_path, script], now) == script
+    assert await changed_since([tmp_path, script], now + timedelta(minutes=1)) is None
+    # Its own time says nothing, since anybody may set that.
+    os.utime(script, (0, 0))
+    assert await changed_since([script], now) == script
+    assert await changed_since([tmp_path / "gone"], now) is None
 
 
 def test_the_same_words_in_another_folder_are_another_scope() -> None:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -79,7 +80,7 @@ class Changing:
                 return ToolOutcome(f"{shown} has exactly this in it already.")
             done = f"{'Made' if before is None else 'Wrote'} {shown}."
             deed = _edit(call_id, "write_file", f"Write {shown}", Diff(path, before, given.content))
-            return await self._put(deed, done)
+            return await self._put(_asked(deed, await self._bench.guard.of_file(given.path, path)), done)
 
     async def edit(self, call_id: str, given: EditFile) -> ToolOutcome:
         path = self._roots.inside(given.path)
@@ -89,6 +90,7 @@ class Changing:
             after = edited(before, given.old_string, given.new_string, every=given.replace_all)
             deed = _edit(call_id, "edit_file", f"Edit {shown}", Diff(path, before, after.text), after.line)
             places = "in 1 place" if after.count == 1 else f"in {after.count} places"
+            deed = _asked(deed, await self._bench.guard.of_file(given.path, path))
             return await self._put(deed, f"Edited {shown} {places}, from line {after.line}.")
 
     async def delete(self, disk: LocalFiles, call_id: str, given: DeleteFile) -> ToolOutcome:
@@ -96,7 +98,8 @@ class Changing:
         shown = self._roots.shown(path)
         async with self._one:
             await self._must_be_there(path)
-            await get_leave(self._bench, _deed(call_id, "delete_file", Kind.DELETE, f"Delete {shown}", Place(path)))
+            deed = _deed(call_id, "delete_file", Kind.DELETE, f"Delete {shown}", Place(path))
+            await get_leave(self._bench, _asked(deed, await self._bench.guard.of_file(given.path, path)))
             await disk.delete(path)
             self._sight.gone(path)
         return ToolOutcome(f"Deleted {shown}.")
@@ -109,7 +112,8 @@ class Changing:
             if await _is_there(target):
                 raise Invalid(f"{self._roots.shown(target)} is there already; choose another name, or delete it first")
             deed = _deed(call_id, "move_file", Kind.MOVE, f"Move {title}", Place(source), Place(target))
-            await get_leave(self._bench, deed)
+            why = await self._bench.guard.of_move((given.source, source), (given.target, target))
+            await get_leave(self._bench, _asked(deed, why))
             await disk.move(source, target)
             self._sight.gone(source)
         return ToolOutcome(f"Moved {title}.")
@@ -126,6 +130,11 @@ class Changing:
     async def _must_be_there(self, path: Path) -> None:
         if not await _is_there(path):
             raise NotFound(f"There is no {self._roots.shown(path)}; list the files to see what there is")
+
+
+def _asked(deed: Deed, why: str) -> Deed:
+    """The deed, to be asked about each time where there is a reason for that."""
+    return replace(deed, why=why, each_time=True) if why else deed
 
 
 async def _is_there(path: Path) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from frontdesk.workspace.commands.port import Commands
 from frontdesk.workspace.files.local import LocalFiles
 from frontdesk.workspace.files.port import Files
+from frontdesk.workspace.permissions.guard import Guard
 from frontdesk.workspace.permissions.model import Diff, Leave, Place
 from frontdesk.workspace.roots import Roots
 
@@ -29,7 +30,8 @@ class Bench:
     """All that the tools of one session need.
 
     `disk` has the same files as they lie on this machine, and `commands` runs what is run; each is None where the
-    editor is elsewhere and does not do it for us, and the tools that need it are not offered then.
+    editor is elsewhere and does not do it for us, and the tools that need it are not offered then. `guard` knows which
+    files are asked about each time.
     """
 
     roots: Roots
@@ -38,3 +40,4 @@ class Bench:
     leave: Leave
     show: Show
     disk: LocalFiles | None
+    guard: Guard

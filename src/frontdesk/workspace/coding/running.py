@@ -54,7 +54,7 @@ class Running:
         if not given.command.strip() or "\0" in given.command:
             raise Invalid("Give a command line to run")
         cwd = self._bench.roots.inside(given.cwd)
-        await get_leave(self._bench, self._deed(call_id, given.command, cwd))
+        await get_leave(self._bench, await self._deed(call_id, given.command, cwd))
 
         async def opened(terminal_id: str) -> None:
             await self._bench.show(call_id, InTerminal(terminal_id))
@@ -63,8 +63,8 @@ class Running:
         ran = await commands.run(given.command, cwd, given.seconds, opened)
         return ToolOutcome(told(ran, given.seconds), ok=ran.exit_code == 0)
 
-    def _deed(self, call_id: str, command: str, cwd: Path) -> Deed:
-        roots = self._bench.roots
+    async def _deed(self, call_id: str, command: str, cwd: Path) -> Deed:
+        roots, guard = self._bench.roots, self._bench.guard
         scope = of_command(command, "" if cwd == roots.cwd else roots.shown(cwd))
         return Deed(
             call_id,
@@ -74,6 +74,10 @@ class Running:
             command=command,
             scope=scope.name,
             covers=scope.covers,
+            warns=scope.warns,
+            obeys=await guard.obeyed(command, cwd) if scope.name else (),
+            why=(why := await guard.of_command(command, cwd)),
+            each_time=bool(why),
         )
 
 

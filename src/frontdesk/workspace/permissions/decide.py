@@ -42,6 +42,8 @@ def decide(mode: Mode, deed: Deed, remembered: Mapping[str, bool]) -> Verdict:
         return ALLOWED
     if mode is Mode.PLAN:
         return Verdict(Answer.REFUSE, PLANNING)
+    if deed.each_time:
+        return ASKED
     return ALLOWED if said or _is_free(mode, deed.kind) else ASKED
 
 

@@ -55,7 +55,10 @@ class Deed:
     """Something a tool is about to do.
 
     `scope` is what a lasting word would cover, such as `edit` or `run git status`, and `covers` says so to the person;
-    an empty scope can be allowed or refused only once. `harmless`: it changes nothing, by its own word.
+    an empty scope can be allowed or refused only once. `harmless`: it changes nothing, by its own word. `warns` is what
+    else there is to know before it is allowed for good, and `obeys` are the files that say what it does.
+
+    `why` says why this is asked, where it is not plain. `each_time`: nobody can allow it for good, by no mode either.
     """
 
     call_id: str
@@ -68,6 +71,10 @@ class Deed:
     scope: str = ""
     covers: str = ""
     harmless: bool = False
+    warns: str = ""
+    obeys: Sequence[Path] = ()
+    why: str = ""
+    each_time: bool = False
 
 
 class Choice(StrEnum):

@@ -3,16 +3,18 @@
 import re
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from frontdesk.workspace.permissions.model import Kind
 from frontdesk.workspace.permissions.programs import (
     ACTS,
     BEFORE_OTHERS,
+    GIT_ACTS,
     INTERPRETERS,
     RUN_ANYTHING,
     RUN_ANYTHING_AS,
+    RUN_PROJECT,
     SCRIPTS,
     WITH_COMMANDS,
 )
@@ -26,13 +28,18 @@ VERSION = re.compile(r"(?<=[A-Za-z])[0-9.]+$")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """`name` is what is remembered, and `covers` says it to the person; both are empty where it can be only once."""
+    """`name` is what is remembered, and `covers` says it to the person; both are empty where it can be only once.
+
+    `warns` is what else there is to know before it is allowed for good.
+    """
 
     name: str = ""
     covers: str = ""
+    warns: str = field(default="", compare=False)
 
 
 ONCE = Scope()
+RUNS_WHAT_IS_WRITTEN = ", which runs code of the workspace, also what the agent writes there"
 OF_KIND = {
     Kind.EDIT: Scope("edit", "edits in this workspace"),
     Kind.DELETE: Scope("delete", "deleting files in this workspace"),
@@ -59,7 +66,23 @@ def of_command(command: str, folder: str = "") -> Scope:
     where = f"in {folder}" if folder else "in this workspace"
     alone = len(leading) == len(words) and _program(leading[-1:]) in WITH_COMMANDS
     covers = f"`{name}` by itself {where}" if alone else f"every `{name} …` {where}"
-    return Scope(f"run {name}{f' {where}' if folder else ''}", covers)
+    runs = any("/" in word or _program([word]) in RUN_PROJECT for word in leading)
+    return Scope(f"run {name}{f' {where}' if folder else ''}", covers, RUNS_WHAT_IS_WRITTEN if runs else "")
+
+
+def leading_words(command: str) -> Sequence[str]:
+    """The words of a simple command that say what is run; none where a few of them cannot."""
+    return _leading(_split(command))
+
+
+def is_compound(command: str) -> bool:
+    """Whether a command may be more than a simple one."""
+    return not _split(command)
+
+
+def program_of(words: Sequence[str]) -> str:
+    """The name of what is run, without its folder and version; empty where the shell would have to work it out."""
+    return _program(words)
 
 
 def _split(command: str) -> Sequence[str]:
@@ -83,11 +106,17 @@ def _leading(words: Sequence[str]) -> Sequence[str]:
             return _after(words[: len(before)], words[len(before) :])
     if program in INTERPRETERS:
         return _interpreted(words, INTERPRETERS[program])
-    if program in ACTS and any(word.startswith(ACTS[program]) for word in words):
+    if _acts(program, words):
         return ()
     if program in WITH_COMMANDS and len(words) > 1:
         return _named(words, 3 if second in SCRIPTS else 2)
     return words[:1]
+
+
+def _acts(program: str, words: Sequence[str]) -> bool:
+    """Whether an argument makes a program that else is plain run others, delete or write."""
+    told = ACTS.get(program, GIT_ACTS.get(words[1], ()) if program == "git" and len(words) > 1 else ())
+    return any(word.startswith(told) for word in words[1:])
 
 
 def _program(words: Sequence[str]) -> str:

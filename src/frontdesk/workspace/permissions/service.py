@@ -1,12 +1,14 @@
 """Gives leave or refuses it, asks the person where it must, and remembers what was said for good."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
 
 from frontdesk.workspace.permissions.decide import Answer, Verdict, decide
+from frontdesk.workspace.permissions.guard import AGAIN, changed_since
 from frontdesk.workspace.permissions.model import ASK_SECONDS, Ask, Choice, Deed, Leave, Mode, Remembered, Word
 from frontdesk.workspace.permissions.store import PermissionStore
 
@@ -55,20 +57,26 @@ class Gate:
         self._asking = anyio.Lock()
 
     async def leave(self, deed: Deed) -> Word:
-        verdict = await self._verdict(deed)
+        verdict, _ = await self._verdict(deed)
         if verdict.answer is Answer.ASK:
             return await self._asked(deed)
         return _word(verdict)
 
-    async def _verdict(self, deed: Deed) -> Verdict:
-        remembered = await self._store.of(self._user_id, self._cwd)
-        return decide(self._mode(), deed, {one.scope: one.allowed for one in remembered})
+    async def _verdict(self, deed: Deed) -> tuple[Verdict, Deed]:
+        """With why it is asked again, where what was allowed is no longer what it was."""
+        remembered = {one.scope: one for one in await self._store.of(self._user_id, self._cwd)}
+        said = remembered.get(deed.scope)
+        if said is not None and said.allowed and (changed := await changed_since(deed.obeys, said.created_at)):
+            del remembered[deed.scope]
+            path = changed.relative_to(self._cwd) if changed.is_relative_to(self._cwd) else changed
+            deed = replace(deed, why=deed.why or AGAIN.format(path=path))
+        return decide(self._mode(), deed, {scope: one.allowed for scope, one in remembered.items()}), deed
 
     async def _asked(self, deed: Deed) -> Word:
         # The time of those that wait for their turn counts as well: a tool has no more than that.
         with anyio.move_on_after(self._ask_seconds):
             async with self._asking:
-                verdict = await self._verdict(deed)
+                verdict, deed = await self._verdict(deed)
                 return await self._answered(deed) if verdict.answer is Answer.ASK else _word(verdict)
         return Word(allowed=False, reason=UNANSWERED)
 
@@ -76,7 +84,7 @@ class Gate:
         choice = await self._ask(deed)
         if choice is Choice.CANCELLED:
             return Word(allowed=False, reason=STOPPED)
-        if choice.lasts and deed.scope:
+        if choice.lasts and deed.scope and not deed.each_time:
             remembered = Remembered(deed.scope, choice.allows, datetime.now(UTC))
             await self._store.keep(self._user_id, self._cwd, remembered)
         return Word(choice.allows, "" if choice.allows else REJECTED)

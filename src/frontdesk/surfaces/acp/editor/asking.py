@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from frontdesk.surfaces.acp.convert import updates
 from frontdesk.surfaces.acp.convert.screen import Screen
 from frontdesk.surfaces.acp.editor.model import Editor
 from frontdesk.surfaces.acp.wire.model import Gone, Json, RpcError
@@ -42,13 +43,18 @@ class Asking:
 
 def described(deed: Deed, call_id: str) -> Json:
     """The call as the person has it before them while they decide."""
-    diffs = [{"type": "diff", "path": str(one.path), "oldText": one.before, "newText": one.after} for one in deed.diffs]
+    content: list[Json] = [
+        {"type": "diff", "path": str(one.path), "oldText": one.before, "newText": one.after} for one in deed.diffs
+    ]
+    if deed.why:
+        # Editors differ in which of the two they show.
+        content.append(updates.content(updates.text(f"{deed.why[0].upper()}{deed.why[1:]}.")))
     return {
         "toolCallId": call_id,
-        "title": deed.title,
+        "title": f"{deed.title} ({deed.why})" if deed.why else deed.title,
         "kind": deed.kind.value,
         "status": "pending",
-        **({"content": diffs} if diffs else {}),
+        **({"content": content} if content else {}),
         **({"locations": [_location(place) for place in deed.places]} if deed.places else {}),
     }
 
@@ -61,10 +67,10 @@ def options(deed: Deed) -> Sequence[Json]:
     """Once, and for good where a lasting word would have a bound."""
     allow, reject = ONCE
     lasting = [
-        (Choice.ALLOW_ALWAYS, f"Always allow {deed.covers}"),
+        (Choice.ALLOW_ALWAYS, f"Always allow {deed.covers}{deed.warns}"),
         (Choice.REJECT_ALWAYS, f"Always reject {deed.covers}"),
     ]
-    named = [allow, lasting[0], reject, lasting[1]] if deed.scope else [allow, reject]
+    named = [allow, lasting[0], reject, lasting[1]] if deed.scope and not deed.each_time else [allow, reject]
     return [{"optionId": choice.value, "name": name, "kind": choice.value} for choice, name in named]
 
 

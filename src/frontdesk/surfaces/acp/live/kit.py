@@ -16,6 +16,7 @@ from frontdesk.workspace.coding.tools import coding_tools
 from frontdesk.workspace.commands.local import LocalCommands
 from frontdesk.workspace.commands.port import Commands
 from frontdesk.workspace.files.local import LocalFiles
+from frontdesk.workspace.permissions.guard import Guard
 from frontdesk.workspace.roots import Roots
 from frontdesk.workspace.sessions.model import Session
 
@@ -35,21 +36,23 @@ class Kit:
         kept = session()
         roots = Roots.of(kept.cwd, kept.directories)
         leave = app.workspace.permissions.gate(kept.user_id, kept.cwd, lambda: session().mode, asking.ask)
-        own = [*coding_tools(_bench(editor, kept.id, roots, leave, asking)), *_questions(editor, kept.id, asking)]
+        guard = Guard(roots, (app.settings.data,), local=editor.local)
+        own = [*coding_tools(_bench(editor, kept.id, guard, leave, asking)), *_questions(editor, kept.id, asking)]
         return cls(roots, asking, leave, EditorServers(kept.cwd, leave, local=editor.local), own)
 
     async def close(self) -> None:
         await self.servers.aclose()
 
 
-def _bench(editor: Editor, session_id: str, roots: Roots, leave: Leave, asking: Asking) -> Bench:
+def _bench(editor: Editor, session_id: str, guard: Guard, leave: Leave, asking: Asking) -> Bench:
     """As far as possible through the editor; this machine's files and commands only where the editor is on it."""
+    roots = guard.roots
     disk = LocalFiles(roots) if editor.local else None
 
     async def show(call_id: str, part: Shown) -> None:
         await asking.screen().show_part(call_id, part)
 
-    return Bench(roots, EditorFiles(editor, session_id, disk), _commands(editor, session_id), leave, show, disk)
+    return Bench(roots, EditorFiles(editor, session_id, disk), _commands(editor, session_id), leave, show, disk, guard)
 
 
 def _commands(editor: Editor, session_id: str) -> Commands | None:
