@@ -152,7 +152,7 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
     async with AsyncExitStack() as stack:
         database = await Database.open(settings)
         stack.push_async_callback(database.close)
-        said = outbound.headers(application_name=settings.application_name)
+        said = outbound.headers()
         tasks = await stack.enter_async_context(group())
         metrics = Metrics()
         journal = Journal(JournalStore(database), metrics, timedelta(days=settings.journal_days))
@@ -303,16 +303,8 @@ def _host(
     secret = token.get_secret_value() if token else None
     registrar = Registrar(HandedStore(database), keys, base_url(settings))
     people = LettaPeople(ServingStore(database), keys)
-    name = settings.application_name
     host = LettaHost(
-        settings.letta_base_url,
-        secret,
-        name,
-        turns,
-        settings.model,
-        registrar,
-        people,
-        image_models=settings.image_models,
+        settings.letta_base_url, secret, turns, settings.model, registrar, people, image_models=settings.image_models
     )
     return host, partial(upload, host.server), of_letta(host)
 

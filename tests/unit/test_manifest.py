@@ -62,6 +62,31 @@ def test_agent_365s_form_is_read_and_stands_at_the_platform_where_no_address_is_
     assert connectable(files, {}).url == "https://files.example/mcp"
 
 
+@shows("KEPT-07")
+@pytest.mark.parametrize(
+    ("url", "headers", "endpoint", "sends"),
+    [
+        ("https://agent365.svc.cloud.microsoft/agents/servers/mail", {}, None, True),
+        ("https://AGENT365.svc.cloud.microsoft:443/else", {}, "http://localhost:1", True),
+        ("http://localhost:1/agents/servers/mail", {}, "http://localhost:1/", True),
+        ("http://localhost:1/agents/servers/mail", {}, None, False),
+        ("https://agent365.svc.cloud.microsoft.evil.example/mail", {}, None, False),
+        ("http://agent365.svc.cloud.microsoft/mail", {}, None, False),
+        ("https://files.example/mcp", {}, None, False),
+        ("https://files.example/mcp", {"X-MS-AgentId": " "}, None, True),
+    ],
+)
+def test_agent_365s_hosts_and_marked_servers_are_told_which_agent_calls(
+    url: str, headers: Mapping[str, str], endpoint: str | None, sends: bool
+) -> None:
+    server = connectable(ServerSpec("mail", url=url, headers=headers), {"MCP_PLATFORM_ENDPOINT": endpoint or ""})
+    assert (server.sends_agent_id, server.headers) == (sends, {})
+
+
+def test_a_server_that_the_platform_names_is_one_of_agent_365s() -> None:
+    assert connectable(ServerSpec("mail", url="https://mail.example/", origin=Origin.PLATFORM), {}).sends_agent_id
+
+
 @shows("A365-TOKENS")
 @pytest.mark.parametrize(
     ("environ", "shown"),

@@ -95,12 +95,14 @@ def test_a_header_that_would_be_empty_is_left_out(
     folder.mkdir()
     folder.joinpath("pyproject.toml").write_text(content)
     monkeypatch.chdir(folder)
-    assert outbound.headers() == {}
+    assert outbound.platform_headers() == outbound.headers() == {}
 
 
 def test_caller_and_request_go_along(tmp_path: Path) -> None:
-    said = outbound.headers(Caller("r-1", agent_id="agent-1"), application_name="naïve\r\nname")
-    assert said == {"x-ms-agentid": "naive name", "x-agent-id": "agent-1", "x-request-id": "r-1"}
+    caller = Caller("r-1", agent_id="agent-1")
+    said = {"x-agent-id": "agent-1", "x-request-id": "r-1"}
+    assert outbound.headers(caller) == said
+    assert outbound.platform_headers(caller, application_name="naïve\r\nname") == {**said, "x-ms-agentid": "naive name"}
 
 
 def test_the_trace_goes_along() -> None:
@@ -152,15 +154,29 @@ async def opened(application: str | None = None, **options: Any) -> AsyncGenerat
 
 @shows("A365-AGENTID")
 @pytest.mark.anyio
-async def test_every_request_to_a_server_names_the_agent_of_the_token_that_it_carries() -> None:
+async def test_every_request_to_a_marked_server_names_the_agent_of_the_token_that_it_carries() -> None:
+    with open_recorder() as recorder:
+        async with opened("desk") as pool:
+            server = McpServer(
+                "r", recorder.url, {"Authorization": f"bearer {token(appid='app')}"}, sends_agent_id=True
+            )
+            client = pool.client(server, None, None)
+            await client.tools()
+            await client.raw("x", {}, {"X-MS-AgentId": "said"})
+        kinds = ("initialize", "notifications/initialized", "tools/list", "tools/call", "DELETE")
+        assert recorder.agents == [(kind, "app") for kind in kinds]
+
+
+@shows("KEPT-07")
+@pytest.mark.anyio
+async def test_no_request_to_another_server_names_it() -> None:
     with open_recorder() as recorder:
         async with opened("desk") as pool:
             server = McpServer("r", recorder.url, {"Authorization": f"bearer {token(appid='app')}"})
             client = pool.client(server, None, None)
             await client.tools()
             await client.raw("x", {}, {"X-MS-AgentId": "said"})
-        kinds = ("initialize", "notifications/initialized", "tools/list", "tools/call", "DELETE")
-        assert recorder.agents == [(kind, "app") for kind in kinds]
+        assert {agent for _, agent in recorder.agents} == {None}
 
 
 @pytest.mark.anyio
@@ -182,7 +198,7 @@ async def test_a_token_beats_what_the_call_says_and_that_the_application(
 ) -> None:
     with open_recorder() as recorder:
         async with opened(application) as pool:
-            server = McpServer("r", recorder.url, headers, user_token=user_token is not None)
+            server = McpServer("r", recorder.url, headers, user_token=user_token is not None, sends_agent_id=True)
             await pool.client(server, "ada", user_token).raw("x", {}, {"x-ms-agentid": said} if said else {})
         assert dict(recorder.agents)["tools/call"] == named
 
@@ -202,7 +218,8 @@ async def test_a_token_that_is_renewed_names_its_own_agent_and_is_read_once(monk
     monkeypatch.setattr(endpoint, "agent_id_from_token", reading)
     with open_recorder() as recorder:
         async with opened("desk", authorize=authorize) as pool:
-            client = pool.client(McpServer("r", recorder.url, oauth=OAuth("https://issuer/token", "desk")), None, None)
+            oauth = OAuth("https://issuer/token", "desk")
+            client = pool.client(McpServer("r", recorder.url, oauth=oauth, sends_agent_id=True), None, None)
             recorder.refuses = 1
             for _ in range(5):
                 await client.raw("x", {})

@@ -1,4 +1,4 @@
-"""What we say of ourselves and of our caller on every request that leaves: one function, used by every client."""
+"""What we say of ourselves and of our caller on requests that leave: two functions, used by every client."""
 
 import tomllib
 import unicodedata
@@ -35,22 +35,27 @@ PLAIN = str.maketrans(
 )
 
 
-def headers(
-    caller: Caller | None = None,
-    *,
-    token: str | None = None,
-    blueprint_id: str | None = None,
-    application_name: str | None = None,
-) -> dict[str, str]:
+def headers(caller: Caller | None = None) -> dict[str, str]:
     """The headers for one outbound request; what is not known is left out, never sent empty."""
     found = {
-        AGENT_HEADER: platform_agent_id(token, blueprint_id, application_name),
         "x-agent-id": caller.agent_id if caller else None,
         "x-request-id": caller.request_id if caller else None,
     }
     said = {name: header_value(value) for name, value in found.items() if value}
     TRACE.inject(said)
     return {name: value for name, value in said.items() if value}
+
+
+def platform_headers(
+    caller: Caller | None = None,
+    *,
+    token: str | None = None,
+    blueprint_id: str | None = None,
+    application_name: str | None = None,
+) -> dict[str, str]:
+    """The same with `x-ms-agentid`: for Agent 365's hosts, and servers that were marked for it."""
+    agent = header_value(platform_agent_id(token, blueprint_id, application_name) or "")
+    return {AGENT_HEADER: agent, **headers(caller)} if agent else headers(caller)
 
 
 def platform_agent_id(

@@ -188,7 +188,7 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
     application_name: str | None = Field(
         None,
         alias="AGENT365_APPLICATION_NAME",
-        description="What `x-ms-agentid` says when neither turn nor token names an agent.",
+        description="What `x-ms-agentid` says to Agent 365's servers when neither turn nor token names an agent.",
     )
 
     @field_validator("allowed_hosts", "allowed_origins", "image_models", mode="before")

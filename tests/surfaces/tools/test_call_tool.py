@@ -1,6 +1,7 @@
 """`call_tool`: what a tool elsewhere answers comes back as it is."""
 
 import json
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -10,10 +11,12 @@ from frontdesk.journal.model import Kind, Outcome
 from frontdesk.journal.store import Query, UseQuery
 from frontdesk.surfaces.gate import ASGIApp
 from frontdesk.surfaces.mcp.relay import relayed
+from frontdesk.tools.catalogue.servers import ServerSpec
 from frontdesk.tools.gateway.result import CallResult
 from tests.requirements import shows
 from tests.support.asking import ask, asked, frames
 from tests.support.tool_servers import ToolServer
+from tests.support.upstreams import Upstream
 from tests.support.wire import ERAS, MODERN, Era
 from tests.surfaces.tools.conftest import PAINTED
 
@@ -65,6 +68,26 @@ async def test_a_callers_mistake_is_told_in_words_that_help(
     assert said in told.text
     assert told.structured == {"error": told.text}
     assert len(shop.called) == before
+
+
+@shows("KEPT-07")
+async def test_which_agent_calls_is_told_agent_365_and_the_servers_marked_for_it(
+    house: App, asgi: ASGIApp, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(house.tools.calling.gateway, "_application_name", "the-desk")
+    async with AsyncExitStack() as stack:
+        for name, headers in (("marked", {"X-MS-AgentId": ""}), ("fixed", {"x-ms-agentid": "own"})):
+            await house.tools.catalogue.add(ServerSpec(name, url=f"{upstream.url}/mcp", headers=headers))
+            stack.push_async_callback(house.tools.catalogue.remove, name)
+        told = {
+            name: json.loads((await ask(asgi, "call_tool", {"name": f"{name}::headers", "arguments": CITY}, "a")).text)
+            for name in ("lab", "marked", "fixed")
+        }
+        assert {name: seen.get("x-ms-agentid") for name, seen in told.items()} == {
+            "lab": None,
+            "marked": "the-desk",
+            "fixed": "own",
+        }
 
 
 async def test_progress_arrives_where_it_was_asked_for(asgi: ASGIApp) -> None:

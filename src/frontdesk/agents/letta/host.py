@@ -70,7 +70,6 @@ class LettaHost:
         self,
         base_url: str,
         token: str | None,
-        application_name: str | None,
         turns: Turns,
         model: str | None,
         registrar: Registrar,
@@ -78,7 +77,7 @@ class LettaHost:
         *,
         image_models: Sequence[str] = (),
     ) -> None:
-        self.server = open_server(base_url, token, application_name)
+        self.server = open_server(base_url, token)
         self.letta_people = people
         self._tools = AgentTools(self.server, registrar)
         self._client = self.server.client

@@ -25,14 +25,13 @@ class Server:
     """`client` is for short questions; `streaming` for turns, and never sends anything twice."""
 
     base_url: str
-    application_name: str | None
     client: AsyncLetta
     streaming: AsyncLetta
     _owners: dict[str, tuple[str, float]] = field(default_factory=dict[str, tuple[str, float]])
 
     def acting(self, caller: Caller) -> "Server":
         """The same server, told with each request on whose behalf it is asked."""
-        said = outbound.headers(caller, application_name=self.application_name)
+        said = outbound.headers(caller)
         client, streaming = (one.with_options(default_headers=said) for one in (self.client, self.streaming))
         return replace(self, client=client, streaming=streaming)
 
@@ -71,14 +70,14 @@ class Server:
         await self.client.close()
 
 
-def open_server(base_url: str, token: str | None, application_name: str | None) -> Server:
+def open_server(base_url: str, token: str | None) -> Server:
     # The client insists on a key; a server without a password ignores it.
     client = AsyncLetta(
         base_url=base_url,
         api_key=token or "none",
         timeout=ANSWER_SECONDS,
         max_retries=RETRIES,
-        default_headers=outbound.headers(application_name=application_name),
+        default_headers=outbound.headers(),
     )
     streaming = client.with_options(max_retries=0, timeout=Timeout(ANSWER_SECONDS, read=SILENCE_SECONDS))
-    return Server(base_url, application_name, client, streaming)
+    return Server(base_url, client, streaming)

@@ -32,8 +32,8 @@ ALWAYS = {
 class Endpoint:
     """A server's address together with the one credential that is shown there.
 
-    Every request names an agent: the one that the credential's token was given to, else the one that the call says,
-    else `application`.
+    Every request to a server that is told `x-ms-agentid` names an agent: the one that the credential's token was given
+    to, else the one that the call says, else `application`. No other server is told.
     """
 
     def __init__(self, server: McpServer, token: str | None, http: Http, application: str | None = None) -> None:
@@ -105,7 +105,9 @@ class Endpoint:
 
     def _headers(self, protocol: Mapping[str, str], said: Mapping[str, str]) -> dict[str, str]:
         headers = {lower: value for name, value in said.items() if (lower := name.lower()) not in CREDENTIAL_HEADERS}
-        if self._agent:
+        if not self.server.sends_agent_id:
+            headers.pop(AGENT_HEADER, None)
+        elif self._agent:
             headers[AGENT_HEADER] = self._agent
         elif self._application and AGENT_HEADER not in headers:
             headers[AGENT_HEADER] = self._application

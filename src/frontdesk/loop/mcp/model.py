@@ -48,7 +48,8 @@ class McpServer:
     """How a server is reached, what it always gets, and whether it may have the user's token.
 
     Address, headers, command and environment may hold secrets, so none is part of what the dataclass shows of itself.
-    `cwd` is where a program is started; None is wherever Frontdesk was.
+    `cwd` is where a program is started; None is wherever Frontdesk was. `sends_agent_id`: it is told `x-ms-agentid`, as
+    Agent 365's servers are, and those that were marked for it.
     """
 
     name: str
@@ -61,6 +62,7 @@ class McpServer:
     timeout: float = CALL_SECONDS
     oauth: OAuth | None = field(default=None, repr=False)
     cwd: Path | None = None
+    sends_agent_id: bool = False
     digest: bytes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -166,6 +168,7 @@ def _digest(server: McpServer) -> bytes:
     secret = oauth.client_secret.get_secret_value() if oauth and oauth.client_secret else None
     said = [
         [server.name, server.transport, server.url, server.command, server.user_token, server.timeout],
+        server.sends_agent_id,
         [sorted(server.headers.items()), sorted(server.env.items()), server.cwd and str(server.cwd)],
         oauth and [oauth.token_url, oauth.client_id, secret, oauth.grant, oauth.audience, oauth.resource, oauth.scope],
     ]

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, cast, get_args
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
 
 from frontdesk.errors import ConfigurationError, Invalid
+from frontdesk.identity.outbound import AGENT_HEADER
 from frontdesk.loop.mcp.model import CALL_SECONDS, Grant, McpServer, OAuth, RemoteTool, is_plain_address
 from frontdesk.settings import ToolServer
 from frontdesk.tools.catalogue.development import development_token
@@ -23,6 +24,7 @@ AGENT365 = f"{PLATFORM}/agents/servers/"
 # `${VAR}`, `${VAR:-default}`, and VS Code's `${env:VAR}`.
 REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 OAUTH = frozenset({"token_url", "client_id", "client_secret", "grant", "audience", "resource", "scope"})
+NOWHERE = ("", None, None)
 GRANTS: tuple[str, ...] = get_args(Grant)
 
 
@@ -116,10 +118,14 @@ def connectable(spec: ServerSpec, environ: Mapping[str, str] = os.environ) -> Mc
         return text if spec.literal else resolve(text, environ, spec.name)
 
     stdio = spec.transport is Transport.STDIO
+    url = _address(spec, known)
     headers = {name: known(value) for name, value in spec.headers.items()}
+    # Given without a value, the header only marks a server that is to be told which agent calls.
+    marks = [name for name, value in headers.items() if name.lower() == AGENT_HEADER and not value.strip()]
+    headers = {name: value for name, value in headers.items() if name not in marks}
     return McpServer(
         spec.name,
-        _address(spec, known),
+        url,
         {**_development_token(spec, environ), **headers},
         spec.user_token,
         "stdio" if stdio else "sse" if spec.transport is Transport.SSE else "http",
@@ -127,7 +133,23 @@ def connectable(spec: ServerSpec, environ: Mapping[str, str] = os.environ) -> Mc
         {name: known(value) for name, value in spec.env.items()},
         spec.timeout,
         _oauth(spec, known),
+        sends_agent_id=bool(marks) or spec.literal or _is_agent365(url, environ),
     )
+
+
+def _is_agent365(url: str, environ: Mapping[str, str]) -> bool:
+    """Whether an address is at Agent 365's own host, or at the one that stands in for it."""
+    platform = {_origin(resolve(PLATFORM, {}, "")), _origin(resolve(PLATFORM, environ, ""))} - {NOWHERE}
+    return _origin(url) in platform
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None]:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return NOWHERE
+    return parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80)
 
 
 def _address(spec: ServerSpec, known: Callable[[str], str]) -> str:

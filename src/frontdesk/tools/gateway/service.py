@@ -66,7 +66,10 @@ class Gateway:
             return failure(f"{server} acts for a person; call it with that person's token")
         # Over HTTP the client itself knows which agent the token names, and has read it once.
         told = secret if server.user_token and server.transport == "stdio" else None
-        said = outbound.headers(caller, token=told, application_name=self._application_name)
+        if server.sends_agent_id:
+            said = outbound.platform_headers(caller, token=told, application_name=self._application_name)
+        else:
+            said = outbound.headers(caller)
 
         async def work() -> CallResult:
             client = self._client(server, caller.user_id, secret)
