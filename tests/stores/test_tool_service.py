@@ -35,11 +35,14 @@ from frontdesk.tools.catalogue.roster.service import Named
 from frontdesk.tools.catalogue.servers import Origin, ServerSpec
 from frontdesk.tools.catalogue.service import Catalogue
 from frontdesk.tools.catalogue.store import Filter
+from frontdesk.tools.finding import Excluded, Finder, Found, Search
 from frontdesk.tools.gateway.result import CallResult
+from frontdesk.tools.learning.service import Learning
 from frontdesk.tools.model import Kind, Standing
 from frontdesk.tools.rights.service import Permitted
 from frontdesk.tools.search.model import Query
 from tests.conftest import settings_with
+from tests.requirements import shows
 from tests.support.tool_servers import open_tool_server, tool, tools
 from tests.support.waiting import until
 
@@ -296,6 +299,45 @@ async def test_names_that_read_like_another_servers_tool_mean_nothing_else(datab
             assert await means("a__mow") == await means("a::mow") == []
             assert await means("b::a__mow") == ["b::a__mow"]
             assert await means("send") == ["a::send", "b::send"]
+
+
+class Topics(Toy):
+    """An embedder that knows two topics, mail and weather, and stops short of a text when told so."""
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        if self.away and len(texts) > 1:
+            raise Unavailable("the model reads on")
+        topics = (("mail", "parcel"), ("rain", "forecast"))
+        found = np.array([[any(word in text for word in words) for words in topics] + [0.1] for text in texts])
+        return (found / np.linalg.norm(found, axis=1, keepdims=True)).astype(np.float32)
+
+
+@shows("KEPT-11")
+async def test_while_new_tools_are_read_they_are_found_by_words_and_the_others_as_before(database: Database) -> None:
+    topics = Topics()
+    known = [tool("send", "Delivers a parcel."), tool("look_up", "Shows the forecast.")]
+    fresh = [tool("clock", "Tells the time."), *tools(f"new_{n}" for n in range(60))]
+    with open_tool_server("shop", known) as shop, open_tool_server("more", fresh) as more:
+        async with opened(database, spec("shop", shop.url), embedder=topics) as here:
+            await here.catalogue.refresh()
+            await here.catalogue.fill()
+            learning = Learning(database, topics.name, enabled=False)
+            finder = Finder(here.catalogue, topics, learning, Excluded())
+
+            async def find(query: str) -> Found:
+                return await finder.look(Caller("req-1"), Permitted(), Search(query))
+
+            assert (await find("will it rain")).findings[0].tool.id == "shop::look_up"
+            topics.away = True
+            await here.catalogue.add(ServerSpec("more", url=more.url))
+            found = await find("will it rain")
+            assert (found.by_meaning, found.unread) == (True, 61)
+            assert (found.findings[0].tool.id, found.findings[0].meaning > 90) == ("shop::look_up", True)
+            by_words = await find("tells the time")
+            assert (by_words.findings[0].tool.id, by_words.findings[0].meaning) == ("more::clock", 0)
+            topics.away = False
+            await here.catalogue.fill()
+            assert (await find("will it rain")).unread == 0
 
 
 async def test_a_model_that_is_away_leaves_search_by_words_and_is_reported(

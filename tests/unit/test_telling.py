@@ -19,7 +19,13 @@ def a_tool(name: str = "send", description: str = "Sends.", **more: Any) -> Cata
 
 
 def words(*findings: Finding, selection: Selection | None = None, searched: int = 5, **more: Any) -> str:
-    found = Found(findings, searched, best=more.pop("best", None), by_meaning=more.pop("by_meaning", True))
+    found = Found(
+        findings,
+        searched,
+        best=more.pop("best", None),
+        by_meaning=more.pop("by_meaning", True),
+        unread=more.pop("unread", 0),
+    )
     outcomes = Outcomes(found, selection or Selection(), servers=more.pop("servers", ()))
     return told(outcomes, **more)
 
@@ -31,6 +37,7 @@ def test_an_empty_catalogue_says_how_to_fill_it() -> None:
 
 def test_a_search_by_words_alone_says_so() -> None:
     assert "Only words were compared" in words(by_meaning=False)
+    assert "40 new tools could be compared by words only" in words(unread=40)
 
 
 def test_many_servers_are_cut_short() -> None:

@@ -24,8 +24,6 @@ QUERY_CHARACTERS = 2000
 EMBED_SECONDS = 5
 # Past this many tools a search takes long enough to be worth a thread.
 IN_PLACE = 2000
-# While more than this share of the tools is still to be read, those that were would come before better ones.
-UNREAD = 0.05
 COUNTED = 100
 
 log = structlog.get_logger("frontdesk.tools")
@@ -67,12 +65,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search came to: the tools that reach the score, the best first; `best` also counts those below it."""
+    """What a search came to: the tools that reach the score, the best first; `best` also counts those below it.
+
+    `unread` tools are so new that they were found by their words alone; with `by_meaning` False, all were.
+    """
 
     findings: Sequence[Finding]
     searched: int
     best: float | None = None
     by_meaning: bool = True
+    unread: int = 0
 
     @property
     def nothing_relevant(self) -> bool:
@@ -115,7 +117,8 @@ class Finder:
         if remember and vectors is not None and findings:
             self._learning.searched(caller, vectors[0], [finding.tool.id for finding in findings])
         best = max((hit.score for hit in usable), default=None)
-        return Found(findings, await self._searched(permitted), best, vectors is not None)
+        unread = self._catalogue.index.unread if vectors is not None else 0
+        return Found(findings, await self._searched(permitted), best, vectors is not None, unread)
 
     async def _hits(
         self, caller: Caller, permitted: Permitted, search: Search, vectors: NDArray[np.float32] | None
@@ -152,9 +155,9 @@ class Finder:
         return tool_id.startswith("host::") and self._excluded.has(tool_id.removeprefix("host::"))
 
     async def _vectors(self, text: str) -> NDArray[np.float32] | None:
-        """The text and its clauses as vectors; without them search goes by words."""
+        """The text and its clauses as vectors; without them, or while no tool has one, search goes by words."""
         index = self._catalogue.index
-        if self._embedder is None or index.unread > UNREAD * len(index):
+        if self._embedder is None or index.unread == len(index):
             return None
         try:
             with anyio.fail_after(EMBED_SECONDS):

@@ -37,6 +37,8 @@ def told(
         parts = [f"Found {_count(len(shown), 'tool')}, the best first:", *shown]
     if not found.by_meaning and found.searched:
         parts.append("Only words were compared this time, not meanings; a search with other words may find more.")
+    elif found.unread:
+        parts.append(f"{_count(found.unread, 'new tool')} could be compared by words only so far.")
     parts.append(_done(outcomes.selection))
     parts.append(outcomes.note)
     if found.findings:
