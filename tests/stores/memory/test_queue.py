@@ -4,7 +4,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
+from frontdesk.db.schema import ai_tasks
 from frontdesk.errors import Conflict, Denied, Invalid, MissingScope, NotFound, Unavailable
 from frontdesk.memory.model import AiMode, AiStatus, AiTask, AiTaskType, Guardrails, Priority
 from frontdesk.memory.queue.service import Queue
@@ -18,6 +20,7 @@ from tests.support.queueing import add_tasks, add_work, let_lapse, queue_on
 pytestmark = pytest.mark.anyio
 ADA, EVE = Scope("ann", "agent-ada"), Scope("ann", "agent-eve")
 SHORT = timedelta(minutes=5)
+DAYS_AGO = datetime.now(UTC) - timedelta(days=2)
 ABSENT = "01990000-0000-7000-8000-000000000000"
 
 
@@ -358,7 +361,7 @@ async def test_caps_hold_back_estimates_and_warn_of_what_was_spent(records: Reco
 
 async def test_figures_are_of_all_the_persons_work(records: Records, queue: Queue) -> None:
     empty = await queue.stats(ANN)
-    assert (empty.total, empty.success_rate, empty.average_duration_min, empty.by_status) == (0, 0.0, None, {})
+    assert (empty.total, empty.success_rate, empty.avg_duration_min, empty.by_status) == (0, 0.0, None, {})
     made = [await add_work(records, ANN, due_at="2020-01-01") for _ in range(4)]
     await add_work(records, ANN, "agent-bob", mode=AiMode.EXECUTE, task_type=AiTaskType.CODING, due_at="2999-01-01")
     await add_work(records, BOB)
@@ -371,5 +374,13 @@ async def test_figures_are_of_all_the_persons_work(records: Records, queue: Queu
     assert (stats.total, stats.by_status) == (5, {"assigned": 2, "completed": 2, "failed": 1})
     assert (stats.by_mode, stats.by_type) == ({"execute": 1, "plan_only": 4}, {"coding": 1, "research": 4})
     assert stats.by_agent == {"Ada": 4, "Bob": 1}
-    assert (stats.success_rate, stats.average_duration_min, stats.total_cost_usd) == (66.7, 15.5, 0.2)
+    assert stats.by_task_type == stats.by_type
+    assert (stats.active, stats.completed, stats.failed) == (2, 2, 1)
+    assert (stats.pending_for_agent, stats.in_progress) == (2, 0)
+    assert (stats.success_rate, stats.avg_duration_min, stats.avg_completion_time) == (0.667, 15.5, 15.5)
+    assert (stats.avg_cost_usd, stats.total_cost_usd) == (0.1, 0.2)
     assert stats.overdue == 1, "the open one of the past"
+    long_ago = update(ai_tasks).where(ai_tasks.c.id == made[0].id).values(completed_at=DAYS_AGO)
+    await records.change(ANN, lambda mine: mine.connection.execute(long_ago))
+    stats = await queue.stats(ANN)
+    assert (stats.completed_today, stats.failed_today, stats.total_cost_today) == (1, 1, 0.1), "of today alone"

@@ -184,8 +184,8 @@ async def test_work_is_queued_approved_claimed_and_completed(app: App, asgi: ASG
     assert [event["to_status"] for event in done["history"]][-2:] == ["in_progress", "completed"]
     final = await rest.put(path, {"status": "pending"}, 409)
     assert "is final" in final["error"]
-    stats = await rest.get("/ai-tasks/stats")
-    assert (stats["by_status"], stats["success_rate"]) == ({"completed": 1}, 100)
+    stats = (await rest.get("/ai-tasks/stats"))["stats"]
+    assert (stats["by_status"], stats["success_rate"], stats["completed_today"]) == ({"completed": 1}, 1, 1)
 
 
 @shows("MEMORY-REST")

@@ -153,9 +153,9 @@ class Queue:
         """It could not be done, and why. It can be assigned again."""
         return await self.report(scope, ai_task_id, AiStatus.FAILED, {"error_message": error_message}, claims=claims)
 
-    async def stats(self, scope: Scope) -> AiStats:
+    async def stats(self, scope: Scope, zone: str | None = None) -> AiStats:
         scope.require(rights.AI_TASKS_READ)
-        return await self._records.read(scope, figures.stats)
+        return await self._records.read(scope, partial(figures.stats, zone=zone))
 
     async def _named(self, fields: Fields) -> str | None:
         """The agent's name: as given, as its host knows it, else its id; None where no agent is named."""

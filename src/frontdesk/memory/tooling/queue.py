@@ -125,15 +125,17 @@ async def fail(room: MemoryRoom, scope: Scope, given: asked.FailAiTask) -> Told:
 async def stats(room: MemoryRoom, scope: Scope, _given: Nothing) -> Told:
     found = await room.queue.stats(scope)
     text = lines(
-        f"{count(found.total, 'piece', 'pieces')} of work, {found.overdue:,} overdue",
+        f"{count(found.total, 'piece', 'pieces')} of work: {found.active:,} active, {found.completed:,} completed, "
+        f"{found.failed:,} failed; {found.overdue:,} overdue",
         tallied("By status", found.by_status),
         tallied("By mode", found.by_mode),
         tallied("By type", found.by_type),
         tallied("By agent", found.by_agent),
         about(
             [
-                f"{found.success_rate:g}% of what ended was completed",
-                f"{length(round(found.average_duration_min))} on average" if found.average_duration_min else "",
+                f"{100 * found.success_rate:g}% of what ended was completed",
+                f"{length(round(found.avg_duration_min))} on average" if found.avg_duration_min else "",
+                f"${found.avg_cost_usd:g} a piece" if found.avg_cost_usd is not None else "",
                 f"${found.total_cost_usd:g} spent",
             ]
         ),

@@ -6,14 +6,13 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Query
 
 from frontdesk.memory.asked.queue import AiTaskContent, NewAiTaskContent
-from frontdesk.memory.queue.figures.model import AiStats
 from frontdesk.memory.queue.wanted import AiWanted
 from frontdesk.memory.service import MemoryRoom
 from frontdesk.surfaces.rest.memory import examples
 from frontdesk.surfaces.rest.memory.bodies import Accept, Claim, Complete, Fail, Renew
 from frontdesk.surfaces.rest.memory.examples import sent, shown
 from frontdesk.surfaces.rest.memory.queries import AiTaskQuery, Where
-from frontdesk.surfaces.rest.memory.told import AiTaskList, Gone, OneAiTask, PerhapsAiTask
+from frontdesk.surfaces.rest.memory.told import AiTaskList, AiTaskStats, Gone, OneAiTask, PerhapsAiTask
 from frontdesk.surfaces.rest.memory.who import ReadsWork, WritesWork
 
 ALL = "/ai-tasks"
@@ -45,8 +44,8 @@ def _add_lists(router: APIRouter, room: MemoryRoom) -> None:
         return OneAiTask(ai_task=await room.queue.create(scope, asked.said(), timezone))
 
     @router.get(f"{ALL}/stats", summary="How the work goes, in numbers")
-    async def ai_task_stats(scope: ReadsWork) -> AiStats:
-        return await room.queue.stats(scope)
+    async def ai_task_stats(scope: ReadsWork, timezone: Where = None) -> AiTaskStats:
+        return AiTaskStats(stats=await room.queue.stats(scope, timezone))
 
     @router.post(
         f"{ALL}/claim", responses=shown(AI_TASK), summary="Take the next piece of work of an agent, if there is one"

@@ -43,7 +43,7 @@ def add_stats(router: APIRouter, room: MemoryRoom) -> None:
             memories=await room.memories.stats(scope, timezone),
             activities=await room.activities.stats(scope, timezone),
             time=await _time(room, scope, timezone),
-            ai_tasks=await room.queue.stats(scope),
+            ai_tasks=await room.queue.stats(scope, timezone),
         )
 
 

@@ -22,6 +22,7 @@ from frontdesk.memory.model import (
     TaskStatus,
     TimeEntry,
 )
+from frontdesk.memory.queue.figures.model import AiStats
 from frontdesk.memory.tasks.stats import TasksUpdated
 
 
@@ -214,6 +215,12 @@ class AiTaskList(Told):
 
     ai_tasks: Sequence[AiTask]
     count: int
+
+
+class AiTaskStats(Told):
+    """How the work goes, in numbers."""
+
+    stats: AiStats
 
 
 class OneAiTask(Told):
