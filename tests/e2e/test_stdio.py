@@ -10,6 +10,7 @@ import anyio
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.shared.exceptions import MCPError
 
 from frontdesk.app import open_app
 from tests.conftest import settings_with
@@ -94,7 +95,7 @@ def test_a_client_that_has_said_its_last_word_still_gets_every_answer(
 
 
 @pytest.mark.anyio
-async def test_the_memory_door_is_for_the_person_whose_key_is_set_until_another_token_is_left(tmp_path: Path) -> None:
+async def test_the_memory_tools_are_for_the_person_whose_key_is_set_and_for_nobody_else(tmp_path: Path) -> None:
     keys = {user: await made_key(tmp_path, user) for user in ("ann", "bob")}
     started = StdioServerParameters(
         command=sys.executable,
@@ -106,17 +107,16 @@ async def test_the_memory_door_is_for_the_person_whose_key_is_set_until_another_
             tools = {tool.name for tool in (await client.list_tools()).tools}
             await client.call_tool("create_task", {"title": "Of Ann's"})
             hers = (await client.call_tool("search_tasks", {})).structured_content
-            left = (await client.call_tool("set_access_token", {"access_token": keys["bob"]})).structured_content
-            his = (await client.call_tool("search_tasks", {})).structured_content
+            left = (await client.call_tool("set_access_token", {"access_token": keys["ann"]})).structured_content
+            with pytest.raises(MCPError, match="another person"):
+                await client.call_tool("set_access_token", {"access_token": keys["bob"]})
             await client.call_tool("clear_auth", {})
             again = (await client.call_tool("get_user_info", {})).structured_content
-    assert {"create_task", "get_categories", "whoami"} <= tools
-    assert "find_tools" not in tools
+    assert len(tools) == 43
+    assert not {"find_tools", "get_categories", "whoami"} & tools
     assert hers is not None
     assert [task["title"] for task in hers["tasks"]] == ["Of Ann's"]
-    assert left == {"user_id": "bob", "kept": True}
-    assert his is not None
-    assert his["tasks"] == []
+    assert left == {"user_id": "ann", "kept": True}
     assert again is not None
     assert again["sub"] == "ann"
 

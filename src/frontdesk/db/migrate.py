@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontdesk.errors import ConfigurationError
 
-HEAD = "0012"
+HEAD = "0014"
 # Any number will do, as long as no other program that shares the database uses it.
 ADVISORY_LOCK = 3_020_115
 MIGRATIONS = Path(__file__).parent / "migrations"

@@ -18,6 +18,7 @@ from frontdesk.db.tables.agents import (
 from frontdesk.db.tables.identity import (
     api_keys,
     buckets,
+    mcp_session_persons,
     mcp_sessions,
     oauth_grants,
     oauth_requests,
@@ -91,6 +92,7 @@ __all__ = [
     "journal",
     "lanes",
     "letta_agents",
+    "mcp_session_persons",
     "mcp_sessions",
     "memories",
     "memory_anchors",

@@ -11,6 +11,8 @@ NOT_TRUSTED = (
     "agent (frontdesk keys create --agent '*'); send the token as Authorization: Bearer … instead"
 )
 
+NAMES_NO_PERSON = "The token in X-User-Auth-Token names no person"
+
 
 def is_trusted(credential: Credential | None, *, local: bool) -> bool:
     """A platform, which has a key for every agent; and at this machine whoever shows nothing."""
@@ -26,7 +28,7 @@ def check_trust(credential: Credential | None, *, local: bool) -> None:
 def on_behalf(client: Credential | None, person: Credential) -> Credential:
     """The client's agent and the person, with what both may do; it goes by what proves the person."""
     if person.user_id is None:
-        raise Unauthenticated("The token in X-User-Auth-Token names no person")
+        raise Unauthenticated(NAMES_NO_PERSON)
     if client is None:
         # Who a token was issued to is no agent of ours: that is for the request itself to name.
         return replace(person, agent_id=None)

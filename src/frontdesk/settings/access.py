@@ -35,6 +35,11 @@ class AccessSettings(BaseSettings):
         alias="ZMEMORY_API_KEY",
         description="The key or token of the person whom `frontdesk mcp` acts for.",
     )
+    list_all_memory_tools: bool = Field(
+        False,
+        alias="FRONTDESK_LIST_ALL_MEMORY_TOOLS",
+        description="List `health`, `whoami` and the tools for categories at `/mcp/memory` too, beside zmemory's 43.",
+    )
 
     @field_validator("oauth_redirect_uri", mode="after")
     @classmethod

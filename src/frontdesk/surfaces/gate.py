@@ -27,6 +27,7 @@ ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 # Its clients know refusals in other words than those of OAuth.
 API = "/api/"
 NONE_BESIDES: Mapping[str, str] = {}
+NOTHING_SHOWN = "Authentication required: send an API key or a token in the Authorization header: Bearer …"
 
 log = structlog.get_logger("frontdesk.http")
 
@@ -43,6 +44,20 @@ class Pages:
     headers: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class RecordsAt:
+    """The addresses of people's records: a person's own token is proof enough there, and clients are given sessions.
+
+    Clients of those that are `told_inside` read why they are refused in the answer to a tool call, and nowhere else.
+    """
+
+    paths: frozenset[str] = frozenset()
+    told_inside: frozenset[str] = frozenset()
+
+
+NOWHERE = RecordsAt()
+
+
 class Gate:
     """ASGI middleware: lets in whom it may, with a `Visit` in hand, and answers the rest itself."""
 
@@ -53,7 +68,7 @@ class Gate:
         doors: frozenset[str],
         open_paths: frozenset[str],
         challenge: Callable[[str, bool], str],
-        sessions_at: frozenset[str] = frozenset(),
+        records: RecordsAt = NOWHERE,
         pages: Pages | None = None,
     ) -> None:
         self._inner = inner
@@ -63,8 +78,7 @@ class Gate:
         self._doors = doors
         self._open_paths = open_paths
         self._challenge = challenge
-        # The doors whose clients are given sessions.
-        self._sessions_at = sessions_at
+        self._records = records
         self._pages = pages
         # Settings do not change, and to look at every address anew costs a call more than its credential does.
         self._proof_required = app.settings.auth_required
@@ -95,16 +109,19 @@ class Gate:
         if path in self._open_paths or (page is not None and page.is_open(path)):
             return None
         text = presented(visit.said)
+        visit.told_inside = path in self._records.told_inside
         try:
             if text is None and page is not None:
                 text = await page.shown(visit)
             await self._know(path, visit, text)
-        except Unauthenticated as error:
+        except (Unauthenticated, Denied) as error:
+            if visit.told_inside:
+                visit.refuse_calls(error)
+                return None
             self._record(path, visit, type(error).__name__)
+            if isinstance(error, Denied):
+                return _problem(403, "forbidden", str(error))
             return page.to_sign_in(scope) if page is not None else self._unknown(path, visit, text, error)
-        except Denied as error:
-            self._record(path, visit, type(error).__name__)
-            return _problem(403, "forbidden", str(error))
         except Unavailable as error:
             log.warning("authentication_unavailable", error=str(error), request_id=visit.request_id)
             said = "Credentials cannot be checked right now; try again shortly"
@@ -120,14 +137,44 @@ class Gate:
 
     async def _know(self, path: str, visit: Visit, text: str | None) -> None:
         """Check what the request shows of itself, and of the person it is for."""
-        local = not (self._proof_required or visit.forwarded)
+        if path not in self._records.paths:
+            await self._check(visit, text)
+            return
+        sessions = self._app.identity.sessions
+        try:
+            await self._check_person(visit, text)
+        except (Unauthenticated, Denied) as error:
+            if behalf.person_token(visit) or (text is not None and isinstance(error, Unauthenticated)):
+                await sessions.token_came(visit.session_id, proven=False)
+            raise
+        if visit.carried:
+            await sessions.token_came(visit.session_id, proven=True)
+
+    async def _check(self, visit: Visit, text: str | None) -> None:
+        identity, local = self._app.identity, self._is_local(visit)
         if text is not None:
-            await behalf.show(self._app.identity, visit, text)
+            await behalf.show(identity, visit, text)
         elif not local:
-            raise Unauthenticated("Send an API key or a token in the Authorization header: Bearer …")
+            raise Unauthenticated(NOTHING_SHOWN)
         visit.trusted = is_trusted(visit.credential, local=local)
-        if behalf.HEADER in visit.said or path in self._sessions_at:
-            await behalf.speak_for(self._app.identity, visit, local=local, in_session=path in self._sessions_at)
+        token = behalf.person_token(visit)
+        if token:
+            await behalf.speak_for(identity, visit, token, local=local)
+
+    async def _check_person(self, visit: Visit, text: str | None) -> None:
+        """The same where a person's records are: their own token counts alone, and one that was left in a session."""
+        identity, local = self._app.identity, self._is_local(visit)
+        token = behalf.person_token(visit)
+        if text is None and token and not local:
+            await behalf.show_person(identity, visit, token)
+        else:
+            await self._check(visit, text)
+        visit.carried = visit.credential is not None and visit.credential.user_id is not None
+        if not visit.carried:
+            await behalf.recall(identity, visit, local=local)
+
+    def _is_local(self, visit: Visit) -> bool:
+        return not (self._proof_required or visit.forwarded)
 
     def _record(self, path: str, visit: Visit, reason: str) -> None:
         door = path.rstrip("/")

@@ -14,11 +14,11 @@ from frontdesk.agents.letta.handed.model import PATH as HELD_PATH
 from frontdesk.app import App, Door
 from frontdesk.identity import rights
 from frontdesk.settings import Settings
-from frontdesk.surfaces.gate import ASGIApp, Gate, Pages, Receive, Send
+from frontdesk.surfaces.gate import ASGIApp, Gate, Pages, Receive, RecordsAt, Send
 from frontdesk.surfaces.mcp import cards
 from frontdesk.surfaces.mcp.held import held_server
 from frontdesk.surfaces.mcp.http import McpEndpoint
-from frontdesk.surfaces.mcp.server import build_server, challenge_for, doors, offers, scopes_at, straight_ways
+from frontdesk.surfaces.mcp.server import build_server, challenge_for, doors, offers, path_of, scopes_at, straight_ways
 from frontdesk.surfaces.mcp.sse import sse_routes
 from frontdesk.surfaces.mcp.tool import ToolSpec
 from frontdesk.surfaces.oauth.routes import OPEN_PATHS, oauth_routes
@@ -30,8 +30,10 @@ from frontdesk.surfaces.web.door import telling, web_routes
 from frontdesk.surfaces.web.drawing import SAFETY
 from frontdesk.surfaces.web.signing import to_sign_in
 
-# Clients of the older era leave their person's token here, and not with every request.
-SESSIONS_AT = frozenset({f"/mcp/{Door.MEMORY}"})
+MEMORY = path_of(Door.MEMORY)
+# Where clients of zmemory call: they are told an address, and put this behind it.
+ZMEMORY_CALLS = "/api/mcp"
+ZMEMORY_AT = frozenset({ZMEMORY_CALLS, f"{MEMORY}{ZMEMORY_CALLS}"})
 SSE_PATHS = frozenset({"/sse", "/messages"})
 # Addresses besides those of MCP whose routes do not say themselves which scopes they need.
 BESIDES: Mapping[str, Sequence[str]] = {
@@ -40,6 +42,7 @@ BESIDES: Mapping[str, Sequence[str]] = {
     f"{PREFIX}/agents": rights.AGENT_SCOPES,
     f"{PREFIX}/v1/tools": rights.TOOL_SCOPES,
     f"{PREFIX}/v1/schedules": rights.SCHEDULE_SCOPES,
+    **dict.fromkeys(ZMEMORY_AT, rights.PERSON_SCOPES),
 }
 
 
@@ -49,9 +52,11 @@ def build(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGIApp:
     offered = {path: offers(app, of_door, path) for path, of_door in found.items()}
     servers = {path: build_server(of_door, path) for path, of_door in offered.items()}
     endpoints = {
-        path: McpEndpoint(server, straight_ways(offered[path]), app.identity.sessions if path in SESSIONS_AT else None)
+        path: McpEndpoint(server, straight_ways(offered[path]), app.identity.sessions if path == MEMORY else None)
         for path, server in servers.items()
     }
+    if MEMORY in endpoints:
+        endpoints |= dict.fromkeys(ZMEMORY_AT, endpoints[MEMORY])
     if app.settings.letta_base_url is not None:
         # For that server alone, so it is in none of the documents that tell the world of our doors.
         endpoints[HELD_PATH] = McpEndpoint(held_server(app))
@@ -67,14 +72,14 @@ def assemble(app: App, endpoints: Mapping[str, ASGIApp], paths: list[str], more:
     known = frozenset(path[1:].split("/")[0] for path in addresses)
     starlette = Starlette(routes=routes, exception_handlers={HTTPException: telling(app, tell, known)})
     starlette.router.redirect_slashes = False
-    open_paths = frozenset({rest.HEALTH, *OPEN_PATHS, *(route.path for route in documents)})
+    open_paths = frozenset({*rest.HEALTH_AT, *OPEN_PATHS, *(route.path for route in documents)})
     gate = Gate(
         Hall(endpoints, starlette),
         app,
         addresses,
         open_paths,
         Challenges(app, tuple(paths), api),
-        SESSIONS_AT,
+        RecordsAt(frozenset({MEMORY, *ZMEMORY_AT}), ZMEMORY_AT),
         Pages(places.is_page, places.is_open, partial(who.shown, app), partial(to_sign_in, app), SAFETY),
     )
     return _with_cors(gate, app.settings)

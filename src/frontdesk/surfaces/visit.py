@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from frontdesk.errors import FrontdeskError
 from frontdesk.identity.model import Credential
 
 Scope = MutableMapping[str, Any]
@@ -37,6 +38,11 @@ class Visit:
     proof: SecretStr | None = None
     # Whether the client may name people by their tokens.
     trusted: bool = False
+    # Whether the person was proven by what came with this request, and not by what was left in its session.
+    carried: bool = False
+    # Why no tool may be called, where a client reads that in the answer to a call and not in a status.
+    refused: FrontdeskError | None = None
+    told_inside: bool = False
     status: int | None = None
     answer_headers: list[tuple[bytes, bytes]] = field(default_factory=list[tuple[bytes, bytes]])
     # Whether a proxy passed this on: then loopback says nothing about where it came from.
@@ -49,6 +55,12 @@ class Visit:
     def session_id(self) -> str | None:
         """The MCP session that the request says it belongs to; a client of the older era was given it."""
         return self.said.get(SESSION_HEADER)
+
+    def refuse_calls(self, error: FrontdeskError) -> None:
+        """Whoever this is, they are nobody: no tool may be called, and this is why."""
+        self.credential = self.token = self.proof = None
+        self.trusted = self.carried = False
+        self.refused = error
 
     def refuse(self, status: int | None, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send the answer that is being written under this status, with these headers besides."""

@@ -73,7 +73,9 @@ async def test_from_anybody_else_it_is_refused_even_if_it_holds(lab: Lab) -> Non
             assert answer.status_code == 403
             assert "trusted client alone" in answer.json()["error_description"]
     passed_on = await lab.mine(x_user_auth_token=token(), x_forwarded_for="198.51.100.7")
-    assert passed_on.status_code == 401, "by a proxy there is nobody without a credential"
+    assert passed_on.json()["result"]["structuredContent"] == {"user_id": "ann"}, "alone it is her own credential there"
+    elsewhere = await lab.mine("/mcp", x_user_auth_token=token(), x_forwarded_for="198.51.100.7")
+    assert elsewhere.status_code == 401, "by a proxy there is nobody without a credential"
 
 
 @shows("BEHALF")
@@ -134,7 +136,7 @@ async def test_what_goes_on_to_tool_servers_is_the_persons_token_and_never_a_key
     passed_on: list[bool] = []
     for sent in (token(), await lab.key("ann"), ours):
         visit = Visit("1", {behalf.HEADER: sent})
-        await behalf.speak_for(lab.app.identity, visit, local=True, in_session=False)
+        await behalf.speak_for(lab.app.identity, visit, sent, local=True)
         passed_on.append(visit.token is not None)
         assert sent not in repr(visit)
     assert passed_on == [True, False, False]

@@ -86,6 +86,15 @@ mcp_sessions = Table(
     Column("expires_at", Moment, nullable=False),
 )
 
+# Whom an MCP session acts for: one person, or, where there is none here, whoever each of its calls proves.
+mcp_session_persons = Table(
+    "mcp_session_persons",
+    metadata,
+    Column("id_sha256", LargeBinary(32), primary_key=True),
+    Column("person_hash", LargeBinary(32)),
+    Column("expires_at", Moment, nullable=False),
+)
+
 buckets = Table(
     "rate_buckets",
     metadata,

@@ -58,6 +58,8 @@ def walk(
         visit = exchange.visit
         record = Record(app.journal, "mcp", name, Caller(visit.request_id))
         try:
+            if visit.refused is not None:
+                raise visit.refused
             caller = record.caller = await app.identity.identify(gather(exchange, arguments if naming else {}))
             _mark_span(caller)
             result = _result(await work(caller, line_of(exchange), arguments))

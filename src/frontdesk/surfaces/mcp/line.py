@@ -13,7 +13,8 @@ class Line:
     """`progress` is None where the client did not ask for it; `token` is None where it showed a key, or nothing.
 
     `version` is the revision of the protocol that the client speaks, `params` all that the call said. `session_id` is
-    the session in which it came, `proof` what proved the person or agent, `trusted` whether the client may name people.
+    the session in which it came, `proof` what proved the person or agent, `trusted` whether the client may name people,
+    `carried` whether the person was proven by what came with this very call.
     """
 
     version: str
@@ -23,6 +24,7 @@ class Line:
     session_id: str | None = None
     proof: SecretStr | None = None
     trusted: bool = False
+    carried: bool = False
 
     @property
     def metadata(self) -> Mapping[str, object]:
@@ -40,4 +42,5 @@ def line_of(exchange: Exchange) -> Line:
         visit.session_id,
         visit.proof,
         visit.trusted,
+        visit.carried,
     )

@@ -25,6 +25,7 @@ UNAUTHENTICATED = -32010
 DENIED = -32011
 RATE_LIMITED = -32012
 UNAVAILABLE = -32013
+UNAUTHORIZED = "Authentication required"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,10 @@ def refusal(error: FrontdeskError, shape: ErrorShape) -> Refusal:
 
 
 def refuse(error: FrontdeskError, how: Refusal, visit: Visit, challenge: str, *, modern: bool) -> MCPError:
-    """The error to raise, after telling the HTTP answer its status and headers."""
+    """The error to raise, after telling the HTTP answer its status and headers.
+
+    Clients of zmemory read nothing of an answer that is not 200.
+    """
     headers = list(retry_after(error).items())
     seconds = seconds_to_wait(error)
     data: dict[str, object] | None = None if seconds is None else {"retryAfterMs": math.ceil(seconds * 1000)}
@@ -72,5 +76,13 @@ def refuse(error: FrontdeskError, how: Refusal, visit: Visit, challenge: str, *,
         text = f'{challenge}, error="insufficient_scope", scope="{error.scope}", error_description="{error}"'
         headers.append(("www-authenticate", text))
         data = {"scope": error.scope}
-    visit.refuse(how.status if modern else how.legacy_status, headers)
-    return MCPError(how.code or INTERNAL_ERROR, error.public, data)
+    status = how.status if modern else None if visit.told_inside else how.legacy_status
+    visit.refuse(status, headers)
+    return MCPError(how.code or INTERNAL_ERROR, _message(error, visit), data)
+
+
+def _message(error: FrontdeskError, visit: Visit) -> str:
+    """Clients of zmemory know by the words alone that they have to show a token anew, and then repeat the call."""
+    if not (visit.told_inside and isinstance(error, Unauthenticated)) or error.public.startswith(UNAUTHORIZED):
+        return error.public
+    return f"{UNAUTHORIZED}: {error.public}"

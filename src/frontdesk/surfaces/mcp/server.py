@@ -77,17 +77,23 @@ def scopes_at(path: str) -> tuple[str, ...]:
 def offers(app: App, specs: Iterable[ToolSpec], path: str, arrive: Arrive | None = None) -> dict[str, Offer]:
     """The tools of a door, ready to be called, in a fixed order; `arrive` makes the visit where no gate does."""
     challenge = challenge_for(app, path)
-    return {spec.name: _offer(app, spec, challenge, arrive) for spec in specs}
+    hides = path == path_of(Door.MEMORY) and not app.settings.list_all_memory_tools
+    return {spec.name: _offer(app, spec, challenge, arrive, listed=not (hides and _is_ours(spec))) for spec in specs}
 
 
-def _offer(app: App, spec: ToolSpec, challenge: str, arrive: Arrive | None) -> Offer:
+def _is_ours(spec: ToolSpec) -> bool:
+    """Whether a tool of the memory room's address is none of zmemory's: its clients hand on all that is listed."""
+    return spec.beside or spec.door is Door.CORE
+
+
+def _offer(app: App, spec: ToolSpec, challenge: str, arrive: Arrive | None, *, listed: bool) -> Offer:
     describe = None if isinstance(spec.description, str) else partial(spec.description, app)
     walk = caller_of(spec, app, challenge)
 
     async def call(ctx: Context, arguments: Mapping[str, Any]) -> HandlerResult:
         return await walk(exchange_of(ctx, None if arrive is None else await arrive()), arguments)
 
-    return Offer(spec.definition(app), call, describe, walk)
+    return Offer(spec.definition(app), call, describe, walk, listed)
 
 
 def straight_ways(offered: Mapping[str, Offer]) -> Mapping[str, Way]:
@@ -116,7 +122,7 @@ class Listing:
 
 def build_server(offered: Mapping[str, Offer], path: str = "/mcp") -> Server[Any]:
     """A low-level MCP server; what it costs to call a tool does not grow with their number."""
-    listing = Listing(offered.values())
+    listing = Listing(offer for offer in offered.values() if offer.listed)
     schemas = {name: offer.definition.input_schema for name, offer in offered.items()}
 
     async def list_tools(_ctx: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:

@@ -21,7 +21,10 @@ class Starter:
     key: SecretStr | None = None
 
     async def arrive(self) -> Visit:
-        """A call, with who makes it, as far as that can be told now; the token goes before the key."""
+        """A call, with who makes it, as far as that can be told now; the token goes before the key.
+
+        Both are one person's: a token that is over would otherwise leave its person's calls to the key's.
+        """
         visit = Visit(request_id(None), {SESSION_HEADER: self.session_id}, trusted=True)
         with suppress(Unavailable):
             left = await self.identity.sessions.recall(self.session_id)
@@ -29,6 +32,7 @@ class Starter:
                 if text is not None and visit.credential is None:
                     with suppress(Unauthenticated):
                         await behalf.show(self.identity, visit, text)
+        visit.trusted = self.key is None or visit.credential is None
         return visit
 
     async def leave(self) -> None:

@@ -69,6 +69,7 @@ class ToolSpec:
     A description that depends on what is there is a function of the app. Without `answer`, no output is promised; a
     `plain` tool says in words what goes wrong, others as JSON. A tool with an `agent_id` among its own arguments is
     told there which agent it is about, and not who calls. What is `handed` is given to agents that are connected.
+    One that is `beside` those of a contract is not listed among them, unless a setting says so.
     """
 
     name: str
@@ -86,6 +87,7 @@ class ToolSpec:
     on_line: bool = False
     plain: bool = False
     handed: bool = True
+    beside: bool = False
 
     def definition(self, app: App) -> types.Tool:
         answer = self.answer
@@ -129,10 +131,11 @@ def _schema(model: type[BaseModel], mode: Literal["validation", "serialization"]
 class Offer:
     """A tool on the wire: its definition, what answers a call of it, and how it describes itself by now.
 
-    One that says nothing but its answer also has a way that does without the SDK.
+    One that says nothing but its answer also has a way that does without the SDK. What is not `listed` can be called.
     """
 
     definition: types.Tool
     call: Callable[[Context, Mapping[str, Any]], Awaitable[HandlerResult]]
     describe: Callable[[], str] | None = None
     straight: Callable[[Exchange, Mapping[str, Any]], Awaitable[dict[str, Any]]] | None = None
+    listed: bool = True

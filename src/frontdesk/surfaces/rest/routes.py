@@ -16,6 +16,8 @@ from frontdesk.surfaces.rest.refusals import refuse
 from frontdesk.surfaces.visit import visit_of
 
 HEALTH = "/api/health"
+# Clients of zmemory ask behind the address that they were told, which may be that of the server or of its memory.
+HEALTH_AT = (HEALTH, "/health", "/mcp/memory/health")
 METRICS = "/metrics"
 
 
@@ -42,4 +44,4 @@ def routes(app: App) -> list[Route]:
         await app.schedules.executing.measure()
         return Response(app.journal.render_metrics(), headers={"content-type": CONTENT_TYPE_LATEST})
 
-    return [Route(HEALTH, health, methods=["GET"]), Route(METRICS, metrics, methods=["GET"])]
+    return [*(Route(path, health, methods=["GET"]) for path in HEALTH_AT), Route(METRICS, metrics, methods=["GET"])]

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from pydantic import BaseModel
 
 from frontdesk.app import App
-from frontdesk.errors import Denied, Invalid, Unauthenticated
+from frontdesk.errors import Conflict, Denied, Invalid, Unauthenticated
 from frontdesk.identity.behalf import NOT_TRUSTED
 from frontdesk.identity.model import Caller
 from frontdesk.identity.oauth.model import Issued
@@ -40,11 +40,12 @@ STANDING = "Whether this session acts for a person, for whom, by what, and with 
 CLEAR = "Forget the token of this session. What a client sends along with its requests is not touched by it."
 ACT_FOR = (
     "Act for a person in this session, and in no other, by their token or key. It is checked now and with every call, "
-    "and forgotten after a day. Without a session nothing is kept: send the token with every request instead."
+    "and forgotten after a day. Nothing is kept without a session, or where tokens come with the requests themselves: "
+    "send the token with every request then. A session acts for one person and never for two."
 )
-NO_SESSION = (
-    "It holds, but there is no session here to keep it in, and nothing was kept: send it with every request, as "
-    "Authorization: Bearer …"
+NOT_KEPT = (
+    "It holds, but nothing was kept, since there is no session here to keep it in or tokens come with its requests: "
+    "send it with every request, as Authorization: Bearer …"
 )
 KEPT = "It is remembered for this session, and for no other."
 BEARER = "Bearer"
@@ -112,13 +113,13 @@ async def clear(app: App, caller: Caller, _given: NoArguments, line: Line) -> Re
 async def set_token(app: App, caller: Caller, given: SetToken, line: Line) -> Result:
     token = without_scheme(given.access_token.strip())
     user_id, kept = await _keep(app, caller, line, token)
-    return _told(f"This acts for {user_id}. {KEPT if kept else NO_SESSION}", KeptAnswer(user_id=user_id, kept=kept))
+    return _told(f"This acts for {user_id}. {KEPT if kept else NOT_KEPT}", KeptAnswer(user_id=user_id, kept=kept))
 
 
 async def _issued(app: App, caller: Caller, line: Line, issued: Issued) -> Result:
     try:
         _, kept = await _keep(app, caller, line, issued.access_token)
-    except (Denied, Invalid):
+    except (Conflict, Denied, Invalid):
         # The code is used up: whoever has brought it must have the tokens, wherever they keep them.
         kept = False
     answer = TokensAnswer(
@@ -147,6 +148,9 @@ async def _keep(app: App, caller: Caller, line: Line, token: str) -> tuple[str, 
         if line.session_id is None:
             return credential.user_id, False
         _check_place(caller, line, credential.user_id)
+        if line.carried:
+            # The session keeps nothing any more; what comes with the requests is what counts.
+            return credential.user_id, False
         await app.identity.sessions.remember(line.session_id, token)
     except Unauthenticated as error:
         raise Invalid(str(error)) from error

@@ -34,6 +34,7 @@ def _spec(tool: MemoryTool) -> ToolSpec:
         destructive=tool.destructive,
         plain=True,
         handed=False,
+        beside=tool in BESIDES,
     )
 
 

@@ -1,0 +1,212 @@
+"""An attacker at sessions of the older era: whatever was done in one before, its id alone answers nobody wrongly."""
+
+import json
+import random
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from sqlalchemy import func, select, update
+
+from frontdesk.db.schema import mcp_session_persons, mcp_sessions
+from frontdesk.identity.sessions.sealing import new_session_id
+from frontdesk.identity.sessions.service import SESSION_LIFETIME
+from frontdesk.memory.scope import Scope
+from tests.conftest import settings_with
+from tests.requirements import shows
+from tests.support.postgres import Postgres
+from tests.support.ready import Ready
+from tests.support.remembering import Desk, open_memory
+from tests.support.wire import Answer, send
+
+pytestmark = pytest.mark.anyio
+ADDRESSES = ("/mcp/memory", "/api/mcp", "/mcp/memory/api/mcp")
+# Without the header a revision is taken that goes by the SDK; with it, a plain call does without.
+REVISIONS: tuple[dict[str, str], ...] = ({}, {"mcp-protocol-version": "2025-06-18"})
+PEOPLE = ("ann", "bob", "cleo")
+SESSIONS, STEPS, RACES = 30, 6, 5
+OPENING = {
+    "protocolVersion": "2024-11-05",
+    "capabilities": {},
+    "clientInfo": {"name": "zflow-http-client", "version": "1.0.0"},
+}
+STALE = "zm_revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class Replicas:
+    """Two servers on one database; whoever calls reaches either. Each person's only task has their name."""
+
+    desks: Sequence[Desk]
+    keys: dict[str, str]
+    chance: random.Random = field(default_factory=lambda: random.Random(2))
+
+    async def open_session(self) -> str:
+        answer = await self.ask("initialize", OPENING)
+        assert answer.status == 200
+        return answer.headers["mcp-session-id"]
+
+    async def ask(self, method: str, params: dict[str, Any], **shown: str) -> Answer:
+        said = {name.replace("_", "-"): value for name, value in shown.items()}
+        headers = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+        headers |= self.chance.choice(REVISIONS) | said
+        where = self.chance.choice(self.desks).asgi
+        return await send(where, headers, body, path=self.chance.choice(ADDRESSES))
+
+    async def use(self, tool: str, arguments: dict[str, Any], **shown: str) -> Answer:
+        return await self.ask("tools/call", {"name": tool, "arguments": arguments}, **shown)
+
+    async def leave(self, session: str, person: str, token_beside: str | None = None) -> bool:
+        """Leave a person's token in a session, perhaps by a call that carries one; whether that went well."""
+        given = {"access_token": self.keys[person]}
+        beside = {} if token_beside is None else {"x_user_auth_token": token_beside}
+        answer = await self.use("set_access_token", given, mcp_session_id=session, **beside)
+        return answer.status == 200 and "result" in answer.json and not answer.json["result"].get("isError", False)
+
+    async def whose(self, session: str, **shown: str) -> str | None:
+        """Whose tasks are shown; None where the call is refused."""
+        answer = await self.use("search_tasks", {}, mcp_session_id=session, **shown)
+        found = [person for person in PEOPLE if f"task of {person}" in answer.body.decode()]
+        assert len(found) <= 1, answer.body
+        if not found:
+            assert answer.status == 401 or answer.error[0] == -32010, answer.body
+        return found[0] if found else None
+
+    async def rows(self) -> int:
+        counts = [select(func.count()).select_from(table) for table in (mcp_sessions, mcp_session_persons)]
+        async with self.desks[0].app.database.reading() as connection:
+            return sum([(await connection.execute(count)).scalar_one() for count in counts])
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+async def replicas(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, ready: Ready
+) -> AsyncGenerator[Replicas]:
+    folder: Path = tmp_path_factory.mktemp("sessions") / "data"
+    where: dict[str, object] = {"FRONTDESK_DATA": folder, "FRONTDESK_EMBEDDINGS": "off"}
+    if request.param == "sqlite":
+        ready.in_folder(folder)
+    else:
+        server: Postgres = request.getfixturevalue("postgres")
+        where["FRONTDESK_DATABASE_URL"] = ready.on(server)
+    async with AsyncExitStack() as opened:
+        desks = [await opened.enter_async_context(open_memory(settings_with(**where))) for _ in range(2)]
+        for person in PEOPLE:
+            await desks[0].app.memory.tasks.create(Scope(person), {"title": f"A task of {person}"})
+        yield Replicas(desks, {person: await desks[0].key(person) for person in PEOPLE})
+
+
+@dataclass(slots=True)
+class Known:
+    """What must hold of a session by what was done in it: whose it is, and whether it acts for anybody by itself."""
+
+    owner: str | None = None
+    token: str | None = None
+    closed: bool = False
+
+    def left(self, person: str) -> bool:
+        if self.closed or self.owner not in (None, person):
+            self.close()
+            return False
+        self.owner = self.token = person
+        return True
+
+    def close(self) -> None:
+        self.token, self.closed = None, True
+
+
+async def step(replicas: Replicas, session: str, known: Known) -> str:
+    """Do something at random, and check what comes of it; gives what was done."""
+    person, other = replicas.chance.sample(PEOPLE, 2)
+    key, bearer = replicas.keys[person], f"Bearer {replicas.keys[person]}"
+    done = replicas.chance.choice(("leave", "leave", "leave", "header", "bearer", "stale", "both", "clear", "delete"))
+    match done:
+        case "leave":
+            person = known.owner if known.owner is not None and replicas.chance.random() < 0.7 else person
+            assert await replicas.leave(session, person) is known.left(person)
+        case "header":
+            assert await replicas.whose(session, x_user_auth_token=bearer) == person
+            known.close()
+        case "bearer":
+            assert await replicas.whose(session, authorization=bearer) == person
+            known.close()
+        case "stale":
+            assert await replicas.whose(session, x_user_auth_token=STALE) is None
+            if known.owner is not None:
+                known.close()
+        case "both":
+            assert await replicas.leave(session, other, key), "it holds, and is not kept"
+            known.close()
+        case "clear":
+            await replicas.use("clear_auth", {}, mcp_session_id=session)
+            known.token = None
+        case _:
+            gone = {"mcp-session-id": session}
+            assert (await send(replicas.desks[0].asgi, gone, b"", path="/mcp/memory", method="DELETE")).status == 204
+            known.token = None
+    return f"{done} {person}"
+
+
+@shows("KEPT-02")
+async def test_a_session_answers_its_id_alone_for_one_person_and_never_after_a_token_came_with_a_call(
+    replicas: Replicas,
+) -> None:
+    answered = 0
+    for _ in range(SESSIONS):
+        session, known, done = await replicas.open_session(), Known(), list[str]()
+        for _ in range(STEPS):
+            done.append(await step(replicas, session, known))
+            told = await replicas.whose(session)
+            assert told == known.token, (done, told, known)
+            answered += told is not None
+    assert answered > SESSIONS // 3, "the control: were nobody ever answered, nothing would be shown by this"
+
+
+@shows("KEPT-02")
+async def test_of_two_calls_at_once_neither_leaves_the_session_to_the_other(replicas: Replicas) -> None:
+    for number in range(RACES):
+        sessions = [await replicas.open_session() for _ in range(2)]
+        async with anyio.create_task_group() as group:
+            # In the one two people leave their tokens, in the other a token comes with a call meanwhile.
+            for person in ("ann", "bob"):
+                group.start_soon(replicas.leave, sessions[0], person)
+            group.start_soon(replicas.leave, sessions[1], "ann")
+            group.start_soon(replicas.leave, sessions[1], "bob", f"Bearer {replicas.keys['bob']}")
+        for session in sessions:
+            assert await replicas.whose(session) is None, number
+            assert not await replicas.leave(session, "ann")
+            assert await replicas.whose(session) is None
+
+
+@shows("KEPT-02")
+async def test_what_was_seen_in_a_session_is_known_for_as_long_as_it_can_be_used_and_no_longer(
+    replicas: Replicas,
+) -> None:
+    app = replicas.desks[0].app
+    session = await replicas.open_session()
+    assert await replicas.whose(session, x_user_auth_token=replicas.keys["bob"]) == "bob"
+    primed = await replicas.open_session()
+    assert await replicas.leave(primed, "ann")
+    async with app.database.transaction() as connection:
+        await connection.execute(update(mcp_sessions).values(expires_at=datetime.now(UTC)))
+    await app.identity.sessions.prune()
+    assert await replicas.whose(primed) is None, "a token is kept for a day at most"
+    assert not await replicas.leave(primed, "bob"), "the session is still hers, and by this nobody's"
+    assert not await replicas.leave(session, "ann")
+    assert await replicas.whose(session) is None
+    async with app.database.reading() as connection:
+        ends = (await connection.execute(select(func.max(mcp_session_persons.c.expires_at)))).scalar_one()
+    assert ends < datetime.now(UTC) + SESSION_LIFETIME + timedelta(hours=1)
+    for over in (datetime.now(UTC) - SESSION_LIFETIME, datetime.now(UTC) + timedelta(days=1)):
+        assert not await replicas.leave(new_session_id(over), "ann"), "once nothing is known of it, it keeps nothing"
+    before = await replicas.rows()
+    for _ in range(5):
+        assert await replicas.whose(new_session_id(datetime.now(UTC)), x_user_auth_token=STALE) is None
+        await replicas.use("clear_auth", {}, mcp_session_id=new_session_id(datetime.now(UTC)))
+    assert await replicas.rows() == before, "who proves nothing has nothing written down"

@@ -1,0 +1,217 @@
+"""zflow's client against this server, as it is: with authentication required and without."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frontdesk.errors import Unavailable
+from frontdesk.memory.scope import Scope
+from frontdesk.memory.tasks.service import Tasks
+from frontdesk.memory.tasks.wanted import TaskWanted
+from tests.conftest import settings_with
+from tests.requirements import shows
+from tests.support.postgres import Postgres
+from tests.support.ready import Ready
+from tests.support.remembering import BASE, Desk, open_memory
+from tests.support.wire import call, send
+from tests.support.zflow import LOOKS_LIKE_AUTH, Zflow
+from tests.surfaces.access.lab import token, with_issuer
+
+pytestmark = pytest.mark.anyio
+GUARDED, OPEN = "guarded", "open"
+PLACES = (BASE, f"{BASE}/mcp/memory")
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """A server, and whether it requires authentication."""
+
+    desk: Desk
+    guarded: bool
+
+    async def connected(self, url: str = BASE, api_key: str | None = None) -> Zflow:
+        client = Zflow(self.desk.asgi, url, api_key)
+        await client.connect()
+        client.sent.clear()
+        return client
+
+    async def titles(self, person: str) -> list[str]:
+        found = await self.desk.app.memory.tasks.list(Scope(person), TaskWanted())
+        return [task.title for task in found.items]
+
+
+@pytest.fixture(scope="module", params=[("sqlite", OPEN), ("sqlite", GUARDED), ("postgresql", GUARDED)], ids="-".join)
+async def house(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, ready: Ready
+) -> AsyncGenerator[House]:
+    database, how = request.param
+    folder: Path = tmp_path_factory.mktemp("zflow") / "data"
+    where: dict[str, object] = {"FRONTDESK_DATA": folder, "FRONTDESK_EMBEDDINGS": "off"}
+    if database == "sqlite":
+        ready.in_folder(folder)
+    else:
+        server: Postgres = request.getfixturevalue("postgres")
+        where["FRONTDESK_DATABASE_URL"] = ready.on(server)
+    wanted = settings_with(FRONTDESK_REQUIRE_AUTH=how == GUARDED, **where)
+    async with open_memory(with_issuer(wanted)) as desk:
+        yield House(desk, guarded=how == GUARDED)
+
+
+def somebody() -> str:
+    return f"user-{secrets.token_hex(4)}"
+
+
+def header(person: str, **claims: object) -> str:
+    """The Authorization header of a person's browser, which the app hands on."""
+    return f"Bearer {token(person, **claims)}"
+
+
+@shows("KEPT-13")
+@pytest.mark.parametrize("url", PLACES)
+async def test_it_connects_and_is_offered_the_tools_of_the_contract(house: House, url: str) -> None:
+    for api_key in (None, await house.desk.key(somebody()), await house.desk.key(None, agent="*")):
+        client = await house.connected(url, api_key)
+        assert client.session_id
+        assert (len(client.tools), len(client.agents_tools())) == (43, 36)
+        assert "get_categories" not in client.agents_tools()
+        assert "whoami" not in client.agents_tools()
+
+
+@shows("KEPT-13")
+async def test_a_call_is_its_users_by_the_token_alone(house: House) -> None:
+    client, ann, bob = await house.connected(), somebody(), somebody()
+    hers = header(ann)
+    good, text = await client.call("create_task", {"title": f"Of {ann}"}, hers)
+    assert good, text
+    assert client.sent == ["set_access_token", "create_task"]
+    assert (await client.call("get_running_timer", {}, hers))[0]
+    assert client.sent[2:] == ["get_running_timer"]
+    good, text = await client.call("search_tasks", {}, header(bob))
+    assert good, text
+    assert ann not in text
+    key = await house.desk.key(ann)
+    good, text = await client.call("search_tasks", {}, key)
+    assert good, text
+    assert f"Of {ann}" in text, "a key of one's own counts as a token does"
+
+
+@shows("KEPT-02")
+@shows("KEPT-13")
+async def test_users_who_share_its_session_at_the_same_moment_get_their_own_answers(house: House) -> None:
+    client = await house.connected(api_key=await house.desk.key(None, agent="*"))
+    people = [somebody() for _ in range(6)]
+    tokens = {person: header(person) for person in people}
+    for person in people:
+        await house.desk.app.memory.tasks.create(Scope(person), {"title": f"Of {person}"})
+
+    async def ask(person: str) -> None:
+        good, text = await client.call("search_tasks", {}, tokens[person])
+        assert good, text
+        assert [other for other in people if other in text] == [person]
+
+    await asyncio.gather(*(ask(person) for person in people for _ in range(3)))
+    for signed_out in (client, Zflow(house.desk.asgi, BASE, session_id=client.session_id)):
+        good, text = await signed_out.call("search_tasks", {})
+        assert not good
+        assert not any(person in text for person in people), "nobody's tasks are shown to a visitor"
+
+
+@shows("KEPT-13")
+async def test_its_retry_fires_where_a_token_does_not_hold_and_a_fresh_one_counts(house: House) -> None:
+    client, ann = await house.connected(), somebody()
+    good, text = await client.call("create_task", {"title": "Once"}, header(ann, exp=1))
+    assert not good
+    assert "expired" in text
+    assert client.sent == ["set_access_token", "create_task", "set_access_token"], "it was tried anew, and for nothing"
+    assert await house.titles(ann) == []
+    client.sent.clear()
+    good, text = await client.call("create_task", {"title": "Once"}, header(ann))
+    assert good, text
+    assert client.sent == ["set_access_token", "create_task"]
+    assert await house.titles(ann) == ["Once"]
+
+
+@shows("KEPT-13")
+async def test_a_repeated_call_succeeds_where_the_token_counts_by_then_and_is_done_once(house: House) -> None:
+    client, ann, brought = await house.connected(), somebody(), f"zm_{secrets.token_hex(32)}"
+
+    async def known_by_now() -> None:
+        await house.desk.app.identity.import_key(brought, hashed=False, user_id=ann, name=ann, scopes=None)
+
+    client.before_retry = known_by_now
+    good, text = await client.call("create_task", {"title": "Once"}, f"Bearer {brought}")
+    assert good, text
+    assert client.sent == ["set_access_token", "create_task", "set_access_token", "create_task"]
+    assert await house.titles(ann) == ["Once"]
+
+
+@shows("KEPT-13")
+async def test_what_may_have_been_done_is_not_told_in_words_that_have_it_done_again(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, ann = await house.connected(), somebody()
+    hers, create = header(ann), Tasks.create
+    await client.call("get_task_stats", {}, hers)
+    client.sent.clear()
+    for error in (
+        Unavailable("the token of the database", public="The database does not answer; try again shortly"),
+        RuntimeError("the author's token"),
+    ):
+
+        async def done_and_lost(*given: Any, lost: Exception = error) -> None:
+            await create(*given)
+            raise lost
+
+        monkeypatch.setattr(Tasks, "create", done_and_lost)
+        good, text = await client.call("create_task", {"title": "Author's token"}, hers)
+        assert not good
+        assert not LOOKS_LIKE_AUTH.search(text.removeprefix("Error calling create_task: ")), text
+    monkeypatch.undo()
+    good, text = await client.call("create_task", {"title": "x", "category": "auth token"}, hers)
+    assert not good
+    assert LOOKS_LIKE_AUTH.search(text), "what a tool itself says is an answer, whatever its words, and not repeated"
+    assert client.sent == ["create_task"] * 3
+    assert await house.titles(ann) == ["Author's token"] * 2
+
+
+@shows("KEPT-13")
+async def test_a_persons_token_is_no_backends_key_and_counts_for_their_records_alone(house: House) -> None:
+    ann, bob = await house.desk.key("ann"), await house.desk.key("bob")
+    everybodys = await house.desk.key("ann", agent="*")
+    nobodys = await house.desk.key(None, agent="*")
+
+    async def ask(path: str, tool: str, **shown: str) -> tuple[int, str]:
+        headers, body = call("2025-06-18", tool)
+        said = headers | {name.replace("_", "-"): value for name, value in shown.items()}
+        answer = await send(house.desk.asgi, said, body, path=path)
+        return answer.status, answer.body.decode()
+
+    status, text = await ask("/mcp/memory", "get_auth_status", x_user_auth_token=ann)
+    assert (status, '"user_id":"ann"' in text) == (200, True)
+    status, text = await ask("/mcp/memory", "get_auth_status", x_user_auth_token=ann, x_forwarded_for="198.51.100.7")
+    assert (status, '"user_id":"ann"' in text) == (200, True), "behind a proxy as well"
+    assert (await ask("/mcp/memory", "search_tasks", x_user_auth_token="zm_wrong"))[0] == 401
+    assert (await ask("/mcp/memory", "search_tasks", x_user_auth_token=nobodys))[0] == 401, "it names no person"
+    for path in ("/mcp/memory", "/api/mcp"):
+        status, text = await ask(path, "search_tasks", x_user_auth_token=ann, authorization=f"Bearer {bob}")
+        assert (status, "another person" in text) == (403 if path == "/mcp/memory" else 200, True)
+        status, text = await ask(path, "search_tasks", x_user_auth_token=ann, authorization=f"Bearer {nobodys}")
+        assert (status, "No task" in text or "tasks" in text) == (200, True), "a backend speaks for people as before"
+    if house.guarded:
+        assert (await ask("/mcp", "whoami", x_user_auth_token=ann))[0] == 401, "elsewhere nothing has changed"
+        assert (await ask("/mcp/memory", "search_tasks"))[0] == 401
+        status, text = await ask("/api/mcp", "search_tasks")
+        assert (status, "Authentication required" in text, "title" in text) == (200, True, False)
+        status, text = await ask("/mcp/memory", "whoami", x_user_auth_token=everybodys, x_agent_id="clerk")
+        assert "No credential covers agent" in text, "shown so, a key for every agent covers none"
+
+
+async def test_health_is_asked_behind_the_address_without_a_credential(house: House) -> None:
+    for path in ("/health", "/mcp/memory/health", "/api/health"):
+        answer = await send(house.desk.asgi, {"accept": "application/json"}, b"", path=path, method="GET")
+        assert (answer.status, answer.json["status"]) == (200, "ok")
