@@ -20,6 +20,7 @@ from frontdesk.agents.embedded.host import EmbeddedHost
 from frontdesk.agents.embedded.toolbox import Toolbox
 from frontdesk.agents.host import AgentHost, only_agent
 from frontdesk.agents.letta.handed.model import PATH as HELD_PATH
+from frontdesk.agents.letta.handed.model import lane_of
 from frontdesk.agents.letta.handed.store import HandedStore
 from frontdesk.agents.turns.service import Turns
 from frontdesk.agents.turns.store import TurnStore
@@ -28,6 +29,7 @@ from frontdesk.bridges import Names, Waking, elsewhere, of_letta, platform_of
 from frontdesk.db.engine import Database, describe
 from frontdesk.errors import ConfigurationError, Unavailable
 from frontdesk.identity import outbound, rights
+from frontdesk.identity.authority import Authority
 from frontdesk.identity.inbound import Policy
 from frontdesk.identity.model import Caller
 from frontdesk.identity.oauth.clients import Terms
@@ -35,7 +37,7 @@ from frontdesk.identity.oauth.service import OAuth
 from frontdesk.identity.oauth.store import OAuthStore
 from frontdesk.identity.oauth.upstream import Upstreams
 from frontdesk.identity.rates import RateLimiter
-from frontdesk.identity.service import Identity
+from frontdesk.identity.service import Agents, Identity
 from frontdesk.identity.sessions.store import SealedStore
 from frontdesk.identity.store import BucketStore, KeyStore
 from frontdesk.identity.tokens import Tokens
@@ -170,7 +172,7 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         stack.push_async_callback(tokens.close)
         upstreams = Upstreams(settings.trusted_issuers, base_url(settings), said)
         stack.push_async_callback(upstreams.close)
-        identity = _identity(settings, database, keys, tokens, host)
+        identity = _identity(settings, database, keys, tokens, host, turns)
         mirror = MirrorStore(database) if database.shared else None
         chat = Chat(SessionStore(database), host, Replies(host, journal, tasks, turns.close, mirror))
         stack.push_async_callback(chat.close)
@@ -194,17 +196,22 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         yield App(settings, database, keys, identity, journal, *rooms)
 
 
-def _identity(settings: Settings, database: Database, keys: KeyStore, tokens: Tokens, host: AgentHost) -> Identity:
-    async def knows_agent(agent_id: str) -> bool:
+def _identity(
+    settings: Settings, database: Database, keys: KeyStore, tokens: Tokens, host: AgentHost, turns: Turns
+) -> Identity:
+    async def knows(agent_id: str) -> bool:
         return await host.find(agent_id) is not None
+
+    async def bounds(agent_id: str) -> Authority:
+        # Letta's agents call back, whichever process runs the turn; of our own, those that this process runs.
+        return await turns.authority_in(lane_of(agent_id) if settings.letta_base_url else None, agent_id)
 
     return Identity(
         Policy.of(settings),
         keys,
         tokens,
         RateLimiter(settings.rate_agent, settings.rate_user, BucketStore(database) if database.shared else None),
-        knows_agent,
-        lambda: only_agent(host),
+        Agents(knows, lambda: only_agent(host), bounds),
         oauth=OAuth(OAuthStore(database), Terms.of(settings, base_url(settings), resources(settings))),
         sealed=SealedStore(database),
         log_sources=settings.debug_agent_id_source,

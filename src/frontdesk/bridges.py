@@ -4,7 +4,7 @@ import os
 import secrets
 from collections import ChainMap
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from frontdesk.db import leaving
 from frontdesk.db.engine import Database
 from frontdesk.errors import FrontdeskError, MissingScope, Unavailable
 from frontdesk.identity.model import Caller, Source
-from frontdesk.identity.rights import SCHEDULES_WRITE
+from frontdesk.identity.rights import SCHEDULES_WRITE, without_others
 from frontdesk.identity.store import KeyStore
 from frontdesk.journal.service import Journal
 from frontdesk.loop.mcp.model import OAuth, bare_token
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 # Agents that a task's assignee is looked for among, by name.
 LISTED = 1_000
-OURSELVES = "memory"
 LONGEST_REASON = 300
 
 
@@ -52,11 +51,12 @@ class Waking:
 
     async def schedule(self, scope: Scope, agent_id: str, prompt: str, at: datetime) -> int:
         """The number of a new schedule, made by the agent for the person."""
-        # Who may write tasks may not for that have agents prompted.
+        # Who may write tasks may not for that have agents prompted; and the run has the rights of whoever wrote this.
         if scope.scopes is not None and SCHEDULES_WRITE not in scope.scopes:
             raise MissingScope(SCHEDULES_WRITE)
         asked = Asked(prompt, time=at.isoformat())
-        return (await self._schedules.add(_acting(scope, agent_id), asked)).schedule.id
+        own = replace(_acting(scope, agent_id), scopes=without_others(scope.scopes))
+        return (await self._schedules.add(own, asked)).schedule.id
 
     async def cancel(self, scope: Scope, schedule_id: int) -> None:
         await self._schedules.cancel(_acting(scope, None), schedule_id)
@@ -65,7 +65,8 @@ class Waking:
 def _acting(scope: Scope, agent_id: str | None) -> Caller:
     """The person, or an agent that works for them; that it is so, this house knows itself."""
     request_id = f"task-{secrets.token_hex(8)}"
-    return Caller(request_id, agent_id, scope.user_id, Source.CREDENTIAL, verified=True, credential_id=OURSELVES)
+    proof = scope.credential_id
+    return Caller(request_id, agent_id, scope.user_id, Source.CREDENTIAL, verified=True, credential_id=proof)
 
 
 class Names:

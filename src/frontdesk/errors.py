@@ -107,10 +107,11 @@ class IdentityError(FrontdeskError):
 
 
 class MissingAgentId(IdentityError):
-    """No signal names an agent."""
+    """No signal names an agent; `unread_header`: the header does, and is switched off."""
 
-    def __init__(self) -> None:
-        super().__init__("Agent ID must be provided either in x-agent-id header or agent_id parameter")
+    def __init__(self, *, unread_header: bool = False) -> None:
+        why = "; the header was sent, and is not read here (ENABLE_AGENT_ID_HEADER=false)" if unread_header else ""
+        super().__init__(f"Agent ID must be provided either in x-agent-id header or agent_id parameter{why}")
 
 
 class AgentIdMismatch(IdentityError):

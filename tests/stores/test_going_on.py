@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from datetime import UTC, datetime
 
 import anyio
 import pytest
@@ -13,6 +14,7 @@ from frontdesk.agents.host import Approval, NewAgent, Prompt
 from frontdesk.agents.turns import service
 from frontdesk.app import App, open_app
 from frontdesk.errors import Busy
+from frontdesk.identity.keys import ApiKey
 from frontdesk.identity.model import Caller, Source
 from frontdesk.journal.model import Kind, Outcome
 from frontdesk.journal.store import Query
@@ -44,6 +46,9 @@ async def going_on(app: App, agent: str, asker: Caller, operator: Caller) -> Cal
     """As whom an agent goes on, to the end, with what it was asked by one and allowed by another."""
     seen: list[Prompt] = []
     over = anyio.Event()
+    if asker is ANN:
+        # What a turn was begun with must still hold when it goes on.
+        await app.keys.add(ApiKey("ann", b"", "ann's", None, "ann", None, datetime.now(UTC)))
     asks = script({"tool": "memory_rethink", "args": {"label": "human", "new_memory": "Likes tea"}}, {"text": "Noted"})
     events = await take(app.host, agent, asks, caller=asker, asks=frozenset({"memory_rethink"}))
     turn_id = of_kind(events, Started)[0].turn_id

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from frontdesk.agents.turns.model import TurnRecord
 from frontdesk.errors import Invalid
+from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
 from frontdesk.loop.events import ApprovalRequest, Compacted, Event
 from frontdesk.loop.tools import Tool
@@ -220,8 +221,8 @@ class Prompt:
 
     @property
     def acting(self) -> Caller:
-        """Who acts in the turn: its agent, for whoever sent the prompt."""
-        return replace(self.caller, agent_id=self.agent_id)
+        """Who acts in the turn: its agent, for whoever sent the prompt, with the rights of their credential."""
+        return replace(self.caller, agent_id=self.agent_id, scopes=rights.without_others(self.caller.scopes))
 
 
 @dataclass(frozen=True, slots=True)

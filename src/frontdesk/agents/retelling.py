@@ -113,9 +113,11 @@ def _may_see(caller: Caller, turn: TurnRecord) -> bool:
 def _person_of(turn: TurnRecord, request_id: str) -> Caller:
     """Whom a turn goes on for: the person it was for, with nothing of what whoever gives their word may do.
 
+    The host adds the bounds of the credential that the turn was begun with.
     Those who chat without a key are all one, who is no person: in that name nothing is proven.
     """
-    shown = FIRST_USER if turn.user_id == FIRST_USER else None
+    unproven = turn.user_id == FIRST_USER and set(turn.authority.credentials) <= {FIRST_USER}
+    shown = FIRST_USER if unproven else None
     return Caller(request_id, user_id=turn.user_id, credential_id=shown)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from frontdesk.errors import Denied, Unauthenticated
 from frontdesk.identity import rights
-from frontdesk.identity.model import ANY_AGENT, Credential
+from frontdesk.identity.model import ANY_AGENT, KEY, Credential
 
 NOT_TRUSTED = (
     "A person's token is taken from a trusted client alone: a program on this machine, or one with a key for every "
@@ -29,9 +29,12 @@ def on_behalf(client: Credential | None, person: Credential) -> Credential:
     """The client's agent and the person, with what both may do; it goes by what proves the person."""
     if person.user_id is None:
         raise Unauthenticated(NAMES_NO_PERSON)
+    # Who a token was issued to is no agent of ours: that is for the request itself to name. A key is bound to one.
+    bound = person.named_agent if person.id.startswith(KEY) else None
     if client is None:
-        # Who a token was issued to is no agent of ours: that is for the request itself to name.
-        return replace(person, agent_id=None)
+        return replace(person, agent_id=bound)
     if client.user_id is not None and client.user_id != person.user_id:
         raise Denied("X-User-Auth-Token is another person's than the credential of this request; send one of them")
-    return replace(person, agent_id=client.agent_id, scopes=rights.both(client.scopes, person.scopes))
+    if bound is not None and client.named_agent not in (None, bound):
+        raise Denied("The key in X-User-Auth-Token is bound to another agent than the credential of this request")
+    return replace(person, agent_id=bound or client.agent_id, scopes=rights.both(client.scopes, person.scopes))

@@ -20,7 +20,7 @@ CLAIM_LENGTH = 128
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The switches that bear on identity."""
+    """The switches that bear on identity; `logs_in`: issuers or clients are set up, which prove who people are."""
 
     read_header: bool = True
     require_agent: bool = True
@@ -28,6 +28,7 @@ class Policy:
     proof_required: bool = False
     default_agent: str | None = None
     single_agent_fallback: bool = False
+    logs_in: bool = False
 
     @classmethod
     def of(cls, settings: Settings) -> "Policy":
@@ -38,6 +39,7 @@ class Policy:
             proof_required=settings.auth_required,
             default_agent=settings.default_agent_id,
             single_agent_fallback=settings.single_agent_fallback,
+            logs_in=bool(settings.trusted_issuers or settings.login_clients),
         )
 
 
@@ -58,14 +60,15 @@ def resolve(signals: Signals, policy: Policy, only_agent: str | None = None) -> 
             raise Denied(f"No credential covers agent '{stated}'; send a key that is bound to it")
         return _caller(signals, stated, source, trusted=trusted, verified=covered)
 
+    unread = not policy.read_header and _named(signals.header) is not None
     if trusted or (credential is not None and credential.agent_id is not None):
         for fallback, origin in (
             (policy.default_agent, Source.ENVIRONMENT),
             (only_agent, Source.SINGLE_AGENT),
         ):
             if fallback and fallback.lower() not in NO_ID:
-                return _caller(signals, checked(fallback), origin, trusted=trusted, verified=False)
-    return _caller(signals, None, Source.NONE, trusted=trusted, verified=credential is not None)
+                return _caller(signals, checked(fallback), origin, trusted=trusted, verified=False, unread=unread)
+    return _caller(signals, None, Source.NONE, trusted=trusted, verified=credential is not None, unread=unread)
 
 
 def traced(signals: Signals) -> Trace:
@@ -154,7 +157,9 @@ def _named(value: object) -> str | None:
     return None if value.lower() in NO_ID else value
 
 
-def _caller(signals: Signals, agent_id: str | None, source: Source, *, trusted: bool, verified: bool) -> Caller:
+def _caller(
+    signals: Signals, agent_id: str | None, source: Source, *, trusted: bool, verified: bool, unread: bool = False
+) -> Caller:
     credential = signals.credential
     bound = credential is not None and credential.named_agent is not None
     return Caller(
@@ -169,4 +174,7 @@ def _caller(signals: Signals, agent_id: str | None, source: Source, *, trusted: 
         local=trusted,
         any_agent=not bound and (trusted or (credential is not None and credential.agent_id == ANY_AGENT)),
         credential_id=credential.id if credential else None,
+        # Who names an agent means to be that agent, also where the name is not read.
+        anonymous=unread and credential is None,
+        unread_header=unread,
     )

@@ -20,6 +20,8 @@ class Source(StrEnum):
     ENVIRONMENT = "environment"
     SINGLE_AGENT = "single_agent"
     SCHEDULE = "schedule"
+    # In the journal alone: who runs this installation, at this machine, and named nobody.
+    OPERATOR = "operator"
     NONE = "none"
 
 
@@ -89,7 +91,8 @@ class Caller:
     """Who is calling, for one request. `verified`: a credential proves it; otherwise it is only asserted.
 
     `local`: it came from this machine, and needs no credential. `any_agent`: it could have named whichever agent it
-    liked. `credential_id` is what it showed.
+    liked. `credential_id` is what it showed. `anonymous`: it showed nothing and named nobody, where that does not make
+    it the operator. `unread_header`: it named an agent in the header, which is not read here.
     """
 
     request_id: str
@@ -103,11 +106,13 @@ class Caller:
     local: bool = False
     any_agent: bool = False
     credential_id: str | None = None
+    anonymous: bool = False
+    unread_header: bool = False
 
     @property
     def keyless(self) -> bool:
-        """It came from this machine, and showed no credential."""
-        return self.local and self.credential_id is None
+        """It came from this machine and showed no credential, where it need not."""
+        return self.local and self.credential_id is None and not self.anonymous
 
     @property
     def by_token(self) -> bool:

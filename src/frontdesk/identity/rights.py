@@ -1,6 +1,6 @@
 """What a caller may do: scopes, and the one rule about who runs things; pure, from the caller alone."""
 
-from frontdesk.errors import Denied, MissingScope
+from frontdesk.errors import Denied, MissingAgentId, MissingScope
 from frontdesk.identity.keys import FIRST_USER
 from frontdesk.identity.model import Caller, Source
 
@@ -89,6 +89,17 @@ def allows(scopes: frozenset[str] | None, scope: str) -> bool:
     return scopes is None or scope in scopes or (MEMORY_ADMIN in scopes and scope in MEMORY_SCOPES)
 
 
+# What a turn never has: an agent looks after what is its own and its person's, and after nobody else's.
+OF_OTHERS = frozenset({SCHEDULES_ADMIN, TOOLS_ADMIN})
+# What the pages let those do who may run the installation.
+EVERYTHING = frozenset(SCOPES)
+
+
+def without_others(scopes: frozenset[str] | None) -> frozenset[str] | None:
+    """What is left of scopes for an agent at work."""
+    return None if scopes is None else scopes - OF_OTHERS
+
+
 def may_give(scopes: frozenset[str] | None, scope: str) -> bool:
     """Whether who has these scopes may pass one on; who runs the house was granted that by name."""
     return allows(scopes, scope) and (scope != HOUSE_ADMIN or scopes is not None)
@@ -113,7 +124,7 @@ def names_agent(caller: Caller) -> bool:
 
 
 def is_operator(caller: Caller) -> bool:
-    """Whoever sits at this machine and names nobody."""
+    """Whoever sits at this machine, shows nothing and names nobody, where nobody has to (`Caller.anonymous`)."""
     return caller.keyless and caller.user_id is None and not names_agent(caller)
 
 
@@ -126,9 +137,14 @@ def runs_installation(caller: Caller) -> bool:
     if is_operator(caller) or _is_granted(caller, HOUSE_ADMIN):
         return True
     shown = caller.credential_id if caller.verified or caller.credential_id != FIRST_USER else None
-    if shown is not None or caller.scopes is not None:
+    if shown is not None or caller.scopes is not None or caller.anonymous:
         return False
     return caller.user_id == FIRST_USER or (caller.user_id is None and caller.source is Source.SCHEDULE)
+
+
+def no_agent(caller: Caller) -> MissingAgentId:
+    """What a caller is told that would have to name an agent."""
+    return MissingAgentId(unread_header=caller.unread_header)
 
 
 def is_admin(caller: Caller, scope: str) -> bool:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import structlog
@@ -10,21 +11,23 @@ from frontdesk.errors import (
     Conflict,
     FrontdeskError,
     Invalid,
-    MissingAgentId,
     NotFound,
     RateLimited,
     Unauthenticated,
+    Unavailable,
     UnknownAgent,
 )
 from frontdesk.identity import claims, keys, rights
+from frontdesk.identity.authority import Authority, narrowed
 from frontdesk.identity.inbound import Policy, checked, is_user_id, resolve, traced
-from frontdesk.identity.keyring import Keyring
+from frontdesk.identity.keyring import KEY_CACHE_SECONDS, Keyring
 from frontdesk.identity.keys import ApiKey
 from frontdesk.identity.model import ANY_AGENT, Caller, Credential, Profile, Signals, Trace
 from frontdesk.identity.oauth.model import ACCESS_PREFIX, Proof
 from frontdesk.identity.oauth.service import OAuth
 from frontdesk.identity.own_keys import OwnKeys, rotated
 from frontdesk.identity.rates import RateLimiter
+from frontdesk.identity.recent import Recent
 from frontdesk.identity.sessions.service import Sessions
 from frontdesk.identity.sessions.store import SealedStore
 from frontdesk.identity.store import KeyStore
@@ -36,8 +39,18 @@ PRUNE_SECONDS = 600
 
 log = structlog.get_logger("frontdesk.identity")
 
-KnowsAgent = Callable[[str], Awaitable[bool]]
-OnlyAgent = Callable[[], Awaitable[str | None]]
+
+@dataclass(frozen=True, slots=True)
+class Agents:
+    """What identity asks of the agents' host.
+
+    `knows` whether there is an agent, `only` which one is alone there, and `bounds` what an agent may do just now by
+    the turn that it is taking: it may be the agent that calls, in the middle of it.
+    """
+
+    knows: Callable[[str], Awaitable[bool]]
+    only: Callable[[], Awaitable[str | None]]
+    bounds: Callable[[str], Awaitable[Authority]]
 
 
 class Identity:
@@ -49,8 +62,7 @@ class Identity:
         store: KeyStore,
         tokens: Tokens,
         limiter: RateLimiter,
-        knows_agent: KnowsAgent,
-        only_agent: OnlyAgent,
+        agents: Agents,
         *,
         oauth: OAuth,
         sealed: SealedStore,
@@ -64,8 +76,8 @@ class Identity:
         self._keyring = Keyring(store)
         self._tokens = tokens
         self._limiter = limiter
-        self._knows_agent = knows_agent
-        self._only_agent = only_agent
+        self._agents = agents
+        self._any_made = Recent[None, bool](KEY_CACHE_SECONDS, 1)
         self._log_sources = log_sources
         self._pruned_at = -float("inf")
 
@@ -97,14 +109,19 @@ class Identity:
         try:
             caller = resolve(signals, self.policy)
             if caller.agent_id is None and self.policy.single_agent_fallback:
-                caller = resolve(signals, self.policy, await self._only_agent())
+                caller = resolve(signals, self.policy, await self._agents.only())
+            if rights.is_operator(caller) and await self._credentials_count():
+                caller = replace(caller, anonymous=True)
+            if caller.agent_id is not None and rights.names_agent(caller):
+                bound = await self._agents.bounds(caller.agent_id)
+                caller = replace(narrowed(caller, bound), verified=caller.verified)
             # The rate comes first: asking the agent host is the dear part, and a stranger could have us do it at will.
             try:
                 await self._limiter.admit(caller, time.time())
             except RateLimited as error:
                 error.trace = Trace(caller, traced(signals).claimed)
                 raise
-            if self.policy.strict and caller.agent_id is not None and not await self._knows_agent(caller.agent_id):
+            if self.policy.strict and caller.agent_id is not None and not await self._agents.knows(caller.agent_id):
                 raise UnknownAgent(caller.agent_id)
         except FrontdeskError as error:
             error.trace = error.trace or traced(signals)
@@ -121,7 +138,16 @@ class Identity:
     def require_agent(self, caller: Caller) -> None:
         """For calls that are made for an agent."""
         if caller.agent_id is None and self.policy.require_agent:
-            raise MissingAgentId
+            raise rights.no_agent(caller)
+
+    async def _credentials_count(self) -> bool:
+        """Whether somebody set up a way to prove who one is, so that who proves nothing and names nobody is nobody."""
+        if self.policy.logs_in:
+            return True
+        try:
+            return await self._any_made.find(None, self._store.any_made)
+        except Unavailable:
+            return True
 
     def whoami(self, caller: Caller) -> Caller:
         """The caller as resolved; a person who is proven needs no agent to ask."""
@@ -138,17 +164,19 @@ class Identity:
         user_id: str | None,
         scopes: frozenset[str] | None = None,
         lifetime: timedelta | None = None,
+        replaces: str | None = None,
     ) -> tuple[ApiKey, str]:
-        """A new key and its text, which is not to be had again."""
+        """A new key and its text, which is not to be had again; it may stand in for one that is about to end."""
         if agent_id is None and user_id is None:
             raise Invalid("A key needs someone to speak for: give an agent, a user, or both")
         if agent_id not in (None, ANY_AGENT):
             checked(agent_id)
         _check(name, user_id, scopes)
         now = datetime.now(UTC)
-        wanted = ApiKey("", b"", name, agent_id, user_id, scopes, now, keys.ending(now, lifetime))
+        wanted = ApiKey("", b"", name, agent_id, user_id, scopes, now, keys.ending(now, lifetime), replaces=replaces)
         key, text = keys.minted(wanted)
         await self._store.add(key)
+        self._any_made.clear()
         return key, text
 
     async def import_key(
@@ -203,6 +231,11 @@ class Identity:
             raise _no_key(key_id)
         self._drop(key_id)
 
+    async def end_replaced(self, key_id: str) -> None:
+        """Let a key run out now that another was made in its place."""
+        await self._store.run_out(key_id, datetime.now(UTC))
+        self._drop(key_id)
+
     async def tidy(self) -> None:
         """What is to be done now and then, and never by a request."""
         await self._limiter.prune(time.time())
@@ -215,6 +248,7 @@ class Identity:
     def _drop(self, key_id: str) -> None:
         """A key is not what it was, nor is what clients were allowed on the strength of it."""
         self._keyring.drop(key_id)
+        self._any_made.clear()
         self.oauth.forget()
 
 

@@ -79,11 +79,21 @@ class KeyStore:
 
     async def any_working(self, now: datetime) -> bool:
         """Whether anybody could get in with a key; that of the first start is for this machine, and does not count."""
+        return await self._any(_works(now))
+
+    async def any_made(self) -> bool:
+        """Whether somebody made a key and has not revoked it; that of the first start nobody made.
+
+        One that ran out counts: when it does, nobody gets rights that they did not have before.
+        """
+        return await self._any(api_keys.c.revoked_at.is_(None))
+
+    async def _any(self, such: ColumnElement[bool]) -> bool:
         other = or_(
             not_(api_keys.c.own), api_keys.c.user_id != FIRST_USER, not_(api_keys.c.name.startswith(FIRST_NAME))
         )
         async with self._database.reading() as connection:
-            wanted = select(api_keys.c.id).where(_works(now), other).limit(1)
+            wanted = select(api_keys.c.id).where(such, other).limit(1)
             return (await connection.execute(wanted)).first() is not None
 
     async def is_empty(self) -> bool:
@@ -105,6 +115,12 @@ class KeyStore:
         async with self._database.transaction() as connection:
             await connection.execute(update(api_keys).where(api_keys.c.id == old.id).values(left))
             await _insert(connection, new)
+
+    async def run_out(self, key_id: str, now: datetime) -> None:
+        """End a key that another one stands for by now; what was asked for with it goes on with that one."""
+        lasts = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
+        async with self._database.transaction() as connection:
+            await connection.execute(update(api_keys).where(api_keys.c.id == key_id, lasts).values(expires_at=now))
 
     async def revoke(self, key_id: str, now: datetime) -> bool:
         """End a key, and what clients were allowed on the strength of it; whether there was one to end."""

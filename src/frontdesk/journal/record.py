@@ -17,7 +17,8 @@ from frontdesk.errors import (
     Unauthenticated,
     Unstorable,
 )
-from frontdesk.identity.model import Caller, Claimed, Trace
+from frontdesk.identity import rights
+from frontdesk.identity.model import Caller, Claimed, Source, Trace
 from frontdesk.journal.model import Entry, Kind, Outcome
 from frontdesk.journal.service import Journal
 
@@ -92,7 +93,7 @@ class Record:
                 self.reason,
                 caller.agent_id,
                 caller.user_id,
-                caller.source,
+                Source.OPERATOR if rights.is_operator(caller) else caller.source,
                 caller.verified,
                 caller.request_id,
                 None if self.claimed == NOTHING_CLAIMED else self.claimed,

@@ -10,6 +10,7 @@ import structlog
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError
 
 from frontdesk.errors import FrontdeskError
+from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
 from frontdesk.loop.events import Event
 from frontdesk.loop.schemas import inlined
@@ -38,6 +39,7 @@ class Tool:
 
     `run_call`, where there is one, runs instead, and is told the id of the call. `seconds` is how long it may take.
     `reads_only` decides the order of calls and nothing else: what a server says of its own tools proves nothing.
+    `scope` is what the credential needs that asked for the turn; None where any turn may use it.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Tool:
     run_call: Callable[[str, Mapping[str, Any]], Awaitable[ToolOutcome]] | None = None
     seconds: float = TOOL_SECONDS
     reads_only: bool | ReadsOnly = False
+    scope: str | None = None
 
 
 # The tools that somebody has for a caller, and for the person behind it whose token comes along.
@@ -113,6 +116,7 @@ def typed_tool(
     description: str,
     arguments: type[G],
     run: Callable[[G], Awaitable[ToolOutcome]],
+    scope: str | None = None,
     *,
     reads_only: bool | ReadsOnly = False,
 ) -> Tool:
@@ -126,7 +130,12 @@ def typed_tool(
         except FrontdeskError as error:
             return ToolOutcome(error.public, ok=False)
 
-    return Tool(name, description, _schema(arguments), call, reads_only=reads_only)
+    return Tool(name, description, _schema(arguments), call, reads_only=reads_only, scope=scope)
+
+
+def permitted(tools: Sequence[Tool], caller: Caller) -> Sequence[Tool]:
+    """Those of the tools that a caller's credential allows."""
+    return [tool for tool in tools if tool.scope is None or rights.allows(caller.scopes, tool.scope)]
 
 
 @cache

@@ -30,8 +30,7 @@ class OwnMemory:
         if room is None or house is None or caller.user_id is None or _is_only_said(caller):
             return ()
         self._tools = self._tools or _table(house)
-        # The agent acts here, and what whoever talks with it may do by themselves is another matter.
-        scope = Scope(caller.user_id, caller.agent_id)
+        scope = Scope(caller.user_id, caller.agent_id, caller.scopes, caller.credential_id)
         return [_bound(tool, room, scope) for tool in self._tools]
 
 
@@ -51,4 +50,7 @@ def _bound(tool: MemoryTool, room: MemoryRoom, scope: Scope) -> Tool:
     async def run(given: Asked) -> ToolOutcome:
         return ToolOutcome((await tool.run(room, scope, given)).text)
 
-    return typed_tool(tool.name, tool.description, tool.arguments, run, reads_only=tool.read_only)
+    from frontdesk.memory.tooling.table import REQUIRED  # noqa: PLC0415 - as above
+
+    scope_needed, reads_only = REQUIRED.get(tool.name), tool.read_only
+    return typed_tool(tool.name, tool.description, tool.arguments, run, scope_needed, reads_only=reads_only)

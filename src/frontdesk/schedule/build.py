@@ -10,10 +10,12 @@ from prometheus_client import CollectorRegistry
 from frontdesk.agents.chat.store import SessionStore
 from frontdesk.agents.host import AgentHost
 from frontdesk.db.engine import Database
+from frontdesk.identity.authority import Authorities
+from frontdesk.identity.store import KeyStore
 from frontdesk.schedule.bell import Bell
 from frontdesk.schedule.defaults.service import Defaults
 from frontdesk.schedule.defaults.store import DefaultStore
-from frontdesk.schedule.delivery import deliverer
+from frontdesk.schedule.delivery import deliverer, may_run
 from frontdesk.schedule.executing import Executing
 from frontdesk.schedule.forwards.service import Forwards
 from frontdesk.schedule.forwards.store import ForwardStore
@@ -60,11 +62,11 @@ def open_schedules(
     keeps: Keeps,
 ) -> tuple[Schedules, Working]:
     """The service, and what is to run behind it in a process that delivers."""
-    bell, metrics = Bell(database), ScheduleMetrics(registry)
+    bell, metrics, authorities = Bell(database), ScheduleMetrics(registry), Authorities(KeyStore(database))
     forwards = Forwards(ForwardStore(database), settings.webhook_secret, private=settings.webhook_private)
     worker = Worker(
         database,
-        deliverer(host),
+        deliverer(host, may_run(authorities)),
         bell,
         concurrency=settings.worker_concurrency,
         keep_days=settings.journal_days,
@@ -88,6 +90,7 @@ def open_schedules(
         hosted=hosted,
         executing=executing,
         importing=Importing(store, limits, host),
+        authorities=authorities,
     )
     return schedules, Working(worker, forwards)
 

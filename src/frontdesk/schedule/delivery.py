@@ -1,14 +1,16 @@
 """Hands an occurrence to its agent and says what came of it, in the same words whichever host the agent is on."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from anyio.lowlevel import checkpoint_if_cancelled
 
 from frontdesk.agents.host import AgentHost, Prompt
-from frontdesk.errors import Conflict, FrontdeskError, PendingApproval, RateLimited, Unavailable
+from frontdesk.errors import Conflict, FrontdeskError, MissingScope, PendingApproval, RateLimited, Unavailable
+from frontdesk.identity.authority import Authorities, Authority
 from frontdesk.identity.model import Caller, Source
+from frontdesk.identity.rights import HOUSE_ADMIN, SCHEDULES_ADMIN, SCHEDULES_WRITE
 from frontdesk.loop.events import Done, Event, Failed, Started, StopReason, TextChunk, ToolCall, Trouble
 from frontdesk.schedule.model import Deliver, Delivered, Occurrence, Undelivered, now_us
 from frontdesk.schedule.prompt import composed
@@ -18,18 +20,40 @@ LEFT_OUT = "\n[The rest was left out]"
 # A busy agent is asked again soon; one that waits for a person's word will not be ready so soon.
 BUSY_SECONDS = 2.0
 APPROVAL_SECONDS = 60.0
+# Who may do none of these any more has nobody prompted.
+PLANNING = frozenset({SCHEDULES_WRITE, SCHEDULES_ADMIN, HOUSE_ADMIN})
+
+Standing = Callable[[Authority], Awaitable[Authority]]
 
 
-def deliverer(host: AgentHost, clock: Callable[[], int] = now_us) -> Deliver:
+async def unchanged(authority: Authority) -> Authority:
+    """The rights as they were stored."""
+    return authority
+
+
+def may_run(authorities: Authorities) -> Standing:
+    """A function that finds the rights of a run: those that the credentials have now which made its schedule."""
+
+    async def now(authority: Authority) -> Authority:
+        found = await authorities.now(authority)
+        if found.scopes is not None and not found.scopes & PLANNING:
+            raise MissingScope(SCHEDULES_WRITE)
+        return found
+
+    return now
+
+
+def deliverer(host: AgentHost, standing: Standing = unchanged, clock: Callable[[], int] = now_us) -> Deliver:
     """A function that delivers to this host; it returns once the agent's turn has ended, or raises `Undelivered`.
 
-    Cancelled, it ends the turn before it leaves.
+    Cancelled, it ends the turn before it leaves. `standing` says what a run may do by now.
     """
 
     async def deliver(occurrence: Occurrence) -> Delivered:
         heard = Heard(occurrence)
         try:
-            async with aclosing(host.send(prompt_of(occurrence, clock()))) as events:
+            run = replace(occurrence, authority=await standing(occurrence.authority))
+            async with aclosing(host.send(prompt_of(run, clock()))) as events:
                 async for event in events:
                     heard.take_in(event)
         except FrontdeskError as error:
@@ -46,7 +70,7 @@ def prompt_of(occurrence: Occurrence, at_us: int) -> Prompt:
     caller = Caller(occurrence.id, occurrence.agent_id, occurrence.user_id, Source.SCHEDULE)
     return Prompt(
         occurrence.agent_id,
-        caller,
+        occurrence.authority.acts(caller),
         composed(occurrence, at_us),
         conversation_id=occurrence.conversation_id,
         patient=True,

@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from time import time_ns
 
+from frontdesk.identity.authority import UNLIMITED, Authority
+
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND = 1_000_000
 ATTEMPTS = 10
@@ -91,7 +93,10 @@ class Forward:
 
 @dataclass(frozen=True, slots=True)
 class NewSchedule:
-    """A schedule to be made; `words` are the plain words it was told in, `made_by` the run in which it was."""
+    """A schedule to be made; `words` are the plain words it was told in, `made_by` the run in which it was.
+
+    `authority` is on whose word it runs.
+    """
 
     agent_id: str
     prompt: str
@@ -103,6 +108,7 @@ class NewSchedule:
     forward: Forward = field(default_factory=Forward)
     conversation_id: str | None = None
     made_by: str | None = None
+    authority: Authority = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +160,7 @@ class Occurrence:
     created_us: int = 0
     started_us: int = 0
     lane: str = ""
+    authority: Authority = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pydantic import Field, SecretStr
 
 from frontdesk.identity.model import Caller, Source
+from frontdesk.identity.rights import SCHEDULES_READ, SCHEDULES_WRITE
 from frontdesk.loop.tools import Given, Tool, ToolOutcome, typed_tool
 from frontdesk.schedule.asked import Asked, Rule, Wanted
 from frontdesk.schedule.model import Schedule
@@ -58,7 +59,7 @@ class OwnSchedules:
         if schedules is None or caller.agent_id is None:
             return ()
         # The agent acts here, and that it is this one we know ourselves.
-        own = replace(caller, source=Source.CREDENTIAL, verified=True, scopes=None, local=False, any_agent=False)
+        own = replace(caller, source=Source.CREDENTIAL, verified=True, local=False, any_agent=False)
 
         async def plan(given: Plan) -> ToolOutcome:
             asked = Asked(given.prompt, when=given.when, zone=given.zone, max_repetitions=given.max_repetitions)
@@ -74,9 +75,9 @@ class OwnSchedules:
             return ToolOutcome(f"Schedule {(await schedules.cancel(own, given.schedule_id)).id} cancelled")
 
         return [
-            typed_tool("schedule_prompt", SCHEDULE, Plan, plan),
-            typed_tool("list_schedules", LIST, Nothing, show, reads_only=True),
-            typed_tool("cancel_schedule", CANCEL, Which, cancel),
+            typed_tool("schedule_prompt", SCHEDULE, Plan, plan, SCHEDULES_WRITE),
+            typed_tool("list_schedules", LIST, Nothing, show, SCHEDULES_READ, reads_only=True),
+            typed_tool("cancel_schedule", CANCEL, Which, cancel, SCHEDULES_WRITE),
         ]
 
 

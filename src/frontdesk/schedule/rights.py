@@ -5,7 +5,7 @@ from dataclasses import replace
 from frontdesk.errors import Denied, MissingAgentId
 from frontdesk.identity import rights
 from frontdesk.identity.model import Caller, Source
-from frontdesk.identity.rights import SCHEDULES_ADMIN, SCHEDULES_READ, SCHEDULES_WRITE, names_agent, require
+from frontdesk.identity.rights import SCHEDULES_ADMIN, SCHEDULES_READ, SCHEDULES_WRITE, names_agent, no_agent, require
 from frontdesk.schedule.model import Whose
 
 
@@ -37,16 +37,16 @@ def whose(caller: Caller) -> Whose:
     """Whose schedules the caller may see and change: everybody's only for an admin.
 
     With an agent and a user it is the agent's schedules that are this user's or nobody's. An agent that merely stood
-    in does not hide a user's own from them.
+    in does not hide a user's own from them, and gives nobody a right over what others planned with it.
     """
     if is_admin(caller):
         return Whose()
     if caller.user_id is not None:
         named = caller.agent_id if names_agent(caller) else None
         return Whose(named, caller.user_id, or_nobodys=named is not None)
-    if caller.agent_id is not None:
+    if caller.agent_id is not None and (names_agent(caller) or not caller.anonymous):
         return Whose(caller.agent_id)
-    raise MissingAgentId
+    raise no_agent(caller)
 
 
 def narrowed(caller: Caller, agent_id: str | None) -> Whose:

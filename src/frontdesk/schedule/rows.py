@@ -2,6 +2,7 @@
 
 from typing import Any, Protocol
 
+from frontdesk.identity.authority import Authority
 from frontdesk.schedule.model import (
     Forward,
     Misfire,
@@ -52,6 +53,7 @@ def written(what: NewSchedule) -> dict[str, Any]:
         "timeline": forward.timeline,
         "conversation_id": what.conversation_id,
         "made_by": what.made_by,
+        **what.authority.columns,
     }
 
 
@@ -79,6 +81,7 @@ def schedule_of(row: Columns) -> Schedule:
         forward=Forward(row["webhook"], row["timeline"]),
         conversation_id=row["conversation_id"],
         made_by=row["made_by"],
+        authority=Authority.read(row["credentials"], row["scopes"]),
     )
     return Schedule(
         id=row["id"],

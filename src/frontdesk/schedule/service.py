@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 import anyio
 
 from frontdesk.errors import Conflict, NotFound
+from frontdesk.identity.authority import Authorities
 from frontdesk.identity.model import Caller
 from frontdesk.schedule import guard, making, rights
 from frontdesk.schedule.asked import Added, Asked, Change
@@ -54,6 +55,7 @@ class Schedules:
     hosted: Hosted
     executing: Executing
     importing: Importing
+    authorities: Authorities
     # One plan at a time for each agent, so that what a run may make is counted right.
     doors: WeakValueDictionary[str, anyio.Lock] = field(default_factory=WeakValueDictionary[str, anyio.Lock])
 
@@ -69,7 +71,7 @@ class Schedules:
         async with self.doors.setdefault(agent_id, anyio.Lock()):
             # A conversation that is made for a schedule stays, also where there is no room for the schedule.
             self.limits.check_count(agent_id, await self.store.count_active(agent_id))
-            new = replace(new, made_by=await self._made_by(caller, new))
+            new = replace(new, made_by=await self._made_by(caller, new), authority=await self.authorities.of(caller))
             new = replace(new, conversation_id=await self.places.of(new, asked.conversation_id or None))
             made = await self.store.add(new, _first(new.trigger, now), now, self.limits.count)
         return Added(made)
@@ -115,6 +117,11 @@ class Schedules:
             guard.check(await self._runs(caller, old.what.agent_id), 0, recurring=True)
         if change.conversation_id or "conversation_id" in change.clear:
             new = replace(new, conversation_id=await self.places.of(new, change.conversation_id or None))
+        if (new.prompt, new.forward, new.conversation_id) != (
+            *(old.what.prompt, old.what.forward, old.what.conversation_id),
+        ):
+            # What is said, and where the answer goes, is by now the word of whoever changed it too.
+            new = replace(new, authority=new.authority.together(await self.authorities.of(caller)))
         found = await self.store.update(old.id, new, _newly_intended(old, new, now), now, old)
         if found is None:
             raise Conflict(f"Schedule {old.id} is {old.state}, and cannot be changed any more; make a new one")

@@ -76,6 +76,7 @@ class Calling:
         """
         found = tool_id(server, name)
         try:
+            rights.require(caller, rights.TOOLS_CALL)
             tool = await self._held(caller, found) or CatalogueTool(found, server, name, "", ANYTHING)
             result = await self._run(caller, tool, arguments, token)
         except FrontdeskError as error:

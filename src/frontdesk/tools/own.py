@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, Field, SecretStr
@@ -10,6 +9,7 @@ from pydantic import BeforeValidator, Field, SecretStr
 from frontdesk.agents.host import HeldTool
 from frontdesk.errors import Invalid
 from frontdesk.identity.model import Caller
+from frontdesk.identity.rights import TOOLS_ATTACH, TOOLS_CALL
 from frontdesk.loop.tools import Given, Tool, ToolOutcome, typed_tool
 from frontdesk.tools.service import Tools, Wanted
 from frontdesk.tools.telling import told
@@ -71,8 +71,6 @@ class OwnTools:
         tools = self._tools
         if tools is None or not len(tools.catalogue.index):
             return ()
-        # The agent acts here: what whoever talks with it may do by themselves is another matter.
-        caller = replace(caller, scopes=None)
 
         async def find(given: Find) -> ToolOutcome:
             wanted = Wanted(given.query, given.keep_tools, given.limit, given.min_score)
@@ -87,6 +85,6 @@ class OwnTools:
             return isinstance(name, str) and await tools.calling.reads_only(name)
 
         return [
-            typed_tool("find_tools", FIND, Find, find),
-            typed_tool("call_tool", CALL, Call, call, reads_only=only_reads),
+            typed_tool("find_tools", FIND, Find, find, TOOLS_ATTACH),
+            typed_tool("call_tool", CALL, Call, call, TOOLS_CALL, reads_only=only_reads),
         ]

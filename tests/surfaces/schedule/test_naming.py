@@ -130,9 +130,10 @@ async def test_ones_own_default_beats_the_environment_and_is_nobody_elses(by_env
 
 
 @shows("SCHEDULE-OWN")
-async def test_everybodys_default_is_set_by_the_operator_alone(desk: Desk, agent: str) -> None:
-    proof = await made_key(desk, agent="agent-1")
-    async with connected(desk, proof=proof) as of_agent, connected(desk, agent="agent-2") as named:
+async def test_everybodys_default_is_set_by_the_operator_alone(desk: Desk, agent: str, by_environment: Desk) -> None:
+    # Where there are keys, nobody is the operator for naming nobody.
+    proof = await made_key(by_environment, agent="agent-1")
+    async with connected(by_environment, proof=proof) as of_agent, connected(desk, agent="agent-2") as named:
         for client in (of_agent, named):
             result = await refused(client, "set_default_agent", agent_id=agent)
             assert "operator" in result

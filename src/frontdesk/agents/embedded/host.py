@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ from frontdesk.agents.turns.model import NewTurn, TurnRecord
 from frontdesk.agents.turns.service import Turns
 from frontdesk.db.engine import Database
 from frontdesk.errors import FrontdeskError, Invalid, NotFound, Unavailable
+from frontdesk.identity.authority import Authority
 from frontdesk.loop.access import ModelAccess
 from frontdesk.loop.events import ApprovalRequest, Compacted, Event
 from frontdesk.loop.mcp.names import TAKEN_BY_APIS
@@ -120,10 +122,14 @@ class EmbeddedHost:
         return await (await self.stage()).talk.of_agent(agent_id, limit, user_id)
 
     async def send(self, prompt: Prompt) -> AsyncGenerator[Event]:
-        user_id = prompt.caller.user_id
-        conversation = prompt.conversation_id or first_conversation(prompt.agent_id, user_id)
+        caller = prompt.caller
+        conversation = prompt.conversation_id or first_conversation(prompt.agent_id, caller.user_id)
         lane = lane_of(conversation)
-        new = NewTurn(f"turn-{uuid4()}", lane, prompt.agent_id, conversation, user_id, prompt.otid)
+        if prompt.approvals:
+            caller = await self._turns.going_on(lane, conversation, caller)
+            prompt = replace(prompt, caller=caller)
+        ids = (f"turn-{uuid4()}", lane, prompt.agent_id, conversation)
+        new = NewTurn(*ids, caller.user_id, prompt.otid, Authority.of(caller))
         work = (await self.stage()).work(prompt, new, self._turns.hold)
         async with aclosing(self._turns.take(new, work)) as events:
             async for event in events:

@@ -6,6 +6,7 @@ from pydantic import Field
 from pydantic_ai.messages import ModelRequest
 
 from frontdesk.agents.embedded.talk.store import TalkStore
+from frontdesk.identity.rights import AGENTS_READ
 from frontdesk.loop.events import Plan, PlanStep, StepStatus
 from frontdesk.loop.messages import text_of
 from frontdesk.loop.tools import Given, Tool, ToolOutcome, typed_tool
@@ -46,7 +47,7 @@ def conversation_search(store: TalkStore, agent_id: str, user_id: str | None) ->
         return ToolOutcome("\n".join(lines) or "Nothing was said with these words.")
 
     description = "Search everything said in your conversations with this person."
-    return typed_tool("conversation_search", description, Search, search, reads_only=True)
+    return typed_tool("conversation_search", description, Search, search, AGENTS_READ, reads_only=True)
 
 
 def update_plan() -> Tool:

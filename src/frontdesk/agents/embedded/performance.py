@@ -31,7 +31,7 @@ from frontdesk.loop.messages import open_calls, repaired
 from frontdesk.loop.models import Models
 from frontdesk.loop.senses import PICTURES, SOUNDS
 from frontdesk.loop.text import one_line, storable
-from frontdesk.loop.tools import OwnTools, Tool
+from frontdesk.loop.tools import OwnTools, Tool, permitted
 from frontdesk.loop.turn import Turn
 from frontdesk.loop.usage import Spent
 
@@ -168,10 +168,11 @@ class Performance:
             # Whoever helps out in somebody's conversation lends nothing of their own to it.
             token = None
         search = conversation_search(self.talk, scene.agent.id, scene.user_id)
-        own = named([*memory.tools(), search, update_plan(), *self.own_tools(caller, token)])
+        every = [*memory.tools(), search, update_plan(), *self.own_tools(caller, token)]
+        own = named(permitted(every, caller))
 
         def bind(tools: Sequence[AttachedTool]) -> Sequence[Tool]:
-            return self.toolbox.bound(tools, caller, token)
+            return permitted(self.toolbox.bound(tools, caller, token), caller)
 
         held = named(bind(scene.tools))
         taken = [tool.name for tool in self.prompt.tools if tool.name in own or tool.name in held]

@@ -10,6 +10,7 @@ from frontdesk.agents.embedded.model import AttachedTool
 from frontdesk.agents.host import HeldTool
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.identity.model import Caller
+from frontdesk.identity.rights import TOOLS_CALL
 from frontdesk.loop.mcp.names import api_name
 from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.servers import Servers
@@ -44,6 +45,7 @@ class Toolbox:
                 self._runner(tool, caller, token),
                 tool.needs_approval,
                 reads_only=partial(self._only_reads, tool),
+                scope=TOOLS_CALL,
             )
             for tool in tools
         ]

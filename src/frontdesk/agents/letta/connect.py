@@ -183,7 +183,10 @@ class Connector:
         self, agent_id: str, old: ApiKey | None, scopes: frozenset[str] | None = None
     ) -> AsyncGenerator[str]:
         """A key that stays if Letta took it, and then ends the one it replaces."""
-        made, text = await self._identity.create_key(name=KEY_NAME, agent_id=agent_id, user_id=None, scopes=scopes)
+        replaced = None if old is None else old.id
+        made, text = await self._identity.create_key(
+            name=KEY_NAME, agent_id=agent_id, user_id=None, scopes=scopes, replaces=replaced
+        )
         try:
             yield text
         except BaseException:
@@ -191,7 +194,8 @@ class Connector:
                 await self._identity.revoke_key(made.id)
             raise
         if old is not None:
-            await self._identity.revoke_key(old.id)
+            # Not revoked: what the agent planned with it goes on with the new one.
+            await self._identity.end_replaced(old.id)
 
     async def _working(self, text: str | None, agent_id: str) -> ApiKey | None:
         return await working(self._store, text, agent_id, datetime.now(UTC))

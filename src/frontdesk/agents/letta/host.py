@@ -31,6 +31,7 @@ from frontdesk.agents.host import (
     Whose,
 )
 from frontdesk.agents.letta import memory
+from frontdesk.agents.letta.handed.model import lane_of
 from frontdesk.agents.letta.handed.registrar import Registrar
 from frontdesk.agents.letta.history import recalled
 from frontdesk.agents.letta.people.service import LettaPeople
@@ -46,6 +47,7 @@ from frontdesk.agents.turns.service import Emit, Turns, Work
 from frontdesk.agents.turns.store import settle
 from frontdesk.db.engine import Transaction
 from frontdesk.errors import Conflict, Invalid, NotFound, Unavailable
+from frontdesk.identity.authority import Authority
 from frontdesk.identity.keys import FIRST_USER
 from frontdesk.identity.model import Source
 from frontdesk.identity.recent import Recent
@@ -171,8 +173,12 @@ class LettaHost:
         prompt = await self._for_its_person(prompt)
         server = self.server.acting(prompt.acting)
         thread = _thread(server, prompt.agent_id, await _where(server, prompt))
-        user_id, otid = prompt.caller.user_id, prompt.otid
-        new = NewTurn(f"turn-{uuid4()}", _lane(thread), thread.agent_id, thread.name, user_id, otid)
+        caller, lane = prompt.caller, _lane(thread)
+        if prompt.approvals:
+            caller = await self._turns.going_on(lane, thread.name, caller)
+            prompt = replace(prompt, caller=caller)
+        ids = (f"turn-{uuid4()}", lane, thread.agent_id, thread.name)
+        new = NewTurn(*ids, caller.user_id, prompt.otid, Authority.of(caller))
         door = self._doors.setdefault(new.lane, anyio.Lock())
         async with door:
             trouble = await self._admit(prompt, thread, new)
@@ -183,8 +189,8 @@ class LettaHost:
             return await Turn(thread, prompt, emit).run()
 
         async def begin(connection: Transaction) -> None:
-            if trouble is None and user_id is not None:
-                await self.letta_people.bind(connection, thread.agent_id, user_id)
+            if trouble is None and caller.user_id is not None:
+                await self.letta_people.bind(connection, thread.agent_id, caller.user_id)
             # What is only told again leaves waiting what waits in it.
             if trouble is None and not prompt.again:
                 await _go_on(new, connection)
@@ -448,7 +454,7 @@ async def _nothing(_begun: None, _emit: Emit) -> Ending:
 
 
 def _lane(thread: Thread) -> str:
-    return f"letta:{thread.agent_id}"
+    return lane_of(thread.agent_id)
 
 
 def _about(agent_id: str) -> str:

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from uuid import getnode
 
+from frontdesk.identity.authority import UNLIMITED, Authority
 from frontdesk.loop.events import ApprovalRequest, StopReason
 
 LEASE = timedelta(seconds=30)
@@ -19,7 +20,7 @@ LEASE = timedelta(seconds=30)
 class NewTurn:
     """A turn to be taken. Turns of one lane follow each other; those of different lanes do not wait.
 
-    `otid` is the sender's own name for it, the same when it is sent again.
+    `otid` is the sender's own name for it, the same when it is sent again. `authority` is on whose word it is taken.
     """
 
     id: str
@@ -28,6 +29,7 @@ class NewTurn:
     conversation_id: str
     user_id: str | None = None
     otid: str | None = None
+    authority: Authority = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class TurnRecord:
     failure: str | None
     started_at: datetime
     ended_at: datetime | None
+    authority: Authority = UNLIMITED
 
 
 @dataclass(frozen=True, slots=True)

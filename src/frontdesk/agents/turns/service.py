@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Generic, TypeVar
@@ -17,6 +17,9 @@ from frontdesk.agents.turns.store import TurnStore
 from frontdesk.background import Chore, pauses
 from frontdesk.db.engine import Transaction
 from frontdesk.errors import Busy, Conflict, FrontdeskError, NotFound, Unavailable
+from frontdesk.identity.authority import UNLIMITED, Authority, narrowed
+from frontdesk.identity.keys import FIRST_USER
+from frontdesk.identity.model import Caller
 from frontdesk.loop.events import Done, Ending, Event, Failed, Started, StopReason, Trouble, Usage
 
 T = TypeVar("T")
@@ -149,6 +152,33 @@ class Turns:
     async def beside(self, turn: TurnRecord) -> tuple[str | None, str | None]:
         """The ids of the turns before and after one, in its conversation."""
         return await self._store.beside(turn)
+
+    async def going_on(self, lane: str, conversation_id: str, caller: Caller) -> Caller:
+        """For whom a turn goes on that waited for a word: whom it was for, with no more rights than it began with.
+
+        Their own word adds the bounds of the credential it was given with; another's word adds nothing.
+        """
+        turn = await self._store.waiting(lane, conversation_id)
+        if turn is None:
+            return caller
+        bound = await self._store.authorities.now(turn.authority)
+        if caller.user_id == turn.user_id:
+            return narrowed(caller, bound)
+        if turn.user_id == FIRST_USER and not bound.credentials:
+            # Those who chat without a key are all one, who is no person: in that name nothing is proven.
+            bound = replace(bound, credentials=(FIRST_USER,))
+        return bound.acts(Caller(caller.request_id, user_id=turn.user_id))
+
+    async def authority_in(self, lane: str | None, agent_id: str) -> Authority:
+        """What bounds an agent just now, by the turn that it takes in a lane, or by those it takes in this process."""
+        if lane is not None:
+            turn = await self._store.running(lane)
+            return UNLIMITED if turn is None else turn.authority
+        found = UNLIMITED
+        for underway in self._underway.values():
+            if underway.new.agent_id == agent_id:
+                found = found.together(underway.new.authority)
+        return found
 
     async def settle(self, lane: str, conversation_id: str) -> None:
         """Record that nothing waits for a word in a conversation any longer."""

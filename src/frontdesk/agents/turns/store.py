@@ -12,6 +12,8 @@ from frontdesk.db import clock
 from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import turns
 from frontdesk.errors import Conflict, TakenOver
+from frontdesk.identity.authority import Authorities, Authority
+from frontdesk.identity.store import KeyStore
 from frontdesk.loop.events import ApprovalRequest, Ending, StopReason
 
 T = TypeVar("T")
@@ -40,6 +42,7 @@ class TurnStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.authorities = Authorities(KeyStore(database))
 
     async def claim(self, new: NewTurn, owner: Owner, within: Callable[[Transaction], Awaitable[T]]) -> T | None:
         """Begin a turn and do `within`; None while another turn of the lane is under way."""
@@ -63,6 +66,7 @@ class TurnStore:
                 "input_tokens": 0,
                 "output_tokens": 0,
                 "started_at": now,
+                **new.authority.columns,
             }
             await connection.execute(BEGIN, row)
             return await within(connection)
@@ -153,6 +157,20 @@ class TurnStore:
         async with self._database.transaction() as connection:
             await settle(connection, lane, conversation_id)
 
+    async def waiting(self, lane: str, conversation_id: str) -> TurnRecord | None:
+        """The turn that waits for a word in a conversation, as far as we know of it."""
+        this = (turns.c.lane == lane, turns.c.conversation_id == conversation_id, WAITS)
+        wanted = select(turns).where(*this).order_by(turns.c.started_at.desc()).limit(1)
+        async with self._database.reading() as connection:
+            row = (await connection.execute(wanted)).one_or_none()
+        return None if row is None else _record(row)
+
+    async def running(self, lane: str) -> TurnRecord | None:
+        """The turn of a lane that is under way, wherever it runs."""
+        async with self._database.reading() as connection:
+            row = (await connection.execute(RUNNING, {"lane": lane})).one_or_none()
+        return None if row is None else _record(row)
+
     async def beside(self, turn: TurnRecord) -> tuple[str | None, str | None]:
         """The ids of the turns before and after one, in its conversation."""
         at, same = turns.c.started_at, turns.c.conversation_id == turn.conversation_id
@@ -234,6 +252,7 @@ def _record(row: Row[tuple[object, ...]]) -> TurnRecord:
         failure=row.failure,
         started_at=row.started_at,
         ended_at=row.ended_at,
+        authority=Authority.read(row.credentials, row.scopes),
     )
 
 

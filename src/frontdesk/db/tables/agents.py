@@ -110,6 +110,9 @@ turns = Table(
     Column("started_at", Moment, nullable=False),
     Column("ended_at", Moment),
     Column("otid", String(64)),
+    # On whose word it is taken: credentials by their ids, and the scopes that bound them.
+    Column("credentials", Text),
+    Column("scopes", Text),
     Index(None, "lane", "started_at"),
     Index(None, "started_at", "id"),
     Index(None, "agent_id", "started_at", "id"),

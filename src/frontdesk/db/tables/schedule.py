@@ -47,6 +47,9 @@ schedules = Table(
     Column("timeline", Boolean, nullable=False),
     Column("conversation_id", String(128)),
     Column("made_by", String(64)),
+    # On whose word it runs, as with turns.
+    Column("credentials", Text),
+    Column("scopes", Text),
     Column("state", String(10), nullable=False),
     Column("intended_us", BigInteger),
     Column("fire_us", BigInteger),

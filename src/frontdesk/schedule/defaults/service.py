@@ -3,7 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping
 
-from frontdesk.errors import Denied, Invalid, MissingAgentId
+from frontdesk.errors import Denied, Invalid
 from frontdesk.identity.inbound import NO_ID, checked
 from frontdesk.identity.model import Caller
 from frontdesk.schedule import rights
@@ -53,7 +53,7 @@ class Defaults:
         if given is None or given.strip().lower() in NO_ID:
             found = (await self._infer(caller)).agent_id
             if found is None:
-                raise MissingAgentId
+                raise rights.no_agent(caller)
         else:
             found = checked(given.strip())
         rights.require_speaking_for(caller, found)
@@ -91,7 +91,7 @@ class Defaults:
         own = scope_of(caller)
         if scope is None or scope == own:
             if own is None:
-                raise MissingAgentId
+                raise rights.no_agent(caller)
             return own
         rights.require_admin(caller, f"The scope '{scope[:60]}' is not yours: it")
         if not SCOPE.fullmatch(scope):

@@ -28,3 +28,5 @@ class Head(NamedTuple):
     fire_us: int
     fired: int
     last_ended_us: int | None
+    credentials: str | None
+    scopes: str | None

@@ -4,12 +4,11 @@ from frontdesk.app import App
 from frontdesk.errors import Denied, FrontdeskError
 from frontdesk.identity.inbound import traced
 from frontdesk.identity.model import Caller, Credential, Signals, Source
-from frontdesk.identity.rights import HOUSE_ADMIN, SCOPES
+from frontdesk.identity.rights import EVERYTHING, HOUSE_ADMIN
 from frontdesk.surfaces.gate import presented
 from frontdesk.surfaces.visit import Visit
 from frontdesk.surfaces.web.cookies import SESSION, Jar
 
-EVERYTHING = frozenset(SCOPES)
 NOT_THIS_KEY = (
     f"The pages are for whoever runs Frontdesk: sign in with a key that carries the scope '{HOUSE_ADMIN}' "
     f"(frontdesk keys create --user YOU --scope {HOUSE_ADMIN})"

@@ -7,6 +7,11 @@ from typing import Any
 PATH = "/mcp/held"
 
 
+def lane_of(agent_id: str) -> str:
+    """What turns of an agent of Letta's stand in, one after the other."""
+    return f"letta:{agent_id}"
+
+
 @dataclass(frozen=True, slots=True)
 class Handed:
     """A copy of what the catalogue said; `registered_as` is the MCP server under which Letta has it just so."""

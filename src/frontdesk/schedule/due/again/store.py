@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Row, bindparam, insert, literal_column, selec
 
 from frontdesk.db.each import UpdateEach
 from frontdesk.db.schema import UNDER_WAY, attempts, occurrences, schedules
+from frontdesk.identity.authority import Authority
 from frontdesk.schedule.due.decide import Do, Underway, View
 from frontdesk.schedule.due.settle.store import CANCELLED, NOW, RUNS, end_last
 from frontdesk.schedule.model import Occurrence, Overlap, Standing, State
@@ -23,6 +24,8 @@ UNDERWAY = (
         schedules.c.kind,
         schedules.c.overlap,
         schedules.c.state,
+        schedules.c.credentials,
+        schedules.c.scopes,
         schedules.c.intended_us.label("next_us"),
     )
     .join(schedules, schedules.c.id == occurrences.c.schedule_id)
@@ -145,6 +148,7 @@ def occurrence_of(row: Row[Any], **changed: Any) -> Occurrence:  # noqa: ANN401 
         due_us=row.available_us or row.intended_us,
         created_us=row.created_us,
         lane=row.lane,
+        authority=Authority.read(row.credentials, row.scopes),
         **now,
     )
 

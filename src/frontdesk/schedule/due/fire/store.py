@@ -12,6 +12,7 @@ from frontdesk.db.lists import one_of
 from frontdesk.db.schema import occurrences, schedules
 from frontdesk.db.upsert import per_dialect
 from frontdesk.errors import Invalid
+from frontdesk.identity.authority import Authority
 from frontdesk.schedule.due.decide import View
 from frontdesk.schedule.due.head import Head
 from frontdesk.schedule.due.settle.store import NOW, RUNS, end_schedules
@@ -191,6 +192,7 @@ def _occurrence(head: Head, intended_us: int, next_us: int | None, overlap: Over
         created_us=now_us,
         started_us=now_us,
         lane=head.lane,
+        authority=Authority.read(head.credentials, head.scopes),
     )
 
 

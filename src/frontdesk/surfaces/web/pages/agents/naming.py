@@ -20,7 +20,8 @@ WORDS: dict[Source, tuple[str, str]] = {
     Source.ENVIRONMENT: ("a setting of this server", "nobody was named; the setting stood in"),
     Source.SINGLE_AGENT: ("being the only agent", "nobody was named; there was no other"),
     Source.SCHEDULE: ("a schedule of its own", "this server itself woke it"),
-    Source.NONE: ("nothing in the request", "whoever sits at this machine spoke to it, or of it"),
+    Source.OPERATOR: ("nothing in the request", "whoever sits at this machine spoke to it, or of it"),
+    Source.NONE: ("nothing in the request", "nobody was named"),
 }
 
 

@@ -1,11 +1,12 @@
 """Talking with an agent: what was said in a conversation, a message and its answer, a word on what waits for one."""
 
+from dataclasses import replace
 from urllib.parse import quote, urlencode
 
 from frontdesk.agents.asking import Answer, ask
 from frontdesk.agents.host import EVERYONE, Approval, Prompt, Whose
 from frontdesk.agents.turns.model import TurnQuery
-from frontdesk.identity.model import Caller
+from frontdesk.identity.model import Caller, Source
 from frontdesk.surfaces.web.marks import short
 from frontdesk.surfaces.web.model import Asked, Done, Shown
 from frontdesk.surfaces.web.pages.agents.found import place, the_agent
@@ -81,8 +82,8 @@ async def _turn(asked: Asked, prompt: Prompt, where: str | None) -> Done | Shown
 
 
 def _speaker(asked: Asked) -> Caller:
-    """Who speaks. What they may do by themselves the agent may not in their name."""
-    return Caller(asked.caller.request_id, user_id=asked.caller.user_id)
+    """Who speaks, with what their key or token lets them do on these pages, and no other rights of the operator's."""
+    return replace(asked.caller, local=False, any_agent=False, source=Source.NONE)
 
 
 def _trouble(answer: Answer) -> str:

@@ -1,0 +1,359 @@
+"""What an agent may do in a turn is what the credential may do that asked for the turn."""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import anyio
+import pytest
+
+from frontdesk.agents import retelling
+from frontdesk.agents.host import Approval, HeldTool, NewAgent, Prompt
+from frontdesk.agents.letta.handed.model import lane_of
+from frontdesk.agents.turns.model import NewTurn
+from frontdesk.agents.turns.service import Work
+from frontdesk.app import App, open_app
+from frontdesk.errors import MissingScope
+from frontdesk.identity import rights
+from frontdesk.identity.authority import Authority
+from frontdesk.identity.keys import ApiKey, parse
+from frontdesk.identity.model import Caller, Signals, Source
+from frontdesk.loop.events import Ending, Event, Started, StopReason, ToolReturn
+from frontdesk.memory.scope import Scope
+from frontdesk.schedule.asked import Asked, Change, PastWanted
+from frontdesk.schedule.model import Past, Standing
+from frontdesk.settings import Settings
+from frontdesk.surfaces.cli.running import operator
+from frontdesk.surfaces.http import build
+from frontdesk.tools.catalogue.servers import ServerSpec
+from tests.hosts.lab import of_kind, script, take
+from tests.requirements import shows
+from tests.support.chat import all_made, key, somebody
+from tests.support.rest import speaking
+from tests.support.tool_servers import ToolServer, open_tool_server, tool
+from tests.support.wire import MODERN, call, send
+
+pytestmark = pytest.mark.anyio
+SECRET = "the-colour-of-the-door-is-vermilion"
+CHAT = ("agents:chat", "agents:read")
+EVERY = frozenset(rights.SCOPES)
+LATER = "every day at 9"
+# What the agent does with itself and its own memory alone, whoever it is for.
+ITS_OWN = {
+    *("memory_insert", "memory_replace", "memory_rethink", "memory"),
+    *("core_memory_append", "core_memory_replace", "update_plan", "get_system_status"),
+}
+# Whatever an agent could want that a key for chatting alone may not have.
+WISHES: list[tuple[str, dict[str, Any]]] = [
+    ("search_memories", {"search": "door"}),
+    ("add_memory", {"note": "planted"}),
+    ("search_across_timeline", {"query": "door"}),
+    ("search_tasks", {}),
+    ("create_task", {"title": "planted"}),
+    ("schedule_prompt", {"prompt": "planted", "when": LATER}),
+    ("list_schedules", {}),
+    ("cancel_schedule", {"schedule_id": 1}),
+    ("find_tools", {"query": "send mail"}),
+    ("call_tool", {"name": "shop::send_mail", "arguments": {"text": "x"}}),
+    ("shop__send_mail", {"text": "x"}),
+]
+WISHED = script({"tools": [{"name": name, "args": given} for name, given in WISHES[:-1]]}, {"text": "."})
+
+
+@pytest.fixture(scope="module")
+def shop() -> Any:
+    with open_tool_server("shop", [tool("send_mail", "Sends a mail.")]) as server:
+        yield server
+
+
+@pytest.fixture
+async def house(settings: Settings, shop: ToolServer) -> AsyncGenerator[App]:
+    async with open_app(settings.replaced(embeddings="off")) as app:
+        yield app
+
+
+@pytest.fixture
+async def agent(house: App, shop: ToolServer) -> str:
+    return await ready(house, shop)
+
+
+async def ready(app: App, shop: ToolServer) -> str:
+    """An agent that holds the one tool of the catalogue."""
+    await app.tools.catalogue.add(ServerSpec("shop", url=shop.url))
+    shop.called.clear()
+    made = (await app.host.create(NewAgent("Ada"))).id
+    await app.host.attach(made, HeldTool("", "", server="shop", remote_name="send_mail"))
+    return made
+
+
+async def caller(app: App, text: str) -> Caller:
+    """Who shows a key, as identity has them."""
+    return await app.identity.identify(Signals("test", credential=await app.identity.authenticate(text)))
+
+
+async def offered(app: App, agent: str, who: Caller) -> set[str]:
+    """The tools that the model is told of when it asks for one that there is not."""
+    [answer] = of_kind(await take(app.host, agent, script({"tool": "nosuch"}, {"text": "."}), caller=who), ToolReturn)
+    return set(answer.text.partition("there are: ")[2].split(", "))
+
+
+@shows("KEPT-03")
+async def test_every_tool_is_withheld_from_a_key_without_its_scope_and_refused_when_called(
+    app: App, shop: ToolServer
+) -> None:
+    """Read from the product: what is offered with all scopes, against a key with each of them left out."""
+    house, agent = app, await ready(app, shop)
+    everything = await offered(house, agent, await caller(house, await key(house, "ann", *EVERY)))
+    assert everything == await offered(house, agent, Caller("cli", user_id="ann")), "at this machine all stay"
+    withheld: dict[str, set[str]] = {}
+    for scope in sorted(EVERY - {rights.MEMORY_ADMIN}):
+        limited = EVERY - {scope, rights.MEMORY_ADMIN}
+        who = await caller(house, await key(house, "ann", *limited))
+        withheld[scope] = gone = everything - await offered(house, agent, who)
+        if gone:
+            steps = [{"name": name, "args": dict(WISHES).get(name, {})} for name in sorted(gone)]
+            answers = of_kind(
+                await take(house.host, agent, script({"tools": steps}, {"text": "."}), caller=who), ToolReturn
+            )
+            assert {one.name for one in answers if one.text.startswith(f"Tool '{one.name}' not found")} == gone
+    bound = set[str]().union(*withheld.values())
+    assert everything - bound <= ITS_OWN
+    assert {name for name, _ in WISHES} <= bound
+    assert shop.called == []
+    nothing = await caller(house, await key(house, "ann", "agents:chat"))
+    assert await offered(house, agent, nothing) == everything - bound
+
+
+@shows("KEPT-03")
+async def test_a_key_for_chatting_gets_nothing_through_the_agent_that_it_does_not_get_itself(
+    house: App, agent: str, shop: ToolServer
+) -> None:
+    asgi = build(house)
+    narrow, full = await key(house, "ann", *CHAT), await key(house, "ann")
+    async with speaking(asgi, full) as owner, speaking(asgi, narrow) as thief, somebody(asgi, narrow) as talker:
+        kept = await remembered(house)
+        assert SECRET in str(await owner.get("/memories"))
+        await thief.get("/memories", 403)
+        session = await talker.open(agent)
+        wishes = [*WISHES, ("delete_memory", {"id": kept}), ("get_memory", {"id": kept})]
+        steps = [{"name": name, "args": given} for name, given in wishes]
+        await talker.say(session, script({"tools": steps}, {"text": "."}))
+        await all_made(house)
+        heard = str((await talker.get("/sessions", sessionId=session)).json()["messages"])
+    assert SECRET not in heard
+    assert "planted" not in await everything_of(house)
+    assert SECRET in await everything_of(house)
+    assert (shop.called, (await house.schedules.looking.list(operator())).schedules) == ([], [])
+    await take(house.host, agent, WISHED, caller=in_agent(agent, await caller(house, full)))
+    assert "planted" in await everything_of(house), "the same wishes come true for a key that may do all this"
+    assert (set(shop.called), len((await house.schedules.looking.list(operator())).schedules)) == ({"send_mail"}, 1)
+
+
+async def remembered(app: App) -> str:
+    """The id of a memory of Ann's."""
+    return (await app.memory.memories.create(Scope("ann"), {"note": SECRET})).id
+
+
+async def everything_of(app: App) -> str:
+    return "".join([str(part) async for part in anything(await app.memory.people.export(Scope("ann")))])
+
+
+async def anything(document: Any) -> AsyncGenerator[object]:
+    if hasattr(document, "__aiter__"):
+        async for part in document:
+            yield part
+    else:
+        yield document
+
+
+LOOK = script({"tool": "search_memories", "args": {"search": "door"}}, {"text": "."})
+TRICK = f"Do this: {LOOK}"
+
+
+async def ran(app: App, schedule_id: int) -> tuple[Past, str]:
+    """A run of a schedule, and all that its agent heard in it."""
+    delivery = await app.schedules.run_now(operator(), schedule_id)
+    await app.schedules.executing.once(operator())
+    runs = (await app.schedules.looking.history(operator(), PastWanted(schedule_id))).runs
+    found = next(one for one in runs if one.id == delivery)
+    schedule = await app.schedules.looking.get(operator(), schedule_id)
+    said = await app.host.history(schedule.what.agent_id, schedule.what.conversation_id)
+    return found, str([one.event for one in said if isinstance(one.event, ToolReturn)])
+
+
+def in_agent(agent: str, who: Caller) -> Caller:
+    """An agent that acts for whoever showed a key."""
+    return Prompt(agent, replace(who, source=Source.CREDENTIAL), "x").acting
+
+
+async def planned(app: App, acting: Caller, prompt: str = TRICK) -> int:
+    """The number of a schedule that somebody's agent makes."""
+    return (await app.schedules.add(acting, Asked(prompt, when=LATER))).schedule.id
+
+
+PLANS = (*CHAT, "schedules:write", "schedules:read")
+
+
+@shows("KEPT-03")
+async def test_what_a_turn_schedules_runs_with_the_rights_of_the_turn(house: App, agent: str) -> None:
+    await remembered(house)
+    who = await caller(house, await key(house, "ann", *PLANS))
+    args = {"prompt": TRICK.replace("@@", "@ @"), "when": LATER}
+    [made] = of_kind(
+        await take(house.host, agent, script({"tool": "schedule_prompt", "args": args}, {"text": "."}), caller=who),
+        ToolReturn,
+    )
+    number = int(made.text.split()[3].rstrip(":"))
+    await house.schedules.update(in_agent(agent, who), number, Change(prompt=TRICK))
+    past, heard = await ran(house, number)
+    assert past.standing is Standing.DELIVERED
+    assert "Tool 'search_memories' not found" in heard
+    assert SECRET not in heard
+
+
+@shows("KEPT-03")
+async def test_a_schedule_goes_by_its_makers_key_as_it_is_when_it_runs(house: App, agent: str) -> None:
+    await remembered(house)
+    text = await key(house, "ann")
+    key_id = (parse(text) or ("", ""))[0]
+    number = await planned(house, in_agent(agent, await caller(house, text)))
+    assert SECRET in (await ran(house, number))[1]
+    successor, _ = await house.identity.rotate_key(key_id, timedelta())
+    assert (await ran(house, number))[0].standing is Standing.DELIVERED, "it goes on with the key that came after"
+    await house.identity.revoke_key(successor.id)
+    past, _ = await ran(house, number)
+    assert (past.standing, "was revoked" in (past.reason or "")) == (Standing.DEAD, True)
+
+
+@shows("KEPT-03")
+async def test_a_key_that_may_do_less_by_now_has_its_schedules_do_less(house: App, agent: str) -> None:
+    await remembered(house)
+    now = datetime.now(UTC)
+    own = ApiKey("own-key-0001", b"", "mine", None, "ann", frozenset({*PLANS, "memories.read"}), now, own=True)
+    await house.keys.add(own)
+    who = Caller(
+        "test", agent, "ann", Source.CREDENTIAL, verified=True, scopes=own.scopes, credential_id="key:own-key-0001"
+    )
+    number = await planned(house, who)
+    assert SECRET in (await ran(house, number))[1]
+    await house.keys.change(own.id, "ann", {"scopes": frozenset(PLANS)})
+    other = await planned(house, who)
+    _, heard = await ran(house, other)
+    assert SECRET not in heard
+    await house.keys.change(own.id, "ann", {"scopes": frozenset({"memories.read"})})
+    past, _ = await ran(house, number)
+    assert (past.standing, "schedules:write" in (past.reason or "")) == (Standing.DEAD, True)
+
+
+@shows("KEPT-03")
+async def test_a_token_keeps_the_scopes_it_had_and_who_is_at_this_machine_keeps_all(house: App, agent: str) -> None:
+    await remembered(house)
+    token = Caller(
+        *("test", agent, "ann", Source.CREDENTIAL),
+        verified=True,
+        scopes=frozenset(PLANS),
+        credential_id="token:https://login.example.com",
+    )
+    assert SECRET not in (await ran(house, await planned(house, token)))[1]
+    local = Caller("test", agent, "ann", Source.CREDENTIAL, verified=True)
+    assert SECRET in (await ran(house, await planned(house, local)))[1]
+
+
+@shows("KEPT-03")
+async def test_whoever_changes_a_schedule_lends_it_no_rights_and_gets_none_from_it(house: App, agent: str) -> None:
+    await remembered(house)
+    full = Caller("test", agent, "ann", Source.CREDENTIAL, verified=True)
+    number = await planned(house, full, "Say hello")
+    thief = in_agent(agent, await caller(house, await key(house, "ann", *PLANS)))
+    await house.schedules.update(thief, number, Change(prompt=TRICK))
+    assert SECRET not in (await ran(house, number))[1]
+    theirs = await planned(house, thief)
+    await house.schedules.update(full, theirs, Change(max_repetitions=9))
+    assert SECRET not in (await ran(house, theirs))[1]
+
+
+@shows("KEPT-03")
+@pytest.mark.parametrize("answering", ["another", "the same person with another key"])
+async def test_an_approval_lets_the_turn_go_on_with_the_rights_it_began_with(
+    house: App, agent: str, answering: str
+) -> None:
+    await remembered(house)
+    narrow = await caller(house, await key(house, "ann", *CHAT))
+    asks = script(
+        {"tool": "update_plan", "args": {"steps": []}},
+        {"tool": "search_memories", "args": {"search": "door"}},
+        {"text": "."},
+    )
+    conversation = (await house.host.converse(agent, "ann")).id
+    events = await take(
+        house.host, agent, asks, caller=narrow, asks=frozenset({"update_plan"}), conversation_id=conversation
+    )
+    [request] = await house.host.pending(agent, conversation)
+    word = Approval(request.call_id, approve=True)
+    if answering == "another":
+        turn = of_kind(events, Started)[0].turn_id
+        await retelling.answer(house.host, house.turns, house.journal, operator(), turn, {word.call_id: word})
+        with anyio.fail_after(20):
+            while any(one.running for one in await house.turns.list(retelling.TurnQuery())):
+                await anyio.lowlevel.checkpoint()
+    else:
+        full = await caller(house, await key(house, "ann"))
+        await take(house.host, agent, approvals=[word], caller=full, conversation_id=conversation)
+    said = str([one.event for one in await house.host.history(agent, conversation)])
+    assert "Tool 'search_memories' not found" in said
+    assert SECRET not in said
+
+
+@shows("KEPT-03")
+async def test_a_task_that_wakes_an_agent_wakes_it_with_the_rights_of_whoever_wrote_it(house: App, agent: str) -> None:
+    await remembered(house)
+    who = await caller(house, await key(house, "ann", "tasks.write", "schedules:write"))
+    due = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    await house.memory.tasks.create(Scope.of(who), {"title": TRICK, "assignee": agent, "due_date": due})
+    [wake] = (await house.schedules.looking.list(operator())).schedules
+    past, heard = await ran(house, wake.id)
+    assert past.standing is Standing.DELIVERED
+    assert "Tool 'search_memories' not found" in heard
+    assert SECRET not in heard
+
+
+@shows("KEPT-03")
+async def test_an_agent_of_lettas_that_calls_back_has_the_rights_of_its_turn_and_no_more(settings: Settings) -> None:
+    """Its own key is not limited; the turn is found by the agent, which takes one at a time."""
+    async with open_app(settings.replaced(letta_base_url="http://127.0.0.1:9")) as app:
+        asgi, agent_id = build(app), "agent-ada"
+        said, body = call(
+            MODERN, "promptyoself_schedule_time", {"prompt": "x", "time": "tomorrow at 9", "skip_validation": True}
+        )
+        said |= {"authorization": f"Bearer {await key(app, None, agent=agent_id)}"}
+        narrow = await caller(app, await key(app, "ann", *CHAT))
+        new = NewTurn("turn-1", lane_of(agent_id), agent_id, "default", "ann", None, Authority.of(narrow))
+        answers: list[Mapping[str, Any]] = []
+
+        async def begin(_connection: object) -> None:
+            return None
+
+        async def run(_begun: None, _emit: object) -> Ending:
+            answers.append((await send(asgi, said, body)).json)
+            return Ending(StopReason.END_TURN)
+
+        async with aclosing(app.turns.take(new, Work(begin, run))) as events:
+            _: list[Event] = [event async for event in events]
+        assert "schedules:write" in str(answers[0]["error"])
+        assert (await send(asgi, said, body)).structured["status"] == "success", "without such a turn it may"
+
+
+async def test_a_right_over_everybodys_is_no_agents_in_a_turn(house: App, agent: str) -> None:
+    other = Caller("test", "agent-other", source=Source.CREDENTIAL, verified=True)
+    await house.schedules.add(other, Asked("theirs", when=LATER, skip_validation=True))
+    root = await caller(house, await key(house, "root", *PLANS, "schedules:admin"))
+    events = await take(house.host, agent, script({"tool": "list_schedules"}, {"text": "."}), caller=root)
+    assert of_kind(events, ToolReturn)[0].text == "Nothing is scheduled."
+
+
+async def test_a_held_tool_is_refused_below_the_kit_too(house: App, agent: str) -> None:
+    who = Prompt(agent, await caller(house, await key(house, "ann", *CHAT)), "x").acting
+    answer = await house.tools.calling.attached(who, "shop", "send_mail", {"text": "x"}, None)
+    assert (answer.ok, answer.text) == (False, str(MissingScope(rights.TOOLS_CALL)))
