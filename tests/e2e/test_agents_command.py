@@ -80,7 +80,8 @@ def test_an_agent_is_made_and_deleted_by_whoever_types_its_name(data: Path, type
 def test_agents_are_listed_for_a_script(typed: Typed) -> None:
     agent_id = typed("create", "Scribe", "--description", "Two\nlines").out.strip()
     told = {one["id"]: one for one in map(json.loads, typed("list", "--json").out.splitlines())}
-    assert told[agent_id] == {"id": agent_id, "name": "Scribe", "description": "Two\nlines", "model": None}
+    facts = {"name": "Scribe", "description": "Two\nlines", "model": None, "owner": None}
+    assert told[agent_id] == {"id": agent_id, **facts}
 
 
 def test_the_keys_that_name_an_agent_end_with_it_and_no_others(data: Path, typed: Typed) -> None:
@@ -106,13 +107,31 @@ def test_an_agent_is_shown_with_its_memory_tools_and_conversations(typed: Typed)
     assert ["id", agent_id] in rows
     assert ["description", "Helps"] in rows
     assert ["model", "the", "host's", "default"] in rows
-    assert ["persona", "9", "of", "5000", "-"] in rows
-    assert ["human", "0", "of", "5000", "-"] in rows
-    assert ["notes", "3", "of", "5000", "-"] in rows
+    assert ["persona", "9", "of", "5000", "-", "shared"] in rows
+    assert ["human", "0", "of", "5000", "-", "each", "person's", "own"] in rows
+    assert ["notes", "3", "of", "5000", "-", "shared"] in rows
     assert ["desk__whoami", "desk", "asks", "first"] in rows
     assert f"conv-{agent_id.removeprefix('agent-')}" in shown
     assert typed("detach", agent_id, "desk__whoami").code == 0
     assert "No tools besides its own." in typed("show", agent_id).out
+
+
+@shows("KEPT-01")
+def test_whoever_runs_an_agent_says_whose_a_memory_block_is_and_writes_each_persons(typed: Typed) -> None:
+    typed("create", "Shared", "--block", "human=Speaks French", "--block", "notes=Open at nine", "--owner", "olga")
+    assert typed("block", "Shared", "human", "--user", "ann", "Likes tea").out.startswith("human: 9 of")
+    assert typed("block", "Shared", "human", "--user", "ann").out == "Likes tea\n"
+    assert typed("block", "Shared", "human", "--user", "bob").out == "Speaks French\n"
+    typed("block", "Shared", "human", "--start", "Speaks Dutch")
+    assert typed("block", "Shared", "human").out == typed("block", "Shared", "human", "--start").out == "Speaks Dutch\n"
+    assert "Give --user or --start" in typed("block", "Shared", "human", "--start", "--user", "ann").err
+    assert (
+        typed("block", "Shared", "notes", "--people-write").out == "notes: shared, and people's turns may change it\n"
+    )
+    assert typed("block", "Shared", "notes", "--per-person").out == "notes: each person's own\n"
+    shown = typed("show", "Shared").out
+    assert "It keeps something of its own of: ann" in shown
+    assert ["owner", "olga"] in [line.split() for line in shown.splitlines()]
 
 
 def test_a_memory_block_is_printed_and_written_from_an_argument_or_from_standard_input(typed: Typed) -> None:

@@ -39,9 +39,9 @@ SELECT :new, agent_id, :user_id, title, created_at, 0 FROM conversations WHERE i
 MOVE = (
     """
     UPDATE messages SET conversation_id = :new WHERE conversation_id = :old AND turn_id IN
-    (SELECT id FROM turns WHERE conversation_id = :old AND user_id = :user_id)
+    (SELECT id FROM turns WHERE lane = :left AND user_id = :user_id)
     """,
-    "UPDATE turns SET conversation_id = :new, lane = :lane WHERE conversation_id = :old AND user_id = :user_id",
+    "UPDATE turns SET conversation_id = :new, lane = :lane WHERE lane = :left AND user_id = :user_id",
     "UPDATE schedules SET conversation_id = :new WHERE conversation_id = :old AND user_id = :user_id",
     "UPDATE chat_sessions SET conversation_id = :new WHERE conversation_id = :old AND user_id = :user_id",
     "UPDATE editor_sessions SET conversation_id = :new WHERE conversation_id = :old AND user_id = :user_id",
@@ -117,7 +117,8 @@ def _part_conversations() -> None:
             continue
         for user_id in named:
             new = f"conv-{uuid5(NAMESPACE_OID, f'{agent_id} {user_id}')}" if first else f"conv-{uuid4()}"
-            given = {"old": old, "new": new, "user_id": user_id, "lane": f"conversation:{new}"}
+            lanes = {"lane": f"conversation:{new}", "left": f"conversation:{old}"}
+            given = {"old": old, "new": new, "user_id": user_id, **lanes}
             for statement in (COPY, *MOVE):
                 wanted = sa.text(statement)
                 connection.execute(wanted, {name: given[name] for name in wanted.compile().params})
