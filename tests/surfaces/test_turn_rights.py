@@ -320,9 +320,19 @@ async def test_a_task_that_wakes_an_agent_wakes_it_with_the_rights_of_whoever_wr
 
 
 @shows("KEPT-03")
-async def test_an_agent_of_lettas_that_calls_back_has_the_rights_of_its_turn_and_no_more(settings: Settings) -> None:
-    """Its own key is not limited; the turn is found by the agent, which takes one at a time."""
-    async with open_app(settings.replaced(letta_base_url="http://127.0.0.1:9")) as app:
+async def test_what_a_visitor_without_a_key_has_planned_proves_nobody_when_it_runs(house: App, agent: str) -> None:
+    await house.memory.memories.create(Scope("local"), {"note": SECRET})
+    visitor = Caller("test", agent, "local", Source.CREDENTIAL, credential_id="local")
+    assert SECRET not in (await ran(house, await planned(house, visitor)))[1]
+
+
+@shows("KEPT-03")
+@pytest.mark.parametrize("letta", ["http://127.0.0.1:9", None], ids=["letta", "built-in"])
+async def test_an_agent_that_calls_back_has_the_rights_of_its_turn_and_no_more(
+    settings: Settings, letta: str | None
+) -> None:
+    """Its own key is not limited; the turn is found by the agent, of which Letta's take one at a time."""
+    async with open_app(settings.replaced(letta_base_url=letta)) as app:
         asgi, agent_id = build(app), "agent-ada"
         said, body = call(
             MODERN, "promptyoself_schedule_time", {"prompt": "x", "time": "tomorrow at 9", "skip_validation": True}
