@@ -64,6 +64,8 @@ from frontdesk.workspace.build import open_workspace
 from frontdesk.workspace.service import WorkspaceRoom
 
 CHECK_SECONDS = 2
+# How the state of a database begins that can be read.
+NOT_WRITABLE = "cannot be written to"
 HOUSEKEEPING_SECONDS = 5
 
 log = structlog.get_logger("frontdesk.app")
@@ -145,7 +147,8 @@ async def parts_of(database: Database) -> dict[str, str]:
             await database.ping()
     except (Unavailable, TimeoutError) as error:
         return {"database": str(error) or f"no answer in {CHECK_SECONDS} s"}
-    return {"database": "ok"}
+    trouble = await database.write_trouble()
+    return {"database": "ok" if trouble is None else f"{NOT_WRITABLE}: {trouble}"}
 
 
 @asynccontextmanager
@@ -165,7 +168,7 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         own, remembering = OwnSchedules(), OwnMemory()
         host, upload, kept = _host(settings, database, turns, reach, keys, (own.of, remembering.of))
         stack.push_async_callback(host.close)
-        tools = open_tools(settings, database, host, reach, tasks)
+        tools = open_tools(settings, database, host, reach, journal, tasks)
         tasks.start_soon(turns.run)
         stack.push_async_callback(turns.close)
         tokens = Tokens(settings.trusted_issuers, resources(settings), said)

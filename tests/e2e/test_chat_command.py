@@ -122,10 +122,10 @@ async def test_what_was_left_waiting_or_cut_off_is_there_when_one_comes_back(
     house: House, app: App, thread: Thread, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asking = script({"tools": [WHOAMI, WHOAMI]}, {"text": "One of two."})
-    assert not await once.take(app.host, thread, asking, as_json=False)
+    assert not await once.take(app, thread, asking, as_json=False)
     assert f"--conversation {thread.conversation_id}` in a terminal" in capsys.readouterr().err
     with pytest.raises(Conflict, match="waits for your approval"):
-        await once.take(app.host, thread, "hello", as_json=False)
+        await once.take(app, thread, "hello", as_json=False)
     await anyio.to_thread.run_sync(come_back, house, str(thread.conversation_id))
 
 
@@ -170,14 +170,14 @@ async def test_a_script_gets_the_answer_alone_and_nothing_in_it_can_draw(
     app: App, thread: Thread, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = {"text": "Wait.", "reasoning": "Hm", "tool": "memory_insert", "args": {"label": "human", "new_string": "x"}}
-    assert await once.take(app.host, thread, script(first, {"text": "\x1b[2JDone."}), as_json=False)
+    assert await once.take(app, thread, script(first, {"text": "\x1b[2JDone."}), as_json=False)
     assert capsys.readouterr() == ("Wait.\nDone.\n", "")
 
 
 async def test_a_script_gets_every_event_as_a_line_of_json(
     app: App, thread: Thread, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert await once.take(app.host, thread, script({"text": "\x9b2JHi."}), as_json=True)
+    assert await once.take(app, thread, script({"text": "\x9b2JHi."}), as_json=True)
     out, err = capsys.readouterr()
     assert (out.isascii(), err) == (True, "")
     events = [json.loads(line) for line in out.splitlines()]
@@ -190,12 +190,12 @@ async def test_a_script_gets_every_event_as_a_line_of_json(
 async def test_an_agent_that_says_nothing_has_not_answered(
     app: App, thread: Thread, capsys: pytest.CaptureFixture[str], as_json: bool
 ) -> None:
-    assert not await once.take(app.host, thread, script({"text": ""}), as_json=as_json)
+    assert not await once.take(app, thread, script({"text": ""}), as_json=as_json)
     assert capsys.readouterr().err == "frontdesk: The agent said nothing.\n"
 
 
 async def test_a_history_shows_which_turns_failed(app: App, thread: Thread) -> None:
-    assert not await once.take(app.host, thread, script({"error": 400}), as_json=False)
+    assert not await once.take(app, thread, script({"error": 400}), as_json=False)
     assert (await slash.history(app.host, thread, Pen())).endswith("✗ The turn failed.\n")
 
 

@@ -33,6 +33,7 @@ from frontdesk.agents.letta.proof import headers_with, key_in
 from frontdesk.app import App, open_app, running
 from frontdesk.db.engine import Database
 from frontdesk.identity.model import Caller
+from frontdesk.journal.service import Journal
 from frontdesk.loop.events import Done, StopReason, TextChunk, ToolReturn, ToolStatus
 from frontdesk.surfaces.http import build
 from frontdesk.surfaces.mcp.server import SPECS
@@ -198,8 +199,8 @@ async def test_a_follow_up_that_cannot_be_sent_disturbs_nobody(tmp_path: Path) -
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data", LETTA_BASE_URL=NOBODY_THERE)
     with capture_logs() as logs:
         async with open_app(settings) as app:
-            await wake(app.host, Caller("req-1", agent_id="agent-1"), "Go on.")
-            await wake(app.host, Caller("req-1"), "Go on.")
+            await wake(app.host, app.journal, Caller("req-1", agent_id="agent-1"), "Go on.")
+            await wake(app.host, app.journal, Caller("req-1"), "Go on.")
     assert [(line["event"], line["reason"]) for line in logs] == [("follow_up_not_sent", "LettaTrouble")]
 
 
@@ -248,7 +249,7 @@ async def test_a_letta_agent_finds_a_tool_among_500_calls_it_at_once_and_holds_i
         assert [one.text for one in of_kind(events, ToolReturn)] == ["rival: Hove at noon"], events
         await keeps_its_name(host, ann.id)
         await stays_through_a_refresh(client, host, ann.id)
-        await comes_after_what_was_begun_elsewhere(client, host, rival, ben.id)
+        await comes_after_what_was_begun_elsewhere(client, host, app.journal, rival, ben.id)
 
 
 async def rival_holds(client: AsyncLetta, url: str, agent_id: str) -> None:
@@ -289,7 +290,7 @@ async def stays_through_a_refresh(client: AsyncLetta, host: LettaHost, agent_id:
 
 
 async def comes_after_what_was_begun_elsewhere(
-    client: AsyncLetta, host: LettaHost, rival: Harbour, agent_id: str
+    client: AsyncLetta, host: LettaHost, journal: Journal, rival: Harbour, agent_id: str
 ) -> None:
     """A follow-up waits for a run that Frontdesk did not begin."""
     rival.called.clear()
@@ -297,7 +298,7 @@ async def comes_after_what_was_begun_elsewhere(
     try:
         async with anyio.create_task_group() as tasks:
             await begin_elsewhere(client, host, rival, agent_id, tasks)
-            tasks.start_soon(wake, host, Caller("req-1", agent_id=agent_id), "Go on.")
+            tasks.start_soon(wake, host, journal, Caller("req-1", agent_id=agent_id), "Go on.")
             rival.may_answer.set()
     finally:
         # Its thread would wait on, and keep the server from stopping.

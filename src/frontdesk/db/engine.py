@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 import anyio
 import anyio.lowlevel
 from psycopg.pq import TransactionStatus
-from sqlalchemy import Connection, CursorResult, Dialect, Executable, event, make_url
+from sqlalchemy import Connection, CursorResult, Dialect, Executable, event, make_url, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -24,6 +24,13 @@ from frontdesk.settings import Settings
 T = TypeVar("T")
 POOL_SECONDS = 10
 STATEMENT_SECONDS = 20
+# How long a check of whether writing works may take, and how long what it found counts.
+CHECK_SECONDS = 2
+CHECK_KEPT_SECONDS = 5
+# On SQLite each of so many checks is written where the log of changes is folded back.
+CHECKS_ASIDE = 16
+# A row that is always there, written as it is: on a full disk or a read-only replica that fails as every change does.
+TOUCH = text("UPDATE alembic_version SET version_num = version_num")
 DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
     "sqlite+aiosqlite": "sqlite+aiosqlite",
@@ -44,6 +51,16 @@ class Transaction(Protocol):
     ) -> CursorResult[Any]: ...
 
 
+@dataclass(slots=True)
+class WriteCheck:
+    """What the last write that was only a check came to."""
+
+    turn: anyio.Lock = field(default_factory=anyio.Lock)
+    number: int = 0
+    at: float = -float("inf")
+    trouble: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Database:
     """The engine and what a caller may want to say about it."""
@@ -53,6 +70,7 @@ class Database:
     in_place: InPlace | None = None
     aside: Aside | None = None
     looks: Looks | None = None
+    checked: WriteCheck = field(default_factory=WriteCheck)
 
     @classmethod
     async def open(cls, settings: Settings) -> Self:
@@ -151,6 +169,28 @@ class Database:
         async with self.reading() as connection:
             await connection.exec_driver_sql("SELECT 1")
 
+    async def write_trouble(self) -> str | None:
+        """Why nothing can be written, or None where a small write works; it is tried every few seconds at most."""
+        checked = self.checked
+        async with checked.turn:
+            if anyio.current_time() - checked.at < CHECK_KEPT_SECONDS:
+                return checked.trouble
+            checked.number += 1
+            try:
+                with anyio.fail_after(CHECK_SECONDS):
+                    await self.whole(_touch, small=True)
+                if self.in_place is not None and checked.number % CHECKS_ASIDE == 0:
+                    async with self.transaction() as connection:
+                        await connection.run_sync(_touch)
+                checked.trouble = None
+            except TimeoutError:
+                checked.trouble = f"no write within {CHECK_SECONDS} s"
+            except Unavailable as error:
+                cause = error.__cause__
+                checked.trouble = _cause(cause) if isinstance(cause, DBAPIError | PoolTimeout) else str(error)
+            checked.at = anyio.current_time()
+            return checked.trouble
+
     async def close(self) -> None:
         for extra in (self.in_place, self.aside, self.looks):
             if extra is not None:
@@ -222,6 +262,10 @@ def _let_go_if_busy(connection: Any, record: ConnectionPoolEntry) -> None:  # no
     """A look at whether it lives that was cut off leaves a connection waiting for an answer, of no use to the next."""
     if connection is not None and connection.driver_connection.info.transaction_status is TransactionStatus.ACTIVE:
         record.invalidate()
+
+
+def _touch(connection: Connection) -> None:
+    connection.execute(TOUCH)
 
 
 def _make_private_folder(folder: Path) -> None:

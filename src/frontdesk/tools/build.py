@@ -90,7 +90,9 @@ async def open_reach(
             await embedder.close()
 
 
-def open_tools(settings: Settings, database: Database, host: AgentHost, reach: Reach, tasks: TaskGroup) -> Tools:
+def open_tools(
+    settings: Settings, database: Database, host: AgentHost, reach: Reach, journal: Journal, tasks: TaskGroup
+) -> Tools:
     """The whole room, once the agent host stands."""
     excluded = Excluded(settings.exclude_letta_core_tools, settings.exclude_official_tools)
     finder = Finder(reach.catalogue, reach.embedder, reach.learning, excluded)
@@ -98,6 +100,7 @@ def open_tools(settings: Settings, database: Database, host: AgentHost, reach: R
     selecting = Selecting(host, reach.holdings, turnstile, _limits(settings))
     tools = Tools(
         host=host,
+        journal=journal,
         catalogue=reach.catalogue,
         finder=finder,
         selecting=selecting,

@@ -10,6 +10,7 @@ from frontdesk.agents.host import AgentHost
 from frontdesk.errors import Invalid, NotFound, Unavailable
 from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
+from frontdesk.journal.service import Journal
 from frontdesk.tools.calling import Calling
 from frontdesk.tools.catalogue.service import Catalogue
 from frontdesk.tools.finding import Finder, Found, Search
@@ -57,6 +58,7 @@ class Tools:
     """Every method asks for the caller, and does what that caller may."""
 
     host: AgentHost
+    journal: Journal
     catalogue: Catalogue
     finder: Finder
     selecting: Selecting
@@ -84,7 +86,7 @@ class Tools:
         following = wanted.follow_up and bool(selection.attached) and not wanted.dry_run
         if following:
             names = ", ".join(choice.name for choice in selection.attached)
-            self.tasks.start_soon(wake, self.host, caller, FOLLOW_UP.format(names=names))
+            self.tasks.start_soon(wake, self.host, self.journal, caller, FOLLOW_UP.format(names=names))
         return Outcomes(found, selection, note, following, self._servers(permitted))
 
     async def _selected(self, caller: Caller, found: Found, wanted: Wanted) -> tuple[Selection, str]:

@@ -3,14 +3,15 @@
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import anyio
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
+from typing_extensions import override
 
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app, running
@@ -273,6 +274,32 @@ async def test_who_listens_hears_everything_first_and_then_what_is_new(app: App)
     assert pulse.told is third
     assert "journal" not in third.since(2)["parts"]
     assert third.since(2)["points"][0][1] == 0
+
+
+class InTenMinutes(datetime):
+    """A clock that is ahead."""
+
+    @classmethod
+    @override
+    def now(cls, tz: tzinfo | None = None) -> Self:
+        return cls.fromtimestamp(datetime.now(tz).timestamp() + 600, tz)
+
+
+@shows("KEPT-10")
+async def test_whoever_opens_the_page_later_is_told_ages_of_that_moment(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await note(app, failed("before", ago=timedelta(minutes=5)))
+    async with aclosing(tell(asked(app))) as heard:
+        assert "5 min ago" in (await anext(heard))["parts"]["journal"]
+    monkeypatch.setattr("frontdesk.surfaces.web.marks.datetime", InTenMinutes)
+    # Once from the same beat, and once after one in which nothing has changed.
+    for _ in range(2):
+        async with aclosing(tell(asked(app))) as heard:
+            told = (await anext(heard))["parts"]
+        assert "15 min ago" in told["journal"]
+        assert "5 min ago" not in told["failed"].replace("15 min ago", "")
+        await _next(app)
 
 
 async def _next(app: App) -> Told:

@@ -24,7 +24,8 @@ from frontdesk.surfaces import logs, serving
 from frontdesk.surfaces.acp.doorstep import Doorstep as Porch
 from frontdesk.surfaces.acp.editor.model import Editor
 from frontdesk.surfaces.acp.greeting import Capabilities
-from frontdesk.surfaces.acp.live.connection import SURFACE, Connection
+from frontdesk.surfaces.acp.live.answering import SURFACE
+from frontdesk.surfaces.acp.live.connection import Connection
 from frontdesk.surfaces.acp.offer import offer_of
 from frontdesk.surfaces.acp.websocket import WebSocketCarrier
 from frontdesk.surfaces.acp.wire.peer import Peer

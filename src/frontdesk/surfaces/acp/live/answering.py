@@ -5,6 +5,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from frontdesk.agents.asking import recorded
 from frontdesk.agents.host import AgentHost, Approval, Prompt
 from frontdesk.errors import PendingApproval
 from frontdesk.identity.model import Caller
@@ -18,6 +19,7 @@ from frontdesk.workspace.permissions.model import Deed, Kind
 if TYPE_CHECKING:
     from frontdesk.surfaces.acp.live.session import LiveSession
 
+SURFACE = "acp"
 # Work on code takes more steps than talk does.
 STEPS = 200
 # How long a prompt waits for the editor's servers; those that take longer are there for the next.
@@ -71,7 +73,7 @@ class Answering:
         """One turn, shown as it goes; what waits for approval at its end."""
         waiting: list[ApprovalRequest] = []
         failure: Failed | None = None
-        async with aclosing(self._host.send(prompt)) as events:
+        async with aclosing(recorded(self._host, self.session.app.journal, SURFACE, prompt)) as events:
             async for event in events:
                 match event:
                     case ApprovalRequest():

@@ -13,12 +13,12 @@ from frontdesk.journal.record import Record
 from frontdesk.surfaces.acp.convert import stops
 from frontdesk.surfaces.acp.editor.model import Editor
 from frontdesk.surfaces.acp.greeting import AUTH_METHOD
+from frontdesk.surfaces.acp.live.answering import SURFACE
 from frontdesk.surfaces.acp.live.sessions import OpenSessions
 from frontdesk.surfaces.acp.wire.model import AUTH_REQUIRED, INVALID_PARAMS, METHOD_NOT_FOUND, Json, Request, RpcError
 from frontdesk.surfaces.acp.wire.words import AuthenticateRequest, parsed
 from frontdesk.surfaces.visit import request_id
 
-SURFACE = "acp"
 CANCEL = "session/cancel"
 PROMPT = "session/prompt"
 

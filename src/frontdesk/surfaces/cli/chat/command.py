@@ -60,11 +60,11 @@ def talk(
 
     if text is None:
         with start_blocking_portal() as portal, portal.wrap_async_context_manager(open_app(settings)) as app:
-            Session(portal, app.host, portal.call(enter, app), colour=in_colour()).run()
+            Session(portal, app, portal.call(enter, app), colour=in_colour()).run()
         return
 
     async def say(app: App) -> bool:
-        return await once.take(app.host, await enter(app), text, as_json=as_json)
+        return await once.take(app, await enter(app), text, as_json=as_json)
 
     if not with_app(say, settings):
         sys.exit(1)

@@ -6,24 +6,26 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import asdict
 
-from frontdesk.agents.host import AgentHost
+from frontdesk.agents.asking import recorded
+from frontdesk.app import App
 from frontdesk.errors import Conflict, PendingApproval
 from frontdesk.loop.events import Done, Event, Failed, StopReason, TextChunk, ThoughtChunk, ToolArguments, Usage
 from frontdesk.surfaces.cli.chat.terminal import STOPS
 from frontdesk.surfaces.cli.chat.turns import Thread
 from frontdesk.surfaces.cli.plain import plain
+from frontdesk.surfaces.cli.running import SURFACE
 
 # After these there is no answer, or only the beginning of one.
 UNANSWERED = (StopReason.ERROR, StopReason.REQUIRES_APPROVAL, StopReason.CANCELLED, StopReason.INTERRUPTED)
 
 
-async def take(host: AgentHost, thread: Thread, text: str, *, as_json: bool) -> bool:
+async def take(app: App, thread: Thread, text: str, *, as_json: bool) -> bool:
     """Take a turn and print it; whether it was answered."""
     answer = Answer()
     show: Callable[[Event], None] = _print_json if as_json else answer.show
     stop, spoke = StopReason.ERROR, False
     try:
-        async with aclosing(host.send(thread.says(text))) as events:
+        async with aclosing(recorded(app.host, app.journal, SURFACE, thread.says(text))) as events:
             async for event in events:
                 show(event)
                 if isinstance(event, Done):

@@ -6,19 +6,22 @@ Reading stays in the main thread: only there does Ctrl-C reach a line that is be
 import signal
 import sys
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import anyio
 from anyio.from_thread import BlockingPortal
 
-from frontdesk.agents.host import AgentHost, Approval, Prompt
-from frontdesk.errors import FrontdeskError, PendingApproval
+from frontdesk.agents.asking import recorded
+from frontdesk.agents.host import Approval, Prompt
+from frontdesk.app import App
+from frontdesk.errors import FrontdeskError, PendingApproval, Unavailable
 from frontdesk.loop.events import ApprovalRequest, Done, StopReason
 from frontdesk.surfaces.cli.chat import turns
 from frontdesk.surfaces.cli.chat.input import CHOICE, Left, Word, read, remember, word
 from frontdesk.surfaces.cli.chat.slash import HELP, LOOKS
 from frontdesk.surfaces.cli.chat.terminal import YOU, Ink, Pen, asking, drawn, painted
 from frontdesk.surfaces.cli.plain import line, plain
+from frontdesk.surfaces.cli.running import SURFACE
 
 REJECTED = "Rejected in the terminal."
 
@@ -26,9 +29,10 @@ REJECTED = "Rejected in the terminal."
 class Session:
     """One person's chat with one agent, until they leave."""
 
-    def __init__(self, portal: BlockingPortal, host: AgentHost, thread: turns.Thread, *, colour: bool) -> None:
+    def __init__(self, portal: BlockingPortal, app: App, thread: turns.Thread, *, colour: bool) -> None:
         self._portal = portal
-        self._host = host
+        self._host = app.host
+        self._journal = app.journal
         self._thread = thread
         self._pen = Pen(colour)
         self._always: set[str] = set()
@@ -135,7 +139,7 @@ class Session:
     async def _draw(self, prompt: Prompt, scope: anyio.CancelScope) -> Sequence[ApprovalRequest]:
         pen, waiting, stop = self._pen, list[ApprovalRequest](), StopReason.CANCELLED
         with scope:
-            async with aclosing(self._host.send(prompt)) as events:
+            async with aclosing(recorded(self._host, self._journal, SURFACE, prompt)) as events:
                 async for event in events:
                     if isinstance(event, ApprovalRequest):
                         waiting.append(event)
@@ -145,6 +149,9 @@ class Session:
                         text, pen = drawn(event, pen)
                         self._print(text)
         self._print(drawn(Done(stop), pen)[0])
+        # Nothing runs behind a chat that would write the row; what cannot be written now is tried again at its end.
+        with suppress(Unavailable):
+            await self._journal.flush()
         return waiting if stop is StopReason.REQUIRES_APPROVAL else ()
 
     def _note(self, text: str) -> None:

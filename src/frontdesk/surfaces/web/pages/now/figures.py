@@ -52,8 +52,9 @@ def _servers(facts: Facts) -> Figure:
 
 
 def _database(facts: Facts) -> Figure:
-    trouble = facts.database_trouble
-    return Figure("Database", facts.database, "", "does not answer" if trouble else "answers", _bad(trouble))
+    trouble = facts.database_trouble or facts.write_trouble
+    told = "does not answer" if facts.database_trouble else "cannot be written to" if trouble else "answers"
+    return Figure("Database", facts.database, "", told, _bad(trouble))
 
 
 def _of_calls(facts: Facts) -> Iterator[Figure]:

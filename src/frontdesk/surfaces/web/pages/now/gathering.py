@@ -1,10 +1,11 @@
 """Asks each room how it is; bounded, and whatever does not answer is told instead of awaited."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import anyio
 
-from frontdesk.app import App
+from frontdesk.app import NOT_WRITABLE, App
 from frontdesk.errors import FrontdeskError, Unavailable
 from frontdesk.identity.model import Caller
 from frontdesk.loop.access import OFFLINE, ModelAccess
@@ -45,10 +46,12 @@ async def look_at_host(app: App) -> Host:
 async def gather(app: App, caller: Caller, host: Host, now: datetime) -> Facts:
     """All that the page shows."""
     trouble = (await app.parts())["database"]
-    if trouble != "ok":
+    can_read = trouble == "ok" or trouble.startswith(NOT_WRITABLE)
+    if not can_read:
         return _without_database(app, host, now, trouble)
     try:
-        return await _gather(app, caller, host, now)
+        found = await _gather(app, caller, host, now)
+        return found if trouble == "ok" else replace(found, write_trouble=trouble)
     except Unavailable as error:
         return _without_database(app, host, now, error.in_full)
 

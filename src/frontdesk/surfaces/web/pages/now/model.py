@@ -42,6 +42,7 @@ class Facts:
     search_trouble: str = ""
     asked_every: timedelta = timedelta(minutes=15)
     database_trouble: str = ""
+    write_trouble: str = ""
     work: Work | None = None
     failures: Failures = field(default_factory=Failures)
     rows: Sequence[tuple[int, Entry]] = ()

@@ -53,8 +53,14 @@ class Told:
     def since(self, number: int) -> dict[str, Any]:
         """What is new to somebody who was told of the beat of this number; everything to who was told nothing."""
         points = [point.told() for when, point in self.points if when > number]
+        # A page that is open keeps its ages itself; who just came would take those of when a part last changed.
+        drawn = {
+            name: part.html if number else _html(name, part.context)
+            for name, part in self.parts.items()
+            if part.since > number
+        }
         return {
-            "parts": {name: part.html for name, part in self.parts.items() if part.since > number},
+            "parts": drawn,
             "points": points,
             "anew": len(points) == len(self.points),
         }
@@ -125,7 +131,11 @@ class Pulse:
 def _drawn(name: str, context: Mapping[str, Any], before: Drawn | None, number: int) -> Drawn:
     if before is not None and before.context == context:
         return before
-    return Drawn(number, context, TEMPLATES.get_template(PARTS[name]).render(context))
+    return Drawn(number, context, _html(name, context))
+
+
+def _html(name: str, context: Mapping[str, Any]) -> str:
+    return TEMPLATES.get_template(PARTS[name]).render(context)
 
 
 _pulses: WeakKeyDictionary[Journal, Pulse] = WeakKeyDictionary()

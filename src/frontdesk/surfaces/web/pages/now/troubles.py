@@ -54,6 +54,11 @@ def _of_database(facts: Facts) -> Iterator[Trouble]:
             "See that it runs and can be reached (FRONTDESK_DATABASE_URL, FRONTDESK_DATA). "
             "Frontdesk goes on by itself once it answers.",
         )
+    if facts.write_trouble:
+        yield Trouble(
+            f"The database {short(facts.write_trouble, SAID)}.",
+            "See that its disk has room and that it is not read-only. Until then nothing new is kept.",
+        )
 
 
 def _of_host(facts: Facts) -> Iterator[Trouble]:

@@ -1,0 +1,139 @@
+"""Journal, first page, doctor and health say what is: a turn that fails, a server that fails, a disk that is full."""
+
+import json
+import resource
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import anyio
+import psycopg
+import pytest
+from psycopg import sql
+
+from frontdesk.agents.followup import wake
+from frontdesk.agents.host import NewAgent
+from frontdesk.app import App, open_app
+from frontdesk.identity.model import Caller
+from frontdesk.journal.model import Kind, Outcome
+from frontdesk.journal.store import Query
+from frontdesk.settings import Settings
+from frontdesk.surfaces.gate import ASGIApp
+from frontdesk.surfaces.http import build
+from tests.conftest import settings_with
+from tests.requirements import shows
+from tests.support.desk import frontdesk_here
+from tests.support.pages import browsing, text_of
+from tests.support.postgres import Postgres
+from tests.support.ready import Ready
+from tests.support.wire import Answer, send
+
+pytestmark = shows("KEPT-10")
+NOBODY_THERE = "http://127.0.0.1:1"
+
+
+async def health(asgi: ASGIApp) -> Answer:
+    return await send(asgi, {}, b"", path="/api/health", method="GET")
+
+
+async def first_page(settings: Settings) -> str:
+    async with open_app(settings) as app, browsing(build(app)) as web:
+        return text_of(await web.get("/"))
+
+
+def turns(data: Path) -> list[tuple[str, str, str | None]]:
+    lines = frontdesk_here("journal", "--kind", "turn", "--json", data=data).stdout.splitlines()
+    return [(row["surface"], row["outcome"], row["reason"]) for row in map(json.loads, lines)]
+
+
+def test_a_turn_that_fails_in_the_terminal_is_in_the_journal_and_on_the_first_page(
+    tmp_path: Path, ready: Ready
+) -> None:
+    data = ready.in_folder(tmp_path / "data")
+    assert frontdesk_here("agents", "create", "Clerk", data=data).returncode == 0
+    assert frontdesk_here("chat", "Clerk", "--message", "hello", data=data, FRONTDESK_MODEL="offline").returncode == 0
+    away = {"FRONTDESK_MODEL": "m", "OPENAI_BASE_URL": NOBODY_THERE, "OPENAI_API_KEY": "k"}
+    assert frontdesk_here("chat", "Clerk", "--message", "hello", data=data, **away).returncode == 1
+    assert turns(data) == [("cli", "ok", None), ("cli", "failed", "error")]
+    page = anyio.run(first_page, settings_with(FRONTDESK_DATA=data))
+    assert "All is well." not in page
+    assert "1 call failed in the last hour." in page
+
+
+@pytest.mark.anyio
+async def test_a_turn_that_a_tool_asked_for_is_in_the_journal(app: App) -> None:
+    agent = await app.host.create(NewAgent("Clerk"))
+    await wake(app.host, app.journal, Caller("req-1", agent.id), "Go on.")
+    await app.journal.flush()
+    [(_, row)] = await app.journal.read(Query(kind=Kind.TURN))
+    assert (row.surface, row.outcome, row.agent_id, row.request_id) == ("follow-up", Outcome.OK, agent.id, "req-1")
+
+
+@contextmanager
+def a_full_disk(app: App) -> Generator[None]:
+    """No file may grow from here on, which is how a disk without room looks."""
+    log = Path(f"{app.database.url.database}-wal")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (max(log.stat().st_size, 1), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.anyio
+async def test_health_says_that_a_full_disk_takes_nothing(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("frontdesk.db.engine.CHECK_KEPT_SECONDS", 0)
+    asgi = build(app)
+    assert (await health(asgi)).json["parts"] == {"database": "ok"}
+    with a_full_disk(app):
+        full = await health(asgi)
+    assert (full.status, full.json["parts"]) == (503, {"database": "unavailable"})
+    assert (await health(asgi)).status == 200
+
+
+@pytest.mark.anyio
+async def test_a_database_that_takes_no_write_is_said_at_health_and_on_the_first_page(
+    settings: Settings, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontdesk.db.engine.CHECK_KEPT_SECONDS", 0)
+    async with open_app(settings) as app:
+        asgi = build(app)
+        assert (await health(asgi)).status == 200
+        async with read_only(app, request):
+            assert (await health(asgi)).status == 503
+            async with browsing(asgi) as web:
+                page = text_of(await web.get("/"))
+        assert "The database cannot be written to: " in page
+        assert "read" in page
+        assert "All is well." not in page
+        assert (await health(asgi)).status == 200
+
+
+@asynccontextmanager
+async def read_only(app: App, request: pytest.FixtureRequest) -> AsyncGenerator[None]:
+    """As a replica that only follows, or a file that may not be written to."""
+    if app.database.in_place is not None:
+        query_only = "PRAGMA query_only={}"
+        await app.database.whole(lambda one: one.exec_driver_sql(query_only.format("ON")), small=True)
+        yield
+        # Outside of a transaction that writes, which there is no beginning.
+        with app.database.in_place._engine.connect() as connection:
+            connection.exec_driver_sql(query_only.format("OFF"))
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    name = sql.Identifier(str(app.database.url.database))
+    with psycopg.connect(server.url("postgres"), autocommit=True) as connection:
+        connection.execute(sql.SQL("ALTER DATABASE {} SET default_transaction_read_only = on").format(name))
+        await app.database.engine.dispose()
+        yield
+        connection.execute(sql.SQL("ALTER DATABASE {} RESET default_transaction_read_only").format(name))
+        await app.database.engine.dispose()
+
+
+@pytest.mark.anyio
+async def test_what_a_check_of_writing_found_is_kept_for_a_moment(app: App) -> None:
+    asgi = build(app)
+    for _ in range(5):
+        assert (await health(asgi)).status == 200
+    assert app.database.checked.number == 1
