@@ -1,6 +1,7 @@
 """Time zones by their IANA names, and what their changes of the clock do to a time on the wall."""
 
 from datetime import UTC, date, datetime, time, timedelta
+from difflib import get_close_matches
 from functools import cache, lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
@@ -8,6 +9,8 @@ from frontdesk.errors import Invalid
 
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)
+# How near a name must be to that of a zone to be taken for a slip of it.
+NEAR = 0.8
 # Names that keep the same offset all year, with what people mean by them.
 NEVER_SUMMER = {
     "EST": "America/New_York, or Etc/GMT+5 for just that",
@@ -47,6 +50,8 @@ def there(name: str) -> ZoneInfo:
 def unknown(name: str) -> Invalid:
     city = "/" + name.casefold().replace(" ", "_")
     meant = sorted(zone for key, zone in names().items() if key.endswith(city))
+    if not meant:
+        meant = [names()[near] for near in get_close_matches(name.casefold().replace(" ", "_"), names(), 1, NEAR)]
     example = " or ".join(meant) or "an IANA name like Europe/Berlin or UTC"
     return Invalid(f"Unknown time zone: {name[:100]}. Use {example}")
 
@@ -88,3 +93,9 @@ def after_gap(wall: datetime, zone: ZoneInfo) -> datetime:
         else:
             before = middle
     return after.replace(microsecond=0)
+
+
+def last_moment(wall: datetime, zone: ZoneInfo) -> datetime:
+    """The last moment, in UTC, at which clocks in the zone show no more than `wall`."""
+    shown = moments(wall, zone)
+    return shown[-1] if shown else after_gap(wall, zone) - timedelta(microseconds=1)

@@ -20,7 +20,8 @@ class When:
     """A rule as it was said: exactly one of `time`, `cron`, `every` and `when`, each as a rule or in plain words.
 
     `zone` is an IANA name; times without an offset are in it, and without either they are refused. `jitter` is
-    seconds, or an interval such as 5m.
+    seconds, or an interval such as 5m. Words for another kind of rule than they were given as are refused, unless they
+    are meant `loosely`.
     """
 
     time: str | None = None
@@ -31,10 +32,11 @@ class When:
     start_at: str | None = None
     end_at: str | None = None
     jitter: str | int | None = None
+    loosely: bool = field(default=False, compare=False)
 
     @property
     def says_nothing(self) -> bool:
-        return all(getattr(self, one.name) in (None, "") for one in fields(When))
+        return all(getattr(self, one.name) in (None, "") for one in fields(When) if one.compare)
 
 
 @dataclass(frozen=True, slots=True)

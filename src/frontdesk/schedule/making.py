@@ -85,10 +85,10 @@ def _rule(was: NewSchedule, change: Change, now_us: int) -> Told:
 
 
 def _between(new: Trigger, old: Trigger) -> Trigger:
-    """A new rule ends when the old one would have, and has its jitter."""
+    """A new rule ends when the old one would have, unless its words say when, and has its jitter."""
     if new.kind is TriggerKind.ONCE:
         return new
-    return replace(new, end_us=old.end_us, jitter_s=old.jitter_s)
+    return replace(new, end_us=old.end_us if new.end_us is None else new.end_us, jitter_s=old.jitter_s)
 
 
 def _cleared(trigger: Trigger, change: Change, now_us: int) -> Trigger:

@@ -67,7 +67,7 @@ async def test_it_lists_and_cancels_what_it_planned(house: App, agent: str) -> N
     )
     number = int(said.split()[3].rstrip(":"))
     listed = await told(house, agent, "list_schedules")
-    assert listed.startswith(f"{number}: cron 0 9 * * MON-FRI, Europe/Berlin; next at ")
+    assert listed.startswith(f"{number}: cron 0 9 * * MON-FRI (every weekday at 09:00), Europe/Berlin; next at ")
     assert listed.endswith("active; Daily report")
     assert await told(house, agent, "cancel_schedule", schedule_id=number) == f"Schedule {number} cancelled"
     again = await told(house, agent, "cancel_schedule", schedule_id=number)

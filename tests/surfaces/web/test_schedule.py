@@ -21,7 +21,7 @@ from frontdesk.surfaces.http import build
 from frontdesk.surfaces.web.model import Asked as Request
 from frontdesk.surfaces.web.pages.schedule import live
 from frontdesk.surfaces.web.pages.schedule.choosing import LISTED
-from frontdesk.surfaces.web.pages.schedule.plain import plain
+from frontdesk.schedule.triggers.plain import plain
 from frontdesk.surfaces.web.pages.schedule.told import host_of
 from tests.requirements import shows
 from tests.support.pages import Browser, browsing, text_of

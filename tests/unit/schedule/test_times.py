@@ -85,7 +85,8 @@ def test_a_rule_is_said_back_with_its_zone_and_its_next_time_there_and_in_utc() 
         "next_utc": "2025-06-11T07:00:00+00:00",
     }
     assert echo.sentence(trigger, NINE) == (
-        "cron 0 9 * * MON-FRI, Europe/Berlin; next at 2025-06-11T09:00:00+02:00 (2025-06-11T07:00:00+00:00)"
+        "cron 0 9 * * MON-FRI (every weekday at 09:00), Europe/Berlin; "
+        "next at 2025-06-11T09:00:00+02:00 (2025-06-11T07:00:00+00:00)"
     )
 
 
@@ -99,5 +100,5 @@ def test_a_rule_that_is_over_says_so() -> None:
 def test_a_single_time_is_said_once() -> None:
     trigger = Trigger(TriggerKind.ONCE, "2025-06-11T07:00:00+00:00", "Asia/Kolkata")
     assert echo.sentence(trigger, NINE) == (
-        "once, Asia/Kolkata, at 2025-06-11T12:30:00+05:30 (2025-06-11T07:00:00+00:00)"
+        "once, Asia/Kolkata, at 2025-06-11T12:30:00+05:30 (2025-06-11T07:00:00+00:00), a Wednesday"
     )

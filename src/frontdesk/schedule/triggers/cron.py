@@ -35,10 +35,38 @@ NICKNAMES = {
 LONGEST = 200
 MOST = (59, 23, 31, 12, 7)
 FIELDS = re.compile(r"[\d*][\d*/,-]*(\s+[\w*/,#?-]+){1,9}", re.ASCII)
+FIGURES = re.compile(r"[\d*][\d*/,-]*", re.ASCII)
 STEP = re.compile(r"/([0-9]+)")
 # February has a fifth Monday every 28 years, and every 40 around 2100.
 GIVE_UP_DAYS = 41 * 366
 DAY = timedelta(days=1)
+# What cron itself has no way to say: `0 17 * * TUE every 2 weeks from 2026-11-24`.
+STEPS = re.compile(r"every ([0-9]{1,4}) (days|weeks|months) from ([0-9]{4}-[0-9]{2}-[0-9]{2})", re.IGNORECASE)
+MOST_STEPS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Every so manieth day, week (from Monday) or month, counted from that of a first day; nothing before that day."""
+
+    number: int
+    unit: str
+    first: date
+
+    def __str__(self) -> str:
+        return f"every {self.number} {self.unit} from {self.first}"
+
+    def on(self, day: date) -> bool:
+        return day >= self.first and (self._count(day) - self._count(self.first)) % self.number == 0
+
+    def _count(self, day: date) -> int:
+        match self.unit:
+            case "months":
+                return day.year * 12 + day.month
+            case "weeks":
+                return (day.toordinal() - 1) // 7
+            case _:
+                return day.toordinal()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +76,17 @@ class Rule:
     times: tuple[time, ...]
     days: CronSim
     appointments: bool
+    steps: Steps | None = None
 
     def on(self, day: date) -> bool:
-        return day.month in self.days.months and self.days.match_day(day)
+        return day.month in self.days.months and self.days.match_day(day) and (self.steps is None or self.steps.on(day))
 
     def walls(self, after: datetime) -> Iterator[datetime]:
         """The matching times on a clock that is never changed, after the one given, in order."""
         day = after.date()
+        if self.steps is not None and day < self.steps.first - DAY:
+            after = datetime.combine(self.steps.first - DAY, time.max)
+            day = after.date()
         if self.on(day):
             at = after.time()
             for index in range(bisect_right(self.times, at), len(self.times)):
@@ -64,7 +96,7 @@ class Rule:
             day += DAY
             if day.month not in self.days.months:
                 day = (day.replace(day=1) + 32 * DAY).replace(day=1) - DAY
-            elif self.days.match_day(day):
+            elif self.on(day):
                 for at in self.times:
                     yield datetime.combine(day, at)
 
@@ -79,7 +111,8 @@ class Rule:
 def normal(text: str) -> str:
     """A rule with one space between its fields; a nickname such as @daily becomes the five it stands for."""
     plain = " ".join(text.split())
-    return NICKNAMES.get(plain.lower(), plain)
+    fields, every, steps = plain.partition(" every ")
+    return f"{NICKNAMES.get(fields.lower(), fields)}{every}{steps.lower()}"
 
 
 def looks_like_fields(text: str) -> bool:
@@ -87,11 +120,22 @@ def looks_like_fields(text: str) -> bool:
     return FIELDS.fullmatch(text.strip()) is not None and "*" in text
 
 
+def looks_like_rule(text: str) -> bool:
+    """The same, and not words: its minute and its hour are figures or stars, or it is a nickname."""
+    first = text.split()[:2]
+    return text.startswith("@") or looks_like_fields(text) or (len(text.split()) >= 5 and _are_figures(first))
+
+
+def _are_figures(fields: Sequence[str]) -> bool:
+    return all(FIGURES.fullmatch(field) for field in fields)
+
+
 @lru_cache(maxsize=4096)
 def rule(text: str) -> Rule:
-    """Read five fields."""
-    fields = text.split()
-    if len(fields) in {6, 7} or (len(fields) != 5 and looks_like_fields(text)):
+    """Read five fields, and how many of their days are left out, if any."""
+    cron_text, steps = split(text)
+    fields = cron_text.split()
+    if len(fields) in {6, 7} or (len(fields) != 5 and looks_like_fields(cron_text)):
         raise Invalid(
             f"Invalid cron expression: {text[:LONGEST]}",
             f"it has {len(fields)} fields; give five: minute, hour, day of the month, month, day of the week",
@@ -103,11 +147,26 @@ def rule(text: str) -> Rule:
         raise Invalid(f"Invalid cron expression: {text}", "a step is larger than its field")
     try:
         # Where to start from is asked later, of the rule.
-        read = CronSim(text, EPOCH)
+        read = CronSim(cron_text, EPOCH)
     except CronSimError as error:
         raise Invalid(f"Invalid cron expression: {text}") from error
     times = tuple(time(hour, minute) for hour in sorted(read.hours) for minute in sorted(read.minutes))
-    return Rule(times, read, not fields[0].startswith("*") and not fields[1].startswith("*"))
+    return Rule(times, read, not fields[0].startswith("*") and not fields[1].startswith("*"), steps)
+
+
+def split(text: str) -> tuple[str, Steps | None]:
+    """The fields, and the steps after them."""
+    fields, every, _ = text.partition(" every ")
+    found = STEPS.fullmatch(text[len(fields) + 1 :]) if every else None
+    if found is None:
+        return text, None
+    try:
+        steps = Steps(int(found[1]), found[2].lower(), date.fromisoformat(found[3]))
+    except ValueError as error:
+        raise Invalid(f"Invalid cron expression: {text[:LONGEST]}", f"there is no day {found[3]}") from error
+    if not 1 <= steps.number <= MOST_STEPS or steps.first.year < 1970:
+        raise Invalid(f"Invalid cron expression: {text[:LONGEST]}", f"write every 1 to {MOST_STEPS} {steps.unit}")
+    return fields, steps
 
 
 def next_fire(text: str, zone: ZoneInfo, after: datetime) -> datetime | None:

@@ -1,8 +1,11 @@
 """A rule said back exactly: the rule itself, its zone, and when it fires next, there and in UTC."""
 
+from datetime import datetime
+
 from frontdesk import zones
 from frontdesk.errors import Invalid
 from frontdesk.schedule.model import Trigger, TriggerKind, moment
+from frontdesk.schedule.triggers.plain import NO_WORDS, plain
 
 
 def told(trigger: Trigger, fire_us: int | None) -> dict[str, str | None]:
@@ -17,16 +20,31 @@ def told(trigger: Trigger, fire_us: int | None) -> dict[str, str | None]:
 
 def sentence(trigger: Trigger, fire_us: int | None) -> str:
     """The same, for a person."""
+    until = _until(trigger)
     if fire_us is None:
-        return f"{rule(trigger)}, {trigger.zone}; it does not fire again"
+        return f"{_in_words(trigger)}, {trigger.zone}{until}; it does not fire again"
     utc = moment(fire_us).isoformat()
     there = local(trigger, fire_us)
     if there is None:
-        return f"{rule(trigger)}, {trigger.zone}; next at {utc}, in a zone that is not known here"
+        return f"{_in_words(trigger)}, {trigger.zone}{until}; next at {utc}, in a zone that is not known here"
     at = utc if trigger.zone == "UTC" else f"{there} ({utc})"
     if trigger.kind is TriggerKind.ONCE:
-        return f"once, {trigger.zone}, at {at}"
-    return f"{rule(trigger)}, {trigger.zone}; next at {at}"
+        return f"once, {trigger.zone}, at {at}, a {moment(fire_us).astimezone(zones.there(trigger.zone)):%A}"
+    return f"{_in_words(trigger)}, {trigger.zone}{until}; next at {at}"
+
+
+def _until(trigger: Trigger) -> str:
+    if trigger.end_us is None:
+        return ""
+    there = local(trigger, trigger.end_us) or moment(trigger.end_us).isoformat()
+    return f", until {datetime.fromisoformat(there).isoformat(timespec='seconds')}"
+
+
+def _in_words(trigger: Trigger) -> str:
+    """The rule, and the same in plain words where they say more."""
+    exact = rule(trigger)
+    said = plain(exact) if trigger.kind is TriggerKind.CRON else NO_WORDS
+    return exact if said == NO_WORDS else f"{exact} ({said})"
 
 
 def rule(trigger: Trigger) -> str:

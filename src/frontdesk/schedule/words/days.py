@@ -1,17 +1,38 @@
-"""One day, in words: `today`, `tomorrow`, `friday`, `next friday`, `25 december`, `2025-12-25`, `on the 25th`."""
+"""One day, in words: `today`, `friday`, `next friday`, `25 december`, `24.12.2026`, `on the 25th`, `christmas`."""
 
 import re
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from statistics import mode
 
 from frontdesk.errors import Invalid
 from frontdesk.schedule.words import names, times
-from frontdesk.schedule.words.reader import Words
+from frontdesk.schedule.words.reader import WORD, Words
 
 ISO = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 YEAR = re.compile(r"20\d{2}", re.ASCII)
 DAY_NUMBER = re.compile(r"\d{1,2}", re.ASCII)
 FIGURES = re.compile(r"\d+[./]\d+([./]\d+)?", re.ASCII)
+# With dots the day comes first, wherever dates are written so.
+DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(20\d{2})", re.ASCII)
+DOTTED_SHORT = re.compile(r"(\d{1,2})\.(\d{1,2})", re.ASCII)
+SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(20\d{2})", re.ASCII)
+FEASTS = {
+    "christmas eve": (12, 24),
+    "christmas day": (12, 25),
+    "christmas": (12, 25),
+    "xmas": (12, 25),
+    "boxing day": (12, 26),
+    "new year's eve": (12, 31),
+    "new years eve": (12, 31),
+    "new year's day": (1, 1),
+    "new years day": (1, 1),
+    "new year's": (1, 1),
+    "new year": (1, 1),
+    "halloween": (10, 31),
+    "valentine's day": (2, 14),
+    "valentines day": (2, 14),
+}
 DAY = timedelta(days=1)
 # A date without a year that was just missed is more likely a slip than meant for next year.
 FAR = timedelta(days=300)
@@ -72,7 +93,7 @@ def one_day(words: Words, today: date) -> Weekday | Dated | Fixed | None:
     """Take one day, if the words go on with one."""
     mark = words.mark()
     words.take("on")
-    found = _named(words, today) or _dated(words)
+    found = _named(words, today) or _feast(words) or _dated(words)
     if found is None:
         words.back(mark)
     return found
@@ -90,6 +111,8 @@ def real_date(year: int, month: int, day: int) -> date:
 def _named(words: Words, today: date) -> Weekday | Fixed | None:
     if words.phrase("the day after tomorrow") or words.phrase("day after tomorrow"):
         return Fixed(today + 2 * DAY)
+    if words.take("yesterday"):
+        raise Invalid(times.PAST)
     if words.take("today"):
         return Fixed(today)
     if words.take("tomorrow"):
@@ -108,14 +131,11 @@ def _named(words: Words, today: date) -> Weekday | Fixed | None:
 
 
 def _next(number: int, today: date) -> date:
-    """The coming one and that of next week, be its first day Monday or Sunday, must be the same day."""
+    """The day on which two of three agree: the coming one, that of a next week from Monday, and of one from Sunday."""
     coming = today + ((number - today.weekday() - 1) % 7 + 1) * DAY
     from_monday = today + (7 - today.weekday() + number) * DAY
     from_sunday = today + (7 - (today.weekday() + 1) % 7 + (number + 1) % 7) * DAY
-    if coming == from_monday == from_sunday:
-        return coming
-    name = names.DAYS[number]
-    raise Invalid(f'"next {name}" may be {coming} or {max(from_monday, from_sunday)}. Write the date')
+    return mode((coming, from_monday, from_sunday))
 
 
 def _this(number: int, today: date) -> date:
@@ -126,7 +146,44 @@ def _this(number: int, today: date) -> date:
     return today + ahead * DAY
 
 
+def _feast(words: Words) -> Dated | Fixed | None:
+    month_day = next((FEASTS[name] for name in FEASTS if words.phrase(" ".join(WORD.findall(name)))), None)
+    return None if month_day is None else _in_year(words, *month_day)
+
+
+def _in_year(words: Words, month: int, day: int) -> Dated | Fixed:
+    words.take(",")
+    year = words.left.pop() if YEAR.fullmatch(words.peek()) else None
+    return Dated(day, month) if year is None else Fixed(real_date(int(year), month, day))
+
+
+def _in_figures(words: Words) -> Dated | Fixed | None:
+    """Figures of which only one can be the month, `24.12.2026` or `12/24/2026`, and `24.12.` without a year."""
+    figures = words.peek()
+    if dotted := DOTTED.fullmatch(figures):
+        day, month, year = (int(part) for part in dotted.groups())
+    elif (slashed := SLASHED.fullmatch(figures)) and max(int(slashed[1]), int(slashed[2])) > 12:
+        first, second, year = (int(part) for part in slashed.groups())
+        day, month = (first, second) if first > 12 else (second, first)
+    elif (short := DOTTED_SHORT.fullmatch(figures)) and words.peek(1) == ".":
+        day, month, year = int(short[1]), int(short[2]), None
+    else:
+        return None
+    if not 1 <= month <= 12:
+        raise Invalid(f"There is no month {month}. Write the date as 2030-12-25")
+    words.left.pop()
+    if year is not None:
+        return Fixed(real_date(year, month, day))
+    words.take(".")
+    if not 1 <= day <= LONGEST_MONTHS[month - 1]:
+        raise Invalid(f"{names.MONTHS[month - 1].title()} has no day {day}. Write another date")
+    return Dated(day, month)
+
+
 def _dated(words: Words) -> Dated | Fixed | None:
+    in_figures = _in_figures(words)
+    if in_figures is not None:
+        return in_figures
     if ISO.fullmatch(words.peek()):
         year, month, day = (int(part) for part in words.left.pop().split("-"))
         if not 1 <= month <= 12:
@@ -136,9 +193,7 @@ def _dated(words: Words) -> Dated | Fixed | None:
         raise Invalid(f'"{words.peek()}" may be read as a day and a month or the other way round. Write 2030-12-25')
     found = month_day(words)
     if found is not None:
-        words.take(",")
-        year = words.left.pop() if YEAR.fullmatch(words.peek()) else None
-        return Dated(found[1], found[0]) if year is None else Fixed(real_date(int(year), *found))
+        return _in_year(words, *found)
     number = names.ordinal(words)
     return None if number is None or words.peek() == "of" else Dated(_day_number(number))
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 
 from frontdesk import zones
@@ -61,7 +62,9 @@ def _city(text: str, zone: str) -> Placed:
 
 
 def unknown(place: str) -> Invalid:
-    return Invalid(f'No time zone is named after "{place}". {WRITE}')
+    near = get_close_matches(place.casefold().replace(" ", "_"), cities(), 1, zones.NEAR)
+    meant = f'Did you mean "{near[0].replace("_", " ").title()} time"? ' if near else ""
+    return Invalid(f'No time zone is named after "{place}". {meant}{WRITE}')
 
 
 @cache

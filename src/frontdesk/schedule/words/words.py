@@ -1,14 +1,18 @@
 """Plain words for when, read into the one rule they can mean; what can mean two things is refused."""
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
+from difflib import get_close_matches
 from zoneinfo import ZoneInfo
 
+from frontdesk import zones
 from frontdesk.errors import Invalid
 from frontdesk.schedule.model import SECOND, Trigger, TriggerKind, moment, us
-from frontdesk.schedule.triggers import interval
-from frontdesk.schedule.words import clock, days, lengths, places, repeats, times
+from frontdesk.schedule.triggers import cron, interval
+from frontdesk.schedule.triggers.next import next_after
+from frontdesk.schedule.words import clock, days, lengths, names, places, repeats, times
 from frontdesk.schedule.words.clock import HANDS
 from frontdesk.schedule.words.reader import Words
 
@@ -16,6 +20,30 @@ LONGEST = 200
 EXAMPLES = (
     '"in 2 minutes", "tomorrow at 09:00", "every weekday at 09:00 Berlin time", or a cron rule as in '
     '"*/15 9-17 * * MON-FRI"'
+)
+ASKING = ("remind", "ping", "wake", "tell", "prompt", "nudge", "message", "notify", "text", "call", "ask")
+LETTERS = re.compile(r"[^\W\d_]+")
+# How near a word must be to one that is known to be taken for a slip of it.
+NEAR = 0.78
+JOINING = """
+a an and at in of on the to from every each once other last next this coming past after before today tonight tomorrow
+now day days week weeks month months year years time noon midday midnight half quarter am pm oclock weekday weekdays
+weekend weekends nightly fortnightly until till starting beginning end start for please me us
+"""
+KNOWN = frozenset(
+    {
+        *JOINING.split(),
+        *ASKING,
+        *clock.PARTS,
+        *lengths.SMALL,
+        *lengths.TENS,
+        *(unit for unit in lengths.UNITS if len(unit) > 2),
+        *names.WEEKDAY,
+        *names.MONTH,
+        *names.ORDINALS,
+        *repeats.ALONE,
+        *(word for name in days.FEASTS for word in LETTERS.findall(name) if len(word) > 2),
+    }
 )
 NO_CLOCK = '"{}" names no time of day. Add one, as in "at 9am" or "at 21:00"'
 
@@ -29,50 +57,196 @@ class Said:
     repeat: repeats.Days | repeats.Minutes | lengths.Length | None = None
     clocks: Sequence[clock.Clock] = ()
     part: str | None = None
+    start: datetime | None = None
+    end: datetime | lengths.Length | None = None
+
+    @property
+    def expects_hour(self) -> bool:
+        """Whether a number alone is an hour here: after a day, `tomorrow 9`, or days, `every monday 9`."""
+        return self.day is not None or isinstance(self.repeat, repeats.Days)
 
 
-def read(text: str, now_us: int, zone: str) -> Trigger | None:
-    """The rule that the words say, in `zone` unless they name another; None when they speak of no time at all."""
+def read(text: str, now_us: int, zone: str, *, once: bool = False) -> Trigger | None:
+    """The rule that the words say, in `zone` unless they name another; None when they speak of no time at all.
+
+    With `once`, a day of "the month" is the next one, and not that of every month.
+    """
     if not text.strip() or len(text) > LONGEST or times.looks_exact(text):
         return None
+    found = _read(text, now_us, zone, once=once)
+    if found is None:
+        meant = _respelt(text)
+        if meant is not None and _reads(meant, now_us, zone):
+            raise Invalid(f'Could not read "{text.strip()}". Did you mean "{meant}"?')
+    return found
+
+
+def _read(text: str, now_us: int, zone: str, *, once: bool) -> Trigger | None:
     placed = places.split(" ".join(text.split()), zone)
     words, said = Words.of(placed.phrase), Said()
+    asked = _take_asking(words)
     now = moment(now_us).astimezone(ZoneInfo(placed.zone)).replace(tzinfo=None, fold=0)
-    while not words.done and _take(words, said, now.date()):
+    while not words.done and _take(words, said, now):
         words.take(",")
     if said == Said():
+        if asked:
+            raise _unread(words, text.strip(), now_us, zone, asked=asked)
         return None
     if placed.wrong is not None:
         raise placed.wrong
     if not words.done:
-        raise _unread(words, text.strip())
-    return _trigger(said, text.strip(), now_us, now, placed.zone)
+        raise _unread(words, text.strip(), now_us, zone, asked=asked)
+    trigger = _trigger(said, text.strip(), now_us, now, placed.zone)
+    return _next_of(trigger, now_us) if once and isinstance(said.repeat, repeats.Days) and said.repeat.once else trigger
 
 
-def _unread(words: Words, text: str) -> Invalid:
+def _take_asking(words: Words) -> bool:
+    """`please remind me`: who is to be told, which goes without saying."""
+    mark = words.mark()
+    words.take("please")
+    if words.take(*ASKING) and words.take("me", "us"):
+        words.take("again")
+        return True
+    words.back(mark)
+    return False
+
+
+def _unread(words: Words, text: str, now_us: int, zone: str, *, asked: bool) -> Invalid:
     rest = words.rest()
+    meant = _respelt(text)
+    if meant is not None and _reads(meant, now_us, zone):
+        return Invalid(f'Could not read "{rest}" in "{text}". Did you mean "{meant}"?')
     if rest.startswith("in "):
         return places.unknown(rest.removeprefix("in "))
-    return Invalid(f'Could not read "{rest}" in "{text}". Write for example {EXAMPLES}')
+    hint = "What you are to be told goes into the prompt, and here only when. " if asked else ""
+    return Invalid(f'Could not read "{rest}" in "{text}". {hint}Write for example {EXAMPLES}')
 
 
-def _take(words: Words, said: Said, today: date) -> bool:
+def _reads(text: str, now_us: int, zone: str) -> bool:
+    """Whether it speaks of a time, be it one that cannot be taken as it is."""
+    try:
+        return _read(text, now_us, zone, once=False) is not None
+    except Invalid as error:
+        return not str(error).startswith("Could not read")
+
+
+def _respelt(text: str) -> str | None:
+    """The same with the near word for each that is not known, if there are such."""
+    phrase = places.split(" ".join(text.split()), "UTC").phrase
+    unknown = [word for word in LETTERS.findall(phrase.casefold()) if len(word) > 2 and word not in KNOWN]
+    meant = {word: near[0] for word in unknown if (near := get_close_matches(word, KNOWN, 1, NEAR))}
+    if not meant:
+        return None
+    return LETTERS.sub(lambda found: meant.get(found[0].casefold(), found[0]), " ".join(text.split()))
+
+
+def _take(words: Words, said: Said, now: datetime) -> bool:
     """Take one more part of the phrase, of a kind that was not there before."""
     before = len(words.left)
     if said.part is None:
         said.part = clock.part(words)
     if said.repeat is None and said.day is None and said.delay is None:
-        said.repeat = repeats.repeat(words)
+        said.repeat = _repeat(words, now.date())
         said.delay = _delay(words) if said.repeat is None else None
         if said.repeat is None and said.delay is None:
-            _take_day(words, said, today)
+            _take_day(words, said, now.date())
     if not said.clocks and len(words.left) == before:
-        said.clocks = clock.clocks(words)
+        said.clocks = clock.clocks(words, bare=said.expects_hour)
+        _refuse_day_as_hour(said)
+    if len(words.left) == before and said.repeat is not None:
+        _take_bounds(words, said, now)
     return len(words.left) < before
 
 
+def _repeat(words: Words, today: date) -> repeats.Days | repeats.Minutes | lengths.Length | None:
+    mark = words.mark()
+    certain = repeats.in_certain_month(words, today)
+    words.back(mark)
+    return None if certain is not None else repeats.repeat(words)
+
+
+def _refuse_day_as_hour(said: Said) -> None:
+    """`friday 13` is a date to some."""
+    if not said.clocks or not isinstance(said.day, days.Weekday):
+        return
+    first = said.clocks[0]
+    if first.said.isdigit() and first.hour > 12 and not first.after_at:
+        name = names.DAYS[said.day.number]
+        raise Invalid(f'"{name} {first.said}" may be a time or a date. Write "{name} at {first.hour}:00", or the date')
+
+
+def _take_bounds(words: Words, said: Said, now: datetime) -> None:
+    """`from monday on`, `starting at 9`, `until christmas`, `for two weeks`: when what repeats begins and ends."""
+    mark = words.mark()
+    if said.start is None and said.end is None and words.take("from", "starting", "beginning", "start", "begin"):
+        words.take("from")
+        if _take_span(words, said):
+            return
+        said.start = _bound(words, now, time())
+        if said.start is not None:
+            words.take("on", "onwards", "onward")
+            # What begins today begins now.
+            said.start = None if said.start == datetime.combine(now.date(), time()) else said.start
+            return
+    elif said.end is None and words.take("until", "till", "til", "through", "thru", "ending", "up"):
+        words.take("to", "until")
+        said.end = _bound(words, said.start or now, time.max)
+        if said.end is not None:
+            return
+    elif said.end is None and words.take("for"):
+        words.take("the")
+        words.take("next")
+        said.end = lengths.length(words)
+        if said.end is not None:
+            return
+    words.back(mark)
+
+
+def _take_span(words: Words, said: Said) -> bool:
+    """`every day from monday to friday`: on these days of each week."""
+    mark = words.mark()
+    found = names.weekdays(words)
+    if len(found) > 1 and isinstance(said.repeat, repeats.Days) and said.repeat.is_every_day:
+        said.repeat = replace(said.repeat, weekday=repeats.cron_days(found))
+        return True
+    words.back(mark)
+    return False
+
+
+def _bound(words: Words, now: datetime, otherwise: time) -> datetime | None:
+    """A day, a time of day, or both; of a day alone the time that stands for its begin or its end."""
+    day, last = repeats.in_certain_month(words, now.date()), _last_of(words, now)
+    certain = days.Fixed(day) if day is not None else days.Fixed(last) if last is not None else None
+    found = certain or days.one_day(words, now.date())
+    at = clock.clocks(words, bare=found is not None)
+    part = clock.part(words)
+    if len(at) > 1 or (found is None and not at):
+        return None
+    clock_time = at[0].at(part) if at else otherwise
+    if found is not None:
+        return datetime.combine(found.on(clock_time, now), clock_time)
+    return datetime.combine(now.date() + timedelta(days=clock_time <= now.time()), clock_time)
+
+
+def _last_of(words: Words, now: datetime) -> date | None:
+    """`the end of the month`, `the end of the year`."""
+    mark = words.mark()
+    words.take("the")
+    if words.phrase("end of"):
+        words.take("the", "this")
+        if words.take("year"):
+            return date(now.year, 12, 31)
+        if words.take("month"):
+            return (now.date().replace(day=1) + timedelta(days=32)).replace(day=1) - timedelta(days=1)
+    words.back(mark)
+    return None
+
+
 def _take_day(words: Words, said: Said, today: date) -> None:
-    if words.take("tonight"):
+    certain = repeats.in_certain_month(words, today)
+    if certain is not None:
+        said.day = days.Fixed(certain)
+    elif words.take("tonight"):
         said.day, said.part = days.Fixed(today), said.part or "evening"
     elif words.peek() == "this" and words.peek(1) in clock.PARTS:
         words.take("this")
@@ -93,21 +267,54 @@ def _delay(words: Words) -> lengths.Length | None:
 
 
 def _trigger(said: Said, text: str, now_us: int, now: datetime, zone: str) -> Trigger:
-    at = [each.at(_part(said, text)) for each in said.clocks]
-    match said.repeat:
+    repeat = _with_clock(said)
+    if repeat is None:
+        each = [one.at(_part(said, text)) for one in said.clocks]
+        return _once_at(_moment_us(said, each, text, now_us, now, zone), now_us, zone)
+    if repeat == repeats.Days(part="night") and not said.clocks and said.part is None:
+        # What is done nightly is done at midnight, as by @daily and @midnight.
+        at = [time()]
+    else:
+        at = [one.at(_part(said, text), each=True) for one in said.clocks]
+    start_us = None if said.start is None else us(times.in_zone(said.start, zone))
+    match repeat:
         case repeats.Days():
-            return _days(said.repeat, at, text, zone)
+            trigger = _days(repeat, at, text, zone, max(now_us, start_us or now_us))
         case repeats.Minutes():
             _refuse_clock(said, text)
-            return Trigger(TriggerKind.CRON, f"{said.repeat.minute} * * * *", zone)
+            trigger = Trigger(TriggerKind.CRON, f"{repeat.minute} * * * *", zone)
         case lengths.Length():
             _refuse_clock(said, text)
-            start = now_us + said.repeat.seconds * SECOND
-            return Trigger(
-                TriggerKind.INTERVAL, interval.normal(interval.checked(said.repeat.seconds, text)), zone, start
-            )
-        case None:
-            return _once_at(_moment_us(said, at, text, now_us, now, zone), now_us, zone)
+            value = interval.normal(interval.checked(repeat.seconds, text))
+            counted_from = now_us + repeat.seconds * SECOND if start_us is None else start_us
+            trigger = Trigger(TriggerKind.INTERVAL, value, zone, counted_from)
+    return _bounded(trigger, said, now_us, start_us)
+
+
+def _with_clock(said: Said) -> repeats.Days | repeats.Minutes | lengths.Length | None:
+    """What repeats; a length of whole days together with a time of day leaves out days."""
+    repeat = said.repeat
+    if isinstance(repeat, lengths.Length) and repeat.days is not None and said.clocks:
+        return repeats.Days(steps=repeat.days, unit="days")
+    return repeat
+
+
+def _bounded(trigger: Trigger, said: Said, now_us: int, start_us: int | None) -> Trigger:
+    """The rule between its first moment and its last, both included."""
+    if start_us is not None and start_us <= now_us:
+        raise Invalid("Start time must be in the future")
+    if start_us is not None:
+        trigger = replace(trigger, start_us=start_us)
+    if isinstance(said.end, lengths.Length):
+        trigger = replace(trigger, end_us=max(now_us, start_us or now_us) + said.end.seconds * SECOND - 1)
+    elif said.end is not None:
+        trigger = replace(trigger, end_us=us(zones.last_moment(said.end, ZoneInfo(trigger.zone))))
+    return trigger
+
+
+def _next_of(trigger: Trigger, now_us: int) -> Trigger:
+    following = next_after(trigger, now_us)
+    return _once_at(following or now_us, now_us, trigger.zone)
 
 
 def _part(said: Said, text: str) -> str | None:
@@ -117,14 +324,22 @@ def _part(said: Said, text: str) -> str | None:
     return named or said.part
 
 
-def _days(repeat: repeats.Days, at: Sequence[time], text: str, zone: str) -> Trigger:
+def _days(repeat: repeats.Days, at: Sequence[time], text: str, zone: str, since_us: int) -> Trigger:
     if not at:
         raise Invalid(NO_CLOCK.format(text))
     hours, minutes = sorted({each.hour for each in at}), sorted({each.minute for each in at})
     if len(hours) * len(minutes) != len(set(at)):
         raise Invalid(f'"{text}" needs more than one rule. Make a schedule for each time')
     fields = (_list(minutes), _list(hours), repeat.day, repeat.month, repeat.weekday)
-    return Trigger(TriggerKind.CRON, " ".join(fields), zone)
+    trigger = Trigger(TriggerKind.CRON, " ".join(fields), zone)
+    if repeat.steps == 1:
+        return trigger
+    if repeat.steps > cron.MOST_STEPS:
+        raise Invalid(f'"{text}" is too seldom. Write 1 to {cron.MOST_STEPS} {repeat.unit}')
+    # Counted from the first time that comes.
+    first = next_after(trigger, since_us)
+    day = moment(first or since_us).astimezone(ZoneInfo(zone)).date()
+    return replace(trigger, value=f"{trigger.value} {cron.Steps(repeat.steps, repeat.unit, day)}")
 
 
 def _list(numbers: Sequence[int]) -> str:

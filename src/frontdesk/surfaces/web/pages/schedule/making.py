@@ -6,10 +6,10 @@ from typing import Any
 from frontdesk.errors import Conflict, Invalid, NotFound
 from frontdesk.schedule.asked import Asked as Wish
 from frontdesk.schedule.asked import When
+from frontdesk.schedule.triggers.plain import plain
 from frontdesk.surfaces.scheduled import ways_to_say
 from frontdesk.surfaces.web.model import Asked, Done, Shown
 from frontdesk.surfaces.web.pages.schedule.agents import roster
-from frontdesk.surfaces.web.pages.schedule.plain import plain
 from frontdesk.surfaces.web.pages.schedule.told import sentence, times_of
 
 TIMES = 5

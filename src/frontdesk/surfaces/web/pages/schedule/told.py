@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from frontdesk.schedule.asked import Preview, Rule
 from frontdesk.schedule.forwards.model import DEAD
 from frontdesk.schedule.model import Attempt, Past, Schedule, Standing, State
+from frontdesk.schedule.triggers.plain import plain
 from frontdesk.surfaces.web.pages.schedule.agents import Roster
 from frontdesk.surfaces.web.pages.schedule.clocks import Hour, hour, maybe
-from frontdesk.surfaces.web.pages.schedule.plain import plain
 
 OVER = frozenset({State.CANCELLED, State.ENDED})
 

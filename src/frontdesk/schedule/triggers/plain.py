@@ -12,6 +12,7 @@ ORDINALS = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fift
 LAST = {"L": "on the last day of every month", "LW": "on the last weekday of every month"}
 UNITS = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
 EVERY_DAY = "every day"
+NO_WORDS = "by a cron rule"
 # More times of a day are easier to read as the rule has them.
 MOST_TIMES = 6
 
@@ -20,8 +21,22 @@ def plain(rule: str) -> str:
     """A rule as `echo.rule` tells it, in words; one for which there are none is called what it is."""
     kind, _, value = rule.partition(" ")
     if kind == "cron":
-        return _cron(value.split()) or "by a cron rule"
+        return _stepped(value) or NO_WORDS
     return _interval(value) if kind == "every" else "once"
+
+
+def _stepped(value: str) -> str | None:
+    """Fields, and after them which of their days are left out: `every 2 weeks from 2026-11-24`."""
+    fields, every, rest = value.partition(" every ")
+    plainly = _cron(fields.split())
+    if not every or plainly is None:
+        return plainly
+    number, unit, _, first = rest.split(" ", 3)
+    if number == "1":
+        return f"{plainly}, from {first}"
+    if unit == "days" and plainly.startswith(EVERY_DAY):
+        return f"every {number} days{plainly.removeprefix(EVERY_DAY)}, from {first}"
+    return f"{plainly}, in every {_ordinal(int(number))} {unit.removesuffix('s')}, from {first}"
 
 
 def _interval(value: str) -> str:
