@@ -1,10 +1,15 @@
 """Fires that nobody was there for: made up for, or left out, as the schedule says, and recorded either way."""
 
+from itertools import pairwise
+from typing import Any
+
 import pytest
 
 from frontdesk.schedule.model import SECOND, Misfire, Standing, State, TriggerKind
 from frontdesk.schedule.model import Trigger as Rule
 from frontdesk.schedule.past.store import PastQuery
+from frontdesk.schedule.triggers.next import first
+from tests.requirements import shows
 from tests.stores.schedule.lab import MINUTE, NOW, Lab, every
 
 pytestmark = pytest.mark.anyio
@@ -94,3 +99,77 @@ async def test_what_one_machine_cannot_read_is_looked_at_again_within_a_minute(l
     stored = await lab.schedules.get(schedule)
     assert stored is not None
     assert (stored.intended_us, stored.fire_us, stored.state) == (NOW, NOW + MINUTE, State.ACTIVE)
+
+
+TEN, HOUR = 10 * MINUTE, 60 * MINUTE
+
+
+def tens(agent_id: str) -> Rule:
+    """A rule that comes every ten minutes: by the calendar, counted from a while ago, and from its making."""
+    return {
+        "calendar": Rule(TriggerKind.CRON, "*/10 * * * *"),
+        "counted": every("10m", NOW - HOUR),
+        "made": every("10m", NOW + TEN),
+    }[agent_id]
+
+
+@shows("KEPT-11")
+@pytest.mark.parametrize(
+    ("agent_id", "restarted", "policy"),
+    [
+        ("calendar", False, {}),
+        ("calendar", True, {"max_late_s": 60}),
+        ("counted", False, {"misfire": Misfire.ALL}),
+        ("counted", True, {}),
+        ("made", False, {"misfire": Misfire.SKIP}),
+        ("made", True, {}),
+    ],
+)
+async def test_what_recurs_goes_on_by_the_new_time_after_the_clock_was_set_back(
+    lab: Lab, agent_id: str, restarted: bool, policy: dict[str, Any]
+) -> None:
+    trigger = tens(agent_id)
+    await lab.add(agent_id, first(trigger, NOW), trigger, **policy)
+    await lab.add("later", NOW + 2 * HOUR)
+    await lab.worker().recover(lambda _: False)
+    lab.now_us += 3 * HOUR
+    assert {"later", agent_id} <= {one.agent_id for one in await lab.run_through()}
+    lab.now_us -= 3 * HOUR
+    name = "another" if restarted else "one"
+    ran: list[tuple[int, str]] = []
+    for _ in range(4 * 12):
+        await lab.worker(name).recover(lambda _: False)
+        ran += [(lab.now_us, one.agent_id) for one in await lab.run_through(name)]
+        lab.now_us += 5 * MINUTE
+    assert {one for _, one in ran} == {agent_id}, "what comes once does not come again"
+    times = [at for at, _ in ran]
+    assert len(times) >= 4 * 6 - 1
+    assert times[0] <= NOW + TEN
+    assert {after - before for before, after in pairwise(times)} == {TEN}
+    ids = [row["id"] for row in await lab.rows() if row["agent_id"] == agent_id]
+    assert len(ids) == len(set(ids))
+
+
+@shows("KEPT-11")
+async def test_a_rule_waits_for_the_start_it_was_given_though_the_clock_was_set_back(lab: Lab) -> None:
+    lab.now_us += HOUR
+    start = lab.now_us + 5 * MINUTE
+    await lab.add(trigger=every("10m", start), at_us=start)
+    await lab.worker().recover(lambda _: False)
+    lab.now_us -= HOUR
+    await lab.worker().recover(lambda _: False)
+    lab.now_us = start - MINUTE
+    assert await lab.claim() == []
+    lab.now_us = start
+    assert len(await lab.claim()) == 1
+
+
+@shows("KEPT-11")
+async def test_an_interval_that_was_made_by_a_clock_that_was_ahead_begins_by_the_new_time(lab: Lab) -> None:
+    lab.now_us += HOUR
+    start = lab.now_us + TEN
+    number = await lab.add(trigger=every("10m", start), at_us=start)
+    lab.now_us = NOW
+    await lab.worker("restarted").recover(lambda _: False)
+    lab.now_us = NOW + TEN
+    assert [one.schedule_id for one in await lab.claim("restarted")] == [number]

@@ -1,5 +1,6 @@
 """What to do about a lane that is due, from what stands in it."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -51,13 +52,17 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Who looks, when, and at what: `held` are the occurrences that the owner runs or is about to settle."""
+    """Who looks, when, and at what: `held` are the occurrences that the owner runs or is about to settle.
+
+    What was begun after `set_back_us`, and is over, was begun by a clock that was ahead.
+    """
 
     ask: Ask
     owner: str
     held: set[str]
     now_us: int
     lease_us: int
+    set_back_us: int = sys.maxsize // 2
 
     def abandoned(self, one: Underway) -> bool:
         if one.owner == self.owner:

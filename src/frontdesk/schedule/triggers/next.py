@@ -1,5 +1,7 @@
 """When a trigger fires next."""
 
+from collections.abc import Collection
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -25,6 +27,22 @@ def first(trigger: Trigger, now_us: int) -> int | None:
     if trigger.kind is TriggerKind.ONCE:
         return once_us(trigger.value)
     return next_after(trigger, now_us - 1)
+
+
+def set_back(trigger: Trigger, intended_us: int, now_us: int, made_us: Collection[int]) -> tuple[Trigger, int] | None:
+    """The rule and its next time, where `intended_us` was reckoned by a clock that was ahead; None where it holds.
+
+    `made_us` is when the schedule was made and changed. An interval without a start of its own counts from then, and
+    is moved by whole steps to count from this side of the new time.
+    """
+    if trigger.kind is TriggerKind.ONCE:
+        return None
+    if trigger.kind is TriggerKind.INTERVAL and trigger.start_us is not None and trigger.start_us > now_us:
+        step_us = interval_s(trigger.value) * SECOND
+        if trigger.start_us - step_us in made_us:
+            trigger = replace(trigger, start_us=trigger.start_us - (trigger.start_us - now_us - 1) // step_us * step_us)
+    found = next_after(trigger, now_us)
+    return None if found is None or found >= intended_us else (trigger, found)
 
 
 def preview(trigger: Trigger, after_us: int, count: int) -> list[int]:

@@ -1,6 +1,6 @@
 """Schedules that fire: their occurrences are begun, and the schedules move on to their next time."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +13,7 @@ from frontdesk.db.schema import occurrences, schedules
 from frontdesk.db.upsert import per_dialect
 from frontdesk.errors import Invalid
 from frontdesk.identity.authority import Authority
-from frontdesk.schedule.due.decide import View
+from frontdesk.schedule.due.decide import SLACK_US, View
 from frontdesk.schedule.due.head import Head
 from frontdesk.schedule.due.settle.store import NOW, RUNS, end_schedules
 from frontdesk.schedule.model import (
@@ -80,6 +80,13 @@ BEGIN_LATE = per_dialect(_begin_late)
 BEGUN = select(occurrences.c.id).where(
     one_of(occurrences.c.id, "ids"), occurrences.c.owner == bindparam("me"), occurrences.c.created_us == NOW, RUNS
 )
+# Begun by a clock that was ahead, and over.
+BEGUN_AHEAD = select(occurrences.c.id).where(
+    one_of(occurrences.c.id, "ids"), occurrences.c.created_us > bindparam("soon"), occurrences.c.ended_us.is_not(None)
+)
+# Under this much later an occurrence comes again whose time was reached before by a clock that was ahead.
+APART_US = 1000
+TIMES_SET_BACK = 5
 FIRED = {"fired": schedules.c.fired + literal_column("1"), "last_us": NOW}
 GO_ON = UpdateEach(schedules, ["id"], ["intended_us", "fire_us"], FIRED)
 LAST_FIRE = update(schedules).where(one_of(schedules.c.id, "ids")).values(intended_us=None, fire_us=None, **FIRED)
@@ -98,6 +105,7 @@ class Firing:
 
     view: View
     claimed: list[Occurrence] = field(default_factory=list[Occurrence])
+    heads: dict[int, Head] = field(default_factory=dict[int, Head])
     on_time: list[int] = field(default_factory=list[int])
     late: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     last: list[int] = field(default_factory=list[int])
@@ -139,6 +147,7 @@ class Firing:
         else:
             self.last.append(head.id)
         self.claimed.append(_occurrence(head, decided.fire_us, next_us, policy.overlap, now_us))
+        self.heads[head.id] = head
 
     def write(self, connection: Connection) -> list[Occurrence]:
         """What begins; what turns out to have been begun before is not begun again."""
@@ -156,10 +165,34 @@ class Firing:
         end_schedules(connection, [number for number, next_us, _ in self.pass_over if next_us is None], now_us)
         if begun == len(self.on_time) + len(self.late):
             return self.claimed
-        found = {"ids": [one.id for one in self.claimed], "me": self.view.owner, "now": now_us}
-        ours = set(connection.execute(BEGUN, found).scalars())
+        for _ in range(TIMES_SET_BACK):
+            if not self._again_after_set_back(connection):
+                break
+        ours = self._ours(connection)
         self._undo(connection, {one.schedule_id for one in self.claimed if one.id not in ours})
         return [one for one in self.claimed if one.id in ours]
+
+    def _ours(self, connection: Connection) -> set[str]:
+        found = {"ids": [one.id for one in self.claimed], "me": self.view.owner, "now": self.view.now_us}
+        return set(connection.execute(BEGUN, found).scalars())
+
+    def _again_after_set_back(self, connection: Connection) -> bool:
+        """What recurs and was begun at these times by a clock that was ahead comes again, a moment later."""
+        ours = self._ours(connection)
+        left = [one.id for one in self.claimed if one.id not in ours and one.recurring]
+        soon = self.view.set_back_us + SLACK_US
+        ahead = set(connection.execute(BEGUN_AHEAD, {"ids": left, "soon": soon}).scalars()) if left else set[str]()
+        if not ahead:
+            return False
+        rows: list[dict[str, Any]] = []
+        for at, one in enumerate(self.claimed):
+            if one.id in ahead:
+                later_us = one.intended_us + APART_US
+                new_id = delivery_id(one.schedule_id, later_us)
+                self.claimed[at] = replace(one, id=new_id, intended_us=later_us)
+                rows.append(_row(self.heads[one.schedule_id], later_us, self.view))
+        connection.execute(BEGIN_LATE[connection.dialect.name], rows)
+        return True
 
     def _undo(self, connection: Connection, before: set[int]) -> None:
         """These had been begun before, and do not count again."""
