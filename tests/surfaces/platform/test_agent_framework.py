@@ -314,6 +314,44 @@ async def test_a_store_is_asked_for_the_session_of_the_conversation_and_may_fail
     assert history(platform) == [("user", "hello")]
 
 
+@shows("KEPT-15")
+@pytest.mark.parametrize("stored", [False, True])
+async def test_messages_without_a_role_are_left_out_as_with_the_sdk(
+    stored: bool, platform: LocalPlatform, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    in_production(platform, monkeypatch)
+    service, store = McpToolRegistrationService(), Kept()
+    nobodys = Message("user", ["a secret of nobody"])
+    nobodys.role = cast("Any", None)
+    messages = [Message("user", ["hello"]), nobodys, Message("assistant", ["hi"])]
+    await store.save_messages("conversation-1", messages)
+    sent = service.send_chat_history_from_store(store, turn())
+    if not stored:
+        sent.close()
+        sent = service.send_chat_history_messages(messages, turn())
+    assert (await sent).succeeded
+    assert history(platform) == [("user", "hello"), ("assistant", "hi")]
+    assert "without a role is left out" in caplog.text
+    assert "secret" not in caplog.text
+
+
+@shows("KEPT-15")
+async def test_what_a_store_raises_is_in_the_result_and_not_raised(
+    platform: LocalPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_production(platform, monkeypatch)
+
+    class Broken(Kept):
+        @override
+        async def get_messages(self, session_id: str | None, **more: Any) -> list[Message]:
+            raise OSError("the disk is gone")
+
+    told = await McpToolRegistrationService().send_chat_history_from_store(Broken(), turn())
+    assert not told.succeeded
+    assert [type(error.exception) for error in told.errors] == [OSError]
+    assert platform.chats() == []
+
+
 async def test_messages_are_sent_with_the_callers_options_which_stay_as_they_are(
     platform: LocalPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:

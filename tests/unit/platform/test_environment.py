@@ -6,6 +6,8 @@ from urllib.parse import urlsplit
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from microsoft_agents_a365.runtime import environment_utils as runtime
+from microsoft_agents_a365.tooling.utils import utility as tooling
 
 from frontdesk.platform import (
     InvalidArgument,
@@ -13,7 +15,7 @@ from frontdesk.platform import (
     get_observability_authentication_scope,
     is_development_environment,
 )
-from frontdesk.platform.environment import platform_base_url
+from frontdesk.platform.environment import ENVIRONMENT_VARIABLES, platform_base_url
 from tests.requirements import shows
 
 SHARED = "ea9ffc3e-8a23-4a7d-836d-234d7c7565c1/.default"
@@ -36,6 +38,23 @@ OBSERVED = "api://9b975845-388f-4429-889e-eab1ef63949c/.default"
 )
 def test_the_first_variable_that_says_anything_counts(environ: dict[str, str], developing: bool) -> None:
     assert is_development_environment(environ) is developing
+
+
+@shows("KEPT-15")
+@pytest.mark.parametrize("said", [None, "", "Production", "dEvElOpMeNt", "Staging"])
+@pytest.mark.parametrize("name", ["PYTHON_ENVIRONMENT", "ENVIRONMENT", "ASPNETCORE_ENVIRONMENT", "DOTNET_ENVIRONMENT"])
+def test_the_environment_is_told_as_by_the_sdks_tooling(
+    name: str, said: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ENVIRONMENT_VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    if said is not None:
+        monkeypatch.setenv(name, said)
+    assert is_development_environment() is tooling.is_development_environment()
+    if name == "PYTHON_ENVIRONMENT" and said:
+        assert is_development_environment() is runtime.is_development_environment()
+    # With nothing set the SDK contradicts itself, which the table of differences says.
+    assert said or (tooling.is_development_environment(), runtime.is_development_environment()) == (True, False)
 
 
 def test_scopes_have_their_defaults_and_variables() -> None:

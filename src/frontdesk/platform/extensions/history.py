@@ -31,6 +31,15 @@ def to_history(messages: Iterable[object], now: datetime, logger: logging.Logger
     return [made for message in messages if not _is_apart(message) if (made := _converted(message, now, logger))]
 
 
+def with_role(messages: Iterable[object], logger: logging.Logger = log) -> Iterable[object]:
+    """Those that say whose they are, one by one; the others are told of in the log."""
+    for message in messages:
+        if field(message, "role") is None:
+            logger.warning("A message of class %s without a role is left out", type(message).__name__)
+        else:
+            yield message
+
+
 def _converted(message: object, now: datetime, logger: logging.Logger) -> ChatHistoryMessage | None:
     content = _content(message)
     if not content.strip():

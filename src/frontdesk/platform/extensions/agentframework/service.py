@@ -14,6 +14,7 @@ from agent_framework import (
 
 from frontdesk.platform.errors import InvalidArgument
 from frontdesk.platform.extensions.agentframework.servers import addresses_of, link_to, require_ready
+from frontdesk.platform.extensions.history import with_role
 from frontdesk.platform.extensions.registration import Registration
 from frontdesk.platform.extensions.tooling import new_ones
 from frontdesk.platform.model import ToolOptions
@@ -58,10 +59,10 @@ class McpToolRegistrationService(Registration):
         turn_context: object,
         tool_options: ToolOptions | None = None,
     ) -> OperationResult:
-        """Send messages; those of tools are left out."""
+        """Send messages; those of tools, and as with the SDK those without a role, are left out."""
         if chat_messages is None:
             raise InvalidArgument("chat_messages cannot be None")
-        return await self._tooling.send(turn_context, chat_messages, tool_options)
+        return await self._tooling.send(turn_context, with_role(chat_messages, self._logger), tool_options)
 
     async def send_chat_history_from_store(
         self,
@@ -74,7 +75,7 @@ class McpToolRegistrationService(Registration):
         """Send what a store holds of `session`, or of the session that has the conversation's id for its own.
 
         A store that keeps its messages in the session, as the framework's own does, needs `session`. The SDK names
-        neither, which stores do not take.
+        neither, which stores do not take. What the store raises is in the result.
         """
         if chat_message_store is None:
             raise InvalidArgument("chat_message_store cannot be None")
@@ -82,7 +83,11 @@ class McpToolRegistrationService(Registration):
             conversation = said(turn_context, "activity", "conversation", "id")
             session = AgentSession(session_id=conversation if isinstance(conversation, str) else None)
         state: dict[str, Any] = session.state.get(chat_message_store.source_id, {})
-        read = partial(chat_message_store.get_messages, session.session_id, state=state)
+        fetch = partial(chat_message_store.get_messages, session.session_id, state=state)
+
+        async def read() -> Iterable[object]:
+            return with_role(await fetch(), self._logger)
+
         return await self._tooling.read_and_send(turn_context, read, tool_options)
 
     async def cleanup(self) -> None:
