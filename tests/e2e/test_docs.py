@@ -44,6 +44,7 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Generator[Path]:
 
 
 @shows("DOCS-RUN")
+@shows("KEPT-17")
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_of_a_page_works(page: str, empty: Desk, programs: Path, tmp_path: Path) -> None:
     text = ROOT.joinpath(page).read_text()
@@ -53,6 +54,43 @@ def test_every_command_of_a_page_works(page: str, empty: Desk, programs: Path, t
         done = run(language, script, empty, programs, tmp_path)
         assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
         assert '"error"' not in done.stdout, done.stdout
+
+
+# The blocks that no shell here can run, by their first line, each with the reason.
+NOT_RUN = {
+    "./dev up        # start it, and look at it: http://127.0.0.1:3020/": "does not end, and installs what it needs",
+    "./dev up": "does not end, and installs what it needs",
+    "pip install .": "installs into the reader's own environment",
+    "frontdesk chat Support": "waits for what somebody types",
+    "frontdesk worker --concurrency 200": "does not end",
+    "PROMPTYOSELF_DB=promptyoself.db frontdesk schedule import": "is for who has such a file",
+    "export NEXT_PUBLIC_SUPABASE_URL=https://PROJECT.supabase.co": "needs a project there",
+    "export PYTHON_ENVIRONMENT=Production FRONTDESK_PLATFORM_APP_ID=6f2a6b5e-3c1d-4f7b-9a50-1f1d3a0c9e11": (
+        "needs an application at Microsoft's"
+    ),
+    "from frontdesk.platform.extensions.openai import McpToolRegistrationService": "shows the one line that changes",
+    "export FRONTDESK_DATABASE_URL=postgresql://desk:secret@db.internal/desk": "needs that database",
+    "export DESK_URL=https://desk.example.com DESK_PASSWORD=letters-and-digits": "needs Docker",
+    "python3 -m venv /opt/frontdesk": "changes the machine",
+    "export FRONTDESK_EMBEDDINGS=http://127.0.0.1:11434 FRONTDESK_EMBEDDINGS_MODEL=nomic-embed-text": (
+        "sets variables for the server, and needs a model server to be of use"
+    ),
+}
+COMMANDS = re.compile(r"^ +(\./dev|frontdesk|export|pip|curl|docker|npx|python3|from|[A-Z_]+=\S+ frontdesk) ?")
+FENCED = re.compile(r"^( *)```.*?^\1```", re.MULTILINE | re.DOTALL)
+
+
+@shows("KEPT-17")
+def test_every_command_is_run_or_has_a_reason_why_not() -> None:
+    found: set[str] = set()
+    for page in PAGES:
+        inside = False
+        for line in FENCED.sub("", ROOT.joinpath(page).read_text()).splitlines():
+            indented = line.startswith("    ")
+            if indented and not inside and COMMANDS.match(line):
+                found.add(line.strip())
+            inside = indented
+    assert found == set(NOT_RUN)
 
 
 @pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.joinpath("docs").rglob("*.md")], ids=lambda page: page.name)
