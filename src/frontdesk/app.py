@@ -67,6 +67,8 @@ CHECK_SECONDS = 2
 # How the state of a database begins that can be read.
 NOT_WRITABLE = "cannot be written to"
 HOUSEKEEPING_SECONDS = 5
+# What PromptYoSelf says where LETTA_BASE_URL is not set; its clients read it as an address.
+LETTA_BY_DEFAULT = "http://localhost:8283"
 
 log = structlog.get_logger("frontdesk.app")
 HOUSEKEEPING = Chore(log, "housekeeping_waits", "housekeeping_failed")
@@ -118,7 +120,7 @@ class App:
         settings = self.settings
         return {
             "status": "healthy" if all(state == "ok" for state in parts.values()) else "unhealthy",
-            "letta_base_url": settings.letta_base_url or "",
+            "letta_base_url": settings.letta_base_url or LETTA_BY_DEFAULT,
             "db": settings.promptyoself_db or describe(self.database.url),
             "auth_set": settings.letta_token is not None,
         }

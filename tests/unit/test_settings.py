@@ -11,6 +11,7 @@ from frontdesk.errors import ConfigurationError
 from frontdesk.identity.oauth.clients import Terms
 from frontdesk.settings import Rate, Settings, file_keys, origin
 from tests.conftest import settings_with
+from tests.requirements import shows
 
 
 @pytest.mark.parametrize(
@@ -31,9 +32,36 @@ def test_names_of_other_products_are_honoured(name: str, field: str, monkeypatch
     assert origin(field, os.environ, frozenset()) == name
 
 
+@shows("KEPT-14")
+@pytest.mark.parametrize("said", [" agent-1", "agent-1 \n", "\tagent-1\t"])
+def test_space_around_the_agent_of_the_environment_is_not_part_of_it(
+    said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LETTA_AGENT_ID", said)
+    assert Settings.read().default_agent_id == "agent-1"
+
+
+@shows("KEPT-14")
+@pytest.mark.parametrize("blank", ["", "  ", "none", " Null "])
+def test_a_variable_that_names_no_agent_leaves_it_to_the_next(blank: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROMPTYOSELF_DEFAULT_AGENT_ID", blank)
+    assert Settings.read().default_agent_id is None
+    monkeypatch.setenv("LETTA_AGENT_ID", "agent-1")
+    assert Settings.read().default_agent_id == "agent-1"
+    assert origin("default_agent_id", os.environ, frozenset()) == "LETTA_AGENT_ID"
+
+
+@shows("KEPT-14")
+def test_an_odd_agent_id_is_told_under_the_variable_that_holds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LETTA_AGENT_ID", "no such id!")
+    with pytest.raises(ConfigurationError, match="LETTA_AGENT_ID: is not an agent id") as refused:
+        Settings.read()
+    assert "PROMPTYOSELF_DEFAULT_AGENT_ID" not in str(refused.value)
+
+
 @pytest.mark.parametrize("name", ["LETTA_BASE_URL", "LETTA_API_URL"])
 def test_the_letta_server_has_two_names(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(name, "http://localhost:8283/")
+    monkeypatch.setenv(name, " http://localhost:8283/ ")
     assert Settings.read().letta_base_url == "http://localhost:8283"
 
 

@@ -7,13 +7,12 @@ from typing import cast
 
 from frontdesk.errors import AgentIdMismatch, Denied, InvalidAgentId
 from frontdesk.identity.model import ANY_AGENT, KEY, TOKEN, Caller, Claimed, Credential, Signals, Source, Trace
-from frontdesk.settings import AGENT_ID, Settings
+from frontdesk.settings import AGENT_ID, NO_ID, Settings
 
 USER_ID_LENGTH = 200
 METADATA_KEYS = ("dev.frontdesk/agentId", "agent_id", "agentId", "letta_agent_id", "caller_agent_id")
 NESTED_IN = ("agent", "caller", "source_agent")
 NESTED_KEYS = ("id", "agent_id", "agentId")
-NO_ID = frozenset({"", "none", "null"})
 # The longest id that can be one, so that what is cut was none.
 CLAIM_LENGTH = 128
 
@@ -121,8 +120,9 @@ def metadata_agent(metadata: Mapping[str, object]) -> tuple[str, str] | None:
     for prefix, level in (("", metadata), ("metadata.", nested)):
         if isinstance(level, Mapping):
             for path, value in _candidates(cast("Mapping[str, object]", level)):
-                if isinstance(value, str) and value.lower() not in NO_ID:
-                    return prefix + path, value
+                named = value.strip() if isinstance(value, str) else ""
+                if named.lower() not in NO_ID:
+                    return prefix + path, named
     return None
 
 
@@ -154,7 +154,8 @@ def _named(value: object) -> str | None:
         return None
     if not isinstance(value, str):
         raise InvalidAgentId(str(value))
-    return None if value.lower() in NO_ID else value
+    named = value.strip()
+    return None if named.lower() in NO_ID else named
 
 
 def _caller(

@@ -32,7 +32,7 @@ from frontdesk.schedule.service import Schedules, Webhooks
 from frontdesk.schedule.store import ScheduleStore
 from frontdesk.schedule.stretches import Stretches
 from frontdesk.schedule.worker import Worker
-from frontdesk.settings import Settings, variables
+from frontdesk.settings import Settings, agent_id_in, variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,6 @@ def _limits(settings: Settings) -> Limits:
 
 
 def _defaults(settings: Settings, database: Database, hosted: Hosted) -> Defaults:
-    present = {name: bool(os.environ.get(name)) for name in variables("default_agent_id")}
+    present = {name: agent_id_in(os.environ.get(name)) is not None for name in variables("default_agent_id")}
     fallback = settings.single_agent_fallback
     return Defaults(DefaultStore(database), hosted.validate, present, single_agent_fallback=fallback)

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import structlog
 
 from frontdesk.agents.host import Agent, AgentHost
-from frontdesk.errors import Denied, Invalid, Unavailable
+from frontdesk.errors import Denied, FrontdeskError, Invalid, Unavailable
 from frontdesk.identity.model import Caller
 from frontdesk.schedule import rights
 from frontdesk.schedule.asked import HostTest, Uploaded
 
 LISTED = 1000
 LONGEST_SOURCE = 1_000_000
+NO_UPLOAD = "Upload failed"
 
 log = structlog.get_logger("frontdesk.schedule")
 
@@ -66,7 +67,16 @@ class Hosted:
         if not self.keyed:
             raise Invalid("Missing LETTA_API_KEY or LETTA_SERVER_PASSWORD")
         if self.upload is None:
-            raise Invalid("The built-in agents take no uploaded tools; set LETTA_BASE_URL, or add an MCP server")
+            raise Invalid(
+                f"{NO_UPLOAD}: the built-in agents take no uploaded tools; set LETTA_BASE_URL, or add an MCP server"
+            )
         if not source_code.strip() or len(source_code) > LONGEST_SOURCE:
-            raise Invalid("source_code must be one top-level Python function with a docstring and type hints")
-        return Uploaded(*await self.upload(source_code, description))
+            raise Invalid(
+                f"{NO_UPLOAD}: source_code must be one top-level Python function with a docstring and type hints"
+            )
+        try:
+            return Uploaded(*await self.upload(source_code, description))
+        except Unavailable:
+            raise
+        except FrontdeskError as error:
+            raise Invalid(f"{NO_UPLOAD}: {error.public}") from error

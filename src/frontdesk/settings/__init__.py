@@ -3,8 +3,10 @@
 from frontdesk.settings.model import (
     AGENT_ID,
     CONFIG_FILE_VARIABLE,
+    NO_ID,
     NO_LONGER_NEEDED,
     Settings,
+    agent_id_in,
     file_keys,
     origin,
     variables,
@@ -16,6 +18,7 @@ from frontdesk.settings.values import Issuer, OAuthClient, Rate, SignIn, is_loop
 __all__ = [
     "AGENT_ID",
     "CONFIG_FILE_VARIABLE",
+    "NO_ID",
     "NO_LONGER_NEEDED",
     "Issuer",
     "OAuthClient",
@@ -25,6 +28,7 @@ __all__ = [
     "Settings",
     "SignIn",
     "ToolServer",
+    "agent_id_in",
     "file_keys",
     "is_loopback",
     "origin",

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
+    EnvSettingsSource,
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
@@ -27,6 +28,8 @@ from frontdesk.settings.tools import ToolSettings, comma_list
 from frontdesk.settings.values import Issuer, Rate, is_loopback, parse_rate
 
 AGENT_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+# Words that clients and settings send where there is no agent id.
+NO_ID = frozenset({"", "none", "null"})
 CONFIG_FILE_VARIABLE = "FRONTDESK_CONFIG"
 DEFAULT_CONFIG_FILE = "frontdesk.toml"
 
@@ -206,6 +209,11 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
     def _absolute(cls, value: Path) -> Path:
         return value.expanduser().absolute()
 
+    @field_validator(*URLS, mode="before")
+    @classmethod
+    def _without_space(cls, value: object) -> object:
+        return value.strip() if isinstance(value, str) else value
+
     @field_validator(*URLS, mode="after")
     @classmethod
     def _http_url(cls, value: str | None) -> str | None:
@@ -225,9 +233,10 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
     @field_validator("default_agent_id", mode="after")
     @classmethod
     def _agent_id(cls, value: str | None) -> str | None:
-        if value is not None and not AGENT_ID.fullmatch(value):
+        found = agent_id_in(value)
+        if found is not None and not AGENT_ID.fullmatch(found):
             raise ValueError("is not an agent id: letters, digits, - and _, at most 128")
-        return value
+        return found
 
     @model_validator(mode="after")
     def _issuers_apart(self) -> Self:
@@ -247,6 +256,11 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         toml = TomlConfigSettingsSource(settings_cls, toml_file=config_file())
+        if isinstance(env_settings, EnvSettingsSource):
+            # A variable that names no agent leaves it to the next one.
+            empty = {name.lower() for name in DEFAULT_AGENT_VARIABLES if agent_id_in(os.environ.get(name)) is None}
+            said = env_settings.env_vars.items()
+            env_settings.env_vars = {name: value for name, value in said if name.lower() not in empty}
         return init_settings, env_settings, toml
 
     @classmethod
@@ -308,6 +322,12 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
         return (*self.issuers, supabase)
 
 
+def agent_id_in(text: str | None) -> str | None:
+    """The agent id without the space around it; None where what is there is no id."""
+    found = (text or "").strip()
+    return None if found.lower() in NO_ID else found
+
+
 def config_file() -> Path:
     return Path(os.environ.get(CONFIG_FILE_VARIABLE) or DEFAULT_CONFIG_FILE)
 
@@ -323,7 +343,7 @@ def variables(field: str) -> tuple[str, ...]:
 def origin(field: str, environ: Mapping[str, str], file_keys: frozenset[str]) -> str:
     """Where a field's value comes from: the variable, the file, or the default."""
     for name in variables(field):
-        if environ.get(name):
+        if agent_id_in(environ.get(name)) if field == "default_agent_id" else environ.get(name):
             return name
     if field in file_keys or any(name in file_keys for name in variables(field)):
         return str(config_file())
@@ -343,10 +363,17 @@ def _host_name(host: str) -> str:
     return urlsplit(f"//{host}").hostname or host
 
 
+def _named_in(alias: str) -> str:
+    """Of the names that a setting has, the one that holds the value."""
+    field = next((field for field in Settings.model_fields if alias in (field, *variables(field))), None)
+    found = "default" if field is None else origin(field, os.environ, file_keys())
+    return found if found.isupper() else alias
+
+
 def _explain(error: ValidationError) -> str:
     lines: list[str] = []
     for problem in error.errors(include_input=False, include_url=False, include_context=False):
-        field = str(problem["loc"][0]) if problem["loc"] else "settings"
+        field = _named_in(str(problem["loc"][0])) if problem["loc"] else "settings"
         rest = ".".join(str(part) for part in problem["loc"][1:])
         lines.append(f"{field}{'.' + rest if rest else ''}: {problem['msg'].removeprefix('Value error, ')}")
     return "Some settings are wrong: " + "; ".join(lines)

@@ -23,6 +23,10 @@ SECONDS = 60
 NEXT_YEAR = datetime.now(UTC).year + 1
 
 
+# What PromptYoSelf does not have marks its mistakes; its own tools tell theirs as any other answer.
+MARKED = frozenset({"pause", "resume", "update", "run_now", "history", "preview"})
+
+
 class Asking:
     """A client of the MCP door, and what each schedule tool answers it."""
 
@@ -30,12 +34,12 @@ class Asking:
         self.client = client
 
     async def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """The structured answer, which also stands there as text; an error is marked as one."""
+        """The structured answer, which also stands there as text; an error is marked where the contract allows it."""
         result = await self.client.call_tool(f"promptyoself_{tool}", arguments)
         told = result.structured_content
         assert told is not None
         assert [json.loads(block.text) for block in result.content if isinstance(block, TextContent)] == [told]
-        assert bool(result.is_error) == ("error" in told)
+        assert bool(result.is_error) == ("error" in told and tool in MARKED)
         return told
 
     async def error(self, tool: str, **arguments: Any) -> str:

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from mcp_types import RequestParamsMeta
 
 from frontdesk.app import App, open_app
 from frontdesk.schedule.making import NO_TIMELINE
@@ -118,6 +119,76 @@ async def test_nobody_to_prompt_is_told_so(ask: Asking, nobody: dict[str, str]) 
     assert said == "agent_id is required and could not be inferred"
 
 
+@shows("KEPT-14")
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("tool", ["schedule_time", "list", "cancel", "execute", "agents", "inference_diagnostics"])
+@pytest.mark.parametrize("odd", ["no such id!", 7, ["agent-1"], "x" * 200])
+async def test_a_client_that_looks_for_error_finds_it_whatever_id_it_sends(
+    desk: Desk, mode: str, tool: str, odd: object
+) -> None:
+    given: dict[str, Any] = {"schedule_time": {"prompt": "x", "time": LATER}, "cancel": {"schedule_id": 1}}.get(
+        tool, {}
+    )
+    async with connected(desk, mode) as ask:
+        told = await ask(tool, agent_id=odd, **given)
+    if tool == "inference_diagnostics":
+        assert (told["status"], told["inferred_agent_id"]) == ("ok", None)
+        told = told["inference_debug"]
+    assert told["error"].startswith("Invalid agent id format: ") or told["error"].startswith(
+        "Invalid agent ID format: "
+    )
+
+
+@shows("KEPT-14")
+@pytest.mark.parametrize("header", ["agent-1", "no such id!"])
+async def test_health_and_diagnostics_answer_whatever_ids_are_sent(desk: Desk, header: str) -> None:
+    async with connected(desk, agent=header) as ask:
+        health = (await ask.client.call_tool("health", {"agent_id": "another one"})).structured_content
+        told = await ask("inference_diagnostics", agent_id="another one")
+    assert health is not None
+    assert (health["status"], health["letta_base_url"]) == ("healthy", "http://localhost:8283")
+    assert told["status"] == "ok"
+    assert told["inference_debug"]["source"] == "none"
+
+
+@shows("KEPT-14")
+@pytest.mark.parametrize("form", [" {} ", "\t{}\n", "{}\u00a0"])
+async def test_space_around_an_id_is_not_part_of_it(ask: Asking, agent: str, form: str) -> None:
+    told = await ask("inference_diagnostics", agent_id=form.format(agent))
+    assert (told["inferred_agent_id"], told["inference_debug"]["source"]) == (agent, "parameter")
+    assert (await ask("schedule_time", agent_id=form.format(agent), prompt="x", time=LATER))["status"] == "success"
+    meta = await ask.client.call_tool(
+        "promptyoself_inference_diagnostics", {}, meta=cast("RequestParamsMeta", {"agent_id": form.format(agent)})
+    )
+    assert meta.structured_content is not None
+    assert meta.structured_content["inferred_agent_id"] == agent
+
+
+@shows("KEPT-14")
+@pytest.mark.parametrize("blank", [" ", "\t", "  none ", "Null"])
+async def test_a_blank_id_is_no_id(ask: Asking, blank: str) -> None:
+    said = await ask.error("schedule_time", prompt="x", time=LATER, agent_id=blank)
+    assert said == "agent_id is required and could not be inferred"
+
+
+@shows("KEPT-14")
+@pytest.mark.parametrize(
+    ("tool", "arguments", "advice"),
+    [
+        ("schedule_time", {"time": "every day at 9"}, "Give it as cron, not as time"),
+        ("schedule_time", {"time": "every 5 minutes"}, "Give it as every, not as time"),
+        ("schedule_cron", {"cron": "tomorrow at 9"}, "Give it as time, not as cron"),
+        ("schedule_cron", {"cron": "every 5 minutes"}, "Give it as every, not as cron"),
+        ("schedule_every", {"every": "weekday at 9"}, "Give it as cron, not as every"),
+        ("schedule_every", {"every": "in two minutes"}, "Give it as time, not as every"),
+    ],
+)
+async def test_each_tool_takes_the_kind_of_rule_that_it_is_named_after(
+    ask: Asking, agent: str, tool: str, arguments: dict[str, Any], advice: str
+) -> None:
+    assert (await ask.error(tool, agent_id=agent, prompt="x", **arguments)).endswith(advice)
+
+
 @shows("SCHEDULE-ERRORS")
 async def test_a_second_cancel_is_told_as_such(ask: Asking, agent: str) -> None:
     number = (await ask("schedule_time", agent_id=agent, prompt="x", time=LATER))["id"]
@@ -189,7 +260,7 @@ async def test_a_database_that_is_away_is_told_in_the_words_of_each_tool(
     answer = await send(build(away), headers | named, body, path="/mcp/schedule")
     result = frames(answer)[-1]["result"]
     assert result["structuredContent"]["error"].startswith(said)
-    assert result["isError"] is True
+    assert "isError" not in result
 
 
 @pytest.fixture

@@ -4,12 +4,13 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 
 from frontdesk.errors import Denied, Invalid
-from frontdesk.identity.inbound import NO_ID, checked
+from frontdesk.identity.inbound import checked
 from frontdesk.identity.model import Caller
 from frontdesk.schedule import rights
 from frontdesk.schedule.asked import Inferred, ScopedDefault
 from frontdesk.schedule.defaults.store import DefaultStore
 from frontdesk.schedule.model import now_us
+from frontdesk.settings import agent_id_in
 
 EVERYBODY = ""
 LOCAL = "local"
@@ -50,12 +51,13 @@ class Defaults:
 
     async def agent(self, caller: Caller, given: str | None) -> str:
         """The agent a schedule is for, if the caller may make it one."""
-        if given is None or given.strip().lower() in NO_ID:
+        named = agent_id_in(given)
+        if named is None:
             found = (await self._infer(caller)).agent_id
             if found is None:
                 raise rights.no_agent(caller)
         else:
-            found = checked(given.strip())
+            found = checked(named)
         rights.require_speaking_for(caller, found)
         return found
 

@@ -1,6 +1,7 @@
 """The walk of one `tools/call`: signals, caller, arguments, service, answer, journal."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -10,7 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from frontdesk.app import App
-from frontdesk.errors import FrontdeskError
+from frontdesk.errors import FrontdeskError, IdentityError
 from frontdesk.identity.model import Caller
 from frontdesk.journal.model import Outcome
 from frontdesk.journal.record import Record
@@ -36,7 +37,8 @@ def caller_of(spec: ToolSpec, app: App, challenge: str) -> Walk:
         given = spec.arguments.model_validate({key: arguments[key] for key in arguments if key not in passed_over})
         return await (spec.run(app, caller, given, line) if spec.on_line else spec.run(app, caller, given))
 
-    return walk(app, spec.name, challenge, work, spec.error_shape, plain=spec.plain, naming=not spec.about_agent)
+    naming, shape = not spec.about_agent, spec.error_shape
+    return walk(app, spec.name, challenge, work, shape, plain=spec.plain, naming=naming, any_id=spec.any_id)
 
 
 def walk(
@@ -48,11 +50,14 @@ def walk(
     *,
     plain: bool = False,
     naming: bool = True,
+    any_id: bool = False,
 ) -> Walk:
     """The walk around a piece of work: it is done for whoever the request says it is, and the journal has it.
 
-    What goes wrong is told as JSON, or as `plain` words. `naming`: the arguments may name who calls.
+    What goes wrong is told as JSON, or as `plain` words. `naming`: the arguments may name who calls. `any_id`: an agent
+    id that is none is passed over.
     """
+    marked = shape is not ErrorShape.ANSWER
 
     async def call(exchange: Exchange, arguments: Mapping[str, Any]) -> dict[str, Any]:
         visit = exchange.visit
@@ -60,20 +65,28 @@ def walk(
         try:
             if visit.refused is not None:
                 raise visit.refused
-            caller = record.caller = await app.identity.identify(gather(exchange, arguments if naming else {}))
+            signals, line = gather(exchange, arguments if naming else {}), line_of(exchange)
+            try:
+                caller = await app.identity.identify(signals)
+            except IdentityError as error:
+                if not any_id:
+                    raise
+                caller = await app.identity.identify(replace(signals, header=None, parameter=None, metadata={}))
+                line = replace(line, passed_over=str(error))
+            record.caller = caller
             _mark_span(caller)
-            result = _result(await work(caller, line_of(exchange), arguments))
+            result = _result(await work(caller, line, arguments))
             record.outcome = Outcome.OK if result.ok else Outcome.FAILED
             return _on_the_wire(result)
         except ValidationError as error:
             record.outcome, record.reason = Outcome.REFUSED, "InvalidArguments"
-            return _failure(f"Invalid arguments for {name}: {problems_of(error)}", plain=plain)
+            return _failure(f"Invalid arguments for {name}: {problems_of(error)}", plain=plain, marked=marked)
         except FrontdeskError as error:
             how = refusal(error, shape)
             record.ended_by(error)
             if how.code is None:
                 # To the letter of the contracts; what only the house may know has a code, and is told by `refuse`.
-                return _failure(how.message or str(error), plain=plain)
+                return _failure(how.message or str(error), plain=plain, marked=marked)
             modern = exchange.version in MODERN_PROTOCOL_VERSIONS
             raise refuse(error, how, visit, challenge, modern=modern) from error
         finally:
@@ -91,19 +104,19 @@ def _result(answer: Answer | Result) -> Result:
     return Result([{"type": "text", "text": to_json(structured).decode()}], structured)
 
 
-def _on_the_wire(result: Result) -> dict[str, Any]:
+def _on_the_wire(result: Result, *, marked: bool = True) -> dict[str, Any]:
     told: dict[str, Any] = {"resultType": "complete", "content": list(result.content)}
     if result.structured is not None:
         told["structuredContent"] = result.structured
-    if not result.ok:
+    if marked and not result.ok:
         told["isError"] = True
     return told
 
 
-def _failure(message: str, *, plain: bool) -> dict[str, Any]:
+def _failure(message: str, *, plain: bool, marked: bool) -> dict[str, Any]:
     structured = {"error": message}
     text = message if plain else to_json(structured).decode()
-    return _on_the_wire(Result([{"type": "text", "text": text}], structured, ok=False))
+    return _on_the_wire(Result([{"type": "text", "text": text}], structured, ok=False), marked=marked)
 
 
 def _mark_span(caller: Caller) -> None:

@@ -58,6 +58,7 @@ CORE: tuple[ToolSpec, ...] = (
         answer=Health,
         run=health,
         for_agent=False,
+        any_id=True,
     ),
     ToolSpec(
         name="whoami",

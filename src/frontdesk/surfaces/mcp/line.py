@@ -14,7 +14,8 @@ class Line:
 
     `version` is the revision of the protocol that the client speaks, `params` all that the call said. `session_id` is
     the session in which it came, `proof` what proved the person or agent, `trusted` whether the client may name people,
-    `carried` whether the person was proven by what came with this very call.
+    `carried` whether the person was proven by what came with this very call. `passed_over` says what was wrong with an
+    agent id that was taken for none.
     """
 
     version: str
@@ -25,6 +26,7 @@ class Line:
     proof: SecretStr | None = None
     trusted: bool = False
     carried: bool = False
+    passed_over: str | None = None
 
     @property
     def metadata(self) -> Mapping[str, object]:

@@ -52,13 +52,16 @@ TABLE: tuple[tuple[type[FrontdeskError], Refusal], ...] = (
     (Unavailable, Refusal(UNAVAILABLE, 503)),
     (FrontdeskError, Refusal()),
 )
+AS_IT_IS = Refusal()
 CANNOT_INFER = Refusal(message="agent_id is required and could not be inferred")
 
 
 def refusal(error: FrontdeskError, shape: ErrorShape) -> Refusal:
     """How to tell this error to callers of a tool of this shape."""
-    if shape is ErrorShape.RESULT and isinstance(error, MissingAgentId):
+    if shape is not ErrorShape.RPC and isinstance(error, MissingAgentId):
         return CANNOT_INFER
+    if shape is ErrorShape.ANSWER and isinstance(error, IdentityError):
+        return AS_IT_IS
     return next(found for kind, found in TABLE if isinstance(error, kind))
 
 

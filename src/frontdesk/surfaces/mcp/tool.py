@@ -23,10 +23,16 @@ AGENT_ID_SCHEMA = {
 
 
 class ErrorShape(StrEnum):
-    """How a missing agent id is told: as a JSON-RPC error, or as the `{"error": …}` that schedule tools promise."""
+    """How a tool tells what goes wrong.
+
+    With `RPC`, agent ids that are missing or odd are JSON-RPC errors. With `RESULT` a missing one is a result with
+    `isError` and `{"error": …}`, as other mistakes are. With `ANSWER` all are `{"error": …}` without `isError`, as the
+    tools of PromptYoSelf answer: its clients look for `error`, and never see what is marked.
+    """
 
     RPC = "rpc"
     RESULT = "result"
+    ANSWER = "answer"
 
 
 class Arguments(BaseModel):
@@ -69,7 +75,8 @@ class ToolSpec:
     A description that depends on what is there is a function of the app. Without `answer`, no output is promised; a
     `plain` tool says in words what goes wrong, others as JSON. A tool with an `agent_id` among its own arguments is
     told there which agent it is about, and not who calls. What is `handed` is given to agents that are connected.
-    One that is `beside` those of a contract is not listed among them, unless a setting says so.
+    One that is `beside` those of a contract is not listed among them, unless a setting says so. One with `any_id` answers
+    whatever agent id was sent, and takes an odd one for none.
     """
 
     name: str
@@ -88,6 +95,7 @@ class ToolSpec:
     plain: bool = False
     handed: bool = True
     beside: bool = False
+    any_id: bool = False
 
     def definition(self, app: App) -> types.Tool:
         answer = self.answer
@@ -96,11 +104,20 @@ class ToolSpec:
             title=self.title,
             description=self.describe(app),
             input_schema=self.input_schema(),
-            output_schema=dict(_schema(answer, "serialization")) if answer else None,
+            output_schema=self.output_schema(answer) if answer else None,
             annotations=types.ToolAnnotations(
                 read_only_hint=self.read_only, destructive_hint=self.destructive, open_world_hint=self.open_world
             ),
         )
+
+    def output_schema(self, answer: type[BaseModel]) -> dict[str, Any]:
+        """What is promised; where a mistake is an answer too, clients that check answers must find it here."""
+        schema = dict(_schema(answer, "serialization"))
+        if self.error_shape is not ErrorShape.ANSWER:
+            return schema
+        properties = {**schema.get("properties", {}), "error": {"type": "string", "description": "What went wrong."}}
+        promised = [{"required": schema.pop("required", [])}, {"required": ["error"]}]
+        return {**schema, "properties": properties, "anyOf": promised}
 
     def describe(self, app: App) -> str:
         return self.description if isinstance(self.description, str) else self.description(app)

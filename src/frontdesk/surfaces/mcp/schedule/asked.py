@@ -21,7 +21,7 @@ from frontdesk.surfaces.given import flag
 from frontdesk.surfaces.mcp.tool import Arguments, loose
 
 TIME = (
-    "When: an ISO 8601 time in the future with Z or an offset (2025-12-25T10:00:00Z), or plain words "
+    "One moment: an ISO 8601 time in the future with Z or an offset (2025-12-25T10:00:00Z), or plain words "
     "(in two minutes, tomorrow at 9 Berlin time)."
 )
 CRON = "A cron rule of five fields (0 9 * * MON-FRI), @daily and the like, or plain words (every weekday at 9)."
@@ -147,7 +147,8 @@ class Moments(Arguments):
     @property
     def moments(self) -> dict[str, Any]:
         names = ("time", "cron", "zone", "start_at", "end_at")
-        return {name: text(getattr(self, name)) for name in names} | {"every": interval(self.every)}
+        texts = {name: text(getattr(self, name)) for name in names}
+        return texts | {"every": interval(self.every), "loosely": True}
 
 
 class Rules(Moments):

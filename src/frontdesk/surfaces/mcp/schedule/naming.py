@@ -32,7 +32,9 @@ async def diagnose(app: App, caller: Caller, _given: NoArguments, line: Line) ->
         env=dict(found.environment),
         single_agent_fallback_enabled=found.single_agent_fallback,
         inferred_agent_id=found.agent_id,
-        inference_debug=debug | ({"key": key} if key else {}),
+        inference_debug=debug
+        | ({"key": key} if key else {})
+        | ({"error": wrong} if (wrong := line.passed_over) else {}),
     ).result()
 
 

@@ -89,6 +89,10 @@ HANDED = frozenset(
 )
 
 
+# What PromptYoSelf does not have: here mistakes are marked as such, which models heed.
+OURS = frozenset({"pause", "resume", "update", "run_now", "history", "preview"})
+
+
 def _spec(
     name: str,
     title: str,
@@ -108,7 +112,7 @@ def _spec(
         answer=answer,
         run=saying(failure, run),
         door=Door.SCHEDULE,
-        error_shape=ErrorShape.RESULT,
+        error_shape=ErrorShape.RESULT if name in OURS else ErrorShape.ANSWER,
         **more,
     )
 
@@ -162,6 +166,7 @@ SCHEDULE: tuple[ToolSpec, ...] = (
         *("inference_diagnostics", "Which agent", DIAGNOSE, NoArguments, told.Diagnostics, naming.diagnose),
         "Failed to diagnose",
         on_line=True,
+        any_id=True,
     ),
     _spec(
         *("set_default_agent", "Set everybody's default agent", SET_DEFAULT),
