@@ -87,7 +87,7 @@ def traced(signals: Signals) -> Trace:
 
 
 def _claim(said: object) -> str | None:
-    if said is None or (isinstance(said, str) and said.lower() in NO_ID):
+    if said is None or (isinstance(said, str) and said.strip().lower() in NO_ID):
         return None
     text = said if isinstance(said, str) else reprlib.repr(said)
     line = "".join(

@@ -75,8 +75,8 @@ class ToolSpec:
     A description that depends on what is there is a function of the app. Without `answer`, no output is promised; a
     `plain` tool says in words what goes wrong, others as JSON. A tool with an `agent_id` among its own arguments is
     told there which agent it is about, and not who calls. What is `handed` is given to agents that are connected.
-    One that is `beside` those of a contract is not listed among them, unless a setting says so. One with `any_id` answers
-    whatever agent id was sent, and takes an odd one for none.
+    One that is `beside` those of a contract is not listed among them, unless a setting says so. One with `any_id`
+    answers whatever agent id was sent, and takes an odd one for none.
     """
 
     name: str
