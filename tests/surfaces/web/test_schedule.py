@@ -16,12 +16,12 @@ from frontdesk.agents.turns.model import TurnQuery
 from frontdesk.app import App, open_app
 from frontdesk.schedule.asked import Asked, Change, PastWanted
 from frontdesk.schedule.model import SECOND, NewSchedule, Standing, State, Trigger, TriggerKind, now_us
+from frontdesk.schedule.triggers.plain import plain
 from frontdesk.settings import Settings
 from frontdesk.surfaces.http import build
 from frontdesk.surfaces.web.model import Asked as Request
 from frontdesk.surfaces.web.pages.schedule import live
 from frontdesk.surfaces.web.pages.schedule.choosing import LISTED
-from frontdesk.schedule.triggers.plain import plain
 from frontdesk.surfaces.web.pages.schedule.told import host_of
 from tests.requirements import shows
 from tests.support.pages import Browser, browsing, text_of
