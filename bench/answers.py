@@ -26,7 +26,7 @@ from frontdesk.tools.gateway.lane import Manners
 from frontdesk.tools.gateway.service import Gateway
 from frontdesk.tools.model import CatalogueTool
 
-SIZES = tuple(step * 10**power for power in range(7) for step in (1, 3)) + (10**7,)
+SIZES = (*(step * 10**power for power in range(7) for step in (1, 3)), 10**7)
 FULL_CALLS, QUICK_CALLS = 10_000, 1_000
 AT_ONCE = 8
 PEOPLE = 3

@@ -28,6 +28,7 @@ from frontdesk.workspace.coding.model import Bench, Shown
 from frontdesk.workspace.coding.tools import coding_tools
 from frontdesk.workspace.commands.local import LocalCommands
 from frontdesk.workspace.files.local import LocalFiles
+from frontdesk.workspace.permissions.guard import Guard
 from frontdesk.workspace.permissions.model import Deed, Word
 from frontdesk.workspace.roots import Roots
 from frontdesk.workspace.sessions.model import Session
@@ -77,7 +78,7 @@ def _bench(roots: Roots) -> Bench:
     async def show(_call_id: str, _part: Shown) -> None:
         pass
 
-    return Bench(roots, files, LocalCommands(), leave, show, files)
+    return Bench(roots, files, LocalCommands(), leave, show, files, Guard(roots))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Approvals on the built-in host: what is given up, what is lost, and what an endpoint's odd ids do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def thinking(tmp_path: Path, models: ModelServer) -> Settings:
 @shows("HOST")
 async def test_a_cancelled_approval_says_that_nothing_ran(thinking: Settings) -> None:
     tools = [client_tool("risky", lambda _: "done", needs_approval=True), client_tool("free", lambda _: "done")]
-    calls = [{"name": name, "args": {}} for name in ("risky", "free")]
+    calls: list[Mapping[str, Any]] = [{"name": name, "args": {}} for name in ("risky", "free")]
     async with opened(thinking) as host:
         agent = (await host.create(NewAgent("Ada"))).id
         await take(host, agent, script({"tools": calls}), tools=tools)

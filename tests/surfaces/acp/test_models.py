@@ -3,6 +3,7 @@
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.applications import Starlette
@@ -173,7 +174,7 @@ async def test_how_full_the_context_is_and_what_a_session_has_cost_is_told(clien
 @shows("KEPT-11")
 async def test_a_summary_that_failed_is_not_told_as_one(ready: Ready, models: ModelServer, tmp_path: Path) -> None:
     data, work = ready.in_folder(tmp_path / "data"), folder(tmp_path)
-    reach = {"FRONTDESK_MODEL": MODEL, "OPENAI_API_KEY": KEY}
+    reach: dict[str, Any] = {"FRONTDESK_MODEL": MODEL, "OPENAI_API_KEY": KEY}
     async with introduced(data, **reach, OPENAI_BASE_URL=models.openai_url) as desk:
         session = await desk.client.open_session(work)
         for number in range(3):
@@ -191,7 +192,7 @@ async def test_a_model_of_unknown_abilities_is_not_offered_images(
     ready: Ready, models: ModelServer, tmp_path: Path, known: bool
 ) -> None:
     data, name = ready.in_folder(tmp_path / "data"), "openai:my-model"
-    reach = {"FRONTDESK_MODEL": name, "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": models.openai_url}
+    reach: dict[str, Any] = {"FRONTDESK_MODEL": name, "OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": models.openai_url}
     reach |= {"FRONTDESK_IMAGE_MODELS": f"openai:other, {name}"} if known else {}
     async with introduced(data, **reach) as desk:
         [greeting] = [frame for frame in desk.client.received() if "agentCapabilities" in frame.json.get("result", {})]
