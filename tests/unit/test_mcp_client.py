@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import structlog
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -25,6 +25,7 @@ from frontdesk.loop.mcp.ready import MAX_PAGES
 from frontdesk.loop.mcp.wire import Events
 from frontdesk.loop.tools import ToolOutcome
 from frontdesk.tools.gateway.result import read
+from tests.requirements import shows
 from tests.support.calling import call
 from tests.support.serving import serve
 
@@ -73,14 +74,17 @@ def test_a_server_that_cannot_be_reached_as_set_is_refused_without_its_secrets(
     assert "fixed-secret" not in str(refused.value)
 
 
+@shows("KEPT-08")
 @given(
     texts=st.lists(st.text(alphabet='aé:{}" \x00', min_size=1)),
     end=st.sampled_from(["\r\n", "\n", "\r"]),
+    mark=st.sampled_from(["", "\ufeff"]),
     sizes=st.lists(st.integers(1, 9), min_size=1),
 )
-def test_events_are_the_same_however_they_are_cut(texts: list[str], end: str, sizes: list[int]) -> None:
-    body = "".join(f": note{end}event: message{end}id: 1{end}data: {text}{end}data: x{end}{end}" for text in texts)
-    rest, events, found = body.encode(), Events(), list[bytes]()
+@example(texts=["a"], end="\n", mark="\ufeff", sizes=[1])
+def test_events_are_the_same_however_they_are_cut(texts: list[str], end: str, mark: str, sizes: list[int]) -> None:
+    body = "".join(f"data: {text}{end}data: x{end}event: message{end}: note{end}id: 1{end}{end}" for text in texts)
+    rest, events, found = (mark + body).encode(), Events(), list[bytes]()
     while rest:
         for size in sizes:
             found += events.feed(rest[:size])

@@ -1,6 +1,7 @@
 """The HTTP client for MCP servers, against servers that answer byte by byte as a test wants, rightly or wrongly."""
 
 import asyncio
+import gc
 import gzip
 import ssl
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -407,6 +408,20 @@ async def test_a_certificate_must_be_trusted_and_name_the_host(monkeypatch: pyte
             await post(trusting, url.replace("127.0.0.1", "localhost"))
         await trusting.close()
     assert len(script.requests) == 2
+
+
+@shows("KEPT-08")
+async def test_what_is_closed_while_its_first_request_is_made_ready_leaves_nothing_open() -> None:
+    http = Http(proxies={})
+    asking = asyncio.create_task(post(http, "http://127.0.0.1:1/"))
+    # It waits for a thread now, which loads the library.
+    await asyncio.sleep(0)
+    await http.close()
+    with pytest.raises(Failure, match="shutting down"):
+        await asking
+    del http, asking
+    # Whatever was left open says so now.
+    gc.collect()
 
 
 async def test_nothing_is_sent_once_it_is_closed(http: Http) -> None:

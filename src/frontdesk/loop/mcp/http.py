@@ -40,8 +40,9 @@ class Http:
         """What requests go over. The library behind it takes a while to load, so it is loaded aside, when needed."""
         if self._connections is None and not self.closed:
             library = await anyio.to_thread.run_sync(_load)
-            # Others may have waited for it too.
-            self._connections = self._connections or library(self._idle_seconds)
+            # Others may have waited for it too, or closed this meanwhile.
+            if self._connections is None and not self.closed:
+                self._connections = library(self._idle_seconds)
         if self.closed or self._connections is None:
             raise Failure("Frontdesk is shutting down")
         return self._connections

@@ -35,6 +35,8 @@ SAID_AS: Mapping[str, str] = {
 }
 
 LINE_END = re.compile(rb"\r\n|\n|\r")
+# A stream of events may begin with it, and then it says nothing.
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 PLAIN = re.compile(r"[\x20-\x7e]*")
 WRAPPED = re.compile(r"=\?base64\?.*\?=")
 
@@ -133,6 +135,7 @@ class Events:
         self._data: list[bytes] = []
         self._kind = b""
         self._after_return = False
+        self._begun = False
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The data of each message that this chunk completes."""
@@ -155,6 +158,8 @@ class Events:
         return found
 
     def _line(self, line: bytes) -> list[tuple[bytes, bytes]]:
+        if not self._begun:
+            self._begun, line = True, line.removeprefix(BYTE_ORDER_MARK)
         if not line:
             return self._dispatch()
         name, _, value = line.partition(b":")
