@@ -26,6 +26,7 @@ from tests.support.desk import frontdesk_here
 from tests.support.pages import browsing, text_of
 from tests.support.postgres import Postgres
 from tests.support.ready import Ready
+from tests.support.tool_servers import open_tool_server, tools
 from tests.support.wire import Answer, send
 
 pytestmark = shows("KEPT-10")
@@ -58,6 +59,63 @@ def test_a_turn_that_fails_in_the_terminal_is_in_the_journal_and_on_the_first_pa
     page = anyio.run(first_page, settings_with(FRONTDESK_DATA=data))
     assert "All is well." not in page
     assert "1 call failed in the last hour." in page
+
+
+def test_doctor_says_which_tool_servers_fail(tmp_path: Path, ready: Ready) -> None:
+    data = ready.in_folder(tmp_path / "data")
+    with open_tool_server("rival", tools(["search"])) as server:
+        assert frontdesk_here("tools", "add", "rival", server.url, data=data).returncode == 0
+        well = frontdesk_here("doctor", data=data)
+        server.refuses = "out of order"
+        named = f'[{{"name": "away", "url": "{NOBODY_THERE}/mcp?key=hunter2"}}]'
+        done = frontdesk_here("doctor", data=data, FRONTDESK_MCP_SERVERS=named)
+    assert (well.returncode, well.stdout.splitlines()[-1]) == (0, "All is well.")
+    assert done.returncode == 1
+    first, second = [line for line in done.stdout.splitlines() if line.startswith("wrong: ")]
+    assert first.startswith("wrong: tool server away: MCP server 'away' at http://127.0.0.1:1/mcp does not answer")
+    assert second.startswith("wrong: tool server rival: ")
+    assert second.endswith("out of order")
+    assert "hunter2" not in done.stdout + done.stderr
+
+
+def test_doctor_changes_nothing_of_what_is_known_of_a_tool_server(tmp_path: Path, ready: Ready) -> None:
+    data = ready.in_folder(tmp_path / "data")
+    with open_tool_server("rival", tools(["search"])) as server:
+        assert frontdesk_here("tools", "add", "rival", server.url, data=data).returncode == 0
+        before = frontdesk_here("tools", "servers", "--json", data=data).stdout
+        server.tools = tools(["search", "other"])
+        assert frontdesk_here("doctor", data=data).returncode == 0
+        server.refuses = "out of order"
+        assert frontdesk_here("doctor", data=data).returncode == 1
+    assert frontdesk_here("tools", "servers", "--json", data=data).stdout == before
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"FRONTDESK_TOOLS_MANIFEST": "{}.json"}, "The tools manifest {}.json cannot be read"),
+        (
+            {"FRONTDESK_EMBEDDINGS": f"{NOBODY_THERE}/v1", "FRONTDESK_EMBEDDINGS_MODEL": "m"},
+            "The embeddings API at 127.0.0.1:1 does not answer",
+        ),
+    ],
+)
+def test_doctor_says_what_else_fails_that_tools_are_found_by(
+    tmp_path: Path, ready: Ready, settings: dict[str, str], said: str
+) -> None:
+    data = ready.in_folder(tmp_path / "data")
+    given = {name: value.format(tmp_path / "none") for name, value in settings.items()}
+    done = frontdesk_here("doctor", "--json", data=data, **given)
+    assert done.returncode == 1
+    [wrong] = json.loads(done.stdout)["wrong"]
+    assert wrong.startswith(said.format(tmp_path / "none"))
+
+
+def test_doctor_says_that_it_asks_no_model_for_an_answer(tmp_path: Path, ready: Ready) -> None:
+    data = ready.in_folder(tmp_path / "data")
+    away = {"FRONTDESK_MODEL": "openai:m", "OPENAI_BASE_URL": NOBODY_THERE, "OPENAI_API_KEY": "k"}
+    assert "note: The model openai:m was not asked" in frontdesk_here("doctor", data=data, **away).stdout
+    assert "was not asked" not in frontdesk_here("doctor", data=data).stdout
 
 
 @pytest.mark.anyio

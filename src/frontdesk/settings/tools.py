@@ -30,10 +30,11 @@ class ToolServer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,30}$")]
-    url: str | None = None
+    # Of an address and of a command, a part may be a secret, and `frontdesk doctor` shows what is set.
+    url: str | None = Field(None, repr=False)
     transport: Literal["http", "sse", "stdio"] | None = None
     command: str | None = None
-    args: tuple[str, ...] = ()
+    args: tuple[str, ...] = Field((), repr=False)
     env: Secrets = Field(default_factory=dict[str, SecretStr])
     headers: Secrets = Field(default_factory=dict[str, SecretStr])
     user_token: bool = False

@@ -10,7 +10,9 @@ from pydantic import SecretStr
 
 from frontdesk.app import App, open_app
 from frontdesk.bridges import platform_troubles
-from frontdesk.errors import FrontdeskError
+from frontdesk.embedding.choose import embedder_for
+from frontdesk.errors import FrontdeskError, Unavailable
+from frontdesk.loop.access import OFFLINE, ModelAccess
 from frontdesk.platform.constants import MANIFEST_NAME
 from frontdesk.platform.environment import is_development_environment
 from frontdesk.settings import (
@@ -23,6 +25,7 @@ from frontdesk.settings import (
 )
 from frontdesk.surfaces.cli.options import Json
 from frontdesk.surfaces.cli.plain import line
+from frontdesk.surfaces.cli.running import quiet
 from frontdesk.surfaces.cli.words import ABSENT, dumped, table
 from frontdesk.surfaces.doorstep import EVERY_ADDRESS
 
@@ -44,12 +47,12 @@ def examine(*, as_json: Json = False) -> None:
         (variables(field)[0], _shown(getattr(settings, field)), origin(field, os.environ, keys))
         for field in Settings.model_fields
     ]
-    notes = [*remarks(os.environ), *platform_remarks(settings, os.environ)]
+    notes = [*remarks(os.environ), *platform_remarks(settings, os.environ), *model_remarks(settings)]
     if not as_json:
         print(table(COLUMNS, [(name, ABSENT if value is None else value, source) for name, value, source in rows]))
         for note in notes:
             print(f"note: {line(note)}")
-    wrong = [*misspelt(os.environ), *contradictions(settings), *anyio.run(problems, settings)]
+    wrong = [*misspelt(os.environ), *contradictions(settings), *anyio.run(problems, quiet(settings, "error"))]
     if as_json:
         told = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
         print(dumped({"settings": told, "notes": notes, "wrong": wrong}))
@@ -71,12 +74,30 @@ async def problems(settings: Settings) -> list[str]:
 async def _ailments(app: App) -> list[str]:
     found = [f"{part}: {state}" for part, state in (await app.parts()).items() if state != "ok"]
     found += await platform_troubles(app.settings)
+    found += await app.tools.catalogue.troubles()
+    found += await embedding_troubles(app.settings)
     for check in (app.check_exposure, lambda: app.host.list(1), app.check_model):
         try:
             await check()
         except FrontdeskError as error:
             found.append(str(error))
     return found
+
+
+async def embedding_troubles(settings: Settings) -> list[str]:
+    """What is wrong with an embeddings API; the built-in model needs nobody."""
+    if settings.embeddings in ("builtin", "off"):
+        return []
+    embedder = embedder_for(settings.embeddings, settings.embeddings_model, settings.embeddings_key)
+    try:
+        if embedder is not None:
+            await embedder.embed(["a tool"])
+    except Unavailable as error:
+        return [str(error)]
+    finally:
+        if embedder is not None:
+            await embedder.close()
+    return []
 
 
 def remarks(environ: Mapping[str, str]) -> Iterator[str]:
@@ -98,6 +119,13 @@ def platform_remarks(settings: Settings, environ: Mapping[str, str]) -> Iterator
             f"Servers of Agent 365 come from {MANIFEST_NAME} in this folder or the one above: this is development. "
             "Set PYTHON_ENVIRONMENT=Production to ask the platform"
         )
+
+
+def model_remarks(settings: Settings) -> Iterator[str]:
+    """What is not looked at: an answer of a model costs."""
+    model = ModelAccess.of(settings).chosen
+    if settings.letta_base_url is None and model != OFFLINE:
+        yield f"The model {model} was not asked, as an answer costs; `frontdesk chat` shows whether it gives one"
 
 
 def contradictions(settings: Settings) -> Iterator[str]:

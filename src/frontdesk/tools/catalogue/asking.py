@@ -70,6 +70,20 @@ class Asking:
         take, fail = partial(self._take, owner), partial(self._fail, owner)
         return Crawl(claim, self._ask, take, fail, self._manners.seconds)
 
+    def look(self) -> Crawl:
+        """A crawl that only finds out who answers: it waits for no other, and nothing of it is kept."""
+
+        async def claim(_server: str) -> bool:
+            return True
+
+        async def take(_server: str, _found: Sequence[RemoteTool]) -> str:
+            return ""
+
+        async def fail(_server: str, _reason: str) -> None:
+            return
+
+        return Crawl(claim, self._ask, take, fail, self._manners.seconds)
+
     def due_before(self, state: ServerState, now: datetime) -> datetime:
         """A server that was last asked before then is to be asked again."""
         return now - (min(RETRY, self._manners.every) if state.status is Status.FAILED else self._manners.every)

@@ -21,7 +21,7 @@ from frontdesk.tools.catalogue.meaning import Meaning
 from frontdesk.tools.catalogue.roster.model import ServerState, Status
 from frontdesk.tools.catalogue.roster.service import Named, Roster
 from frontdesk.tools.catalogue.roster.store import RosterStore
-from frontdesk.tools.catalogue.servers import ServerSpec
+from frontdesk.tools.catalogue.servers import ServerSpec, Transport
 from frontdesk.tools.catalogue.shelf import Shelf
 from frontdesk.tools.catalogue.store import Filter, ToolStore
 from frontdesk.tools.catalogue.sync import Sync
@@ -143,6 +143,21 @@ class Catalogue:
         wanted = [self._roster.spec(name).name for name in (self._roster.states if names is None else names)]
         now = datetime.now(UTC)
         return await self._crawl(wanted, lambda _server: now, told)
+
+    async def troubles(self) -> Sequence[str]:
+        """What is wrong just now: each server is asked for its tools, and nothing of that is kept."""
+        await self._roster.load()
+        states = self._roster.states
+        # How the host is, others say; one whose tools a manifest lists is never asked for them.
+        asked = [
+            name
+            for name in self._roster.ours
+            if states[name].spec.transport is not Transport.HOST and states[name].spec.tools is None
+        ]
+        ends = await self._asking.look().run(sorted(asked))
+        failed = sorted((end for end in ends if end.stage is Stage.FAILED), key=lambda end: end.server)
+        said = [f"tool server {end.server}: {end.told}" for end in failed]
+        return [self._roster.trouble, *said] if self._roster.trouble else said
 
     async def review(self, tool_id: str, *, accept: bool) -> CatalogueTool | None:
         """Accept how a tool changed, or have it stay as it was approved."""

@@ -45,6 +45,8 @@ class Roster:
         self._of_platform = OfPlatform(named.platform, named.every)
         self._declared: Mapping[str, ServerSpec] = {}
         self.states: Mapping[str, ServerState] = {}
+        # Those that can be asked from here: of what other replicas' settings name, only they know the secrets.
+        self.ours: Collection[str] = ()
         self._trouble = ""
         self._unreachable: dict[str, str] = {}
         self._loading = anyio.Lock()
@@ -84,7 +86,9 @@ class Roster:
                 if not _is_added(before.spec) or spec.origin is not Origin.PLATFORM:
                     states[spec.name] = replace(before, spec=spec)
             self.states = dict(sorted(states.items()))
-            self._servers.set_all(list(self._reachable(self._declared.keys() | recalled.keys())))
+            named = self._declared.keys() | recalled.keys()
+            self.ours = frozenset(name for name, one in states.items() if name in named or _is_added(one.spec))
+            self._servers.set_all(list(self._reachable()))
 
     def spec(self, name: str) -> ServerSpec:
         found = self.states.get(name)
@@ -132,12 +136,10 @@ class Roster:
             if state.spec.origin is Origin.PLATFORM and (spec := self._of_platform.recall(state.spec)) is not None:
                 yield spec
 
-    def _reachable(self, known: Collection[str]) -> Iterator[McpServer]:
+    def _reachable(self) -> Iterator[McpServer]:
         for state in self.states.values():
             spec = state.spec
-            # What other replicas' settings name cannot be reached from here: only they know its secrets.
-            ours = _is_added(spec) or spec.name in known
-            if spec.transport is Transport.HOST or not ours:
+            if spec.transport is Transport.HOST or spec.name not in self.ours:
                 continue
             try:
                 yield connectable(spec)
