@@ -40,7 +40,7 @@ TOOL = CatalogueTool(f"sized::{CALLED}", "sized", CALLED, "", {"type": "object"}
 
 @dataclass(frozen=True, slots=True)
 class AnswersMeasured:
-    """Seconds that each call took by the size of its answer, answers that were not whole, connections, and CPU."""
+    """Seconds that each call took by the size of its answer, answers that were not whole, and CPU of all calls."""
 
     taken: dict[int, list[float]]
     broken: list[str]
@@ -123,7 +123,8 @@ def table(measured: AnswersMeasured) -> str:
 
 
 def document(measured: AnswersMeasured) -> dict[str, Any]:
-    return {"taken": {str(size): measured.taken[size] for size in SIZES}, "broken": measured.broken}
+    taken = {str(size): measured.taken[size] for size in SIZES}
+    return {"taken": taken, "broken": measured.broken, "cpu_seconds": measured.cpu_seconds}
 
 
 def _row(size: int, taken: Sequence[float], worst: float) -> tuple[str, ...]:
