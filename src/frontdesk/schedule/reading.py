@@ -34,7 +34,9 @@ BARE_NUMBER = (
 LONGEST_RULE = 500
 # `9am`, `17:30` and `24.12.2026` say what they are; other single words with figures are rules, or slips in one.
 PLAIN_FIGURES = re.compile(
-    r"\d{1,2}(:\d{2})?[ap]\.?m\.?|\d{1,2}:\d{2}|\d{1,2}[./]\d{1,2}[./]\d{4}|\d{1,2}\.\d{1,2}\.", re.IGNORECASE
+    r"\d{1,2}([:.]\d{2})?[ap]\.?m\.?|\d{1,2}:\d{2}(:\d{2})?|\d{1,2}([./-])\d{1,2}\3\d{4}|\d{1,2}\.\d{1,2}\.|"
+    r"\d{4}([/-])\d{1,2}\4\d{1,2}",
+    re.IGNORECASE,
 )
 NUMBER = re.compile(r"[+-]?[\d.,]+")
 # What a rule of each kind is given as.
@@ -181,7 +183,7 @@ def _every(text: str, zone: str | None, now_us: int) -> Told:
 def _any(text: str, zone: str | None, now_us: int) -> Told:
     if times.looks_exact(text):
         return Told(once_trigger(text, zone, now_us))
-    if NUMBER.fullmatch(text):
+    if NUMBER.fullmatch(text) and PLAIN_FIGURES.fullmatch(text) is None:
         raise Invalid(BARE_NUMBER.format(text))
     if cron.looks_like_rule(text):
         return Told(cron_trigger(text, zone or "UTC"))

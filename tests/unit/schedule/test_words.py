@@ -134,6 +134,23 @@ ONCE = {
     "remind me tomorrow at 9": "2025-06-12T07:00:00",
     "please remind me again in 2 minutes": "2025-06-11T08:17:30",
     "ping me in two minutes": "2025-06-11T08:17:30",
+    "wake me up at 7": "2025-06-12T05:00:00",
+    "9a.m.": "2025-06-12T07:00:00",
+    "tomorrow at 9:30p.m.": "2025-06-12T19:30:00",
+    "9.30am": "2025-06-12T07:30:00",
+    "9.30pm tomorrow": "2025-06-12T19:30:00",
+    "monday 9.30 am": "2025-06-16T07:30:00",
+    "tomorrow at 17:30:00": "2025-06-12T15:30:00",
+    "friday 27 june at 9": "2025-06-27T07:00:00",
+    "Friday, June 27, 2025 at 9:00 AM": "2025-06-27T07:00:00",
+    "fri 27.6.2025 9:00": "2025-06-27T07:00:00",
+    "friday 2025-06-27 at 9": "2025-06-27T07:00:00",
+    "next friday, june 27 at 9": "2025-06-27T07:00:00",
+    "friday the 13th at 9": "2025-06-13T07:00:00",
+    "25-12-2025 09:00": "2025-12-25T08:00:00",
+    "2025/12/25 9am": "2025-12-25T08:00:00",
+    "2026-1-5 at 9": "2026-01-05T08:00:00",
+    "in a fortnight at 9": "2025-06-25T07:00:00",
 }
 
 CRON = {
@@ -221,6 +238,13 @@ CRON = {
     "every 2 weeks at 9": "0 9 * * * every 14 days from 2025-06-12",
     "every other month on the 1st at 9": "0 9 1 * * every 2 months from 2025-07-01",
     "every 3 months on the last day at 18:00": "0 18 L * * every 3 months from 2025-06-30",
+    "everyday at 9": "0 9 * * *",
+    "every noon": "0 12 * * *",
+    "every midnight": "0 0 * * *",
+    "last day of month at 9": "0 9 L * *",
+    "last friday of month at 4pm": "0 16 * * 5L",
+    "every last friday of month at 4pm": "0 16 * * 5L",
+    "every fortnight on monday at 9": "0 9 * * MON every 2 weeks from 2025-06-16",
 }
 
 # When what repeats begins and ends, in Berlin; an end is the last moment that counts.
@@ -237,6 +261,20 @@ BOUNDED = {
     "every day at 9 from next monday until 1 july": ("2025-06-16T00:00:00", "2025-07-01T23:59:59.999999"),
     "every 2 hours starting tomorrow at 9": ("2025-06-12T09:00:00", None),
     "every day at 9 for 2 weeks": (None, "2025-06-25T10:15:29.999999"),
+    "every day at 9 until friday 27 june": (None, "2025-06-27T23:59:59.999999"),
+    "every hour until tomorrow evening at 8": (None, "2025-06-12T20:00:00"),
+}
+
+# The same where the only time stands behind the start or the end: it is that of each run.
+TIME_BEHIND = {
+    "every day starting tomorrow at 9": "every day at 9 starting tomorrow",
+    "every weekday starting monday at 9 and 17": "every weekday at 9 and 17 starting monday",
+    "every other tuesday until christmas at 5pm": "every other tuesday at 5pm until christmas",
+    "every day until christmas in the evening at 8": "every evening at 8 until christmas",
+    "every day until tomorrow evening at 8": "every evening at 8 until tomorrow",
+    "every evening until christmas at 8": "every evening at 8 until christmas",
+    "every 2 days starting tomorrow at 9": "every 2 days at 9 starting tomorrow",
+    "nightly starting tomorrow at 2am": "every day at 2am starting tomorrow",
 }
 
 EVERY = {
@@ -257,6 +295,7 @@ EVERY = {
     "every other hour": "2h",
     "every other day": "2d",
     "every second week": "14d",
+    "every fortnight": "14d",
 }
 
 REFUSED = {
@@ -345,7 +384,15 @@ REFUSED = {
     "31.11.2025 at 9": "November 2025 has no day 31",
     "24.13.2025 at 9": "no month 13",
     "twice a day": '"every day at 09:00 and 21:00"',
-    "biweekly on monday at 9": '"every other tuesday at 17:00"',
+    "twice a day at 9 and 17": 'in place of "twice"',
+    "biweekly on monday at 9": "may be twice a week or every two weeks",
+    "monday 27 june at 9": "2025-06-27 is a Friday, not a Monday",
+    "friday 05/06/2027 at 9": "may be read as a day and a month or the other way round",
+    "05-06-2027 at 9": "may be read as a day and a month or the other way round",
+    "every third friday at 9": '"every third friday" does not say of what',
+    "every hour until tomorrow evening": 'Could not read "until tomorrow evening"',
+    "every day at 9 until tomorrow evening": 'Could not read "until tomorrow evening"',
+    "every hour until tomorrow midnight": '"at 00:00"',
     "every other weekday at 9": '"every other day"',
     "every 2 months at 9": '"every 2 months on the 1st at 09:00"',
     "every 2000 days at 9": "1 to 1000",
@@ -408,6 +455,24 @@ def test_words_for_one_time_mean_that_time(text: str, expected: str) -> None:
     assert (trigger.kind, trigger.value) == (TriggerKind.ONCE, f"{expected}+00:00")
 
 
+@shows("KEPT-16")
+@pytest.mark.parametrize(("text", "same"), TIME_BEHIND.items())
+def test_a_time_behind_a_start_or_an_end_is_that_of_each_run(text: str, same: str) -> None:
+    trigger = read(text, NOW, BERLIN)
+    assert trigger is not None
+    assert trigger == read(same, NOW, BERLIN)
+
+
+@shows("KEPT-16")
+@pytest.mark.parametrize("text", ["every day at 9 until christmas", "25.12. at 9", "december 25 at 9"])
+def test_a_day_that_is_still_ahead_this_year_is_never_called_over(text: str) -> None:
+    early = us(datetime(2025, 1, 2, 12, tzinfo=UTC))
+    trigger = read(text, early, BERLIN)
+    assert trigger is not None
+    assert moment(trigger.end_us or us(datetime.fromisoformat(trigger.value))).date() == date(2025, 12, 25)
+
+
+@shows("KEPT-16")
 @pytest.mark.parametrize(("text", "expected"), CRON.items())
 def test_words_for_days_and_times_mean_that_cron_rule(text: str, expected: str) -> None:
     trigger = read(text, NOW, BERLIN)
@@ -568,6 +633,13 @@ def test_a_rule_from_words_is_said_back_and_read_again_as_the_same_rule(text: st
 @pytest.mark.parametrize("text", ["10", "2027", "9.5", "-3"])
 def test_a_number_alone_says_no_time_and_is_told_what_to_write(text: str) -> None:
     with pytest.raises(Invalid, match="alone may be a time, a date or a length"):
+        reading.read(When(when=text), NOW)
+
+
+@shows("KEPT-16")
+@pytest.mark.parametrize("text", ["2026-12-25", "25-12-2026", "2026/12/25", "25.12.2026"])
+def test_a_date_alone_lacks_a_time_and_is_told_so(text: str) -> None:
+    with pytest.raises(Invalid, match="names no time of day"):
         reading.read(When(when=text), NOW)
 
 

@@ -9,7 +9,9 @@ from frontdesk.errors import Invalid
 from frontdesk.schedule.words import lengths
 from frontdesk.schedule.words.reader import Words
 
-HANDS = re.compile(r"(\d{1,2}):(\d{2})", re.ASCII)
+HANDS = re.compile(r"(\d{1,2}):(\d{2})(?::00)?", re.ASCII)
+# With am or pm behind it, `9.30` can be nothing else.
+DOTTED = re.compile(r"(\d{1,2})\.(\d{2})", re.ASCII)
 HOUR = re.compile(r"\d{1,2}", re.ASCII)
 MINUTE = re.compile(r"[0-5]\d", re.ASCII)
 AT = ("at", "@")
@@ -110,7 +112,7 @@ def _clock(words: Words, *, bare: bool) -> Clock | None:
 
 def _in_figures(words: Words, *, bare: bool) -> Clock | None:
     said = words.peek()
-    hands = HANDS.fullmatch(said)
+    hands = HANDS.fullmatch(said) or (DOTTED.fullmatch(said) if words.peek(1) in {"am", "pm"} else None)
     if hands is None and not HOUR.fullmatch(said):
         spoken = _spoken(words, bare=bare)
         if spoken is None and bare and said[:1].isdigit():

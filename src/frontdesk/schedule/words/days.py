@@ -9,14 +9,14 @@ from frontdesk.errors import Invalid
 from frontdesk.schedule.words import names, times
 from frontdesk.schedule.words.reader import WORD, Words
 
-ISO = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 YEAR = re.compile(r"20\d{2}", re.ASCII)
 DAY_NUMBER = re.compile(r"\d{1,2}", re.ASCII)
-FIGURES = re.compile(r"\d+[./]\d+([./]\d+)?", re.ASCII)
+FIGURES = re.compile(r"\d+[./]\d+([./]\d+)?|\d+-\d+-\d+", re.ASCII)
 # With dots the day comes first, wherever dates are written so.
 DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.(20\d{2})", re.ASCII)
 DOTTED_SHORT = re.compile(r"(\d{1,2})\.(\d{1,2})", re.ASCII)
-SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(20\d{2})", re.ASCII)
+SLASHED = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](20\d{2})", re.ASCII)
+YEAR_FIRST = re.compile(r"(\d{4})[/-](\d{1,2})[/-](\d{1,2})", re.ASCII)
 FEASTS = {
     "christmas eve": (12, 24),
     "christmas day": (12, 25),
@@ -73,7 +73,7 @@ class Dated:
         raise Invalid(times.PAST)
 
     def _soon(self, found: date, now: datetime) -> date:
-        if found - now.date() > FAR:
+        if found.year > now.year and found - now.date() > FAR:
             said = f"{names.MONTHS[found.month - 1]} {found.day}"
             raise Invalid(f'"{said}" is over this year. For the next one write "{said} {found.year}"')
         return found
@@ -89,7 +89,25 @@ class Fixed:
         return self.day
 
 
-def one_day(words: Words, today: date) -> Weekday | Dated | Fixed | None:
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A date that was said with the name of its day."""
+
+    weekday: int
+    day: Dated | Fixed
+
+    def on(self, at: time, now: datetime) -> date:
+        found = self.day.on(at, now)
+        if found.weekday() != self.weekday:
+            its, said = names.DAYS[found.weekday()].title(), names.DAYS[self.weekday].title()
+            raise Invalid(f"{found} is a {its}, not a {said}. Write the date or the day alone")
+        return found
+
+
+Day = Weekday | Dated | Fixed | Named
+
+
+def one_day(words: Words, today: date) -> Day | None:
     """Take one day, if the words go on with one."""
     mark = words.mark()
     words.take("on")
@@ -108,7 +126,7 @@ def real_date(year: int, month: int, day: int) -> date:
         raise Invalid(f"{names.MONTHS[month - 1].title()} {year} has no day {day}. Write another date") from error
 
 
-def _named(words: Words, today: date) -> Weekday | Fixed | None:
+def _named(words: Words, today: date) -> Weekday | Fixed | Named | None:
     if words.phrase("the day after tomorrow") or words.phrase("day after tomorrow"):
         return Fixed(today + 2 * DAY)
     if words.take("yesterday"):
@@ -125,9 +143,22 @@ def _named(words: Words, today: date) -> Weekday | Fixed | None:
             raise Invalid(f'"{which} {words.peek()}" names no day. Write one, as in "next friday" or "2030-12-25"')
         words.back(mark)
         return None
-    if which is None:
-        return Weekday(number)
+    dated = _with_date(words)
+    if dated is not None or which is None:
+        return Weekday(number) if dated is None else Named(number, dated)
     return Fixed(_next(number, today) if which == "next" else _this(number, today))
+
+
+def _with_date(words: Words) -> Dated | Fixed | None:
+    """Take the date after the name of its day: `friday, 27 november`, `fri 27.11.2026`, `friday the 13th`."""
+    mark = words.mark()
+    words.take(",")
+    # "monday 9.30" is more likely a time.
+    is_time = DOTTED_SHORT.fullmatch(words.peek()) is not None and words.peek(1) != "."
+    found = None if is_time else _dated(words)
+    if found is None:
+        words.back(mark)
+    return found
 
 
 def _next(number: int, today: date) -> date:
@@ -158,10 +189,12 @@ def _in_year(words: Words, month: int, day: int) -> Dated | Fixed:
 
 
 def _in_figures(words: Words) -> Dated | Fixed | None:
-    """Figures of which only one can be the month, `24.12.2026` or `12/24/2026`, and `24.12.` without a year."""
+    """Figures of which only one can be the month: `2026-12-24`, `24.12.2026`, `12/24/2026`, `24.12.` alone."""
     figures = words.peek()
     if dotted := DOTTED.fullmatch(figures):
         day, month, year = (int(part) for part in dotted.groups())
+    elif year_first := YEAR_FIRST.fullmatch(figures):
+        year, month, day = (int(part) for part in year_first.groups())
     elif (slashed := SLASHED.fullmatch(figures)) and max(int(slashed[1]), int(slashed[2])) > 12:
         first, second, year = (int(part) for part in slashed.groups())
         day, month = (first, second) if first > 12 else (second, first)
@@ -184,12 +217,7 @@ def _dated(words: Words) -> Dated | Fixed | None:
     in_figures = _in_figures(words)
     if in_figures is not None:
         return in_figures
-    if ISO.fullmatch(words.peek()):
-        year, month, day = (int(part) for part in words.left.pop().split("-"))
-        if not 1 <= month <= 12:
-            raise Invalid(f"There is no month {month}. Write the date as 2030-12-25")
-        return Fixed(real_date(year, month, day))
-    if FIGURES.fullmatch(words.peek()):
+    if FIGURES.fullmatch(words.peek()) and words.peek(1) not in {"am", "pm"}:
         raise Invalid(f'"{words.peek()}" may be read as a day and a month or the other way round. Write 2030-12-25')
     found = month_day(words)
     if found is not None:

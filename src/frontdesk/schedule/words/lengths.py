@@ -20,9 +20,10 @@ UNITS = {
     **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600),
     **dict.fromkeys(("d", "day", "days"), 86400),
     **dict.fromkeys(("w", "wk", "wks", "week", "weeks"), 604800),
+    **dict.fromkeys(("fortnight", "fortnights"), 1209600),
 }
 UNEVEN = ("month", "months", "year", "years")
-LARGEST = 2 * UNITS["week"]
+LARGEST = 2 * UNITS["fortnight"]
 HALF = Fraction(1, 2)
 
 

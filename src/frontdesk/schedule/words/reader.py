@@ -3,7 +3,10 @@
 import re
 from dataclasses import dataclass, field
 
-WORD = re.compile(r"\d{4}-\d{2}-\d{2}|\d+(?:[./]\d+){2,}|\d+/\d+|\d*:\d+(?::\d+)?|\d+(?:\.\d+)?|[^\W\d_]+|\S")
+WORD = re.compile(
+    r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}-\d{1,2}-\d{4}|"
+    r"\d+(?:[./]\d+){2,}|\d+/\d+|\d*:\d+(?::\d+)?|\d+(?:\.\d+)?|[^\W\d_]+|\S"
+)
 
 
 @dataclass(slots=True)
@@ -15,7 +18,7 @@ class Words:
     @classmethod
     def of(cls, text: str) -> "Words":
         plain = text.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("o'clock", "oclock")
-        plain = re.sub(r"\b([ap])\.m\b\.?", r"\1m", plain).rstrip(" .!")
+        plain = re.sub(r"(?<![^\W\d_])([ap])\.m\b\.?", r"\1m", plain).rstrip(" .!")
         return cls(WORD.findall(plain)[::-1])
 
     @property

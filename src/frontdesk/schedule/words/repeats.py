@@ -17,8 +17,16 @@ PAST_THE_HOUR = re.compile(r":[0-5]\d", re.ASCII)
 MONTHLY = ("of every month", "of each month", "every month", "each month")
 CRON_DAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 WORKING_DAYS = ("weekday", "weekdays", "workday", "workdays")
-MONTHLY_OR_ONCE = ("of the month", "in the month", "of a month")
-ALONE = {"daily": "day", "weekly": "week", "monthly": "month", "yearly": "year", "annually": "year", "hourly": "hour"}
+MONTHLY_OR_ONCE = ("of the month", "in the month", "of a month", "of month")
+ALONE = {
+    "daily": "day",
+    "everyday": "day",
+    "weekly": "week",
+    "monthly": "month",
+    "yearly": "year",
+    "annually": "year",
+    "hourly": "hour",
+}
 ORDINAL_UNITS = frozenset({"day", "week", "hour", "minute", "month", "year"})
 UNITS = ("day", "week", "month", "year", "second", "minute", "hour")
 
@@ -67,10 +75,16 @@ def repeat(words: Words) -> Days | Minutes | Length | None:
         return Days(part="night")
     if words.take("fortnightly"):
         return _weeks(words, 2) or Length(14 * 86400, 14)
-    if words.peek() in {"biweekly", "bimonthly", "twice", "thrice"}:
+    if words.peek() in {"twice", "thrice"}:
         raise Invalid(
-            f'"{words.rest()}" does not say when. Write the days or the times, as in "every other tuesday at 17:00" or '
-            '"every day at 09:00 and 21:00"'
+            f'Write the times or the days in place of "{words.peek()}", as in "every day at 09:00 and 21:00" or "every '
+            'monday and thursday at 17:00"'
+        )
+    if words.peek() in {"biweekly", "bimonthly"}:
+        unit = words.peek()[2:-2]
+        raise Invalid(
+            f'"{words.peek()}" may be twice a {unit} or every two {unit}s. Write which, as in "every other tuesday at '
+            '17:00" or "every monday and thursday at 17:00"'
         )
     return _plural(words) or _of_every_month(words)
 
@@ -82,6 +96,11 @@ def _every(words: Words) -> Days | Minutes | Length | None:
     if words.phrase("month end") or words.phrase("end of month") or words.phrase("end of the month"):
         return Days(day="L")
     unit = words.peek()
+    if unit in {"noon", "midday", "midnight"}:
+        # The time is taken as one.
+        return Days()
+    if words.take("fortnight"):
+        return _weeks(words, 2) or Length(14 * 86400, 14)
     if unit in UNITS and not (unit == "second" and words.peek(1) in {*names.WEEKDAY, "day"}):
         words.take(unit)
         return _unit(words, unit)
@@ -274,12 +293,12 @@ def _ordinal_of_month(words: Words) -> Days | None:
     found = _month_days(words)
     if found is None:
         return None
-    if words.phrase("of the month") or words.phrase("of every month") or words.phrase("of each month"):
+    said = " ".join(reversed(mark[len(words.left) :]))
+    if any(words.phrase(end) for end in ("of the month", "of month", "of every month", "of each month")):
         return found
     words.back(mark)
     raise Invalid(
-        f'"every {words.rest()}" does not say of what. Write "of the month" after the day, or "every 14 days", '
-        "counted from now"
+        f'"every {said}" does not say of what. Write "of the month" after it, or for example "every 2 weeks on tuesday"'
     )
 
 

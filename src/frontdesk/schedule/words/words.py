@@ -45,6 +45,8 @@ KNOWN = frozenset(
         *(word for name in days.FEASTS for word in LETTERS.findall(name) if len(word) > 2),
     }
 )
+# What is done nightly is done at midnight, as by @daily and @midnight, unless a time is said.
+NIGHTLY = repeats.Days(part="night")
 NO_CLOCK = '"{}" names no time of day. Add one, as in "at 9am" or "at 21:00"'
 
 
@@ -53,7 +55,7 @@ class Said:
     """The parts of a phrase, each said at most once."""
 
     delay: lengths.Length | None = None
-    day: days.Weekday | days.Dated | days.Fixed | None = None
+    day: days.Day | None = None
     repeat: repeats.Days | repeats.Minutes | lengths.Length | None = None
     clocks: Sequence[clock.Clock] = ()
     part: str | None = None
@@ -64,6 +66,12 @@ class Said:
     def expects_hour(self) -> bool:
         """Whether a number alone is an hour here: after a day, `tomorrow 9`, or days, `every monday 9`."""
         return self.day is not None or isinstance(self.repeat, repeats.Days)
+
+    @property
+    def repeats_by_days(self) -> bool:
+        """Whether a time of day can be that of each run."""
+        whole_days = isinstance(self.repeat, lengths.Length) and self.repeat.days is not None
+        return whole_days or isinstance(self.repeat, repeats.Days)
 
 
 def read(text: str, now_us: int, zone: str, *, once: bool = False) -> Trigger | None:
@@ -105,7 +113,7 @@ def _take_asking(words: Words) -> bool:
     mark = words.mark()
     words.take("please")
     if words.take(*ASKING) and words.take("me", "us"):
-        words.take("again")
+        words.take("again", "up")
         return True
     words.back(mark)
     return False
@@ -182,7 +190,7 @@ def _take_bounds(words: Words, said: Said, now: datetime) -> None:
         words.take("from")
         if _take_span(words, said):
             return
-        said.start = _bound(words, now, time())
+        said.start = _bound(words, said, now, begins=True)
         if said.start is not None:
             words.take("on", "onwards", "onward")
             # What begins today begins now.
@@ -190,7 +198,7 @@ def _take_bounds(words: Words, said: Said, now: datetime) -> None:
             return
     elif said.end is None and words.take("until", "till", "til", "through", "thru", "ending", "up"):
         words.take("to", "until")
-        said.end = _bound(words, said.start or now, time.max)
+        said.end = _bound(words, said, said.start or now, begins=False)
         if said.end is not None:
             return
     elif said.end is None and words.take("for"):
@@ -213,16 +221,26 @@ def _take_span(words: Words, said: Said) -> bool:
     return False
 
 
-def _bound(words: Words, now: datetime, otherwise: time) -> datetime | None:
-    """A day, a time of day, or both; of a day alone the time that stands for its begin or its end."""
+def _bound(words: Words, said: Said, now: datetime, *, begins: bool) -> datetime | None:
+    """A day, a time of day, or both; a day alone stands for its begin or its end.
+
+    After days that have no time yet, `every day until christmas at 9`, the time is that of each of them.
+    """
     day, last = repeats.in_certain_month(words, now.date()), _last_of(words, now)
     certain = days.Fixed(day) if day is not None else days.Fixed(last) if last is not None else None
     found = certain or days.one_day(words, now.date())
     at = clock.clocks(words, bare=found is not None)
     part = clock.part(words)
-    if len(at) > 1 or (found is None and not at):
+    at = at or (clock.clocks(words) if part is not None else ())
+    lacks_time = said.repeats_by_days and not said.clocks and (begins or said.repeat != NIGHTLY)
+    if found is not None and lacks_time and not (said.part and part):
+        said.clocks, said.part = at, said.part or part
+        at, part = (), None
+    if len(at) > 1 or (not at and (found is None or part is not None)):
         return None
-    clock_time = at[0].at(part) if at else otherwise
+    clock_time = at[0].at(part) if at else time() if begins else time.max
+    if found is not None and at and at[0].midnight:
+        raise Invalid('"midnight" of a day may be its start or its end. Write "at 00:00", which is the start')
     if found is not None:
         return datetime.combine(found.on(clock_time, now), clock_time)
     return datetime.combine(now.date() + timedelta(days=clock_time <= now.time()), clock_time)
@@ -271,8 +289,7 @@ def _trigger(said: Said, text: str, now_us: int, now: datetime, zone: str) -> Tr
     if repeat is None:
         each = [one.at(_part(said, text)) for one in said.clocks]
         return _once_at(_moment_us(said, each, text, now_us, now, zone), now_us, zone)
-    if repeat == repeats.Days(part="night") and not said.clocks and said.part is None:
-        # What is done nightly is done at midnight, as by @daily and @midnight.
+    if repeat == NIGHTLY and not said.clocks and said.part is None:
         at = [time()]
     else:
         at = [one.at(_part(said, text), each=True) for one in said.clocks]
