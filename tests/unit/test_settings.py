@@ -59,6 +59,20 @@ def test_an_odd_agent_id_is_told_under_the_variable_that_holds_it(monkeypatch: p
     assert "PROMPTYOSELF_DEFAULT_AGENT_ID" not in str(refused.value)
 
 
+@shows("KEPT-14")
+@pytest.mark.parametrize("name", ["LETTA_API_KEY", "LETTA_SERVER_PASSWORD"])
+def test_space_around_the_key_of_letta_is_not_part_of_it_and_a_blank_one_is_none(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, " key\n")
+    token = Settings.read().letta_token
+    assert token is not None
+    assert token.get_secret_value() == "key"
+    monkeypatch.setenv(name, " \n")
+    monkeypatch.setenv("LETTA_BASE_URL", "  ")
+    assert (Settings.read().letta_token, Settings.read().letta_base_url) == (None, None)
+
+
 @pytest.mark.parametrize("name", ["LETTA_BASE_URL", "LETTA_API_URL"])
 def test_the_letta_server_has_two_names(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, " http://localhost:8283/ ")

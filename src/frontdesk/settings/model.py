@@ -51,6 +51,8 @@ NO_LONGER_NEEDED: Mapping[str, str] = {
 }
 
 URLS = ("public_url", "letta_base_url", "supabase_url", "openai_base_url", "anthropic_base_url")
+# These go into headers, which end in no space; a key from a file often ends in a line break.
+KEYS = ("letta_api_key", "letta_server_password", "openai_api_key", "anthropic_api_key")
 
 
 def _env(*names: str) -> AliasChoices:
@@ -209,10 +211,10 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
     def _absolute(cls, value: Path) -> Path:
         return value.expanduser().absolute()
 
-    @field_validator(*URLS, mode="before")
+    @field_validator(*URLS, *KEYS, mode="before")
     @classmethod
     def _without_space(cls, value: object) -> object:
-        return value.strip() if isinstance(value, str) else value
+        return value.strip() or None if isinstance(value, str) else value
 
     @field_validator(*URLS, mode="after")
     @classmethod

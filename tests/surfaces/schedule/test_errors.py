@@ -1,11 +1,16 @@
 """Every error of the PromptYoSelf contract, for its cause, as the contract words it."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from mcp_types import RequestParamsMeta
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from frontdesk.app import App, open_app
 from frontdesk.schedule.making import NO_TIMELINE
@@ -16,6 +21,7 @@ from tests.requirements import shows
 from tests.support.asking import frames
 from tests.support.desk import Desk, open_desk
 from tests.support.postgres import Postgres
+from tests.support.serving import serve
 from tests.support.wire import ERAS, Era, call, send
 from tests.surfaces.schedule.conftest import NEXT_YEAR, Asking, connected
 
@@ -261,6 +267,28 @@ async def test_a_database_that_is_away_is_told_in_the_words_of_each_tool(
     result = frames(answer)[-1]["result"]
     assert result["structuredContent"]["error"].startswith(said)
     assert "isError" not in result
+
+
+@pytest.fixture(params=[400, 401, 409, 422, 500])
+def refusing(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A Letta server that takes no tool."""
+
+    async def upsert(_: Request) -> JSONResponse:
+        return JSONResponse({"detail": "Tool source is no function"}, request.param)
+
+    with serve(Starlette(routes=[Route("/v1/tools/", upsert, methods=["PUT"])])) as url:
+        yield url
+
+
+@shows("KEPT-14")
+async def test_a_tool_that_letta_refuses_is_told_as_a_failed_upload(refusing: str, tmp_path: Path) -> None:
+    settings = settings_with(FRONTDESK_DATA=tmp_path / "data", LETTA_BASE_URL=refusing, LETTA_API_KEY="key")
+    async with open_app(settings) as app:
+        for era in ERAS:
+            headers, body = call(era, "promptyoself_upload", {"source_code": "this is no python("})
+            result = frames(await send(build(app), headers, body, path="/mcp/schedule"))[-1]["result"]
+            assert re.match(r"Upload failed: (The Letta server|this tool)", result["structuredContent"]["error"])
+            assert "isError" not in result
 
 
 @pytest.fixture
