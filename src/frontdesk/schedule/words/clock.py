@@ -165,7 +165,7 @@ def _minutes_from(words: Words) -> Clock | None:
     if hour is None:
         words.back(mark)
         return None
-    said = " ".join(reversed(mark[len(words.left) :]))
+    said = words.since(mark)
     after = way in {"past", "after"}
     clock = _checked(hour, 0, said, _half(words))
     total = clock.hour * 60 + (minutes if after else -minutes)

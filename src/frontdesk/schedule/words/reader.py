@@ -1,6 +1,7 @@
 """A phrase as words, taken from the front one by one."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 WORD = re.compile(
@@ -18,6 +19,9 @@ class Words:
     @classmethod
     def of(cls, text: str) -> "Words":
         plain = text.casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("o'clock", "oclock")
+        plain = plain.replace("&", " and ")
+        # `dec. 1`, `mon. at 9`
+        plain = re.sub(r"\b([^\W\d_]{3,5})\.(?=\s)", r"\1", plain)
         plain = re.sub(r"(?<![^\W\d_])([ap])\.m\b\.?", r"\1m", plain).rstrip(" .!")
         return cls(WORD.findall(plain)[::-1])
 
@@ -26,7 +30,11 @@ class Words:
         return not self.left
 
     def rest(self) -> str:
-        return " ".join(reversed(self.left))
+        return _joined(self.left)
+
+    def since(self, mark: Sequence[str]) -> str:
+        """What was taken after a mark."""
+        return _joined(mark[len(self.left) :])
 
     def peek(self, ahead: int = 0) -> str:
         return self.left[-1 - ahead] if ahead < len(self.left) else ""
@@ -48,3 +56,7 @@ class Words:
 
     def back(self, mark: list[str]) -> None:
         self.left = list(mark)
+
+
+def _joined(left: Sequence[str]) -> str:
+    return re.sub(r"(\d) (st|nd|rd|th)\b", r"\1\2", " ".join(reversed(left)))

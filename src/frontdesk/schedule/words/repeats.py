@@ -293,7 +293,7 @@ def _ordinal_of_month(words: Words) -> Days | None:
     found = _month_days(words)
     if found is None:
         return None
-    said = " ".join(reversed(mark[len(words.left) :]))
+    said = words.since(mark)
     if any(words.phrase(end) for end in ("of the month", "of month", "of every month", "of each month")):
         return found
     words.back(mark)

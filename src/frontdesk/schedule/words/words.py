@@ -47,6 +47,11 @@ KNOWN = frozenset(
 )
 # What is done nightly is done at midnight, as by @daily and @midnight, unless a time is said.
 NIGHTLY = repeats.Days(part="night")
+UNTIL = ("until", "till", "til", "through", "thru", "ending", "up")
+ONE_DAY_OR_EACH = (
+    'From one time until another may be on one day or on every day. Write a cron rule, as in "*/15 9-17 * * *", or the '
+    'days with the times, as in "from tomorrow at 09:00 until tomorrow at 17:00"'
+)
 NO_CLOCK = '"{}" names no time of day. Add one, as in "at 9am" or "at 21:00"'
 
 
@@ -61,6 +66,8 @@ class Said:
     part: str | None = None
     start: datetime | None = None
     end: datetime | lengths.Length | None = None
+    # How many of the two are a time without a day.
+    bare_bounds: int = 0
 
     @property
     def expects_hour(self) -> bool:
@@ -196,9 +203,9 @@ def _take_bounds(words: Words, said: Said, now: datetime) -> None:
             # What begins today begins now.
             said.start = None if said.start == datetime.combine(now.date(), time()) else said.start
             return
-    elif said.end is None and words.take("until", "till", "til", "through", "thru", "ending", "up"):
+    elif said.end is None and (words.take(*UNTIL) or (said.start is not None and words.take("to"))):
         words.take("to", "until")
-        said.end = _bound(words, said, said.start or now, begins=False)
+        said.end = _bound(words, said, now, begins=False)
         if said.end is not None:
             return
     elif said.end is None and words.take("for"):
@@ -224,9 +231,11 @@ def _take_span(words: Words, said: Said) -> bool:
 def _bound(words: Words, said: Said, now: datetime, *, begins: bool) -> datetime | None:
     """A day, a time of day, or both; a day alone stands for its begin or its end.
 
-    After days that have no time yet, `every day until christmas at 9`, the time is that of each of them.
+    After days that have no time yet, `every day until christmas at 9`, the time is that of each of them. An end is
+    looked for from the start on, but `tomorrow` and `next friday` are what they are today.
     """
-    day, last = repeats.in_certain_month(words, now.date()), _last_of(words, now)
+    since = now if begins else said.start or now
+    day, last = repeats.in_certain_month(words, now.date()), _last_of(words, since)
     certain = days.Fixed(day) if day is not None else days.Fixed(last) if last is not None else None
     found = certain or days.one_day(words, now.date())
     at = clock.clocks(words, bare=found is not None)
@@ -241,9 +250,14 @@ def _bound(words: Words, said: Said, now: datetime, *, begins: bool) -> datetime
     clock_time = at[0].at(part) if at else time() if begins else time.max
     if found is not None and at and at[0].midnight:
         raise Invalid('"midnight" of a day may be its start or its end. Write "at 00:00", which is the start')
+    if isinstance(found, days.Weekday) and since != now and since.weekday() == found.number:
+        raise Invalid(f"It begins on a {names.DAYS[found.number].title()}. Write the date on which it ends")
     if found is not None:
-        return datetime.combine(found.on(clock_time, now), clock_time)
-    return datetime.combine(now.date() + timedelta(days=clock_time <= now.time()), clock_time)
+        return datetime.combine(found.on(clock_time, since), clock_time)
+    said.bare_bounds += 1
+    if said.bare_bounds > 1:
+        raise Invalid(ONE_DAY_OR_EACH)
+    return datetime.combine(since.date() + timedelta(days=clock_time <= since.time()), clock_time)
 
 
 def _last_of(words: Words, now: datetime) -> date | None:
