@@ -47,6 +47,11 @@ def test_a_cron_rule_goes_on_in_utc(file: Path) -> None:
     assert taken.intended_us == us(datetime(2026, 3, 5, 9, tzinfo=UTC))
 
 
+@shows("KEPT-14")
+def test_space_around_an_agent_id_is_not_part_of_it(file: Path) -> None:
+    assert only(file, agent_id=" agent-1\n").new.agent_id == "agent-1"
+
+
 def test_an_interval_goes_on_from_its_next_run(file: Path) -> None:
     taken = only(file, schedule_type="interval", schedule_value="30m", next_run="2026-03-04 11:50:00.250000")
     assert taken.intended_us == us(datetime(2026, 3, 4, 12, 20, 0, 250_000, tzinfo=UTC))
@@ -87,6 +92,7 @@ def test_what_has_run_counts_against_the_maximum(file: Path) -> None:
         ({"status": "cancelled"}, "its status is 'cancelled'"),
         ({"status": "Completed"}, "its status is 'completed'"),
         ({"agent_id": None}, "'None' is not an agent id"),
+        ({"agent_id": "null"}, "'null' is not an agent id"),
         ({"agent_id": "no such/agent"}, "'no such/agent' is not an agent id"),
         ({"message": "  "}, "it has no text"),
         ({"message": "x" * 20_001}, "The prompt has 20001 characters; at most 20000 are allowed"),

@@ -12,7 +12,7 @@ from frontdesk.schedule.triggers import interval
 from frontdesk.schedule.triggers.next import next_after
 from frontdesk.schedule.triggers.parse import cron_trigger
 from frontdesk.schedule.words import times
-from frontdesk.settings import AGENT_ID
+from frontdesk.settings import AGENT_ID, agent_id_in
 
 # Their executor may have been down for as long as moving house takes; older ones have lost their point.
 STILL_DUE_US = 24 * 3600 * SECOND
@@ -68,9 +68,10 @@ def _check_alive(row: Row) -> None:
 
 
 def _agent(row: Row) -> str:
-    if not isinstance(row.agent_id, str) or not AGENT_ID.fullmatch(row.agent_id):
+    named = agent_id_in(row.agent_id) if isinstance(row.agent_id, str) else None
+    if named is None or not AGENT_ID.fullmatch(named):
         raise Invalid(f"'{str(row.agent_id)[:128]}' is not an agent id")
-    return row.agent_id
+    return named
 
 
 def _prompt(row: Row, limits: Limits) -> str:
