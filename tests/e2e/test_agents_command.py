@@ -80,7 +80,7 @@ def test_an_agent_is_made_and_deleted_by_whoever_types_its_name(data: Path, type
 def test_agents_are_listed_for_a_script(typed: Typed) -> None:
     agent_id = typed("create", "Scribe", "--description", "Two\nlines").out.strip()
     told = {one["id"]: one for one in map(json.loads, typed("list", "--json").out.splitlines())}
-    facts = {"name": "Scribe", "description": "Two\nlines", "model": None, "owner": None}
+    facts = {"name": "Scribe", "description": "Two\nlines", "model": None, "owner": None, "serves": ""}
     assert told[agent_id] == {"id": agent_id, **facts}
 
 

@@ -90,8 +90,8 @@ async def test_an_address_for_codes_that_is_none_is_told_as_an_issuer_that_canno
     known = TypeAdapter(Issuer).validate_python({"issuer": ISSUER, "sign_in": {"client_id": "pages"}})
     upstreams = Upstreams([known], "http://127.0.0.1:3020", {})
     try:
-        _, errand = await upstreams.send(ISSUER)
         with pytest.raises(Unavailable, match="cannot be asked right now"):
+            _, errand = await upstreams.send(ISSUER)
             await upstreams.redeem(errand, {"state": errand.state, "code": "x"})
     finally:
         await upstreams.close()

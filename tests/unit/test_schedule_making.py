@@ -113,12 +113,30 @@ def test_a_time_with_an_offset_is_that_moment_and_one_without_needs_a_zone() -> 
     assert (there.value, there.zone) == ("2026-12-25T09:00:00+00:00", "Europe/Berlin")
 
 
-@pytest.mark.parametrize("way", ["time", "cron", "every", "when"])
-def test_words_say_what_kind_of_rule_it_is_wherever_they_stand(way: str) -> None:
+@pytest.mark.parametrize("way", ["cron", "when"])
+def test_words_for_a_rule_of_the_calendar_are_understood_where_one_may_stand(way: str) -> None:
     new = made(**{way: "every weekday at 9 Berlin time"})
     assert new.trigger == Trigger(TriggerKind.CRON, "0 9 * * MON-FRI", "Europe/Berlin")
     assert new.words == "every weekday at 9 Berlin time"
+
+
+@pytest.mark.parametrize("way", ["time", "when"])
+def test_words_for_a_moment_are_understood_where_one_may_stand(way: str) -> None:
     assert made(**{way: "in two minutes"}).trigger.value == "2026-03-04T12:02:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("way", "words", "instead"),
+    [
+        ("time", "every weekday at 9 Berlin time", "Give it as cron, not as time"),
+        ("every", "every weekday at 9 Berlin time", "Give it as cron, not as every"),
+        ("cron", "in two minutes", "Give it as time, not as cron"),
+        ("every", "in two minutes", "Give it as time, not as every"),
+    ],
+)
+def test_words_for_another_kind_of_rule_are_refused_with_the_field_for_them(way: str, words: str, instead: str) -> None:
+    with pytest.raises(Invalid, match=instead):
+        made(**{way: words})
 
 
 def test_whatever_is_a_rule_is_read_where_any_may_stand() -> None:
@@ -132,7 +150,8 @@ def test_whatever_is_a_rule_is_read_where_any_may_stand() -> None:
 def test_an_interval_without_its_every_is_an_interval() -> None:
     assert made(every=45).trigger.value == "45s"
     assert made(every="2 hours").trigger.value == "2h"
-    assert made(every="weekday at 9").trigger.value == "0 9 * * MON-FRI"
+    with pytest.raises(Invalid, match='"every weekday at 9" repeats by the calendar'):
+        made(every="weekday at 9")
 
 
 @pytest.mark.parametrize(("text", "value"), [("1h30m", "90m"), ("1H30M", "90m"), ("1d12h", "36h"), ("30m1h", None)])

@@ -29,9 +29,12 @@ EVERYTHING = text("SELECT user_id, name FROM categories")
 NOT_THEIRS = {"people", "api_keys", "oauth_grants", "journal", "schedules", "occurrences", "turns"} | {
     "chat_replies",
     "chat_sessions",
+    "block_versions",
     "conversations",
     "editor_sessions",
+    "letta_agents",
     "permissions",
+    "person_blocks",
     "workspaces",
 }
 

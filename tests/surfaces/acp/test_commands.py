@@ -79,7 +79,7 @@ async def opened(house: App, cwd: Path, caller: Caller) -> Desk:
         Block("project", "The build runs at night.\nTea is at four.", limit=60),
         Block("rules", "Never push on Fridays.", read_only=True),
     ]
-    agent = await house.host.create(NewAgent("Ada", blocks=blocks))
+    agent = await house.host.create(NewAgent("Ada", blocks=blocks, owner=caller.user_id))
     conversation = await house.host.converse(agent.id, caller.user_id)
     now = datetime.now(UTC)
     return Desk(house, Session("sess-1", agent.id, conversation.id, cwd, now, now, caller.user_id), caller)
@@ -91,7 +91,8 @@ async def say(desk: Desk, text: str) -> Reply:
 
 
 async def value(desk: Desk, label: str) -> str:
-    return next(one.value for one in await desk.app.host.blocks(desk.session.agent_id) if one.label == label)
+    blocks = await desk.app.host.blocks(desk.session.agent_id, desk.caller.user_id)
+    return next(one.value for one in blocks if one.label == label)
 
 
 def cells(text: str) -> list[list[str]]:
@@ -124,7 +125,7 @@ async def test_memory_shows_each_block_with_its_limit_and_its_file(desk: Desk) -
     assert fences == ["I am Ada.\n", "\n", "The build runs at night.\nTea is at four.\n", "Never push on Fridays.\n"]
     assert "**project** (40 of 60 characters), in " in text
     assert "**rules** (22 of 5,000 characters, read-only)" in text
-    assert str(desk.app.workspace.mirror.path_of(desk.session.agent_id, "project")) in text
+    assert str(desk.app.workspace.mirror.path_of(desk.session.agent_id, "project", "ann")) in text
 
 
 async def test_memory_shows_one_block_alone_and_names_the_others_where_there_is_none(desk: Desk) -> None:
@@ -215,10 +216,10 @@ async def test_tools_are_found_and_not_attached(desk: Desk, shop: ToolServer) ->
 async def test_a_prompt_is_scheduled_listed_and_cancelled(desk: Desk) -> None:
     assert "Nothing is scheduled" in (await say(desk, "/schedule")).text
     made = (await say(desk, '/schedule "every weekday at 9" check | mail')).text
-    assert made.startswith("Scheduled with number 1: cron 0 9 \\* \\* MON-FRI, UTC; next at ")
+    assert made.startswith("Scheduled with number 1: cron 0 9 \\* \\* MON-FRI (every weekday at 09:00), UTC; next at ")
     (row,) = cells((await say(desk, "/schedule list")).text)[1:]
     assert row[0] == "1"
-    assert row[1].startswith("cron 0 9 * * MON-FRI, UTC; next at ")
+    assert row[1].startswith("cron 0 9 * * MON-FRI (every weekday at 09:00), UTC; next at ")
     assert row[2] == "check | mail"
     assert "Schedule 1 cancelled: check" in (await say(desk, "/schedule cancel 1")).text
     assert "already cancelled" in (await say(desk, "/schedule cancel 1")).text

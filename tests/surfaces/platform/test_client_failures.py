@@ -158,7 +158,7 @@ async def test_the_time_limit_holds_though_tries_are_left() -> None:
         ([head(content_length="999999999999"), *[b" " * 0x100000] * 100], PlatformUnreadable),
         (whole(b"\x1f\x8b\x08", Content_Encoding="gzip"), PlatformUnreadable),
         (whole(b"\xff\xfe\xfd"), PlatformUnreadable),
-        ([head(101, upgrade="x", connection="upgrade")], PlatformUnreachable),
+        ([head(101, upgrade="x", connection="upgrade")], DiscoveryFailed),
     ],
 )
 async def test_an_answer_that_is_none_or_without_end_is_told_by_type(

@@ -462,7 +462,7 @@ def _about(agent_id: str) -> str:
 
 
 def _agent(state: AgentState, words: Mapping[str, str] = NOTHING_KNOWN) -> Agent:
-    return Agent(state.id, state.name, state.description or "", state.model, words.get(state.id, ""))
+    return Agent(state.id, state.name, state.description or "", state.model, serves=words.get(state.id, ""))
 
 
 def _naming(user_id: str, context: str) -> str:
