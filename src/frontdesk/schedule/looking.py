@@ -45,6 +45,12 @@ class Looking:
         found = await self.store.list(ScheduleFilter(whose, states, after=after, limit=limit + 1))
         return Listed(found[:limit], found[limit - 1].id if len(found) > limit else None)
 
+    async def of_turn(self, caller: Caller, limit: int) -> Listed:
+        """Those that an agent may see in a turn for one person."""
+        rights.may_read(caller)
+        found = await self.store.list(ScheduleFilter(rights.of_turn(caller), LIVING, limit=limit + 1))
+        return Listed(found[:limit], found[limit - 1].id if len(found) > limit else None)
+
     async def next_of(self, caller: Caller, agents: Sequence[str]) -> Mapping[str, int]:
         """When each of these agents is prompted next; for whoever may see everybody's."""
         rights.require_admin(caller, "To see when every agent is prompted next")

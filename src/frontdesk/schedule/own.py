@@ -8,7 +8,8 @@ from pydantic import Field, SecretStr
 from frontdesk.identity.model import Caller, Source
 from frontdesk.identity.rights import SCHEDULES_READ, SCHEDULES_WRITE
 from frontdesk.loop.tools import Given, Tool, ToolOutcome, typed_tool
-from frontdesk.schedule.asked import Asked, Rule, Wanted
+from frontdesk.schedule import rights
+from frontdesk.schedule.asked import Asked, Rule
 from frontdesk.schedule.model import Schedule
 from frontdesk.schedule.service import Schedules
 
@@ -67,12 +68,13 @@ class OwnSchedules:
             return ToolOutcome(f"Scheduled with number {added.schedule.id}: {added.rule.sentence}")
 
         async def show(_given: Nothing) -> ToolOutcome:
-            listed = await schedules.looking.list(own, Wanted(limit=LISTED))
+            listed = await schedules.looking.of_turn(own, LISTED)
             lines = [_told(one) for one in listed.schedules]
             return ToolOutcome("\n".join([*lines, *(["There are more."] if listed.next else [])]) or NONE)
 
         async def cancel(given: Which) -> ToolOutcome:
-            return ToolOutcome(f"Schedule {(await schedules.cancel(own, given.schedule_id)).id} cancelled")
+            gone = await schedules.cancel(own, given.schedule_id, rights.of_turn(own))
+            return ToolOutcome(f"Schedule {gone.id} cancelled")
 
         return [
             typed_tool("schedule_prompt", SCHEDULE, Plan, plan, SCHEDULES_WRITE),

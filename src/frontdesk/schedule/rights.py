@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from frontdesk.errors import Denied, MissingAgentId
 from frontdesk.identity import rights
+from frontdesk.identity.keys import FIRST_USER
 from frontdesk.identity.model import Caller, Source
 from frontdesk.identity.rights import SCHEDULES_ADMIN, SCHEDULES_READ, SCHEDULES_WRITE, names_agent, no_agent, require
 from frontdesk.schedule.model import Whose
@@ -47,6 +48,15 @@ def whose(caller: Caller) -> Whose:
     if caller.agent_id is not None and (names_agent(caller) or not caller.anonymous):
         return Whose(caller.agent_id)
     raise no_agent(caller)
+
+
+def of_turn(caller: Caller) -> Whose:
+    """Whose schedules an agent sees and cancels in a turn: those of the person that it is for.
+
+    What belongs to nobody is of whoever sits at this machine, who is called `local` in an editor.
+    """
+    person = caller.user_id or FIRST_USER
+    return Whose(caller.agent_id, person, or_nobodys=person == FIRST_USER)
 
 
 def narrowed(caller: Caller, agent_id: str | None) -> Whose:

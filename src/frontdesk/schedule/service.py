@@ -20,7 +20,7 @@ from frontdesk.schedule.hosting import Hosted
 from frontdesk.schedule.importing.service import Importing
 from frontdesk.schedule.limits import Limits
 from frontdesk.schedule.looking import Looking
-from frontdesk.schedule.model import NewSchedule, Past, Schedule, State, Trigger, now_us
+from frontdesk.schedule.model import NewSchedule, Past, Schedule, State, Trigger, Whose, now_us
 from frontdesk.schedule.overview.service import Overview
 from frontdesk.schedule.placing import Places
 from frontdesk.schedule.store import ScheduleFilter, ScheduleStore, Stale
@@ -76,11 +76,13 @@ class Schedules:
             made = await self.store.add(new, _first(new.trigger, now), now, self.limits.count)
         return Added(made)
 
-    async def cancel(self, caller: Caller, schedule_id: object) -> Schedule:
-        """No run of it begins any more; one that is under way ends by itself."""
+    async def cancel(self, caller: Caller, schedule_id: object, only: Whose | None = None) -> Schedule:
+        """No run of it begins any more; one that is under way ends by itself. `only` these may be cancelled now."""
         rights.may_write(caller)
         gone = "Schedule {} not found or already cancelled"
         old = await self.looking.own(caller, schedule_id, gone)
+        if only is not None and not only.covers(old.what.agent_id, old.what.user_id):
+            raise NotFound(gone.format(old.id))
         if not await self.store.cancel(old.id, now_us()):
             raise NotFound(gone.format(old.id))
         return await self._again(old)

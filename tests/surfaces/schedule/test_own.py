@@ -81,6 +81,24 @@ async def test_what_it_plans_for_one_person_is_not_there_for_another(house: App,
     assert await told(house, agent, "list_schedules", "bob") == "Nothing is scheduled."
 
 
+@shows("KEPT-01")
+async def test_what_is_planned_for_nobody_is_not_there_in_a_persons_turn_nor_a_persons_in_nobodys(
+    house: App, agent: str
+) -> None:
+    plans: dict[str | None, str] = {None: "Feed the cat", "local": "Call the vet", "ann": "Ask Ann"}
+    numbers: dict[str | None, str] = {}
+    for person, prompt in plans.items():
+        said = await told(house, agent, "schedule_prompt", person, prompt=prompt, when="every day at 9")
+        numbers[person] = said.split()[3].rstrip(":")
+    # Whoever sits at this machine is nobody in a terminal and `local` in an editor.
+    for person, seen in ((None, {None, "local"}), ("local", {None, "local"}), ("ann", {"ann"}), ("bob", set())):
+        listed = await told(house, agent, "list_schedules", person)
+        assert {one for one, prompt in plans.items() if prompt in listed} == seen
+        for other in plans.keys() - seen:
+            answer = await told(house, agent, "cancel_schedule", person, schedule_id=numbers[other])
+            assert answer == f"Schedule {numbers[other]} not found or already cancelled"
+
+
 async def test_a_mistake_is_told_in_words_that_help(house: App, agent: str) -> None:
     said = await told(house, agent, "schedule_prompt", prompt="x", when="sooner or later")
     assert "is no rule that can be read" in said
