@@ -19,7 +19,13 @@ from tests.support.postgres import Postgres
 pytestmark = pytest.mark.anyio
 AT = "2026-01-01 00:00:00+00:00"
 # Who has talked with each agent in its first conversation; None is nobody in particular.
-TALKERS = {"agent-sole": ("ann",), "agent-here": (None, "local"), "agent-many": (None, "ann", "bob"), "agent-new": ()}
+TALKERS = {
+    "agent-sole": ("ann",),
+    "agent-here": (None, "local"),
+    "agent-many": (None, "ann", "bob"),
+    "agent-left": ("ann",),
+    "agent-new": (),
+}
 
 
 @shows("KEPT-01")
@@ -57,10 +63,16 @@ async def test_what_was_kept_for_all_goes_to_whom_it_belongs(
     await database.close()
     assert own == {("agent-sole", "ann", "Likes tea"), ("agent-here", "", "Likes tea")}
     assert {name for name, row in found.items() if row.per_person} == {"agent-sole", "agent-here", "agent-new"}
-    assert found["agent-many"].value == "Likes tea"
-    assert "--per-person" in found["agent-many"].description
+    for agent in ("agent-many", "agent-left"):
+        assert found[agent].value == "Likes tea"
+        assert "--per-person" in found[agent].description
     assert (found["agent-sole"].value, found["agent-new"].value) == ("", "Likes tea")
-    assert versions == {("agent-sole", "ann"), ("agent-here", ""), ("agent-many", None), ("agent-new", None)}
+    assert versions == {
+        ("agent-sole", "ann"),
+        ("agent-here", ""),
+        ("agent-many", None),
+        *((agent, None) for agent in ("agent-left", "agent-new")),
+    }
     wanted = {
         (agent, first_conversation(agent, user), user, f"{agent} {user}")
         for agent, users in TALKERS.items()
@@ -97,6 +109,9 @@ def _live_in(connection: Connection) -> None:
             _speak(connection, agent, first, user, f"{agent} {user}")
     _converse(connection, "agent-sole", "conv-begun")
     _speak(connection, "agent-sole", "conv-begun", "ann", "begun")
+    # Bob deleted his conversation, and what the agent learned in it is where it was.
+    told = {"surface": "acp", "action": "turn", "outcome": "ok", "source": "none", "verified": True, "duration_us": 1}
+    _add(connection, "journal", at=AT, kind="turn", agent_id="agent-left", user_id="bob", **told)
 
 
 def _converse(connection: Connection, agent: str, conversation: str) -> None:

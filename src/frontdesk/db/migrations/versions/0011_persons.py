@@ -18,10 +18,12 @@ SHARED = (
     " Filled by several people before each had one of their own, and so shared by them still: take out what is "
     "nobody else's business, then make it `--per-person`."
 )
-# A turn is of the person whose conversation it was taken in.
+# A turn is of the person whose conversation it was taken in. Of a deleted conversation the journal still tells.
 TALKERS = """
-SELECT DISTINCT turns.agent_id, COALESCE(conversations.user_id, turns.user_id, '') AS user_id
+SELECT turns.agent_id, COALESCE(conversations.user_id, turns.user_id, '') AS user_id
 FROM turns LEFT JOIN conversations ON conversations.id = turns.conversation_id
+UNION SELECT agent_id, user_id FROM journal
+WHERE kind IN ('turn', 'delivery') AND outcome IN ('ok', 'failed') AND agent_id IS NOT NULL AND user_id IS NOT NULL
 """
 KEEP_BLOCK = """
 INSERT INTO person_blocks (agent_id, label, user_id, value, updated_at)
