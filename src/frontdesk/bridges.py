@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from frontdesk.agents.blocks import row_of
+from frontdesk.agents.blocks import PER_PERSON, row_of
 from frontdesk.agents.host import AgentHost
 from frontdesk.agents.turns.service import Turns
 from frontdesk.db import leaving
@@ -110,15 +110,15 @@ def elsewhere(
 
         return told_by_agents
 
-    async def forget(user_id: str) -> int:
+    async def forget(user_id: str) -> Forgotten:
         # What is under way for them would write again what is deleted.
         await turns.cancel_person(user_id)
         await tools.usage.flush()
         await tools.learning.flush()
         await tools.learning.forget(f"user:{user_id}")
-        gone, agents = await leaving.forget_person(database, user_id, row_of(user_id))
-        await mirror.forget(user_id, agents)
-        return gone
+        gone = await leaving.forget_person(database, user_id, row_of(user_id), PER_PERSON)
+        await mirror.forget(user_id, gone.agents)
+        return Forgotten(gone.count, gone.left)
 
     return (
         Elsewhere("journal", told, journal.forget_person),

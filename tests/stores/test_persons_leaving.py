@@ -73,9 +73,24 @@ async def test_a_person_takes_with_them_what_agents_kept_of_them(settings: Setti
         everything = await kept(app)
         assert f"{SECRET}-ann" not in everything
         assert f"{SECRET}-bob" in everything
+        assert "user:ann" not in everything
         assert await app.host.find(own) is None
         team = {block.label: block.value for block in await app.host.blocks(agent, "bob")}["team"]
         assert team == "The team", "a shared text is again what it was before she first changed it"
         folder = settings.data / "memory"
         assert f"{SECRET}-ann" not in "".join(file.read_text() for file in folder.rglob("*.md"))
         assert not list(folder.rglob("ann"))
+
+
+@shows("KEPT-01")
+async def test_an_erasure_says_which_text_of_several_people_it_could_not_part(settings: Settings) -> None:
+    async with open_app(settings) as app:
+        agents = [(await app.host.create(NewAgent(name))).id for name in ("Old", "Other", "New")]
+        for agent in agents[:2]:
+            await app.host.set_block(agent, "human", per_person=False)
+            await app.host.write_block(agent, "human", "Ann likes tea, Bob does not")
+        for agent in (agents[0], agents[2]):
+            await take(app.host, agent, script({"text": "hello"}), caller=person("ann"))
+        [left] = (await app.memory.people.erase(Scope("ann"))).left
+        assert f"frontdesk agents block {agents[0]} human" in left
+        assert not (await app.memory.people.erase(Scope("bob"))).left

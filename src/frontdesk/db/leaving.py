@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
@@ -66,17 +67,28 @@ async def told_of(database: Database, name: str, user_id: str, block_row: str) -
         return [_plain(row) for row in (await connection.execute(wanted)).mappings()]
 
 
-async def forget_person(database: Database, user_id: str, block_row: str) -> tuple[int, Collection[str]]:
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """How many rows went, the agents whose shared memory is not any more what it was, and in words what is left."""
+
+    count: int
+    agents: Collection[str]
+    left: Sequence[str]
+
+
+async def forget_person(database: Database, user_id: str, block_row: str, own_block: str) -> Gone:
     """Delete all of it, in one transaction. The journal's rows are the journal's to delete.
 
-    How many rows went, and the agents whose shared memory is not any more what it was.
+    `own_block` is the label of the block that each person has of their own, as a rule.
     """
 
-    def work(connection: Connection) -> tuple[int, Collection[str]]:
+    def work(connection: Connection) -> Gone:
         gone = _forget_agents(connection, user_id)
         taken_back = _take_back(connection, user_id)
+        left = _left(connection, user_id, own_block)
         rows = sum(connection.execute(one).rowcount for one in _deletes(user_id, block_row))
-        return len(gone) + len(taken_back) + rows, {*gone, *(agent_id for agent_id, _ in taken_back)}
+        changed = {*gone, *(agent_id for agent_id, _ in taken_back)}
+        return Gone(len(gone) + len(taken_back) + rows, changed, left)
 
     return await database.whole(work, small=False)
 
@@ -143,6 +155,18 @@ def _take_back(connection: Connection, user_id: str) -> Collection[tuple[str, st
     return firsts.keys()
 
 
+def _left(connection: Connection, user_id: str, own_block: str) -> Sequence[str]:
+    """Where that block is shared, it is from before people were kept apart: whose words it has, nobody can tell."""
+    talked = select(turns.c.agent_id).where(turns.c.user_id == user_id)
+    mixed = (blocks.c.label == own_block, ~blocks.c.per_person, ~blocks.c.read_only, blocks.c.value != "")
+    wanted = select(blocks.c.agent_id).where(*mixed, blocks.c.agent_id.in_(talked)).order_by(blocks.c.agent_id)
+    return [
+        f"the memory block '{own_block}' of agent '{agent_id}' is shared by several people, and may tell of this one: "
+        f"look through it (frontdesk agents block {agent_id} {own_block})"
+        for agent_id in connection.execute(wanted).scalars()
+    ]
+
+
 def _deletes(user_id: str, block_row: str) -> list[Delete]:
     """What hangs on a row goes before it."""
     runs = select(occurrences.c.id).where(occurrences.c.user_id == user_id)
@@ -173,7 +197,8 @@ def _deletes(user_id: str, block_row: str) -> list[Delete]:
         delete(permissions).where(permissions.c.user_id == user_id),
         delete(tool_uses).where(tool_uses.c.tenant == name),
         delete(tool_searches).where(tool_searches.c.tenant == name),
-        delete(counters).where(counters.c.name == f"tool_uses:{name}"),
+        # The second is what it was called before it was a hash.
+        delete(counters).where(counters.c.name.in_([f"tool_uses:{name}", f"tool_uses_forgotten:{name}"])),
         delete(oauth_grants).where(oauth_grants.c.user_id == user_id),
         delete(buckets).where(buckets.c.key == name),
         delete(api_keys).where(api_keys.c.user_id == user_id),

@@ -91,7 +91,13 @@ async def test_what_is_planned_for_nobody_is_not_there_in_a_persons_turn_nor_a_p
         said = await told(house, agent, "schedule_prompt", person, prompt=prompt, when="every day at 9")
         numbers[person] = said.split()[3].rstrip(":")
     # Whoever sits at this machine is nobody in a terminal and `local` in an editor.
-    for person, seen in ((None, {None, "local"}), ("local", {None, "local"}), ("ann", {"ann"}), ("bob", set())):
+    own: dict[str | None, set[str | None]] = {
+        None: {None, "local"},
+        "local": {None, "local"},
+        "ann": {"ann"},
+        "bob": set(),
+    }
+    for person, seen in own.items():
         listed = await told(house, agent, "list_schedules", person)
         assert {one for one, prompt in plans.items() if prompt in listed} == seen
         for other in plans.keys() - seen:

@@ -1,5 +1,6 @@
 """Past searches and uses in the database; a tenant's uses carry a revision, by which replicas follow them."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from datetime import datetime
@@ -127,7 +128,8 @@ def _uses(tenant: str) -> str:
 
 
 def _forgotten(tenant: str) -> str:
-    return f"tool_uses_forgotten:{tenant}"
+    # It stays when all of a person goes, so that replicas hear of it, and does not say who that was.
+    return f"tool_uses_forgotten:{hashlib.sha256(tenant.encode(errors='surrogatepass')).hexdigest()[:32]}"
 
 
 def _search(row: RowMapping) -> PastSearch:
