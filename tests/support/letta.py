@@ -24,11 +24,12 @@ LAUNCHER = Path(__file__).with_name("letta_launcher.py")
 
 @dataclass(frozen=True, slots=True)
 class LettaServer:
-    """A running server: its address, its process and its log."""
+    """A running server: its address, its process, its log, and the address of its database."""
 
     url: str
     process: subprocess.Popen[bytes]
     log: Path
+    database_url: str
 
     @property
     def port(self) -> int:
@@ -72,7 +73,7 @@ def open_letta(
             start_new_session=True,
         )
     try:
-        yield _healthy(process, log)
+        yield _healthy(process, log, database_url)
     finally:
         # It would wait for streams that nobody reads any more; all it knows is in a database that goes with it.
         _kill(process)
@@ -90,6 +91,8 @@ def _environment(folder: Path, database_url: str, openai_url: str, password: str
         "LETTA_PG_POOL_SIZE": "10",
         "LETTA_DISABLE_SQLALCHEMY_POOLING": "false",
         "LETTA_DISABLE_TRACING": "true",
+        # Otherwise it keeps every request to a model for good.
+        "LETTA_TRACK_PROVIDER_TRACE": "false",
         "OPENAI_API_KEY": "sk-scripted",
         "OPENAI_BASE_URL": openai_url,
         "DO_NOT_TRACK": "1",
@@ -102,13 +105,13 @@ def _with_host(database_url: str) -> str:
     return parts._replace(netloc="postgres:x@localhost:5432", query=f"{parts.query}&ssl=disable").geturl()
 
 
-def _healthy(process: subprocess.Popen[bytes], log: Path) -> LettaServer:
+def _healthy(process: subprocess.Popen[bytes], log: Path, database_url: str) -> LettaServer:
     for _ in range(START_SECONDS * 10):
         found = re.search(r"Uvicorn running on (http://\S+)", _read(log))
         if found:
             # No proxy of the surroundings stands between the tests and their own machine.
             httpx2.get(f"{found[1]}/v1/health/", timeout=ANSWER_SECONDS, trust_env=False).raise_for_status()
-            return LettaServer(found[1], process, log)
+            return LettaServer(found[1], process, log, database_url)
         with suppress(subprocess.TimeoutExpired):
             process.wait(0.1)
             break
