@@ -8,7 +8,7 @@ import structlog
 from starlette.responses import JSONResponse
 
 from frontdesk.app import App
-from frontdesk.errors import Denied, Unauthenticated, Unavailable
+from frontdesk.errors import Denied, FrontdeskError, Unauthenticated, Unavailable
 from frontdesk.identity.behalf import is_trusted
 from frontdesk.identity.inbound import traced
 from frontdesk.identity.model import Caller, Signals
@@ -136,19 +136,23 @@ class Gate:
         return _problem(401, "invalid_token" if shown else "unauthorized", str(error), challenge)
 
     async def _know(self, path: str, visit: Visit, text: str | None) -> None:
-        """Check what the request shows of itself, and of the person it is for."""
+        """Check what the request shows of itself and its person, who may have left a token in its session."""
         if path not in self._records.paths:
             await self._check(visit, text)
             return
-        sessions = self._app.identity.sessions
+        identity = self._app.identity
         try:
             await self._check_person(visit, text)
-        except (Unauthenticated, Denied) as error:
-            if behalf.person_token(visit) or (text is not None and isinstance(error, Unauthenticated)):
-                await sessions.token_came(visit.session_id, proven=False)
+        except FrontdeskError:
+            # Whether it is a person's token cannot be told of what does not hold, or cannot be checked just now.
+            if text is not None or behalf.person_token(visit):
+                await identity.sessions.token_came(visit.session_id, proven=False)
             raise
+        visit.carried = visit.credential is not None and visit.credential.user_id is not None
         if visit.carried:
-            await sessions.token_came(visit.session_id, proven=True)
+            await identity.sessions.token_came(visit.session_id, proven=True)
+        else:
+            await behalf.recall(identity, visit, local=self._is_local(visit))
 
     async def _check(self, visit: Visit, text: str | None) -> None:
         identity, local = self._app.identity, self._is_local(visit)
@@ -162,16 +166,12 @@ class Gate:
             await behalf.speak_for(identity, visit, token, local=local)
 
     async def _check_person(self, visit: Visit, text: str | None) -> None:
-        """The same where a person's records are: their own token counts alone, and one that was left in a session."""
-        identity, local = self._app.identity, self._is_local(visit)
+        """The same where a person's records are: their own token counts alone."""
         token = behalf.person_token(visit)
-        if text is None and token and not local:
-            await behalf.show_person(identity, visit, token)
+        if text is None and token and not self._is_local(visit):
+            await behalf.show_person(self._app.identity, visit, token)
         else:
             await self._check(visit, text)
-        visit.carried = visit.credential is not None and visit.credential.user_id is not None
-        if not visit.carried:
-            await behalf.recall(identity, visit, local=local)
 
     def _is_local(self, visit: Visit) -> bool:
         return not (self._proof_required or visit.forwarded)

@@ -14,6 +14,7 @@ import pytest
 from sqlalchemy import func, select, update
 
 from frontdesk.db.schema import mcp_session_persons, mcp_sessions
+from frontdesk.errors import Unavailable
 from frontdesk.identity.sessions.sealing import new_session_id
 from frontdesk.identity.sessions.service import SESSION_LIFETIME
 from frontdesk.memory.scope import Scope
@@ -29,13 +30,20 @@ ADDRESSES = ("/mcp/memory", "/api/mcp", "/mcp/memory/api/mcp")
 # Without the header a revision is taken that goes by the SDK; with it, a plain call does without.
 REVISIONS: tuple[dict[str, str], ...] = ({}, {"mcp-protocol-version": "2025-06-18"})
 PEOPLE = ("ann", "bob", "cleo")
-SESSIONS, STEPS, RACES = 30, 6, 5
+SESSIONS, STEPS, RACES = 36, 6, 5
 OPENING = {
     "protocolVersion": "2024-11-05",
     "capabilities": {},
     "clientInfo": {"name": "zflow-http-client", "version": "1.0.0"},
 }
 STALE = "zm_revoked"
+# What is left for somebody who is not signed in, or any more; JSON leaves out what is not defined.
+NO_TOKENS: tuple[dict[str, Any], ...] = (
+    *({"access_token": text} for text in (STALE, "", "Bearer ", None, 7)),
+    {},
+    {"token": STALE},
+    {"access_token": STALE, "agent_id": "no agent's id!"},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +133,16 @@ async def step(replicas: Replicas, session: str, known: Known) -> str:
     """Do something at random, and check what comes of it; gives what was done."""
     person, other = replicas.chance.sample(PEOPLE, 2)
     key, bearer = replicas.keys[person], f"Bearer {replicas.keys[person]}"
-    done = replicas.chance.choice(("leave", "leave", "leave", "header", "bearer", "stale", "both", "clear", "delete"))
+    done = replicas.chance.choice(
+        ("leave", "leave", "leave", "fail", "header", "bearer", "stale", "both", "clear", "delete")
+    )
     match done:
         case "leave":
             person = known.owner if known.owner is not None and replicas.chance.random() < 0.7 else person
             assert await replicas.leave(session, person) is known.left(person)
+        case "fail":
+            await replicas.use("set_access_token", replicas.chance.choice(NO_TOKENS), mcp_session_id=session)
+            known.token = None
         case "header":
             assert await replicas.whose(session, x_user_auth_token=bearer) == person
             known.close()
@@ -182,6 +195,39 @@ async def test_of_two_calls_at_once_neither_leaves_the_session_to_the_other(repl
             assert await replicas.whose(session) is None, number
             assert not await replicas.leave(session, "ann")
             assert await replicas.whose(session) is None
+
+
+@shows("KEPT-02")
+async def test_whoever_could_not_be_named_in_a_session_is_not_taken_for_the_person_before(replicas: Replicas) -> None:
+    for wrong in NO_TOKENS:
+        session = await replicas.open_session()
+        assert await replicas.leave(session, "ann")
+        answer = await replicas.use("set_access_token", wrong, mcp_session_id=session)
+        assert "error" in answer.json or answer.json["result"]["isError"]
+        assert await replicas.whose(session) is None, wrong
+        assert await replicas.leave(session, "ann"), "it is still hers"
+        assert await replicas.whose(session) == "ann"
+
+
+@shows("KEPT-02")
+async def test_a_token_that_cannot_be_checked_just_now_was_seen_all_the_same(
+    replicas: Replicas, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(_text: str) -> None:
+        raise Unavailable("The issuer does not answer")
+
+    for header in ("x_user_auth_token", "authorization"):
+        session, other = [await replicas.open_session() for _ in range(2)]
+        assert await replicas.leave(session, "ann")
+        assert await replicas.leave(other, "ann")
+        with monkeypatch.context() as patched:
+            for desk in replicas.desks:
+                patched.setattr(desk.app.identity, "authenticate", away)
+            shown = {header: f"Bearer {replicas.keys['bob']}"}
+            assert (await replicas.use("search_tasks", {}, mcp_session_id=session, **shown)).status == 503
+            assert (await replicas.use("search_tasks", {}, mcp_session_id=other)).status == 503
+        assert await replicas.whose(session) is None
+        assert await replicas.whose(other) == "ann", "here it was her own token that could not be checked"
 
 
 @shows("KEPT-02")

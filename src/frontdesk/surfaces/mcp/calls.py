@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import structlog
@@ -20,6 +21,7 @@ from frontdesk.surfaces.mcp.line import Line, line_of
 from frontdesk.surfaces.mcp.refusals import refusal, refuse
 from frontdesk.surfaces.mcp.signals import Exchange, gather
 from frontdesk.surfaces.mcp.tool import Answer, ErrorShape, Result, ToolSpec
+from frontdesk.surfaces.visit import Visit
 
 # What answers a call of one tool, with what goes on the wire.
 Walk = Callable[[Exchange, Mapping[str, Any]], Awaitable[dict[str, Any]]]
@@ -38,7 +40,24 @@ def caller_of(spec: ToolSpec, app: App, challenge: str) -> Walk:
         return await (spec.run(app, caller, given, line) if spec.on_line else spec.run(app, caller, given))
 
     naming, shape = not spec.about_agent, spec.error_shape
-    return walk(app, spec.name, challenge, work, shape, plain=spec.plain, naming=naming, any_id=spec.any_id)
+    called = walk(app, spec.name, challenge, work, shape, plain=spec.plain, naming=naming, any_id=spec.any_id)
+    return called if spec.after_failure is None else _followed(called, partial(spec.after_failure, app))
+
+
+def _followed(called: Walk, after_failure: Callable[[Visit], Awaitable[None]]) -> Walk:
+    """The same, and what is to be done where it did not go well, for whatever reason and before that is told."""
+
+    async def call(exchange: Exchange, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        went_well = False
+        try:
+            result = await called(exchange, arguments)
+            went_well = not result.get("isError", False)
+        finally:
+            if not went_well:
+                await after_failure(exchange.visit)
+        return result
+
+    return call
 
 
 def walk(

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from frontdesk.app import App, Door
 from frontdesk.loop.schemas import inlined
 from frontdesk.surfaces.mcp.signals import Context, Exchange
+from frontdesk.surfaces.visit import Visit
 
 # Clients send these along with any call; they say nothing to a tool.
 IGNORED = frozenset({"agent_id", "mcp_server_id", "mcp_server_name", "request_heartbeat", "heartbeat"})
@@ -76,7 +77,8 @@ class ToolSpec:
     `plain` tool says in words what goes wrong, others as JSON. A tool with an `agent_id` among its own arguments is
     told there which agent it is about, and not who calls. What is `handed` is given to agents that are connected.
     One that is `beside` those of a contract is not listed among them, unless a setting says so. One with `any_id`
-    answers whatever agent id was sent, and takes an odd one for none.
+    answers whatever agent id was sent, and takes an odd one for none. `after_failure` is done when a call did not go
+    well, whatever the reason.
     """
 
     name: str
@@ -96,6 +98,7 @@ class ToolSpec:
     handed: bool = True
     beside: bool = False
     any_id: bool = False
+    after_failure: Callable[[App, Visit], Awaitable[None]] | None = None
 
     def definition(self, app: App) -> types.Tool:
         answer = self.answer

@@ -1,11 +1,12 @@
 """The tools by which clients of the older kind log a person in, for their own session alone."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from pydantic import BaseModel
 
 from frontdesk.app import App
-from frontdesk.errors import Conflict, Denied, Invalid, Unauthenticated
+from frontdesk.errors import Conflict, Denied, Invalid, Unauthenticated, Unavailable
 from frontdesk.identity.behalf import NOT_TRUSTED
 from frontdesk.identity.model import Caller
 from frontdesk.identity.oauth.model import Issued
@@ -24,6 +25,7 @@ from frontdesk.surfaces.mcp.memory.login import (
     UserAnswer,
 )
 from frontdesk.surfaces.mcp.tool import Answer, Door, Result, ToolSpec
+from frontdesk.surfaces.visit import Visit
 
 AUTHENTICATE = (
     "Begin to log a person in: the answer is an address that the person opens in a browser, and what to show when they "
@@ -116,6 +118,16 @@ async def set_token(app: App, caller: Caller, given: SetToken, line: Line) -> Re
     return _told(f"This acts for {user_id}. {KEPT if kept else NOT_KEPT}", KeptAnswer(user_id=user_id, kept=kept))
 
 
+async def _forget_who_was_here(app: App, visit: Visit) -> None:
+    """Forget the token of a session in which another could not be left.
+
+    The calls that follow are for whomever that was meant for, perhaps nobody, and not for the person before.
+    """
+    if visit.session_id is not None:
+        with suppress(Unavailable):
+            await app.identity.sessions.forget(visit.session_id)
+
+
 async def _issued(app: App, caller: Caller, line: Line, issued: Issued) -> Result:
     try:
         _, kept = await _keep(app, caller, line, issued.access_token)
@@ -177,6 +189,7 @@ def _spec(
     *,
     on_line: bool = True,
     read_only: bool = False,
+    after_failure: Callable[[App, Visit], Awaitable[None]] | None = None,
 ) -> ToolSpec:
     """None is for agents: they act for somebody who is known already."""
     return ToolSpec(
@@ -193,6 +206,7 @@ def _spec(
         on_line=on_line,
         plain=True,
         handed=False,
+        after_failure=after_failure,
     )
 
 
@@ -203,5 +217,8 @@ AUTH: tuple[ToolSpec, ...] = (
     _spec("get_user_info", "Who you act for", USER, NoArguments, UserAnswer, user_info, read_only=True),
     _spec("get_auth_status", "Whether logged in", STANDING, NoArguments, StandingAnswer, standing, read_only=True),
     _spec("clear_auth", "Forget the token", CLEAR, NoArguments, KeptAnswer, clear),
-    _spec("set_access_token", "Act for a person", ACT_FOR, SetToken, KeptAnswer, set_token),
+    _spec(
+        *("set_access_token", "Act for a person", ACT_FOR, SetToken, KeptAnswer, set_token),
+        after_failure=_forget_who_was_here,
+    ),
 )
