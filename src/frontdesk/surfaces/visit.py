@@ -38,6 +38,8 @@ class Visit:
     proof: SecretStr | None = None
     # Whether the client may name people by their tokens.
     trusted: bool = False
+    # The one person whose tokens may be left, where the server was started for them.
+    only_for: str | None = None
     # Whether the person was proven by what came with this request, and not by what was left in its session.
     carried: bool = False
     # Why no tool may be called, where a client reads that in the answer to a call and not in a status.

@@ -1,6 +1,7 @@
 """One day of a person, through every tool of the memory door, by a real MCP client of each era, on both databases."""
 
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,15 @@ from urllib.parse import parse_qsl, urlsplit
 from zoneinfo import ZoneInfo
 
 import pytest
+from mcp import Client
 from mcp.shared.exceptions import MCPError
+from pydantic import SecretStr
 
+from frontdesk.app import Door
+from frontdesk.identity.model import KEY
 from frontdesk.memory.scope import Scope
+from frontdesk.surfaces.mcp.server import build_server, doors, offers, path_of
+from frontdesk.surfaces.mcp.starter import starter_of
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.postgres import Postgres
@@ -305,6 +312,24 @@ async def test_a_session_is_of_the_one_person_whose_token_was_left_there_and_nev
         assert (await ask("set_access_token", access_token=ben)).data == {"user_id": "ben", "kept": False}
         with pytest.raises(MCPError, match="another person"):
             await ask.client.call_tool("set_access_token", {"access_token": ada})
+
+
+@shows("KEPT-02")
+async def test_a_program_that_was_started_for_a_person_is_theirs_while_their_key_does_not_hold(desk: Desk) -> None:
+    path, key = path_of(Door.MEMORY), await desk.key("ivy")
+    settings = desk.app.settings.replaced(zmemory_api_key=SecretStr(key))
+    starter = await starter_of(replace(desk.app, settings=settings))
+    server = build_server(offers(desk.app, doors()[path], path, starter.arrive), path)
+    async with Client(server) as client:
+        ask = Asking(client)
+        assert (await ask("get_auth_status")).data["user_id"] == "ivy"
+        await desk.app.identity.revoke_key((await desk.app.identity.authenticate(key)).id.removeprefix(KEY))
+        assert (await ask("get_auth_status")).data["user_id"] is None
+        with pytest.raises(MCPError, match="another person"):
+            await client.call_tool("set_access_token", {"access_token": await desk.key("max")})
+        assert (await ask("get_auth_status")).data["user_id"] is None
+        await ask("set_access_token", access_token=await desk.key("ivy"))
+        assert (await ask("get_auth_status")).data["user_id"] == "ivy", "a new one of the same person"
 
 
 async def test_times_are_told_on_the_persons_clock(desk: Desk) -> None:

@@ -14,8 +14,8 @@ class Line:
 
     `version` is the revision of the protocol that the client speaks, `params` all that the call said. `session_id` is
     the session in which it came, `proof` what proved the person or agent, `trusted` whether the client may name people,
-    `carried` whether the person was proven by what came with this very call. `passed_over` says what was wrong with an
-    agent id that was taken for none.
+    `only_for` the one person whom it may name although it is not, `carried` whether the person was proven by what came
+    with this very call. `passed_over` says what was wrong with an agent id that was taken for none.
     """
 
     version: str
@@ -25,6 +25,7 @@ class Line:
     session_id: str | None = None
     proof: SecretStr | None = None
     trusted: bool = False
+    only_for: str | None = None
     carried: bool = False
     passed_over: str | None = None
 
@@ -44,5 +45,6 @@ def line_of(exchange: Exchange) -> Line:
         visit.session_id,
         visit.proof,
         visit.trusted,
+        visit.only_for,
         visit.carried,
     )

@@ -171,8 +171,9 @@ async def _keep(app: App, caller: Caller, line: Line, token: str) -> tuple[str, 
 
 def _check_place(caller: Caller, line: Line, user_id: str) -> None:
     """Refuse to keep what would be of no use: a client that is not trusted acts for its own person alone."""
-    if not line.trusted and caller.user_id != user_id:
-        raise Denied(NOT_TRUSTED if caller.user_id is None else HAS_OWN)
+    own = caller.user_id or line.only_for
+    if not line.trusted and own != user_id:
+        raise Denied(NOT_TRUSTED if own is None else HAS_OWN)
 
 
 def _told(text: str, answer: Answer) -> Result:
