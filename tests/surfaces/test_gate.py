@@ -12,10 +12,11 @@ from frontdesk.agents.host import NewAgent
 from frontdesk.agents.letta.handed.model import PATH as HELD_PATH
 from frontdesk.app import App, open_app, resources
 from frontdesk.errors import Unavailable
+from frontdesk.identity import rights
 from frontdesk.identity.model import Credential
 from frontdesk.surfaces.gate import ASGIApp
 from frontdesk.surfaces.http import build
-from frontdesk.surfaces.mcp.server import doors
+from frontdesk.surfaces.mcp.server import doors, scopes_at
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.ready import Ready
@@ -390,6 +391,7 @@ async def test_a_challenge_names_the_scopes_that_its_tools_need_and_no_others(
         ("/api/tasks/1/time-entries", "tasks.time"),
         ("/api/user/export", "admin"),
         ("/api/nowhere", ""),
+        ("/messages/", "identity:read health:read tools:attach tools:call schedules:read schedules:write"),
         ("/sse", "identity:read health:read tools:attach tools:call schedules:read schedules:write"),
     ],
 )
@@ -398,3 +400,20 @@ async def test_each_address_asks_for_its_own_scopes(tmp_path: Path, ready: Ready
     async with open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_REQUIRE_AUTH=True)) as app:
         answer = await send(build(app), {}, b"", path=path, method="GET")
     assert (answer.status, challenged(answer)) == (401, set(scopes.split()))
+
+
+@shows("KEPT-07")
+@pytest.mark.parametrize("era", ERAS)
+async def test_where_nobody_has_to_prove_who_they_are_a_call_about_ones_own_is_challenged_alike(
+    tmp_path: Path, ready: Ready, era: Era
+) -> None:
+    async with open_app(settings_with(FRONTDESK_DATA=ready.in_folder(tmp_path / "data"))) as app:
+        asgi = build(app)
+        said, body = call(era, "search_tasks")
+        answer = await send(asgi, said, body, path="/mcp/memory")
+        assert (answer.status, challenged(answer)) == (401, set(scopes_at("/mcp/memory")))
+        assert 'oauth-protected-resource/mcp/memory"' in answer.headers["www-authenticate"]
+        answer = await send(asgi, said, body, path="/api/mcp")
+        assert challenged(answer) == (set(rights.PERSON_SCOPES) if answer.status == 401 else set())
+        answer = await send(asgi, {}, b"", path="/api/tasks", method="GET")
+        assert (answer.status, challenged(answer)) == (401, {"tasks.read", "tasks.write"})

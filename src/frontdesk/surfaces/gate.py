@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import structlog
@@ -27,6 +28,7 @@ ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 # Its clients know refusals in other words than those of OAuth.
 API = "/api/"
 NONE_BESIDES: Mapping[str, str] = {}
+UNAUTHORIZED = 401
 NOTHING_SHOWN = "Authentication required: send an API key or a token in the Authorization header: Bearer …"
 
 log = structlog.get_logger("frontdesk.http")
@@ -92,8 +94,11 @@ class Gate:
         visit = Visit(request_id(headers.get("x-request-id")), headers)
         scope[KEY] = visit
         page = self._pages if self._pages is not None and self._pages.has(scope["path"]) else None
-        send = _announced(send, visit, page.headers if page is not None else NONE_BESIDES)
-        refusal = self._turn_away(scope["path"], visit, page) or await self._authenticate(scope, visit, page)
+        path = scope["path"]
+        # Browsers sign in by a page, and whoever is at an open address needs no credential of ours.
+        challenge = None if page is not None or path in self._open_paths else partial(self._challenge, path, False)
+        send = _announced(send, visit, page.headers if page is not None else NONE_BESIDES, challenge)
+        refusal = self._turn_away(path, visit, page) or await self._authenticate(scope, visit, page)
         await (refusal or self._inner)(scope, receive, send)
 
     def _turn_away(self, path: str, visit: Visit, page: Pages | None) -> ASGIApp | None:
@@ -193,9 +198,12 @@ def presented(headers: Mapping[str, str]) -> str | None:
     return token if token != authorization else headers.get("x-api-key") or (authorization or None)
 
 
-def _announced(send: Send, visit: Visit, besides: Mapping[str, str]) -> Send:
+def _announced(send: Send, visit: Visit, besides: Mapping[str, str], challenge: Callable[[], str] | None) -> Send:
+    """Answers with what is said in all of them, and with a challenge in a 401, whoever gives it."""
+
     async def announced(message: Message) -> None:
         if message["type"] == "http.response.start":
+            status = visit.status or message["status"]
             message["headers"] = [
                 *message.get("headers", ()),
                 (b"x-request-id", visit.request_id.encode()),
@@ -203,7 +211,9 @@ def _announced(send: Send, visit: Visit, besides: Mapping[str, str]) -> Send:
             ]
             if besides:
                 message["headers"] += _missing(message["headers"], besides)
-            message["status"] = visit.status or message["status"]
+            if status == UNAUTHORIZED and challenge is not None:
+                message["headers"] += _missing(message["headers"], {"www-authenticate": challenge()})
+            message["status"] = status
         await send(message)
 
     return announced

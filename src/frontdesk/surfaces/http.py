@@ -122,7 +122,7 @@ class Challenges:
         return f"{challenge_for(self.app, described)}{scope}{why}"
 
     def _needed(self, path: str) -> Sequence[str]:
-        if path in self.paths or path in SSE_PATHS:
+        if path in self.paths or path.removesuffix("/") in SSE_PATHS:
             return scopes_at(path)
         for beginning, scopes in BESIDES.items():
             if path == beginning or path.startswith(f"{beginning}/"):

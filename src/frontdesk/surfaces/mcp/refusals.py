@@ -66,15 +66,13 @@ def refusal(error: FrontdeskError, shape: ErrorShape) -> Refusal:
 
 
 def refuse(error: FrontdeskError, how: Refusal, visit: Visit, challenge: str, *, modern: bool) -> MCPError:
-    """The error to raise, after telling the HTTP answer its status and headers.
+    """The error to raise, after telling the HTTP answer its status and headers; the gate adds a challenge to a 401.
 
     Clients of zmemory read nothing of an answer that is not 200.
     """
     headers = list(retry_after(error).items())
     seconds = seconds_to_wait(error)
     data: dict[str, object] | None = None if seconds is None else {"retryAfterMs": math.ceil(seconds * 1000)}
-    if isinstance(error, Unauthenticated):
-        headers.append(("www-authenticate", challenge))
     if isinstance(error, MissingScope):
         text = f'{challenge}, error="insufficient_scope", scope="{error.scope}", error_description="{error}"'
         headers.append(("www-authenticate", text))
