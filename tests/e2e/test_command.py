@@ -285,12 +285,27 @@ def test_the_database_is_its_owners_alone_whatever_the_folder_was(tmp_path: Path
     assert stat.S_IMODE(other.stat().st_mode) == 0o644, "what is not ours is left as it was"
 
 
+@shows("KEPT-07")
+@pytest.mark.parametrize("query", ["", "?uri=true"])
+def test_a_database_that_is_named_by_its_address_is_its_owners_alone_too(tmp_path: Path, query: str) -> None:
+    data, link = tmp_path / "data", tmp_path / "frontdesk.db"
+    data.mkdir()
+    data.chmod(0o777)
+    link.symlink_to(data / "frontdesk.db")
+    mask = os.umask(0)
+    try:
+        modes = anyio.run(modes_while_open, data, f"sqlite:///{'file:' if query else ''}{link}{query}")
+    finally:
+        os.umask(mask)
+    assert modes == dict.fromkeys(("frontdesk.db", "frontdesk.db-wal", "frontdesk.db-shm"), 0o600)
+
+
 def modes_of(data: Path) -> dict[str, int]:
     return {path.name: stat.S_IMODE(path.stat().st_mode) for path in data.glob("frontdesk.db*")}
 
 
-async def modes_while_open(data: Path) -> dict[str, int]:
-    async with open_app(settings_with(FRONTDESK_DATA=data)):
+async def modes_while_open(data: Path, url: str | None = None) -> dict[str, int]:
+    async with open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_DATABASE_URL=url)):
         return modes_of(data)
 
 
@@ -303,6 +318,11 @@ def test_a_second_server_on_the_same_folder_says_so_until_the_first_is_gone(tmp_
         assert second.returncode == 1
         assert f"process {first.process.pid}" in second.stderr
         assert str(data / "frontdesk.db") in second.stderr
+        link = tmp_path / "link.db"
+        link.symlink_to(data / "frontdesk.db")
+        for url in (f"sqlite:///{link}", f"sqlite:///file:{link}?uri=true"):
+            second = frontdesk_here(*again, data=tmp_path / "else", FRONTDESK_DATABASE_URL=url)
+            assert f"process {first.process.pid}" in second.stderr, "whatever leads there"
         assert frontdesk_here("keys", "list", data=data).returncode == 0, "commands may run beside it"
         assert httpx2.get(f"{first.url}/api/health").status_code == 200, "and the first one serves on"
         first.kill()

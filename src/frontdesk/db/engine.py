@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
+from urllib.parse import unquote, urlsplit
 
 import anyio
 import anyio.lowlevel
@@ -215,9 +216,11 @@ def database_url(settings: Settings) -> URL:
 
 
 def file_of(url: URL) -> Path | None:
-    """The file of a SQLite database that has one."""
+    """The file of a SQLite database that has one, whatever leads there: SQLite puts its own files beside it."""
     named = url.database if url.drivername.startswith("sqlite") else None
-    return Path(named) if named and named != ":memory:" and not named.startswith("file:") else None
+    if named and named.startswith("file:") and "uri" in url.query:
+        named = None if url.query.get("mode") == "memory" else unquote(urlsplit(named).path)
+    return Path(named).resolve() if named and named != ":memory:" else None
 
 
 @contextmanager
