@@ -40,6 +40,13 @@ PROTECTED = (
     "AGENTS.md",
     "frontdesk.toml",
     "sitecustomize.py",
+    "ToolingManifest.json",
+    ".bashrc.d/x",
+    ".gitlab-ci-build.yml",
+    "azure-pipelines-test.yml",
+    ".readthedocs.yaml",
+    ".venv/bin/git",
+    "node_modules/.bin/tsc",
     ".config/fish/config.fish",
     "my.code-workspace",
     "HEAD",
@@ -65,6 +72,15 @@ FREE = (
     "head/index.ts",
     "git/config",
     "a.git",
+    "bin/run",
+    "README.md",
+    "pyproject.toml",
+    "tox.ini",
+    "docs/vscode.md",
+    "src/config/fish.py",
+    "Dockerfile",
+    ".editorconfig",
+    "requirements.txt",
 )
 
 
@@ -93,6 +109,7 @@ def work(tmp_path: Path) -> Path:
     (made / "attic").mkdir()
     (made / "attic" / "HEAD").write_text("ref: refs/heads/main\n")
     (made / "staging").mkdir()
+    (made / "staging" / "tidy.sh").write_text(EVIL)
     (made / "staging" / "pre-commit").write_text(EVIL)
     (made / "staging" / "tasks.json").write_text("{}")
     (made / "nest" / ".vscode").mkdir(parents=True)
@@ -131,6 +148,8 @@ def attacks(seed: str) -> list[dict[str, Any]]:
         (".git", "git-old"),
         ("way", "way2"),
         ("attic", ".git2/../.hg"),
+        ("tools", "tools-old"),
+        ("scripts", "scripts-old"),
     ]
     moved = [{"name": "move_file", "args": {"source": one, "target": other}} for one, other in moves if one != "way"]
     gone = [
@@ -218,15 +237,16 @@ async def test_a_remembered_command_does_not_run_what_was_planted(desk: Desk, wo
     session = await allowed(desk, work, "accept-edits")
     git(work, "config", "--unset", "filter.tidy.clean")
     # Where somebody could plant: past every name, by a command that was allowed for good.
-    (work / "loot").mkdir()
-    (work / "loot" / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tfsmonitor = ./mon.sh\n")
+    (work / "loot" / ".git").mkdir(parents=True)
+    (work / "loot" / ".git" / "config").write_text("[core]\n\trepositoryformatversion = 0\n\tfsmonitor = ./mon.sh\n")
     (work / "mon.sh").write_text(EVIL)
     (work / "mon.sh").chmod(0o755)
     (work / "run.sh").write_text("#!/bin/sh\ntrue\n")
     (work / "run.sh").chmod(0o755)
     (work / "Makefile").write_text("all:\n\ttrue\n")
     (work / "tool.py").write_text("")
-    remembered = ("cp loot/config spare", "git status", "./run.sh", "make", "python3 -m tool", "python3 tool.py")
+    (work / "spare").write_text("")
+    remembered = ("cp spare spare2", "git status", "./run.sh", "make", "python3 -m tool", "python3 tool.py")
     desk.person.chooses("allow_always")
     for command in remembered:
         await desk.client.prompt(session, calling("run_command", command=command))
@@ -236,11 +256,11 @@ async def test_a_remembered_command_does_not_run_what_was_planted(desk: Desk, wo
     assert len(offered) == len(remembered)
     assert ["which runs code of the workspace" in name for name in offered] == [False, False, True, True, True, True]
     desk.person.chooses("reject_once")
-    # By its name it is seen, and by what it did as well.
-    await desk.client.prompt(session, calling("run_command", command="cp loot/config .git/config"))
+    # By what it names it is seen, and by what it did as well.
+    await desk.client.prompt(session, calling("run_command", command="cp loot/.git/config .g[i]t/config"))
     assert len(desk.person.asked) == 1
     desk.person.chooses("reject_once")
-    await desk.client.prompt(session, calling("run_command", command="cp loot/config .gi?/config"))
+    await desk.client.prompt(session, calling("run_command", command="cp -r loot/. ."))
     assert desk.person.asked == []
     edits = [
         {"name": "write_file", "args": {"path": path, "content": text}}

@@ -21,7 +21,9 @@ from frontdesk.loop.tools import Tool, ToolOutcome, attempt
 from frontdesk.surfaces.acp.editor.discretion import discreet
 from frontdesk.surfaces.acp.editor.servers import EditorServers
 from frontdesk.surfaces.acp.wire.model import Gone
+from frontdesk.workspace.permissions.guard import Guard
 from frontdesk.workspace.permissions.model import Deed, Kind, Word
+from frontdesk.workspace.roots import Roots
 from tests.requirements import shows
 from tests.support.tool_servers import open_tool_server, tool
 from tests.support.upstreams import open_upstream
@@ -77,7 +79,7 @@ class Editor:
 async def an_editor(cwd: Path, *, local: bool = True, seconds: float = SECONDS) -> AsyncGenerator[Editor]:
     """One whose servers are all gone afterwards."""
     editor = Editor()
-    editor.servers = EditorServers(cwd, editor.leave, local=local, seconds=seconds)
+    editor.servers = EditorServers(cwd, editor.leave, Guard(Roots.of(cwd), local=local), seconds=seconds)
     try:
         yield editor
     finally:
@@ -152,6 +154,21 @@ async def test_each_call_waits_for_leave_and_says_what_it_would_do(tmp_path: Pat
     assert (look.call_id, look.tool, look.kind, look.harmless) == ("call-1", "shed__look", Kind.OTHER, True)
     assert (burn.scope, burn.covers, burn.harmless) == ("mcp shed__burn", "'burn' of the MCP server 'shed'", False)
     assert not lie.harmless
+
+
+@shows("KEPT-04")
+async def test_a_call_that_gives_the_path_of_a_protected_file_is_asked_about_each_time(tmp_path: Path) -> None:
+    looks = {**tool("look"), "annotations": {"readOnlyHint": True}}
+    with open_tool_server("shed", [looks, tool("burn")]) as shed:
+        async with an_editor(tmp_path) as editor:
+            await editor.servers.run([HttpMcpServer(name="shed", url=shed.url, headers=[])], editor.complain)
+            for text in (".envrc", str(tmp_path / ".git" / "config"), f"file://{tmp_path}/.vscode/tasks.json"):
+                await editor.call("shed__burn", text=text)
+            await editor.call("shed__burn", text="src/app.py")
+            await editor.call("shed__burn", text="say what .envrc is for")
+            await editor.call("shed__look", text=".envrc")
+    assert [one.each_time for one in editor.asked] == [True] * 3 + [False] * 3
+    assert all("asked each time" in one.why for one in editor.asked[:3])
 
 
 async def test_servers_that_hang_die_or_are_not_there_keep_no_other_from_its_work(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What may be done unasked, what is asked about, and what a lasting word covers."""
 
 import os
+import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +26,10 @@ NOTHING: Mapping[str, bool] = {}
 
 def a_deed(kind: Kind, scope: str = "", **more: Any) -> Deed:
     return Deed("call-1", "tool", kind, "Do it", scope=scope, **more)
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
 
 
 def answers(mode: Mode, kinds: set[Kind], remembered: Mapping[str, bool] = NOTHING, **more: Any) -> set[Answer]:
@@ -202,15 +207,62 @@ def test_the_person_is_told_what_a_lasting_word_covers() -> None:
         "git fetch --upload-pack=./evil .",
         "git diff --output=.envrc",
         "git archive --output=x HEAD",
+        "git grep --open=./evil x",
+        "git grep -nO./evil x",
+        "git rebase --ex=./evil main",
+        "git rebase -fx ./evil main",
+        "git fetch --upload-p=./evil .",
+        "git ls-remote --exec=./evil .",
+        "git push --rec=./evil . main",
+        "git clone -qu ./evil a b",
+        "git difftool -y -x ./evil",
+        "git diff-tree --output=.envrc HEAD",
+        "git stash list --output=.envrc",
+        "make test -f evil.mk",
+        "make test -kf evil.mk",
+        "make test SHELL=./evil",
+        "npm test --prefix evil",
+        "cargo test --manifest-path evil/Cargo.toml",
+        "tree -fo .envrc evil",
+        "tar -cf x y --checkpoint-action=exec=./evil",
+        "less +!./evil x",
     ],
 )
-def test_arguments_with_which_git_runs_another_program_can_be_allowed_only_once(command: str) -> None:
+def test_arguments_with_which_a_program_runs_or_writes_what_they_name_can_be_allowed_only_once(command: str) -> None:
     assert of_command(command) == ONCE
+
+
+@shows("KEPT-04")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git log --oneline -20",
+        "git log --graph --all",
+        "git commit -m x",
+        "git add --all",
+        "git push --force-with-lease origin main",
+        "git fetch --prune",
+        "git grep -n x",
+        "git branch --contains x",
+        "git checkout -b topic",
+        "npm test -- --watch",
+        "npm run build -- --production",
+        "npm install --save-dev x",
+        "cargo build --release",
+        "make test -j4 V=1",
+        "find . -name x -type f",
+        "rg -n x src",
+        "tree -L 2",
+    ],
+)
+def test_what_is_run_on_an_ordinary_day_can_be_allowed_for_good(command: str) -> None:
+    assert of_command(command) != ONCE
 
 
 @shows("KEPT-04")
 def test_whoever_allows_a_command_for_good_is_told_that_it_runs_the_workspace_s_code() -> None:
     runs = ("pytest -q", "npm test", "make", "./run.sh", "uv run pytest", "python tool.py", "node_modules/.bin/tsc")
+    runs += ("pip install .", "docker build .")
     assert [command for command in runs if "what the agent writes" not in of_command(command).warns] == []
     assert [command for command in ("git status", "ls", "cat x") if of_command(command).warns] == []
 
@@ -233,6 +285,11 @@ async def test_what_a_command_obeys_is_the_script_and_what_says_what_its_words_m
     assert await obeyed("npm test") == {"package.json"}
     assert await obeyed("python3 -m tool") == {"tool.py"}
     assert await obeyed("ls -l") == set()
+    (tmp_path / "json.py").write_text("")
+    assert await obeyed("python3 -m json.tool x") == {"json.py"}
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "__main__.py").write_text("")
+    assert await obeyed("python3 app") == {"app/__main__.py"}
     # Settings that run nothing change with every branch.
     assert await obeyed("git status") == {".git", ".git/hooks/pre-commit"}
     settings.write_text(f"{settings.read_text()}[alias]\n\tst = !./run.sh\n")
@@ -242,6 +299,9 @@ async def test_what_a_command_obeys_is_the_script_and_what_says_what_its_words_m
 @shows("KEPT-04")
 async def test_a_command_that_names_a_protected_file_is_asked_about_unless_it_only_reads(tmp_path: Path) -> None:
     guard = Guard(Roots.of(tmp_path))
+
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text("")
 
     async def asked(command: str) -> bool:
         return bool(await guard.of_command(command, tmp_path))
@@ -253,6 +313,10 @@ async def test_a_command_that_names_a_protected_file_is_asked_about_unless_it_on
         "mv a .git/hooks/",
         "sed -i s/a/b/ .npmrc",
     )
+    writes += ('cp x .g"i"t/config', "cp x .g\\it/config", "cp x .gi?/config", "tree -o .envrc x", "find .git -delete")
+    writes += ("cp x ../.bashrc", "cp x /home/somebody/.bashrc", "cp x /home/somebody/.config/fish/config.fish")
+    writes += ("cat .envrc && cp x .envrc", "cat .envrc & cp x .envrc", "grep x .envrc | tee .envrc")
+    writes += ("touch HEAD", "cp x /home/somebody/.ssh/authorized_keys")
     writes += ("cat x >.bashrc", "git diff --output=.envrc", "sh -c 'echo x > .git/config'", "rm src/../.git/config")
     assert [command for command in writes if not await asked(command)] == []
     reads = (
@@ -263,8 +327,65 @@ async def test_a_command_that_names_a_protected_file_is_asked_about_unless_it_on
         "grep -r x .vscode",
         "ls",
     )
+    reads += (
+        ".venv/bin/pytest -q",
+        "node_modules/.bin/tsc",
+        "/home/somebody/.cargo/bin/cargo test",
+        "ruff check src/*",
+    )
     reads += ("git clone https://example.com/x/.github", f"echo {'x' * 5000}/{'y' * 5000}", "make", "npm test")
     assert [command for command in reads if await asked(command)] == []
+
+
+@shows("KEPT-04")
+async def test_git_obeys_what_its_settings_include_what_hooks_run_and_repositories_within(
+    tmp_path: Path,
+) -> None:
+    guard, inner = Guard(Roots.of(tmp_path)), tmp_path / "parts" / "inner"
+    inner.mkdir(parents=True)
+    for folder in (inner, tmp_path):
+        git(folder, "init", "--quiet", "--template=", ".")
+    git(inner, "-c", "user.name=x", "-c", "user.email=x", "commit", "--quiet", "--allow-empty", "-m", "x")
+    git(tmp_path, "add", ".")
+    (tmp_path / "git").mkdir()
+    (tmp_path / "git" / "settings").write_text("[core]\n\thooksPath = git/hooks\n[include]\n\tpath = more\n")
+    (tmp_path / "git" / "more").write_text("[diff]\n\texternal = git/show.sh\n")
+    (tmp_path / "git" / "hooks").mkdir()
+    (tmp_path / "git" / "hooks" / "pre-commit").write_text("")
+    (tmp_path / "git" / "show.sh").write_text("")
+    (tmp_path / ".husky").mkdir()
+    (tmp_path / ".husky" / "pre-commit").write_text("")
+    git(tmp_path, "config", "include.path", "../git/settings")
+    git(inner, "config", "core.fsmonitor", "./mon.sh")
+    (inner / "mon.sh").write_text("")
+
+    found = {str(one.relative_to(tmp_path)) for one in await guard.obeyed("git status", tmp_path)}
+    assert {"git/settings", "git/more", "git/hooks/pre-commit", "git/show.sh", ".husky/pre-commit"} <= found
+    assert {"parts/inner/.git/config", "parts/inner/mon.sh"} <= found
+    for planted in ("git/settings", "git/hooks/pre-commit", "git/show.sh", "parts/inner/mon.sh"):
+        assert await guard.of_file(planted, tmp_path / planted), planted
+    assert not await guard.of_file("parts/inner/app.py", inner / "app.py")
+
+
+@shows("KEPT-04")
+async def test_no_folder_takes_the_place_of_one_in_which_something_is_protected(tmp_path: Path) -> None:
+    data = tmp_path / "share" / "frontdesk"
+    guard = Guard(Roots.of(tmp_path), (data,))
+    git(tmp_path, "init", "--quiet", "--template=", ".")
+    git(tmp_path, "config", "filter.tidy.clean", "./tools/tidy.sh")
+    (tmp_path / ".envrc").symlink_to("scripts/env.sh")
+    for name in ("tools/tidy.sh", "scripts/env.sh", "staging/tidy.sh", "share/frontdesk/frontdesk.db", "src/app.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+
+    async def asked(source: str, target: str) -> bool:
+        return bool(await guard.of_move((source, tmp_path / source), (target, tmp_path / target)))
+
+    moves = [("tools", "old"), ("scripts", "old"), ("share", "old")]
+    assert [one for one in moves if not await asked(*one)] == []
+    (tmp_path / "tools").rename(tmp_path / "gone")
+    assert await asked("staging", "tools")
+    assert not await asked("src", "lib")
 
 
 @shows("KEPT-04")

@@ -7,19 +7,31 @@ that says what its words mean, or what git acts on?
 
 import os
 import re
+import shlex
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from glob import iglob
 from itertools import chain, islice
 from pathlib import Path, PurePath
+from typing import Any, cast
 
 from anyio import to_thread
 
 from frontdesk.errors import Invalid
 from frontdesk.workspace.permissions.programs import DEFINED_IN, READERS, READING_GIT
-from frontdesk.workspace.permissions.protected import GIT, LINKED, MANY, OURS, REPOSITORY, why_protected
+from frontdesk.workspace.permissions.protected import (
+    GIT,
+    HOOKS,
+    LINKED,
+    MANY,
+    OURS,
+    PROGRAMS,
+    REPOSITORY,
+    why_protected,
+)
 from frontdesk.workspace.permissions.scopes import is_compound, leading_words, program_of
 from frontdesk.workspace.roots import LONGEST, Roots
 
@@ -33,6 +45,17 @@ MOST_BYTES = 200_000
 COARSE_SECONDS = 2.0
 # What can stand between the paths in a command line.
 BETWEEN = re.compile(r"[\s;&|<>()\"'`=,]+")
+# What stands between the commands of a line.
+PARTS = re.compile(r"&&|\|\||[;|\n]")
+GIT_NAMED = re.compile(r"\bgit\b")
+# A part of a path that begins with a point, and in which a shell fills in the rest.
+HIDDEN_PATTERN = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
+MOST_PATTERNS = 20
+LARGEST_INDEX = 50_000_000
+# An entry of git's index for a repository in the repository: its mode, 12 bytes, a hash, flags, and the path.
+INNER = re.compile(
+    rb"\x00\x00\xe0\x00.{32}(?:[\x00-\x3f\x80-\xbf].|[\x40-\x7f\xc0-\xff]...)(?P<name>[^\x00]+)\x00", re.DOTALL
+)
 SECTION = re.compile(r"\[\s*([\w.-]+)")
 # Settings of git that run nothing, whatever they say; of the others a change counts.
 INERT = frozenset(
@@ -77,42 +100,84 @@ class Guard:
 
     async def of_command(self, command: str, cwd: Path) -> str:
         """The same for a command that names a protected file, unless it is one that only reads."""
-        words = leading_words(command)
-        git = words[1] if len(words) > 1 and program_of(words[:1]) == "git" else ""
-        if not is_compound(command) and (program_of(words[:1]) in READERS or git in READING_GIT):
+        if all(_only_reads(part) for part in PARTS.split(command)):
             return ""
         why = await to_thread.run_sync(self._why_named, command, cwd)
         return EACH_TIME.format(why=why) if why else ""
 
+    async def of_arguments(self, arguments: Mapping[str, Any]) -> str:
+        """The same for a tool that somebody else wrote, where one of its arguments is the path of such a file."""
+        texts = [text.removeprefix("file://") for text in _texts(arguments) if _can_be_path(text)]
+        why = await to_thread.run_sync(self._why_among, texts, self.roots.cwd)
+        return EACH_TIME.format(why=why) if why else ""
+
     def _why_named(self, command: str, cwd: Path) -> str:
-        for number, word in enumerate(filter(_is_path, BETWEEN.split(command))):
+        git = GIT_NAMED.search(command) is not None
+        words = [word for word in _words(command) if _is_path(word, git=git)]
+        # What is run from elsewhere is not written.
+        first = next(iter(BETWEEN.split(command.lstrip())), "")
+        named = [word for word in words if word != first or not self._is_elsewhere(cwd / word)]
+        return self._why_among([*named, *(self._matching(words, cwd) if self.local else ())], cwd, runs=True)
+
+    def _why_among(self, words: Sequence[str], cwd: Path, *, runs: bool = False) -> str:
+        for number, word in enumerate(words):
             path = Path(os.path.normpath(cwd / word))
             # A command can be long; what its names alone say is looked at in all of it.
             look = self.local and number < MOST_LOOKED_AT and len(word) < LONGEST
-            why = self._why(str(path), _real(path)) if look else why_protected(self._names(path))
-            if why:
+            why = self._why(str(path), _real(path)) if look else self._why_names(path)
+            why = why or (why_protected(path.parts) if self._is_elsewhere(path) else "")
+            # Whoever runs a program names it as well.
+            if why and not (runs and why == PROGRAMS):
                 return f"'{self.roots.shown(path)[:200]}' is named, and {why}"
         return ""
+
+    def _matching(self, words: Sequence[str], cwd: Path) -> Sequence[str]:
+        """What a shell would put in the place of words such as `.gi?/config`."""
+        hidden = [word for word in words if HIDDEN_PATTERN.search(word)][:MOST_PATTERNS]
+        # Not `Path.glob`, which takes no pattern that begins at the root.
+        found = (islice(iglob(word, root_dir=cwd), MOST_LOOKED_AT) for word in hidden)  # noqa: PTH207
+        return list(chain.from_iterable(found))
+
+    def _is_elsewhere(self, path: Path) -> bool:
+        return not any(Path(os.path.normpath(path)).is_relative_to(root) for root in self.roots.all)
 
     def _why_moved(self, source: tuple[str, Path], target: tuple[str, Path]) -> str:
         if why := self._why(*source) or self._why(*target):
             return why
         inside = _beneath(source[1]) if self.local else ()
         for below in inside:
-            names = (*self._names(target[1]), *below)
-            if why := why_protected((*self._names(source[1]), *below)) or why_protected(names):
+            if why := self._why_names(source[1].joinpath(*below)) or self._why_names(target[1].joinpath(*below)):
                 return f"{'/'.join(below)[:200]} is in it, and {why}"
+        for why, place in self._places(source[1], target[1]) if self.local else ():
+            if place.is_relative_to(source[1]) or place.is_relative_to(target[1]):
+                return f"{self.roots.shown(place)[:200]} is in it, and {why}"
         return MANY if len(inside) > MOST_ENTRIES else ""
 
     def _why(self, given: str, path: Path) -> str:
         """By the names that were given, by those that links lead to, and by what is on the disk."""
         literal = Path(os.path.normpath(self.roots.cwd / given))
-        if why := why_protected(self._names(literal)) or why_protected(self._names(path)):
+        if why := self._why_names(literal) or self._why_names(path):
             return why
-        if any(path.is_relative_to(_real(one)) for one in self.own):
-            return OURS
+        for why, place in self._places(path):
+            if path.is_relative_to(place):
+                return why
         names = self._names(path)
         return _why_on_disk(path, path.parents[len(names) - 1]) if self.local and names else ""
+
+    def _why_names(self, path: Path) -> str:
+        try:
+            root, names = self.roots.split(path)
+        except Invalid:
+            return ""
+        return why_protected(names, root.name)
+
+    def _places(self, *paths: Path) -> Iterator[tuple[str, Path]]:
+        """Files and folders that are protected whatever they are called, as far as they matter to these paths."""
+        yield from ((OURS, _real(one)) for one in self.own)
+        for path in paths if self.local else ():
+            if names := self._names(path):
+                yield from ((GIT, place) for place in _run_by_git(path.parent))
+                yield from _links(path.parents[len(names) - 1], path.parent)
 
     def _names(self, path: Path) -> tuple[str, ...]:
         try:
@@ -128,8 +193,9 @@ class Guard:
         words = leading_words(command)
         found = list(chain.from_iterable(self._candidates(word, cwd) for word in words))
         if len(words) > 1 and "-m" in words:
-            module = cwd.joinpath(*words[-1].split("."))
-            found += [module.with_suffix(".py"), module / "__main__.py", module / "__init__.py"]
+            names = words[-1].split(".")
+            for module in (cwd.joinpath(*names[:count]) for count in range(1, len(names) + 1)):
+                found += [module.parent / f"{module.name}.py", module / "__main__.py", module / "__init__.py"]
         if any(program_of([word]) == "git" for word in words):
             found += _git_obeys(cwd)
         return tuple(path for path in dict.fromkeys(found) if os.path.lexists(path))
@@ -138,6 +204,8 @@ class Guard:
         """The file itself, the program of this name where it is in the workspace, and what says what its words mean."""
         if "/" in word or "." in word:
             yield cwd / word
+        # What Python and Node run when they are given a folder, or a name without its ending.
+        yield from (cwd / f"{word}{end}" for end in ("/__main__.py", "/index.js", "/package.json", ".js"))
         for folder in self._upwards(cwd):
             yield folder / "node_modules" / ".bin" / word
             for name in DEFINED_IN.get(program_of([word]), ()):
@@ -153,13 +221,53 @@ class Guard:
                 return
 
 
-def _is_path(word: str) -> bool:
-    """Not an address, nor a commit of git's by its usual name."""
-    return bool(word) and "\0" not in word and "://" not in word and not word.startswith("HEAD")
+def _words(command: str) -> Sequence[str]:
+    """What a command line may name: as it is written, and without the quotes that are in it."""
+    try:
+        bare = shlex.split(command)
+    except ValueError:
+        bare = []
+    return [*BETWEEN.split(command), *(part for word in bare for part in BETWEEN.split(word))]
+
+
+def _only_reads(command: str) -> bool:
+    words = leading_words(command)
+    git = words[1] if len(words) > 1 and program_of(words[:1]) == "git" else ""
+    return not is_compound(command) and (program_of(words[:1]) in READERS or git in READING_GIT)
+
+
+def _is_path(word: str, *, git: bool) -> bool:
+    """Not an address, nor a commit of git's by its usual name, nor the program that shows how a file begins."""
+    return (
+        bool(word)
+        and word != "head"
+        and "\0" not in word
+        and "://" not in word
+        and not (git and word.startswith("HEAD"))
+    )
+
+
+def _texts(value: object, depth: int = 8) -> Iterator[str]:
+    """Every text in arguments, as far down as anybody nests them."""
+    match value:
+        case str():
+            yield value
+        case dict() if depth:
+            for one in cast("dict[str, object]", value).values():
+                yield from _texts(one, depth - 1)
+        case list() if depth:
+            for one in cast("list[object]", value):
+                yield from _texts(one, depth - 1)
+        case _:
+            pass
+
+
+def _can_be_path(text: str) -> bool:
+    return 0 < len(text) < LONGEST and text.isprintable() and "://" not in text.removeprefix("file://")
 
 
 def _why_on_disk(path: Path, root: Path) -> str:
-    """By what is there: a second name, a repository around it, git's settings, or a link of a protected name to it."""
+    """By what is there: a second name, or a repository around it."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -167,15 +275,7 @@ def _why_on_disk(path: Path, root: Path) -> str:
     if found is not None and stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
         return LINKED
     around = path.parents[: len(path.parts) - len(root.parts)]
-    if any(_is_file(folder / "HEAD") for folder in around):
-        return REPOSITORY
-    if _is_in(path, _run_by_git(path.parent)):
-        return GIT
-    return next((why for why, real in _links(root, path.parent) if _is_in(path, [real])), "")
-
-
-def _is_in(path: Path, places: Sequence[Path]) -> bool:
-    return any(path.is_relative_to(place) for place in places)
+    return REPOSITORY if any(_is_file(folder / "HEAD") for folder in around) else ""
 
 
 def _links(root: Path, cwd: Path) -> Iterator[tuple[str, Path]]:
@@ -226,10 +326,10 @@ def _beneath(folder: Path) -> Sequence[tuple[str, ...]]:
     return list(islice(found, MOST_ENTRIES + 1))
 
 
-def _git_obeys(cwd: Path) -> Iterator[Path]:
-    """What git runs or obeys in the repository that it would find from a folder."""
+def _git_obeys(cwd: Path, within: frozenset[Path] = frozenset()) -> Iterator[Path]:
+    """What git runs or obeys in the repository that it would find from a folder, and in those that stand in it."""
     found = _repository(cwd)
-    if found is None:
+    if found is None or found[0] in within:
         return
     top, folder = found
     yield from (top / ".git", top / ".gitattributes", top / ".gitmodules", cwd / ".gitattributes")
@@ -237,9 +337,18 @@ def _git_obeys(cwd: Path) -> Iterator[Path]:
         yield from (path for path in (base / "config", base / "config.worktree") if not _is_inert(_text(path)))
         yield base / "info" / "attributes"
         yield from _files_in(base / "hooks")
-    for path in _run_by_git(cwd):
+    for path in (*_run_by_git(cwd), *(one for one in _files_in(top) if why_protected([one.name]) == HOOKS)):
         yield path
         yield from _files_in(path)
+    for place in _inner_repositories(top, folder):
+        yield from _git_obeys(top / place, within | {top})
+
+
+def _inner_repositories(top: Path, folder: Path) -> Sequence[str]:
+    """The repositories in a repository, by its index and its list of submodules; git asks each how it stands."""
+    listed = (value for _, key, value in _settings(_text(top / ".gitmodules")) if key == "path")
+    found = (match["name"].decode(errors="surrogateescape") for match in INNER.finditer(_bytes(folder / "index")))
+    return list(dict.fromkeys(islice(chain(listed, found), MOST_HOOKS)))
 
 
 def _run_by_git(cwd: Path) -> Sequence[Path]:
@@ -248,19 +357,30 @@ def _run_by_git(cwd: Path) -> Sequence[Path]:
     if found is None:
         return ()
     top, folder = found
-    values: list[str] = []
-    for base in dict.fromkeys((folder, _common(folder))):
-        for name in ("config", "config.worktree"):
-            values += _run_settings(_text(base / name))
-    paths = (Path(os.path.normpath(top / word)) for value in values for word in filter(None, BETWEEN.split(value)))
-    return [path for path in dict.fromkeys(paths) if path != top and not top.is_relative_to(path)]
+    # Paths of what is run count from the top; those of further settings from the file that names them.
+    texts = [
+        (_text(base / name), base)
+        for base in dict.fromkeys((folder, _common(folder)))
+        for name in ("config", "config.worktree")
+    ]
+    paths: dict[Path, None] = {}
+    while texts:
+        text, base = texts.pop()
+        for value, included in _run_settings(text):
+            for word in filter(None, BETWEEN.split(value)):
+                path = Path(os.path.normpath((base if included else top) / word))
+                if path != top and not top.is_relative_to(path) and path not in paths and len(paths) < MOST_LOOKED_AT:
+                    paths[path] = None
+                    texts += [(_text(path), path.parent)] if included else []
+    return list(paths)
 
 
-def _run_settings(text: str) -> Iterator[str]:
-    """The values that are run or read."""
+def _run_settings(text: str) -> Iterator[tuple[str, bool]]:
+    """The values that are run or read, and whether they name further settings."""
     for section, key, value in _settings(text):
+        included = section in ("include", "includeif") and key == "path"
         if section in ("alias", "pager") or key in RUNS:
-            yield value.removeprefix('"').removeprefix("!")
+            yield value.removeprefix('"').removeprefix("!"), included
 
 
 def _is_inert(text: str) -> bool:
@@ -308,13 +428,17 @@ def _files_in(folder: Path) -> Sequence[Path]:
 
 
 def _text(path: Path) -> str:
+    return _bytes(path, MOST_BYTES).decode(errors="replace").replace("\0", "")
+
+
+def _bytes(path: Path, most: int = LARGEST_INDEX) -> bytes:
     try:
         if not _is_file(path):
-            return ""
+            return b""
         with path.open("rb") as file:
-            return file.read(MOST_BYTES).decode(errors="replace").replace("\0", "")
+            return file.read(most)
     except OSError:
-        return ""
+        return b""
 
 
 def _is_file(path: Path) -> bool:

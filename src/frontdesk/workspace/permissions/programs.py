@@ -41,10 +41,11 @@ RUN_ANYTHING = frozenset(
     re.findall(
         r"\S+",
         """
-        alias ash at awk bash batch builtin busybox chroot cmd command coproc crontab csh dash doas emacs env eval
-        exec expect export fd fdfind fish flock gawk gdb ionice irb jshell ksh mawk nawk nice nohup nsenter osascript
-        parallel powershell pwsh rlwrap rsh runuser screen script sed set setsid sh source ssh stdbuf strace su sudo
-        taskset tclsh time timeout tmux trap unshare vi vim watch xargs zsh
+        alias ash at awk bash batch builtin busybox chroot cmd command coproc crontab csh dash doas ed emacs entr env
+        eval ex exec expect export fd fdfind fish flock gawk gdb ionice irb jshell ksh less lldb man mawk more nawk nice
+        nohup nsenter nvim osascript parallel powershell pwsh rlwrap rsh rsync runuser scp screen script sed set setsid
+        sftp sh socat source sqlite3 ssh stdbuf strace su sudo tar taskset tclsh time timeout tmux trap unshare vi view
+        vim vimdiff watch watchexec xargs zip zsh
         """,
     )
 )
@@ -85,30 +86,37 @@ RUN_ANYTHING_AS = frozenset(
     }
 )
 
-# Programs that only look, and how an argument begins with which they run others, delete or write.
+# How an argument begins with which a program that else is plain runs others, deletes or writes, or takes what it runs
+# from somewhere else.
 ACTS: Mapping[str, tuple[str, ...]] = {
+    "cargo": ("--manifest-path", "--config"),
+    "file": ("-C", "--compile"),
     "find": ("-exec", "-ok", "-delete", "-fprint", "-fls"),
-    "rg": ("--pre",),
+    "just": ("-f", "--justfile", "-d", "--working-directory", "--shell"),
+    "make": ("-f", "--file", "--makefile", "-C", "--directory", "--eval", "SHELL="),
+    "npm": ("--prefix", "--script-shell", "-C"),
+    "pnpm": ("--prefix", "--script-shell", "--dir", "-C"),
+    "rg": ("--pre", "--hostname-bin"),
+    "sort": ("--compress-program",),
+    "tox": ("-c", "--conf"),
+    "tree": ("-o",),
+    "yarn": ("--cwd",),
 }
-# Of commands of git: how an argument begins with which they run a program that is named there, or write where it says.
-GIT_ACTS: Mapping[str, tuple[str, ...]] = {
-    "archive": ("--exec", "--output", "-o", "--remote"),
-    "clone": ("-c", "--config", "-u", "--upload-pack", "--template"),
-    "diff": ("--output", "--ext-diff"),
-    "fetch": ("--upload-pack",),
-    "grep": ("-O", "--open-files-in-pager"),
+# The same of git: of all its commands, and of some.
+GIT_ACTS = ("--output", "--ext-diff", "--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager")
+GIT_ACTS_OF: Mapping[str, tuple[str, ...]] = {
+    "archive": ("-o", "--remote"),
+    "clone": ("-c", "--config", "-u", "--template"),
+    "difftool": ("-x", "--extcmd"),
+    "format-patch": ("-o",),
+    "grep": ("-O",),
     "init": ("--template", "--separate-git-dir"),
-    "log": ("--output", "--ext-diff"),
-    "ls-remote": ("--upload-pack",),
-    "pull": ("--upload-pack",),
-    "push": ("--receive-pack", "--exec"),
-    "rebase": ("-x", "--exec", "-i", "--interactive"),
-    "show": ("--output", "--ext-diff"),
+    "rebase": ("-x", "-i", "--interactive"),
 }
 
 # These change nothing that they name, and so may name anything.
 READERS = frozenset(
-    re.findall(r"\S+", "cat cksum cmp diff du file find grep head less ls md5sum more rg sha256sum stat tail tree wc")
+    re.findall(r"\S+", "cat cd cksum cmp diff du file find grep head ls md5sum rg sha256sum stat tail tree wc")
 )
 READING_GIT = frozenset(re.findall(r"\S+", "add blame commit diff log ls-files ls-tree show status"))
 
@@ -117,7 +125,7 @@ DEFINED_IN: Mapping[str, tuple[str, ...]] = {
     "ant": ("build.xml",),
     "bun": ("package.json", "bunfig.toml"),
     "bundle": ("Gemfile",),
-    "cargo": ("Cargo.toml", "build.rs"),
+    "cargo": ("Cargo.toml", "build.rs", "rust-toolchain", "rust-toolchain.toml"),
     "cmake": ("CMakeLists.txt", "CMakePresets.json"),
     "composer": ("composer.json",),
     "deno": ("deno.json", "deno.jsonc", "package.json"),
@@ -135,6 +143,8 @@ DEFINED_IN: Mapping[str, tuple[str, ...]] = {
     "nox": ("noxfile.py",),
     "nx": ("nx.json", "project.json", "package.json"),
     "pdm": ("pyproject.toml",),
+    "pip": ("pyproject.toml", "setup.py", "setup.cfg"),
+    "pipx": ("pyproject.toml", "setup.py", "setup.cfg"),
     "pnpm": ("package.json",),
     "poetry": ("pyproject.toml",),
     "pre-commit": (".pre-commit-config.yaml",),
@@ -153,8 +163,9 @@ RUN_PROJECT = (
         re.findall(
             r"\S+",
             """
-            ava bazel cabal ctest cypress dart dotnet eslint flutter go gulp jest lein meson mocha mypy ninja npx
-            phpunit pipenv playwright pylint pytest py.test rspec sbt stack swift terraform uv vite vitest webpack zig
+            ava bazel cabal conda ctest cypress dart docker dotnet eslint flutter gem go gulp jest lein meson mocha
+            mypy ninja nix npx phpunit pipenv playwright podman pylint pytest py.test rspec sbt stack swift terraform uv
+            vite vitest webpack zig
             """,
         )
     )

@@ -22,6 +22,7 @@ PACKAGES = "a package manager obeys what is in it"
 AGENTS = "other agents obey what is in it"
 VERSIONS = "a version control program acts on what is in it"
 PYTHON = "Python runs it whenever it starts"
+PROGRAMS = "a shell finds programs there by their names, and editors run some by themselves"
 SECRETS = "it says who may log in, and how"
 OURS = "it is Frontdesk's own"
 REPOSITORY = "git takes a folder with it for a repository, and acts on what is in there"
@@ -53,18 +54,22 @@ NAMES = _table(
     (SECRETS, ".ssh .netrc .gnupg"),
     (EDITOR, ".vscode .idea .fleet .zed .vim .vimrc .gvimrc .exrc .nvim .nvimrc .nvim.lua .dir-locals.el"),
     (EDITOR, ".dir-locals-2.el .emacs .emacs.d .devcontainer .devcontainer.json .gitpod.yml .vs .nova .sublime"),
+    (EDITOR, ".helix .kakrc .idx .replit"),
     (CI, ".github .gitlab .gitlab-ci.yml .gitlab-ci.yaml .circleci .travis.yml .drone.yml .woodpecker .woodpecker.yml"),
     (CI, ".woodpecker.yaml .buildkite .gitea .forgejo .azure-pipelines azure-pipelines.yml azure-pipelines.yaml"),
     (CI, "jenkinsfile bitbucket-pipelines.yml appveyor.yml .appveyor.yml .cirrus.yml .teamcity .semaphore .builds"),
-    (CI, ".build.yml"),
+    (CI, ".build.yml buildspec.yml buildspec.yaml cloudbuild.yaml cloudbuild.yml .readthedocs.yaml .readthedocs.yml"),
+    (CI, "codefresh.yml .codefresh .tekton netlify.toml vercel.json wercker.yml"),
     (PACKAGES, ".npmrc .yarnrc .yarnrc.yml .yarn .pnpmrc .pnpmfile.cjs pnpmfile.cjs bunfig.toml .cargo .gemrc .bundle"),
-    (PACKAGES, ".mvn .pip pip.conf pip.ini .pypirc .condarc .netlify nuget.config .terraformrc"),
+    (PACKAGES, ".mvn .pip pip.conf pip.ini .pypirc .condarc .netlify nuget.config .terraformrc .m2 .pnp.cjs"),
+    (PACKAGES, ".pnp.loader.mjs"),
     (AGENTS, ".claude .claude.json claude.md claude.local.md agents.md agents.override.md gemini.md .gemini .codex"),
     (AGENTS, ".cursor .cursorrules .cursorignore .windsurf .windsurfrules .clinerules .cline .roo .roorules .roomodes"),
     (AGENTS, ".continue .aider.conf.yml .amazonq .augment .junie .kiro .goose .goosehints .opencode opencode.json"),
-    (AGENTS, "opencode.jsonc .agents .mcp.json .factory .qwen .trae .crush.json crush.json"),
+    (AGENTS, "opencode.jsonc .agents .mcp.json .factory .qwen .trae .crush.json crush.json .kilocode .openhands"),
+    (AGENTS, "warp.md"),
     (PYTHON, "sitecustomize.py usercustomize.py"),
-    (OURS, "frontdesk.toml"),
+    (OURS, "frontdesk.toml toolingmanifest.json"),
 )
 # Two names, one beneath the other.
 PAIRS: Mapping[tuple[str, str], str] = {
@@ -78,8 +83,32 @@ PAIRS: Mapping[tuple[str, str], str] = {
     (".config", "zed"): EDITOR,
     (".config", "code"): EDITOR,
     (".config", "pip"): PACKAGES,
+    (".config", "bash"): SHELL,
+    (".config", "zsh"): SHELL,
+    (".config", "nushell"): SHELL,
+    (".config", "helix"): EDITOR,
+    (".aws", "config"): SECRETS,
+    (".docker", "config.json"): SECRETS,
+    (".kube", "config"): SECRETS,
+    (".gradle", "init.d"): PACKAGES,
+    (".local", "bin"): PROGRAMS,
+    (".venv", "bin"): PROGRAMS,
+    (".venv", "scripts"): PROGRAMS,
+    ("venv", "bin"): PROGRAMS,
+    ("venv", "scripts"): PROGRAMS,
+    ("node_modules", ".bin"): PROGRAMS,
     ("library", "launchagents"): SHELL,
     ("gradle", "wrapper"): PACKAGES,
+}
+# What a name begins with; with an ending it is one of several such files.
+BEGINNINGS: Mapping[str, str] = {
+    ".bashrc": SHELL,
+    ".zshrc": SHELL,
+    ".profile.": SHELL,
+    ".gitlab-ci": CI,
+    ".drone.": CI,
+    "azure-pipelines": CI,
+    "jenkinsfile.": CI,
 }
 ENDINGS: Mapping[str, str] = {
     ".code-workspace": EDITOR,
@@ -92,15 +121,22 @@ HEAD = "head"
 SHORT_GIT = re.compile(r"git~\d+")
 
 
-def why_protected(names: Sequence[str]) -> str:
-    """Why a file of these names, from the workspace's folder down, is written only when somebody says so each time."""
+def why_protected(names: Sequence[str], above: str = "") -> str:
+    """Why a file of these names, from the workspace's folder down, is written only when somebody says so each time.
+
+    `above` is the name of the workspace's folder.
+    """
     plain = [_plain(name) for name in names]
-    found = next((NAMES[name] for name in plain if name in NAMES), "")
-    found = found or next((PAIRS[pair] for pair in pairwise(plain) if pair in PAIRS), "")
+    found = next((why for name in plain if (why := NAMES.get(name) or _beginning(name))), "")
+    found = found or next((PAIRS[pair] for pair in pairwise([_plain(above), *plain]) if pair in PAIRS), "")
     if not found and plain:
         found = next((why for ending, why in ENDINGS.items() if plain[-1].endswith(ending)), "")
         found = found or (REPOSITORY if plain[-1] == HEAD else "")
     return found
+
+
+def _beginning(name: str) -> str:
+    return next((why for beginning, why in BEGINNINGS.items() if name.startswith(beginning)), "")
 
 
 def _plain(name: str) -> str:

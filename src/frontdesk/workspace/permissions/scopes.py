@@ -11,6 +11,7 @@ from frontdesk.workspace.permissions.programs import (
     ACTS,
     BEFORE_OTHERS,
     GIT_ACTS,
+    GIT_ACTS_OF,
     INTERPRETERS,
     RUN_ANYTHING,
     RUN_ANYTHING_AS,
@@ -115,8 +116,20 @@ def _leading(words: Sequence[str]) -> Sequence[str]:
 
 def _acts(program: str, words: Sequence[str]) -> bool:
     """Whether an argument makes a program that else is plain run others, delete or write."""
-    told = ACTS.get(program, GIT_ACTS.get(words[1], ()) if program == "git" and len(words) > 1 else ())
-    return any(word.startswith(told) for word in words[1:])
+    told = ACTS.get(program, ())
+    if program == "git" and len(words) > 1:
+        told = (*GIT_ACTS, *GIT_ACTS_OF.get(words[1], ()))
+    return any(_may_mean(word, option) for word in words[1:] for option in told)
+
+
+def _may_mean(word: str, option: str) -> bool:
+    """Also where the option is shortened (`--open` for `--open-files-in-pager`) or follows others (`-nO`)."""
+    if word.startswith(option):
+        return True
+    name = word.partition("=")[0]
+    if option.startswith("--"):
+        return len(name) > len("--") and option.startswith(name)
+    return len(option) == len("-O") and word.startswith("-") and not word.startswith("--") and option[1] in name
 
 
 def _program(words: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ from frontdesk.surfaces.acp.wire.model import Gone
 from frontdesk.surfaces.acp.wire.words import HttpMcpServer, McpServerStdio, SseMcpServer
 from frontdesk.tools.gateway.result import read
 from frontdesk.workspace.coding.model import Leave
+from frontdesk.workspace.permissions.guard import Guard
 from frontdesk.workspace.permissions.model import Deed, Kind
 
 LIST_SECONDS = 10.0
@@ -46,12 +47,12 @@ class Found:
 
 
 class EditorServers:
-    """Those of one session. `local`: the editor is on this machine; for others no program is started here."""
+    """Those of one session. No program is started here for an editor on another machine, as `guard` knows it."""
 
-    def __init__(self, cwd: Path, leave: Leave, *, local: bool, seconds: float = LIST_SECONDS) -> None:
+    def __init__(self, cwd: Path, leave: Leave, guard: Guard, *, seconds: float = LIST_SECONDS) -> None:
         self._cwd = cwd
         self._leave = leave
-        self._local = local
+        self._guard = guard
         self._seconds = seconds
         self._clients = McpClients(timeout=CALL_SECONDS)
         self._found: dict[int, Sequence[Found]] = {}
@@ -119,7 +120,7 @@ class EditorServers:
     def _server(self, name: str, wanted: object) -> McpServer:
         match wanted:
             case McpServerStdio():
-                if not self._local:
+                if not self._guard.local:
                     raise Invalid(f"The MCP server '{name}' is a program on another machine; give one with an address")
                 env = {one.name: one.value for one in wanted.env}
                 command = (wanted.command, *wanted.args)
@@ -151,7 +152,8 @@ class EditorServers:
         )
 
     async def _call(self, found: Found, call_id: str, arguments: Mapping[str, Any]) -> ToolOutcome:
-        word = await self._leave(_deed(found, call_id))
+        why = "" if _reads_only(found) else await self._guard.of_arguments(arguments)
+        word = await self._leave(_deed(found, call_id, why))
         if not word.allowed:
             return ToolOutcome(word.reason or REFUSED, ok=False)
         tool = found.remote.name
@@ -173,7 +175,7 @@ def _logged(name: str, error: Exception, said: str) -> str:
     return said
 
 
-def _deed(found: Found, call_id: str) -> Deed:
+def _deed(found: Found, call_id: str, why: str) -> Deed:
     server, tool = found.server.name, one_line(found.remote.name, NAME_LENGTH)
     return Deed(
         call_id,
@@ -184,6 +186,8 @@ def _deed(found: Found, call_id: str) -> Deed:
         scope=f"mcp {api_name(server, found.remote.name, {})}",
         covers=f"'{tool}' of the MCP server '{server}'",
         harmless=_reads_only(found),
+        why=why,
+        each_time=bool(why),
     )
 
 

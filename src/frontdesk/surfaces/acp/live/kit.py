@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from frontdesk.app import App
 from frontdesk.loop.tools import Tool
+from frontdesk.settings import config_file
 from frontdesk.surfaces.acp.editor.asking import Asking
 from frontdesk.surfaces.acp.editor.files import EditorFiles
 from frontdesk.surfaces.acp.editor.model import Editor
@@ -36,9 +37,9 @@ class Kit:
         kept = session()
         roots = Roots.of(kept.cwd, kept.directories)
         leave = app.workspace.permissions.gate(kept.user_id, kept.cwd, lambda: session().mode, asking.ask)
-        guard = Guard(roots, (app.settings.data,), local=editor.local)
+        guard = Guard(roots, (app.settings.data, config_file()), local=editor.local)
         own = [*coding_tools(_bench(editor, kept.id, guard, leave, asking)), *_questions(editor, kept.id, asking)]
-        return cls(roots, asking, leave, EditorServers(kept.cwd, leave, local=editor.local), own)
+        return cls(roots, asking, leave, EditorServers(kept.cwd, leave, guard), own)
 
     async def close(self) -> None:
         await self.servers.aclose()
