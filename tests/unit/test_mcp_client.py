@@ -21,7 +21,6 @@ from frontdesk.loop.mcp.endpoint import MAX_ANSWER
 from frontdesk.loop.mcp.model import McpServer, bare_token, is_plain_address
 from frontdesk.loop.mcp.names import TAKEN_BY_APIS, api_name
 from frontdesk.loop.mcp.pool import McpClients
-from frontdesk.loop.mcp.ready import MAX_PAGES
 from frontdesk.loop.mcp.wire import Events
 from frontdesk.loop.tools import ToolOutcome
 from frontdesk.tools.gateway.result import read
@@ -371,8 +370,10 @@ async def test_an_error_that_merely_sounds_like_authentication_is_not_repeated(
     assert (outcome, asked("work")) == (ToolOutcome("Error calling work: no such author", ok=False), 1)
 
 
-async def test_a_listing_without_end_is_cut(broken: str, clients: McpClients) -> None:
-    assert len(await clients.client(McpServer("pages", f"{broken}/pages"), "ada", None).tools()) == MAX_PAGES
+@shows("KEPT-12")
+async def test_a_listing_without_end_is_cut_and_that_is_said(broken: str, clients: McpClients) -> None:
+    listing = await clients.client(McpServer("pages", f"{broken}/pages"), "ada", None).listing()
+    assert listing.left_out == ["its list repeats its page after 2 pages and 2 tools; the rest is left out"]
 
 
 async def test_a_listing_that_is_too_large_is_cut_long_before_its_last_page(

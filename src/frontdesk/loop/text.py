@@ -1,11 +1,18 @@
 """Texts and values from outside, made fit to be kept and handed on."""
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn, cast
 
 # Deeper than any schema that a person wrote, and far from where libraries give up.
 DEPTH = 64
+# How alike two names are, at least, of which one may be meant for the other; and how much of them is compared.
+NEAR = 0.7
+COMPARED = 200
+NAMED = 12
+JOINTS = re.compile(r"[\s_.:/-]+")
 
 
 def storable(text: str) -> str:
@@ -31,6 +38,25 @@ def visible(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def closest(name: str, others: Iterable[str]) -> str | None:
+    """The one that differs least from a name, if it is near; case and the ways to join words do not count."""
+    plain = {_joined(other): other for other in others}
+    found = get_close_matches(_joined(name), list(plain), 1, NEAR)
+    return plain[found[0]] if found else None
+
+
+def not_there(said: str, name: str, others: Sequence[str]) -> str:
+    """A sentence that says that there is no such thing, with what was perhaps meant, or with what there is."""
+    meant = closest(name, others)
+    if meant is not None:
+        return f"{said}; did you mean '{meant}'?"
+    return f"{said}; there are: {some_of(others, NAMED)}." if others else f"{said}; there are none."
+
+
+def _joined(name: str) -> str:
+    return JOINTS.sub("", name).lower()[:COMPARED]
 
 
 def some_of(names: Sequence[str], most: int) -> str:

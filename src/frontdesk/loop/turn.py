@@ -36,7 +36,7 @@ from frontdesk.loop.media import user_message
 from frontdesk.loop.messages import add_request, answered, clean, partial, trimmed
 from frontdesk.loop.models import window_of
 from frontdesk.loop.speech import Speech, is_whole
-from frontdesk.loop.text import json_object, storable
+from frontdesk.loop.text import closest, json_object, storable
 from frontdesk.loop.tools import Tool, ToolOutcome, attempt, in_order
 from frontdesk.loop.troubles import MODEL_ERRORS, failed
 from frontdesk.loop.usage import Spent
@@ -196,7 +196,9 @@ class Turn:
         tool = self._offered.get(call.tool_name)
         if tool is None:
             known = ", ".join(sorted(self._offered)) or "none"
-            outcome, status = ToolOutcome(f"Tool '{call.tool_name}' not found; there are: {known}"), ToolStatus.UNKNOWN
+            meant = closest(call.tool_name, self._offered)
+            near = f"did you mean '{meant}'? There are" if meant else "there are"
+            outcome, status = ToolOutcome(f"Tool '{call.tool_name}' not found; {near}: {known}"), ToolStatus.UNKNOWN
         else:
             outcome = NO_OBJECT if given is None else await attempt(tool, given, call.tool_call_id)
             status = ToolStatus.OK if outcome.ok else ToolStatus.ERROR

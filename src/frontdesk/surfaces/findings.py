@@ -72,6 +72,7 @@ class Changed(BaseModel):
     skipped: list[Chosen] = Field(description="What fits and was not attached.")
     failed: list[Chosen] = Field(description="What the agent host did not do.")
     dry_run: bool = Field(description="Nothing was changed: this is what would have been done.")
+    unknown: list[str] = Field(description="What was named and is not there: servers, and tools to keep.")
 
     @classmethod
     def of(cls, selection: Selection) -> "Changed":
@@ -91,9 +92,10 @@ class Selected(Changed):
 
     @classmethod
     def made(cls, outcomes: Outcomes, *, detailed: bool = False) -> "Selected":
-        found = outcomes.found
+        found, said = outcomes.found, fields_of(outcomes.selection)
+        said["unknown"] = [*found.unknown, *outcomes.selection.unknown]
         return cls(
-            **fields_of(outcomes.selection),
+            **said,
             found=[FoundTool.of(finding, detailed=detailed) for finding in found.findings],
             nothing_relevant=found.nothing_relevant,
             best_score=_rounded(found.best),
@@ -106,7 +108,8 @@ class Selected(Changed):
 
 def fields_of(selection: Selection) -> dict[str, Any]:
     names = ("attached", "kept", "detached", "skipped", "failed")
-    return {name: Chosen.all(getattr(selection, name)) for name in names} | {"dry_run": selection.dry_run}
+    said = {"dry_run": selection.dry_run, "unknown": list(selection.unknown)}
+    return {name: Chosen.all(getattr(selection, name)) for name in names} | said
 
 
 def _rounded(score: float | None) -> float | None:

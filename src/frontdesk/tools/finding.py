@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from frontdesk.embedding.port import Embedder
 from frontdesk.errors import Invalid, Unavailable
 from frontdesk.identity.model import Caller
+from frontdesk.loop.text import not_there
 from frontdesk.tools.catalogue.service import Catalogue
 from frontdesk.tools.learning.service import Learning
 from frontdesk.tools.model import CatalogueTool, Kind, Standing
@@ -25,6 +26,7 @@ EMBED_SECONDS = 5
 # Past this many tools a search takes long enough to be worth a thread.
 IN_PLACE = 2000
 COUNTED = 100
+NAME = 200
 
 log = structlog.get_logger("frontdesk.tools")
 
@@ -67,7 +69,8 @@ class Finding:
 class Found:
     """What a search came to: the tools that reach the score, the best first; `best` also counts those below it.
 
-    `unread` tools are so new that they were found by their words alone; with `by_meaning` False, all were.
+    `unread` tools are so new that they were found by their words alone; with `by_meaning` False, all were. `unknown`
+    says which of the servers that were named there are not.
     """
 
     findings: Sequence[Finding]
@@ -75,6 +78,7 @@ class Found:
     best: float | None = None
     by_meaning: bool = True
     unread: int = 0
+    unknown: Sequence[str] = ()
 
     @property
     def nothing_relevant(self) -> bool:
@@ -118,7 +122,12 @@ class Finder:
             self._learning.searched(caller, vectors[0], [finding.tool.id for finding in findings])
         best = max((hit.score for hit in usable), default=None)
         unread = self._catalogue.index.unread if vectors is not None else 0
-        return Found(findings, await self._searched(permitted), best, vectors is not None, unread)
+        searched, unknown = await self._searched(permitted), self._unknown(permitted, search.servers)
+        return Found(findings, searched, best, vectors is not None, unread, unknown)
+
+    def _unknown(self, permitted: Permitted, servers: frozenset[str]) -> Sequence[str]:
+        known = [state.name for state in self._catalogue.servers() if permitted.sees(state.name)]
+        return [not_there(f"There is no server '{name[:NAME]}'", name, known) for name in sorted(servers - {*known})]
 
     async def _hits(
         self, caller: Caller, permitted: Permitted, search: Search, vectors: NDArray[np.float32] | None

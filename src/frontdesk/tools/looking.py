@@ -10,6 +10,7 @@ from frontdesk.tools.catalogue.store import Filter
 from frontdesk.tools.finding import Finding, Found, Search
 from frontdesk.tools.model import CatalogueTool, Standing
 from frontdesk.tools.naming import the_one
+from frontdesk.tools.rights.model import Permitted
 from frontdesk.tools.service import Tools
 
 # Far below this a tool is not found in practice, and its place among all others costs more to find out than it tells.
@@ -64,7 +65,7 @@ async def servers(tools: Tools, caller: Caller) -> Sequence[ServerState]:
 async def shown(tools: Tools, caller: Caller, name: str) -> CatalogueTool:
     """One tool that the caller may use, by id or name, also one that is held back."""
     rights.require(caller, rights.TOOLS_READ)
-    return the_one(await tools.catalogue.resolve(name), await tools.allowed.of(caller), name)
+    return await _meant(tools, await tools.allowed.of(caller), name)
 
 
 async def tried(tools: Tools, caller: Caller, search: Search) -> Found:
@@ -77,12 +78,17 @@ async def explain(tools: Tools, caller: Caller, query: str, name: str, *, limit:
     """Why a search for `query` with this limit and score finds the tool, or does not."""
     rights.require(caller, rights.TOOLS_READ)
     permitted = await tools.allowed.of(caller)
-    tool = the_one(await tools.catalogue.resolve(name), permitted, name)
+    tool = await _meant(tools, permitted, name)
     found = await tools.finder.look(caller, permitted, Search(query, limit=RANKED), remember=False)
     place = next((at for at, one in enumerate(found.findings, 1) if one.tool.id == tool.id), None)
     finding = found.findings[place - 1] if place is not None else None
     verdict = _verdict(tool, finding, place, limit, min_score)
     return Explanation(tool, finding, place, found.searched, found.by_meaning, verdict)
+
+
+async def _meant(tools: Tools, permitted: Permitted, name: str) -> CatalogueTool:
+    known = await tools.catalogue.resolve(name)
+    return the_one(known, permitted, name, None if known else await tools.calling.near(permitted, name))
 
 
 def _verdict(tool: CatalogueTool, finding: Finding | None, place: int | None, limit: int, min_score: float) -> str:

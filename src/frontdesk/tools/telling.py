@@ -39,6 +39,7 @@ def told(
         parts.append("Only words were compared this time, not meanings; a search with other words may find more.")
     elif found.unread:
         parts.append(f"{_count(found.unread, 'new tool')} could be compared by words only so far.")
+    parts.append(" ".join((*found.unknown, *outcomes.selection.unknown)))
     parts.append(_done(outcomes.selection))
     parts.append(outcomes.note)
     if found.findings:

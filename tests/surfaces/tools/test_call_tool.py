@@ -56,7 +56,10 @@ async def test_what_a_tool_itself_reports_as_an_error_stays_one(asgi: ASGIApp, e
         ("lab::echo", "[1]", "`arguments` must be a JSON object"),
         ("lab::echo", "{'city'", "text that is no JSON"),
         ("lab::echo", 5, "`arguments` must be a JSON object"),
-        ("nothing_of_this_name", {}, "There is no tool 'nothing_of_this_name'"),
+        ("nothing_of_this_name", {}, "There is no tool 'nothing_of_this_name'; search for it by what it should do"),
+        ("shop::creat_issue", {}, "There is no tool 'shop::creat_issue'; did you mean 'shop::create_issue'?"),
+        ("Shop__Create-Issue", {}, "did you mean 'shop::create_issue'?"),
+        ("createIssue", {}, "did you mean 'shop::create_issue'?"),
     ],
 )
 async def test_a_callers_mistake_is_told_in_words_that_help(

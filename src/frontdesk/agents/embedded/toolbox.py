@@ -14,7 +14,7 @@ from frontdesk.identity.rights import TOOLS_CALL
 from frontdesk.loop.mcp.names import api_name
 from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.loop.mcp.servers import Servers
-from frontdesk.loop.text import some_of
+from frontdesk.loop.text import closest, not_there, some_of
 from frontdesk.loop.tools import Tool, ToolOutcome
 
 NAMED = 20
@@ -54,15 +54,16 @@ class Toolbox:
         """The tool as its server describes it now."""
         server = self._servers.get(wanted.server or "")
         if server is None:
-            raise Invalid(
-                f"There is no MCP server '{wanted.server}'; there are: {', '.join(self._servers.names()) or 'none'}. "
-                "Add one with `frontdesk tools add`, or name it in FRONTDESK_MCP_SERVERS"
-            )
-        listed = await self._clients.client(server, None, None).tools()
-        found = next((tool for tool in listed if tool.name == wanted.remote_name), None)
+            said = not_there(f"There is no MCP server '{wanted.server}'", wanted.server or "", self._servers.names())
+            raise Invalid(f"{said} Add one with `frontdesk tools add`, or name it in FRONTDESK_MCP_SERVERS")
+        listing = await self._clients.client(server, None, None).listing()
+        found = next((tool for tool in listing.tools if tool.name == wanted.remote_name), None)
         if found is None:
-            known = some_of([tool.name for tool in listed], NAMED) or "none"
-            raise NotFound(f"{server} has no tool '{wanted.remote_name}'; it has: {known}")
+            names = [tool.name for tool in listing.tools]
+            said = [f"it has: {some_of(names, NAMED) or 'none'}", *listing.left_out]
+            meant = closest(wanted.remote_name or "", names)
+            near = f" Did you mean '{meant}'?" if meant else ""
+            raise NotFound(f"{server} has no tool '{wanted.remote_name}'; {'; '.join(said)}.{near}")
         name = api_name(server.name, found.name, {})
         return AttachedTool(name, found.description, found.parameters, server.name, found.name, wanted.needs_approval)
 

@@ -14,7 +14,17 @@ from frontdesk.loop.mcp.credentials import REDACTED, within
 from frontdesk.loop.mcp.endpoint import Endpoint
 from frontdesk.loop.mcp.errands import Errands
 from frontdesk.loop.mcp.http import Http
-from frontdesk.loop.mcp.model import Broken, Lost, McpServer, RemoteTool, RpcError, Unauthorized, Unfit, bare_token
+from frontdesk.loop.mcp.model import (
+    Broken,
+    Lost,
+    McpServer,
+    RemoteTool,
+    RpcError,
+    ToolListing,
+    Unauthorized,
+    Unfit,
+    bare_token,
+)
 from frontdesk.loop.mcp.ready import ReadySessions, all_pages
 from frontdesk.loop.mcp.results import AUTH_TOOLS
 from frontdesk.loop.mcp.session import NOTHING_SAID, Progress, Result, Session
@@ -67,6 +77,10 @@ class McpClient:
 
     async def tools(self, headers: Mapping[str, str] = NOTHING_SAID) -> Sequence[RemoteTool]:
         """What the server offers to agents, or `Unavailable`."""
+        return (await self.listing(headers)).tools
+
+    async def listing(self, headers: Mapping[str, str] = NOTHING_SAID) -> ToolListing:
+        """The same, with what of its list was left out."""
         try:
             listed = await self._limited(lambda _: all_pages(self.server, partial(self._request, said=headers)))
         except RpcError as error:
@@ -74,7 +88,7 @@ class McpClient:
         except Unavailable as error:
             error.redact(self.redacted)
             raise
-        return results.for_agents(listed)
+        return ToolListing(results.for_agents(listed.tools), listed.left_out)
 
     async def raw(
         self,

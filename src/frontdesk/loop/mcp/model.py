@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, Literal
@@ -86,6 +86,14 @@ class RemoteTool:
     description: str
     parameters: Mapping[str, Any]
     annotations: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class ToolListing:
+    """The tools that a server lists, and in words what of its list was left out."""
+
+    tools: Sequence[RemoteTool]
+    left_out: Sequence[str] = ()
 
 
 class Broken(Unavailable):

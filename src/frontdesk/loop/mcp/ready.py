@@ -1,6 +1,6 @@
 """The session of one user at one server, made ready for calls: opened, and the token left where it is kept."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ import anyio
 import structlog
 
 from frontdesk.loop.mcp import results
-from frontdesk.loop.mcp.model import Broken, McpServer, RemoteTool, RpcError, Unauthorized
+from frontdesk.loop.mcp.model import Broken, McpServer, RemoteTool, RpcError, ToolListing, Unauthorized
 from frontdesk.loop.mcp.results import PRIMING_TOOL
 from frontdesk.loop.mcp.session import Result, Session
 
@@ -84,7 +84,9 @@ class ReadySessions:
                 await session.close()
 
     async def _keeps_token(self, session: Session) -> bool:
-        if not self._server.user_token or not results.keeps_token(await all_pages(self._server, session.request)):
+        if not self._server.user_token or not results.keeps_token(
+            (await all_pages(self._server, session.request)).tools
+        ):
             return False
         if not session.is_kept:
             log.warning("mcp_token_not_left", server=self._server.name, reason="the server keeps no sessions apart")
@@ -109,19 +111,28 @@ class ReadySessions:
         return Unauthorized(f"{self._server} does not take the user's token ({said}); sign in again")
 
 
-async def all_pages(
-    server: McpServer, request: Callable[[str, Mapping[str, Any]], Awaitable[Result]]
-) -> Sequence[RemoteTool]:
-    """Every tool that a server lists, page by page."""
+async def all_pages(server: McpServer, request: Callable[[str, Mapping[str, Any]], Awaitable[Result]]) -> ToolListing:
+    """Every tool that a server lists, page by page, and what of its list could not be taken."""
     found: list[RemoteTool] = []
+    left_out: list[str] = []
     params: Mapping[str, Any] = {}
-    pages = size = 0
-    while pages < MAX_PAGES and size < MAX_LISTING and len(found) < MAX_TOOLS:
+    before: list[RemoteTool] = []
+    pages = size = nameless = 0
+    while True:
         result = await request("tools/list", params)
+        page, cursor = results.tools_of(result.value), result.value.get("nextCursor")
         pages, size = pages + 1, size + result.size
-        found += results.tools_of(result.value)
-        if result.value.get("nextCursor") is None:
-            return found
-        params = {"cursor": result.value["nextCursor"]}
-    log.warning("mcp_listing_cut", server=server.name, pages=pages, size=size, tools=len(found))
-    return found
+        nameless += results.entries_of(result.value) - len(page)
+        found += page
+        if cursor is None:
+            break
+        again = cursor == params.get("cursor") and page == before
+        if again or pages >= MAX_PAGES or size >= MAX_LISTING or len(found) >= MAX_TOOLS:
+            log.warning("mcp_listing_cut", server=server.name, pages=pages, size=size, tools=len(found))
+            how = "repeats its page" if again else "goes on"
+            left_out.append(f"its list {how} after {pages} pages and {len(found)} tools; the rest is left out")
+            break
+        params, before = {"cursor": cursor}, page
+    if nameless:
+        left_out.append(f"{nameless} of the tools that it lists {'has' if nameless == 1 else 'have'} no name; left out")
+    return ToolListing(found, left_out)

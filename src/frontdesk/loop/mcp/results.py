@@ -32,6 +32,12 @@ def tools_of(page: Object) -> list[RemoteTool]:
     return [_tool(item) for item in objects(page.get("tools")) if isinstance(item.get("name"), str)]
 
 
+def entries_of(page: Object) -> int:
+    """How many entries there are on it; what is no list at all counts as one that cannot be taken."""
+    listed: object = page.get("tools")
+    return len(cast("list[object]", listed)) if isinstance(listed, list) else 1
+
+
 def for_agents(tools: Sequence[RemoteTool]) -> Sequence[RemoteTool]:
     """Without the tools to sign in, where the server is one that keeps the token in its session."""
     return [tool for tool in tools if tool.name not in AUTH_TOOLS] if keeps_token(tools) else tools

@@ -12,6 +12,7 @@ from frontdesk import __version__
 from frontdesk.agents.letta.handed.model import PATH, Handed
 from frontdesk.app import App
 from frontdesk.identity.model import Caller
+from frontdesk.loop.text import closest
 from frontdesk.surfaces.mcp.calls import walk
 from frontdesk.surfaces.mcp.line import Line
 from frontdesk.surfaces.mcp.relay import relayed
@@ -32,7 +33,9 @@ def held_server(app: App) -> Server[Any]:
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> HandlerResult:
         handed = await shelf.find(params.name)
         if handed is None:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
+            meant = closest(params.name, shelf.tools)
+            near = f"; did you mean '{meant}'?" if meant else ""
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}{near}")
         arguments = _meant(handed, params.arguments or {})
 
         async def work(caller: Caller, line: Line, _said: Mapping[str, Any]) -> Result:

@@ -13,6 +13,7 @@ from mcp.shared.exceptions import MCPError
 from frontdesk import __version__
 from frontdesk.app import App, base_url
 from frontdesk.identity import rights
+from frontdesk.loop.text import closest
 from frontdesk.surfaces.mcp.calls import caller_of
 from frontdesk.surfaces.mcp.core import CORE
 from frontdesk.surfaces.mcp.memory.specs import MEMORY
@@ -131,7 +132,9 @@ def build_server(offered: Mapping[str, Offer], path: str = "/mcp") -> Server[Any
     async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> HandlerResult:
         offer = offered.get(params.name)
         if offer is None:
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}")
+            meant = closest(params.name, [name for name, one in offered.items() if one.listed])
+            near = f"; did you mean '{meant}'?" if meant else ""
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}{near}")
         return await offer.call(ctx, params.arguments or {})
 
     server = Server[Any](

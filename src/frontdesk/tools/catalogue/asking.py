@@ -9,7 +9,7 @@ from uuid import uuid4
 import anyio
 
 from frontdesk.agents.host import HeldTool
-from frontdesk.loop.mcp.model import RemoteTool
+from frontdesk.loop.mcp.model import RemoteTool, ToolListing
 from frontdesk.loop.mcp.pool import McpClients
 from frontdesk.tools.catalogue.changes import compare
 from frontdesk.tools.catalogue.crawl import SECONDS, Crawl
@@ -88,23 +88,25 @@ class Asking:
         """A server that was last asked before then is to be asked again."""
         return now - (min(RETRY, self._manners.every) if state.status is Status.FAILED else self._manners.every)
 
-    async def _ask(self, server: str) -> Sequence[RemoteTool]:
+    async def _ask(self, server: str) -> ToolListing:
         spec = self._roster.spec(server)
         if spec.tools is not None:
-            return spec.tools
+            return ToolListing(spec.tools)
         if spec.transport is Transport.HOST:
-            return [_remote(tool) for tool in await self._offered()] if self._offered is not None else []
-        return await self._clients.client(connectable(spec), None, None).tools()
+            offered = await self._offered() if self._offered is not None else ()
+            return ToolListing([_remote(tool) for tool in offered])
+        return await self._clients.client(connectable(spec), None, None).listing()
 
-    async def _take(self, owner: str, server: str, found: Sequence[RemoteTool]) -> str:
+    async def _take(self, owner: str, server: str, found: ToolListing) -> str:
         spec = self._roster.spec(server)
         known = await self._tools.known(server)
         sound = frozenset(schema_part(tool.seal) for tool in known.values())
-        sifted = await anyio.to_thread.run_sync(sift, server, found, sound)
+        sifted = await anyio.to_thread.run_sync(sift, server, found.tools, sound)
         kind = Kind.HOST if spec.transport is Transport.HOST else Kind.MCP
         hold = self._manners.hold_changes if spec.hold_changes is None else spec.hold_changes
         decide = partial(compare, listed=sifted.tools, hold=hold)
-        comparison = await self._tools.apply(server, kind, decide, sifted.problems, datetime.now(UTC), owner)
+        problems = [*found.left_out, *sifted.problems]
+        comparison = await self._tools.apply(server, kind, decide, problems, datetime.now(UTC), owner)
         await self._heard()
         return comparison.summary if comparison is not None else "was removed or defined anew meanwhile"
 

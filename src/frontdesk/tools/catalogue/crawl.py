@@ -8,7 +8,7 @@ import anyio
 import structlog
 
 from frontdesk.errors import FrontdeskError
-from frontdesk.loop.mcp.model import RemoteTool
+from frontdesk.loop.mcp.model import ToolListing
 from frontdesk.tools.catalogue.sifting import clean
 
 AT_ONCE = 16
@@ -39,8 +39,8 @@ class Step:
 
 Told = Callable[[Step], None]
 Claim = Callable[[str], Awaitable[bool]]
-Ask = Callable[[str], Awaitable[Sequence[RemoteTool]]]
-Take = Callable[[str, Sequence[RemoteTool]], Awaitable[str]]
+Ask = Callable[[str], Awaitable[ToolListing]]
+Take = Callable[[str, ToolListing], Awaitable[str]]
 Fail = Callable[[str, str], Awaitable[None]]
 
 
@@ -81,7 +81,7 @@ class Crawl:
             told(Step(server, Stage.STARTED))
             with anyio.fail_after(self.seconds):
                 found = await self.ask(server)
-            return Step(server, Stage.LISTED, len(found), await self.take(server, found))
+            return Step(server, Stage.LISTED, len(found.tools), await self.take(server, found))
         except TimeoutError:
             reason = public = f"it does not list its tools within {self.seconds:g} s"
         except FrontdeskError as error:

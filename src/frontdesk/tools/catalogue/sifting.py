@@ -120,6 +120,7 @@ class _Sieve:
         inputs = tuple(" ".join(clean(name).split()) for name in schemas.inputs(schema))
         annotations = _dumped(_visible(tool.annotations)) or "{}"
         if len(annotations) > LONGEST_ANNOTATIONS:
+            self._problems.append(f"tool {tool.name!r}: its annotations of {len(annotations)} characters were left out")
             annotations = "{}"
         return Listed(
             tool.name,

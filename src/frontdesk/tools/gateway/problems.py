@@ -2,10 +2,9 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, cast
 
-from frontdesk.loop.text import some_of
+from frontdesk.loop.text import closest, some_of
 from frontdesk.tools.gateway.schemas import Problem
 
 SHOWN = 10
@@ -54,13 +53,13 @@ def _lines(problem: Problem) -> Iterable[str]:
 def _missing(problem: Problem, name: str) -> str:
     wanted = _wanted(_properties(problem.schema).get(name))
     line = f"{_where(problem, name)}: is missing" + (f" ({wanted})" if wanted else "")
-    meant = _closest(name, _strangers(problem))
+    meant = closest(name, _strangers(problem))
     return f"{line}; you gave '{meant}', did you mean '{name}'?" if meant else line
 
 
 def _unknown(problem: Problem, name: str) -> str:
     properties = _properties(problem.schema)
-    meant = _closest(name, [known for known in properties if known not in problem.instance]) or _closest(
+    meant = closest(name, [known for known in properties if known not in problem.instance]) or closest(
         name, list(properties)
     )
     line = f"{_where(problem, name)}: there is no such argument"
@@ -152,14 +151,3 @@ def _strangers(problem: Problem) -> list[str]:
     """The properties that were given and are not known."""
     properties = _properties(problem.schema)
     return [name for name in cast("Mapping[str, Any]", problem.instance) if name not in properties]
-
-
-def _closest(name: str, others: Sequence[str]) -> str | None:
-    """The one that differs least, once case and the ways to join words do not count."""
-    plain = {_plain(other): other for other in others}
-    found = get_close_matches(_plain(name), list(plain), 1, 0.7)
-    return plain[found[0]] if found else None
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", "").replace("-", "").lower()[:MESSAGE_LENGTH]

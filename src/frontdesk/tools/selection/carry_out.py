@@ -82,12 +82,13 @@ async def carry_out(
             *_failed(plan.attach, change.attached, "attached", why),
             *_failed(plan.detach, change.detached, "detached", why),
         ],
+        unknown=plan.unknown,
     )
 
 
 def planned(plan: Plan, *, dry_run: bool = False) -> Selection:
     """A plan as if it were done: for a dry run, and where there is nothing to do."""
-    return Selection(plan.attach, plan.keep, plan.detach, plan.skipped, dry_run=dry_run)
+    return Selection(plan.attach, plan.keep, plan.detach, plan.skipped, dry_run=dry_run, unknown=plan.unknown)
 
 
 async def _held(host: AgentHost, agent_id: str) -> Sequence[HeldTool]:

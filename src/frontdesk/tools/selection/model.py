@@ -74,6 +74,7 @@ class Plan:
     keep: Sequence[Choice] = ()
     detach: Sequence[Choice] = ()
     skipped: Sequence[Choice] = ()
+    unknown: Sequence[str] = ()
 
     @property
     def changes(self) -> bool:
@@ -82,7 +83,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What came of a plan. A dry run says what would have been done; `failed` names what the host did not do."""
+    """What came of a plan. A dry run says what would have been done; `failed` names what the host did not do.
+
+    `unknown` says which of the tools that were to be kept the agent does not hold.
+    """
 
     attached: Sequence[Choice] = ()
     kept: Sequence[Choice] = ()
@@ -90,6 +94,7 @@ class Selection:
     skipped: Sequence[Choice] = ()
     failed: Sequence[Choice] = ()
     dry_run: bool = False
+    unknown: Sequence[str] = ()
 
 
 def names_of(name: str, tool_id: str | None) -> frozenset[str]:

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 
+from frontdesk.loop.text import not_there
 from frontdesk.tools.selection.model import Choice, Held, Limits, Match, Plan, Role, names_of
 from frontdesk.tools.selection.room import Room, last_used, share_of
 
 MIN_SCORE = 50.0
+NAME = 200
 WANTED = "wanted, and held already"
 
 
@@ -33,7 +35,8 @@ def plan(
         else:
             skipped.append(_choice(match, f"no room: {room.why_not(match.role)}"))
     room.make_more(limits.drop_rate)
-    return Plan(attach, _kept(held, room.gone, staying, scores), [_gone(tool) for tool in room.gone], skipped)
+    kept, gone = _kept(held, room.gone, staying, scores), [_gone(tool) for tool in room.gone]
+    return Plan(attach, kept, gone, skipped, _unknown(held, keep))
 
 
 def prune_plan(
@@ -55,7 +58,18 @@ def prune_plan(
     )
     gone = loose[:most]
     detach = [Choice(tool.name, tool.id, "fits least", round(_score(tool, scores), 1)) for tool in gone]
-    return Plan(keep=_kept(held, gone, staying, {}), detach=detach)
+    return Plan(keep=_kept(held, gone, staying, {}), detach=detach, unknown=_unknown(held, keep))
+
+
+def _unknown(held: Sequence[Held], keep: Collection[str]) -> Sequence[str]:
+    """A sentence for each of the tools to be kept that the agent does not hold."""
+    known = {name for tool in held for name in names_of(tool.name, tool.id)}
+    own = sorted(tool.name for tool in held)
+    return [
+        not_there(f"'{name[:NAME]}' is to be kept, and the agent holds no such tool", name, own)
+        for name in dict.fromkeys(keep)
+        if name not in known
+    ]
 
 
 def _sorted_out(

@@ -98,14 +98,14 @@ class EditorServers:
                 await complain(wrong)
 
     async def _wrong_with(self, number: int, name: str, wanted: object) -> str | None:
-        """Find a server's tools; why there are none, where it cannot be asked for them."""
+        """Find a server's tools; why there are none where it cannot be asked for them, or not all that it lists."""
         try:
             server = self._server(name, wanted)
         except FrontdeskError as error:
             return _logged(name, error, error.public)
         try:
             with anyio.fail_after(self._seconds):
-                listed = await self._clients.client(server, None, None).tools()
+                listed = await self._clients.client(server, None, None).listing()
         except TimeoutError as error:
             self._clients.retire(server)
             return _logged(
@@ -114,8 +114,8 @@ class EditorServers:
         except Unavailable as error:
             self._clients.retire(server)
             return _logged(name, error, discreet(error.public, server))
-        self._found[number] = self._named(server, listed)
-        return None
+        self._found[number] = self._named(server, listed.tools)
+        return f"The MCP server '{name}': {'; '.join(listed.left_out)}" if listed.left_out else None
 
     def _server(self, name: str, wanted: object) -> McpServer:
         match wanted:

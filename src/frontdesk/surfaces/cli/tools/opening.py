@@ -11,6 +11,7 @@ import anyio
 
 from frontdesk.app import App
 from frontdesk.errors import NotFound
+from frontdesk.loop.text import not_there
 from frontdesk.surfaces.cli.running import Use, with_app
 from frontdesk.surfaces.cli.tools.progress import Told
 from frontdesk.tools.catalogue.roster.model import ServerState, Status
@@ -50,7 +51,7 @@ def states_of(app: App, names: Collection[str]) -> Sequence[ServerState]:
     states = {state.name: state for state in app.tools.catalogue.servers()}
     for name in names:
         if name not in states:
-            raise NotFound(f"There is no tool server '{name}'; there are: {', '.join(states) or 'none'}")
+            raise NotFound(not_there(f"There is no tool server '{name}'", name, list(states)))
     return [state for name, state in states.items() if not names or name in names]
 
 

@@ -31,6 +31,7 @@ class Results(Shape):
     best_score: float | None = Field(None, description="Also of one below the score that was asked for.")
     by_meaning: bool
     searched: int = Field(description="How many tools there are.")
+    unknown: list[str] = Field(description="Which of the servers that were named there are not.")
 
     @classmethod
     def of(cls, found: Found, *, detailed: bool) -> "Results":
@@ -40,6 +41,7 @@ class Results(Shape):
             best_score=None if found.best is None else round(found.best, 1),
             by_meaning=found.by_meaning,
             searched=found.searched,
+            unknown=list(found.unknown),
         )
 
 

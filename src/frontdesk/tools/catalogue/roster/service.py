@@ -11,6 +11,7 @@ import structlog
 from frontdesk.errors import ConfigurationError, Conflict, Invalid, NotFound
 from frontdesk.loop.mcp.model import McpServer
 from frontdesk.loop.mcp.servers import Servers
+from frontdesk.loop.text import not_there
 from frontdesk.tools.catalogue.manifest import read_manifest
 from frontdesk.tools.catalogue.roster.model import ServerState
 from frontdesk.tools.catalogue.roster.platform import OfPlatform, Platform
@@ -93,7 +94,7 @@ class Roster:
     def spec(self, name: str) -> ServerSpec:
         found = self.states.get(name)
         if found is None:
-            raise NotFound(f"There is no tool server '{name}'; there are: {', '.join(self.states) or 'none'}")
+            raise NotFound(not_there(f"There is no tool server '{name}'", name, list(self.states)))
         return found.spec
 
     async def add(self, spec: ServerSpec) -> None:

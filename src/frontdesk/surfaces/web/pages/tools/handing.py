@@ -73,6 +73,7 @@ async def _carry_out(asked: Asked, order: Order, *, dry_run: bool) -> tuple[Sele
 def told(selection: Selection) -> str:
     """What was done, in a sentence."""
     said = [
+        *selection.unknown,
         _named("Attached", selection.attached),
         _named("Detached", selection.detached),
         _named("The agent host did not do", selection.failed),
