@@ -22,6 +22,7 @@ from frontdesk.tools.catalogue.store import Filter, ToolStore
 from frontdesk.tools.catalogue.vectors.store import VectorStore
 from frontdesk.tools.model import Kind, Standing
 from frontdesk.tools.packing import packed, unpacked
+from tests.requirements import shows
 from tests.support.clocks import age, set_clock_ahead
 
 pytestmark = pytest.mark.anyio
@@ -228,6 +229,16 @@ async def test_one_replica_at_a_time_asks_a_server_and_none_that_was_asked_just_
     assert not got.pop()
     await claim("another", asked_before=NOW + timedelta(minutes=5))
     assert got.pop()
+
+
+@shows("KEPT-11")
+async def test_a_server_that_was_asked_before_the_clock_was_set_back_is_asked_again(database: Database) -> None:
+    roster, ahead = RosterStore(database), datetime.now(UTC) + timedelta(hours=3)
+    await add(database, "shop")
+    await listed(database, "shop", remote("a"), now=ahead)
+    assert await roster.claim("shop", "one", LEASE, datetime.now(UTC) - timedelta(minutes=15))
+    await age(database, tool_servers.c.leased_until, -timedelta(hours=3))
+    assert await roster.claim("shop", "another", LEASE, datetime.now(UTC) - timedelta(minutes=15))
 
 
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)

@@ -170,3 +170,20 @@ async def test_the_mode_is_looked_at_again_when_its_turn_comes(database: Databas
     assert [word.allowed for word in got] == [True, False]
     assert modes == [Mode.ASK] * 3 + [Mode.PLAN]
     assert person.asked == [EDIT]
+
+
+@shows("KEPT-11")
+async def test_a_command_that_was_allowed_before_the_clock_was_set_back_is_asked_about_again(
+    database: Database, tmp_path: Path
+) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text("")
+    said = Remembered("run ./run.sh", allowed=True, created_at=datetime.now(UTC) + timedelta(hours=3))
+    await PermissionStore(database).keep("ann", HERE, said)
+    person = Person(Choice.ALLOW_ALWAYS)
+    leave = a_gate(database, person)
+    deed = Deed("call-3", "run_command", Kind.EXECUTE, "Run `./run.sh`", scope=said.scope, obeys=[script])
+    assert (await leave(deed)).allowed
+    assert "the clock was set back" in person.asked[0].why
+    [again] = await PermissionStore(database).of("ann", HERE)
+    assert again.created_at < said.created_at, "what is said now counts"

@@ -20,7 +20,7 @@ from frontdesk.tools.catalogue.crawl import Stage, Step, Told, silent
 from frontdesk.tools.catalogue.meaning import Meaning
 from frontdesk.tools.catalogue.roster.model import ServerState, Status
 from frontdesk.tools.catalogue.roster.service import Named, Roster
-from frontdesk.tools.catalogue.roster.store import RosterStore
+from frontdesk.tools.catalogue.roster.store import CLOCKS_APART, RosterStore
 from frontdesk.tools.catalogue.servers import ServerSpec, Transport
 from frontdesk.tools.catalogue.shelf import Shelf
 from frontdesk.tools.catalogue.store import Filter, ToolStore
@@ -211,7 +211,12 @@ class Catalogue:
         await self._roster.declare(datetime.now(UTC))
         now, states = datetime.now(UTC), self._roster.states
         before = {name: self._asking.due_before(state, now) for name, state in states.items()}
-        due = [name for name, state in states.items() if (state.crawled_at or before[name]) <= before[name]]
+        # What was asked at a time that is still to come was asked before the clock was set back.
+        due = [
+            name
+            for name, state in states.items()
+            if not before[name] < (state.crawled_at or before[name]) <= now + CLOCKS_APART
+        ]
         await self._crawl(due, before.__getitem__)
 
     async def _crawl(

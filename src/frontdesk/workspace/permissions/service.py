@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
 
 from frontdesk.workspace.permissions.decide import Answer, Verdict, decide
-from frontdesk.workspace.permissions.guard import AGAIN, changed_since
+from frontdesk.workspace.permissions.guard import AGAIN, COARSE_SECONDS, changed_since
 from frontdesk.workspace.permissions.model import ASK_SECONDS, Ask, Choice, Deed, Leave, Mode, Remembered, Word
 from frontdesk.workspace.permissions.store import PermissionStore
 
+COARSE = timedelta(seconds=COARSE_SECONDS)
+SET_BACK = "you are asked again, since the clock was set back after you allowed this"
 STOPPED = "the person stopped the turn"
 REJECTED = "The person rejected this. Do not try to get there another way; ask them what to do instead."
 UNANSWERED = "Nobody answered in time, which counts as a rejection. Go on without it, or say what you need."
@@ -66,7 +68,11 @@ class Gate:
         """With why it is asked again, where what was allowed is no longer what it was."""
         remembered = {one.scope: one for one in await self._store.of(self._user_id, self._cwd)}
         said = remembered.get(deed.scope)
-        if said is not None and said.allowed and (changed := await changed_since(deed.obeys, said.created_at)):
+        if said is not None and said.allowed and deed.obeys and said.created_at > datetime.now(UTC) + COARSE:
+            # Times of files say nothing then.
+            del remembered[deed.scope]
+            deed = replace(deed, why=deed.why or SET_BACK)
+        elif said is not None and said.allowed and (changed := await changed_since(deed.obeys, said.created_at)):
             del remembered[deed.scope]
             path = changed.relative_to(self._cwd) if changed.is_relative_to(self._cwd) else changed
             deed = replace(deed, why=deed.why or AGAIN.format(path=path))

@@ -19,6 +19,8 @@ DEFINITION = ("transport", "url", "command", "env", "headers", "user_token", "oa
 
 # A replica says every few seconds what its settings name; replicas that are being replaced may differ.
 LAPSE = timedelta(minutes=2)
+# So far the clocks of replicas may differ.
+CLOCKS_APART = timedelta(minutes=1)
 
 
 class RosterStore:
@@ -78,10 +80,12 @@ class RosterStore:
 
     async def claim(self, name: str, owner: str, lease: timedelta, asked_before: datetime) -> bool:
         """Take it on to ask a server; not while another does, nor when it was asked since `asked_before`."""
-        due = or_(tool_servers.c.crawled_at.is_(None), tool_servers.c.crawled_at <= asked_before)
+        crawled, leased = tool_servers.c.crawled_at, tool_servers.c.leased_until
         async with self._database.transaction() as connection:
             now = await clock.now(connection)
-            free = or_(tool_servers.c.leased_until.is_(None), tool_servers.c.leased_until < now)
+            # What lies ahead was written before the clock was set back.
+            due = or_(crawled.is_(None), crawled <= asked_before, crawled > now + CLOCKS_APART)
+            free = or_(leased.is_(None), leased < now, leased > now + lease + CLOCKS_APART)
             mine = update(tool_servers).where(tool_servers.c.name == name, free, due)
             done = await connection.execute(mine.values(leased_by=owner, leased_until=now + lease))
             return done.rowcount > 0
