@@ -95,6 +95,8 @@ def test_a_default_whose_library_is_not_installed_is_listed_all_the_same() -> No
         ("deepseek:deepseek-chat", (False, False)),
         ("openai:o3", (True, False)),
         ("openai:o3-mini", (False, False)),
+        ("openrouter:openai/o3-pro", (True, False)),
+        ("ollama:marco-o1", (False, False)),
         ("openai:gpt-4o", (True, False)),
         ("openai:gpt-oss-120b", (False, False)),
         ("openai:qwen3", (False, False)),

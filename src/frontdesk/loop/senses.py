@@ -19,7 +19,7 @@ SEEING = re.compile(
     r"""
     claude-(?!2|instant|v) | gemini-(?!embedding|1\.0)
     | gpt-(?:4o|4\.[1-9]|4-turbo|4-vision|[5-9]|\d\d) | chatgpt-4o
-    | (?<![a-z0-9])(?:o1|o3)(?!-mini|-preview|\d) | o4-mini
+    | (?:^|/)(?:(?:o1|o3)(?!-mini|-preview|\d)|o4-mini)
     | grok-(?:[4-9]|.*vision) | pixtral | llama-?4 | llama-?3\.2-(?:11|90)b | gemma-?3-?:?(?:4|12|27)b
     | llava | moondream | minicpm-v | internvl | nova-(?:lite|pro|premier)
     | (?<![a-z])(?:vision|multimodal|vl)(?![a-z])
