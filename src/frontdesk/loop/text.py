@@ -52,7 +52,7 @@ def not_there(said: str, name: str, others: Sequence[str]) -> str:
     meant = closest(name, others)
     if meant is not None:
         return f"{said}; did you mean '{meant}'?"
-    return f"{said}; there are: {some_of(others, NAMED)}." if others else f"{said}; there are none."
+    return f"{said}; there are: {some_of(others, NAMED) or 'none'}."
 
 
 def _joined(name: str) -> str:

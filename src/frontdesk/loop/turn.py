@@ -197,7 +197,7 @@ class Turn:
         if tool is None:
             known = ", ".join(sorted(self._offered)) or "none"
             meant = closest(call.tool_name, self._offered)
-            near = f"did you mean '{meant}'? There are" if meant else "there are"
+            near = f"perhaps you mean '{meant}'; there are" if meant else "there are"
             outcome, status = ToolOutcome(f"Tool '{call.tool_name}' not found; {near}: {known}"), ToolStatus.UNKNOWN
         else:
             outcome = NO_OBJECT if given is None else await attempt(tool, given, call.tool_call_id)

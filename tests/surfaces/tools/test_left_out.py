@@ -126,4 +126,4 @@ async def test_an_agent_that_calls_or_is_given_a_tool_by_nearly_its_name_hears_t
     with pytest.raises(NotFound, match="Did you mean 'create_issue'"):
         await house.host.attach(agent, HeldTool("", "", server="shop", remote_name="createissues"))
     events = await take(house.host, agent, script({"tool": "find_tool", "args": {}}, {"text": "done"}))
-    assert "did you mean 'find_tools'?" in of_kind(events, ToolReturn)[0].text
+    assert "perhaps you mean 'find_tools'; there are: " in of_kind(events, ToolReturn)[0].text
