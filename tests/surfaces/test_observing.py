@@ -1,5 +1,6 @@
 """What can be seen afterwards: the journal, the metrics, the spans, the log."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -62,7 +63,8 @@ async def test_every_call_and_denial_leaves_one_row(app: App) -> None:
 async def test_what_is_refused_is_refused_whichever_door_it_was_asked_at(app: App) -> None:
     asgi = build(app)
     said, body = call(MODERN, "promptyoself_cancel", {"schedule_id": "4711", "agent_id": "agent-1"})
-    assert b"isError" in (await send(asgi, said, body)).body
+    told = json.loads((await send(asgi, said, body)).body)["result"]["structuredContent"]
+    assert told == {"error": "Schedule 4711 not found or already cancelled"}
     missing = await send(asgi, {"x-agent-id": "agent-1"}, b"", path="/api/v1/schedules/4711", method="DELETE")
     assert missing.status == 404
     assert [(row.surface, row.outcome, row.reason) for row in app.journal._waiting] == [

@@ -161,7 +161,7 @@ async def test_a_word_on_a_call_that_waits_lets_the_agent_go_on(opened: App, web
     asked = await waiting(opened, agent)
     page = await web.get(f"/turns/{asked}")
     assert "May it call memory_rethink ?" in text_of(page)
-    call = (await opened.host.pending(agent))[0].call_id
+    call = (await opened.host.pending(agent, user_id=ANN.user_id))[0].call_id
     await web.post(f"/turns/{asked}/answer", {"call.0": call}, 400)
     form = {"call.0": call, "word.0": word, "reason.0": "not today"}
     await web.post(f"/turns/{asked}/answer", form)
@@ -185,7 +185,7 @@ async def test_of_several_calls_that_wait_each_needs_a_word(opened: App, web: Br
     agent = await ada(opened)
     calls = [{"name": "memory_rethink", "args": edit(text)["args"]} for text in ("one", "two")]
     asked = await turn(opened, agent, script({"tools": calls}, {"text": "Both."}), asks=frozenset({"memory_rethink"}))
-    first, second = (one.call_id for one in await opened.host.pending(agent))
+    first, second = (one.call_id for one in await opened.host.pending(agent, user_id=ANN.user_id))
     await web.post(f"/turns/{asked}/answer", {"call.0": first, "word.0": "approve"}, 400)
     words = {"call.0": first, "word.0": "approve", "call.1": second, "word.1": "reject"}
     told = await web.post(f"/turns/{asked}/answer", words)
@@ -215,7 +215,7 @@ async def test_what_waits_can_be_given_up(opened: App, web: Browser) -> None:
     page = text_of(await web.post(f"/turns/{asked}/cancel"))
     assert "cancelled" in page
     assert "Waiting for your word" not in page
-    assert not await opened.host.pending(agent)
+    assert not await opened.host.pending(agent, user_id=ANN.user_id)
 
 
 @shows("WEB-TURNS")
@@ -230,7 +230,7 @@ async def test_the_list_is_told_of_new_turns_and_a_turn_of_its_steps(opened: App
             at_one = replace(asked, at={"turn_id": one})
             async with aclosing(living.tell_one(at_one)) as heard:
                 seen = await anext(heard)
-                await opened.host.cancel(agent)
+                await opened.host.cancel(agent, user_id=ANN.user_id)
                 assert await anext(heard) != seen
 
 
