@@ -26,7 +26,7 @@ from tests.requirements import shows
 from tests.support.desk import frontdesk_here
 from tests.support.pages import browsing, text_of
 from tests.support.ready import Ready
-from tests.support.wire import MODERN, call, send
+from tests.support.wire import ERAS, MODERN, Era, call, send
 
 pytestmark = [pytest.mark.anyio, shows("KEPT-06")]
 HOSTILE = "no\nid\x1b[31m\u202e<b>" + "x" * 5_000
@@ -122,6 +122,60 @@ async def test_what_was_claimed_is_one_line_and_cut(settings: Settings) -> None:
         assert len(claim) <= 128
 
 
+@pytest.mark.parametrize("era", ERAS)
+async def test_who_is_known_and_may_not_is_told_with_the_key_that_was_shown(settings: Settings, era: Era) -> None:
+    async with opened(settings) as (app, asgi):
+        for agent in (None, "agent-1"):
+            narrow, shown = await key_for(app, agent, "ann", "agents:chat")
+            headers, body = call(era, "search_memories", {"search": "x"})
+            assert (await send(asgi, headers | narrow, body, path="/mcp/memory")).status == 403
+            row = await newest(app)
+            assert (row.reason, row.agent_id, row.user_id) == ("MissingScope", agent, "ann")
+            assert (row.source, row.claimed) == (Source.CREDENTIAL, Claimed(credential=shown))
+        told = app.journal.render_metrics().decode()
+        assert 'frontdesk_refusals_total{reason="MissingScope",source="credential"} 2.0' in told
+        async with browsing(asgi) as web:
+            assert "It was turned away before it was known" not in text_of(await web.get("/access"))
+
+
+async def test_the_http_api_tells_who_is_known_and_may_not_with_the_key_that_was_shown(settings: Settings) -> None:
+    async with opened(settings) as (app, asgi):
+        narrow, of_ann = await key_for(app, None, "ann", "agents:chat")
+        bound, of_agent = await key_for(app, "agent-1", None)
+        for path, said, shown, reason in (
+            ("/api/memories", narrow, of_ann, "MissingScope"),
+            ("/api/user/api-keys", narrow, of_ann, "Unauthenticated"),
+            ("/api/agents/sessions", bound, of_agent, "Denied"),
+        ):
+            assert (await send(asgi, said, b"", path=path, method="GET")).status in (401, 403)
+            row = await newest(app)
+            assert (row.reason, row.agent_id, row.source) == (reason, None, Source.CREDENTIAL)
+            assert row.claimed == Claimed(credential=shown)
+
+
+async def test_a_key_that_holds_no_more_is_told_by_its_id_and_never_by_its_secret(settings: Settings) -> None:
+    async with opened(settings, require_auth=True) as (app, asgi):
+        key, text = await app.identity.create_key(name="", agent_id=None, user_id="ann")
+        await app.identity.revoke_key(key.id)
+        shown = {"authorization": f"Bearer {text}"}
+        headers, body = call(MODERN)
+        await send(asgi, headers | shown, body)
+        await send(asgi, headers | {"x-user-auth-token": text}, body, path="/mcp/memory")
+        async with browsing(asgi) as web:
+            await web.post("/sign-in", {"credential": text}, 401)
+        assert await knock(Lobby(app).asgi(), shown) == 401
+        found = await rows(app)
+    assert [(row.reason, row.source) for row in found] == [("Unauthenticated", Source.CREDENTIAL)] * 4
+    assert {row.claimed for row in found} == {Claimed(credential=f"key:{key.id}")}
+
+
+async def test_what_is_written_out_and_not_cut_is_told_whole(settings: Settings) -> None:
+    async with opened(settings) as (app, asgi):
+        headers, body = call(MODERN, arguments={"agent_id": "two\nlines"})
+        await send(asgi, headers, body)
+        assert (await newest(app)).claimed == Claimed(parameter="two\\nlines")
+
+
 @pytest.mark.parametrize("path", ["/api/v1/tools/search", "/api/v1/schedules"])
 async def test_the_http_api_keeps_what_was_claimed(settings: Settings, path: str) -> None:
     async with opened(settings) as (app, asgi):
@@ -140,11 +194,8 @@ async def test_a_person_who_is_held_to_a_rate_is_named(settings: Settings) -> No
             await send(asgi, mine, b"", path=path, method="GET")
             assert (await send(asgi, mine, b"", path=path, method="GET")).status == 429
             row = await newest(app)
-            assert (row.reason, row.user_id, row.claimed) == (
-                "RateLimited",
-                f"ann{path}",
-                Claimed(credential=shown),
-            )
+            assert (row.reason, row.user_id, row.source) == ("RateLimited", f"ann{path}", Source.CREDENTIAL)
+            assert row.claimed == Claimed(credential=shown)
 
 
 async def test_whoever_is_turned_away_before_the_call_is_read_is_told_by_the_header(settings: Settings) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from frontdesk.errors import AgentIdMismatch, Denied, InvalidAgentId
+from frontdesk.identity import keys
 from frontdesk.identity.model import ANY_AGENT, KEY, TOKEN, Caller, Claimed, Credential, Signals, Source, Trace
 from frontdesk.settings import AGENT_ID, NO_ID, Settings
 
@@ -70,17 +71,18 @@ def resolve(signals: Signals, policy: Policy, only_agent: str | None = None) -> 
     return _caller(signals, None, Source.NONE, trusted=trusted, verified=credential is not None, unread=unread)
 
 
-def traced(signals: Signals) -> Trace:
+def traced(signals: Signals, shown: str | None = None) -> Trace:
     """What a request says of its sender, for whoever wants to know later why it was refused; nothing of it is proven.
 
-    The person is: the credential was checked before.
+    The person is: the credential was checked before. `shown` is the text of one that was not, or did not hold; of a key
+    it says which it would be.
     """
     found = metadata_agent(signals.metadata) if signals.metadata else None
     claimed = Claimed(
         header=_claim(signals.header),
         parameter=_claim(signals.parameter),
         metadata=_claim(found[1]) if found else None,
-        credential=_shown(signals.credential),
+        credential=_shown(signals.credential) or _key_in(shown),
     )
     user_id = signals.credential.user_id if signals.credential else None
     return Trace(Caller(signals.request_id, user_id=user_id, source=claimed.source), claimed)
@@ -93,13 +95,19 @@ def _claim(said: object) -> str | None:
     line = "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode() for char in text[:CLAIM_LENGTH]
     )
-    return line if len(line) == len(text) else f"{line[: CLAIM_LENGTH - 1]}…"
+    return line if len(text) <= CLAIM_LENGTH >= len(line) else f"{line[: CLAIM_LENGTH - 1]}…"
 
 
 def _shown(credential: Credential | None) -> str | None:
     if credential is None or not credential.id.startswith((KEY, TOKEN)):
         return None
     return _claim(f"{credential.agent_id} ({credential.id})" if credential.agent_id else credential.id)
+
+
+def _key_in(shown: str | None) -> str | None:
+    """The key that a text is, by its form; whether there is one, and whose, is another matter."""
+    parsed = keys.parse(shown) if shown else None
+    return None if parsed is None else f"{KEY}{parsed[0]}"
 
 
 def checked(agent_id: str) -> str:

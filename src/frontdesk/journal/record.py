@@ -1,7 +1,7 @@
 """What the journal will say of one call, whichever door it came through."""
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Self
@@ -18,12 +18,14 @@ from frontdesk.errors import (
     Unstorable,
 )
 from frontdesk.identity import rights
-from frontdesk.identity.model import Caller, Claimed, Source, Trace
+from frontdesk.identity.inbound import traced
+from frontdesk.identity.model import Caller, Claimed, Signals, Source, Trace
 from frontdesk.journal.model import Entry, Kind, Outcome
 from frontdesk.journal.service import Journal
 
 ACTION_LENGTH = 200
 NOTHING_CLAIMED = Claimed()
+TURNED_AWAY = frozenset({Outcome.DENIED, Outcome.LIMITED})
 
 
 def outcome_of(error: BaseException) -> Outcome:
@@ -54,6 +56,8 @@ class Record:
     outcome: Outcome | None = None
     reason: str | None = None
     claimed: Claimed | None = None
+    # What the request said of its sender, once it is known; a call that is let in may still be refused.
+    signals: Signals | None = None
     started: int = field(default_factory=time.perf_counter_ns)
     at: datetime = field(default_factory=partial(datetime.now, UTC))
 
@@ -71,17 +75,20 @@ class Record:
         self.outcome, self.reason = outcome_of(error), type(error).__name__
         if isinstance(error, FrontdeskError) and isinstance(error.trace, Trace):
             self.trace(error.trace)
+        elif self.signals is not None and (self.outcome in TURNED_AWAY or isinstance(error, IdentityError)):
+            self.trace(traced(self.signals))
 
     def trace(self, trace: Trace) -> None:
         """Keep what a refused request claimed; a caller who was established stays."""
         self.claimed = trace.claimed
-        if self.caller.agent_id is None and self.caller.user_id is None:
-            self.caller = trace.caller
+        if self.caller.agent_id is None:
+            known = trace.caller if self.caller.user_id is None else self.caller
+            self.caller = replace(known, source=trace.claimed.source) if known.agent_id is None else known
 
     def write(self) -> None:
         caller, outcome = self.caller, self.outcome or Outcome.FAILED
         # A call that was not let through is a denial.
-        denied = self.kind is Kind.CALL and outcome in (Outcome.DENIED, Outcome.LIMITED)
+        denied = self.kind is Kind.CALL and outcome in TURNED_AWAY
         self.journal.record(
             Entry(
                 self.at,

@@ -187,7 +187,8 @@ class Gate:
         caller = Caller(visit.request_id)
         record = Record(self._app.journal, "http", action, caller, outcome=Outcome.DENIED, reason=reason)
         # The body is not read for somebody who may not come in, so a parameter is not known.
-        record.trace(traced(Signals(visit.request_id, visit.said.get("x-agent-id"), credential=visit.credential)))
+        signals = Signals(visit.request_id, visit.said.get("x-agent-id"), credential=visit.credential)
+        record.trace(traced(signals, presented(visit.said) or behalf.person_token(visit)))
         record.write()
 
 

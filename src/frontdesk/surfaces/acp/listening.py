@@ -77,14 +77,14 @@ class Lobby:
         headers = headers_said(socket.scope["headers"])
         # Of those who are let in, each request has a row of its own.
         record = Record(self.app.journal, SURFACE, PATH, Caller(request_id(headers.get("x-request-id"))))
-        record.trace(traced(Signals(record.caller.request_id, headers.get("x-agent-id"))))
+        text = presented(headers)
+        record.trace(traced(Signals(record.caller.request_id, headers.get("x-agent-id")), text))
         turned = Doorstep.of(self.app.settings).turns_away(headers)
         if turned is not None:
             record.outcome, record.reason = Outcome.DENIED, turned.code
             record.write()
             await socket.send_denial_response(JSONResponse({"error": turned.code}, turned.status))
             return
-        text = presented(headers)
         try:
             await self._known(text, headers.get("x-agent-id"))
         except (Unauthenticated, Denied, Unavailable) as error:

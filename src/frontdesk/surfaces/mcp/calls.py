@@ -82,9 +82,10 @@ def walk(
         visit = exchange.visit
         record = Record(app.journal, "mcp", name, Caller(visit.request_id))
         try:
+            signals = record.signals = gather(exchange, arguments if naming else {})
             if visit.refused is not None:
                 raise visit.refused
-            signals, line = gather(exchange, arguments if naming else {}), line_of(exchange)
+            line = line_of(exchange)
             try:
                 caller = await app.identity.identify(signals)
             except IdentityError as error:

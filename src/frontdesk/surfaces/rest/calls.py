@@ -45,6 +45,7 @@ def recorded(
             async def handle(request: Request) -> Response:
                 visit = visit_of(request.scope)
                 record = Record(app.journal, "rest", f"{request.method} {path}", Caller(visit.request_id))
+                record.signals = Signals(visit.request_id, visit.said.get("x-agent-id"), credential=visit.credential)
                 try:
                     record.caller = request.scope[CALLER] = await who(app, request)
                     answer = await inner(request)

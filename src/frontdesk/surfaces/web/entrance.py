@@ -9,7 +9,8 @@ from starlette.routing import Route
 
 from frontdesk.app import App
 from frontdesk.errors import Denied, FrontdeskError
-from frontdesk.identity.model import Caller, Source
+from frontdesk.identity.inbound import traced
+from frontdesk.identity.model import Caller, Signals, Source
 from frontdesk.identity.oauth.upstream import OTHER_ERRAND
 from frontdesk.journal.record import Record
 from frontdesk.surfaces.web import cookies, errands, forms, places, signing
@@ -49,6 +50,7 @@ def _with_a_key(app: App) -> Answering:
                 session = await _let_in(app, window, record, said.get("credential", "").strip())
             except FrontdeskError as error:
                 record.ended_by(error)
+                record.trace(traced(Signals(window.visit.request_id), said.get("credential", "").strip()))
                 return _ask(app, window, said.get("next"), error.public, status_of(error))
         answer = window.lead(places.ours(said.get("next")))
         _keep(window, answer, session)

@@ -8,7 +8,7 @@ from typing import Self
 from frontdesk.app import App
 from frontdesk.errors import FrontdeskError
 from frontdesk.identity import rights
-from frontdesk.identity.model import Caller
+from frontdesk.identity.model import Caller, Credential, Signals
 from frontdesk.journal.record import Record
 from frontdesk.surfaces.acp.convert import stops
 from frontdesk.surfaces.acp.editor.model import Editor
@@ -53,6 +53,8 @@ class Connection:
         try:
             with Record(self.app.journal, SURFACE, request.method, Caller(request_id(None))) as record:
                 caller = record.caller = await self.who()
+                shown = Credential(caller.credential_id, user_id=caller.user_id) if caller.credential_id else None
+                record.signals = Signals(caller.request_id, credential=shown)
                 return await method(self, request, caller)
         except FrontdeskError as error:
             raise stops.refusal(error) from error

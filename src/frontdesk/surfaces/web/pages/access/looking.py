@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from frontdesk.errors import Invalid
 from frontdesk.identity.keys import ApiKey
-from frontdesk.identity.model import KEY
+from frontdesk.identity.model import KEY, Claimed
 from frontdesk.identity.rights import MEMORY_SCOPES, SCOPES
 from frontdesk.journal.model import Entry
 from frontdesk.surfaces.web.model import Asked, Shown
@@ -116,7 +116,8 @@ async def _denials(asked: Asked, before: int | None, most: int) -> Sequence[tupl
 
 def _why(entry: Entry) -> str:
     """What the reason of a row means, where we know."""
-    known = (entry.agent_id or entry.user_id) and entry.claimed is None
+    named = entry.claimed is not None and entry.claimed != Claimed(credential=entry.claimed.credential)
+    known = entry.agent_id or (entry.user_id and not named)
     return REASONS.get(UNKNOWN if entry.reason == "Denied" and not known else entry.reason or "", "")
 
 
