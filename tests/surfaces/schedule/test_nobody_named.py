@@ -19,6 +19,7 @@ from frontdesk.surfaces.mcp.schedule.specs import SCHEDULE
 from frontdesk.surfaces.rest.schedules.routes import add_schedule_routes
 from tests.requirements import shows
 from tests.support.chat import key
+from tests.support.pages import browsing
 from tests.support.wire import MODERN, call, send
 from tests.surfaces.schedule.conftest import NEXT_YEAR
 
@@ -147,6 +148,20 @@ async def test_an_agents_key_does_not_become_the_operators_by_dropping_its_name(
         ):
             assert SECRET not in await attacked(app, victim, headers)
             assert await untouched(app, victim)
+
+
+@shows("KEPT-05")
+async def test_an_agents_key_does_not_become_the_operators_on_the_pages(settings: Settings) -> None:
+    async with open_app(settings) as app:
+        victim, asgi = await planned(app), build(app)
+        bound = await key(app, None, agent="agent-evil")
+        async with browsing(asgi, authorization=f"Bearer {bound}") as web:
+            assert SECRET not in await web.get("/schedule", 403)
+            assert SECRET not in await web.get(f"/schedule/{victim.number}", 403)
+            await web.post(f"/schedule/{victim.number}/cancel", {}, 403)
+        assert await untouched(app, victim)
+        async with browsing(asgi, authorization=f"Bearer {await key(app, 'ann')}") as web:
+            assert SECRET in await web.get("/schedule"), "a person's key takes nothing away at this machine"
 
 
 @shows("KEPT-05")

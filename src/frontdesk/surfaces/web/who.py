@@ -26,8 +26,8 @@ def is_local(app: App, visit: Visit) -> bool:
 
 
 def require_house(app: App, visit: Visit, credential: Credential) -> None:
-    """Refuse a key or token that may not run the house; at this machine one without limits may."""
-    unlimited = credential.scopes is None and is_local(app, visit)
+    """Refuse a key or token that may not run the house; at this machine one without limits may, but no agent's."""
+    unlimited = credential.scopes is None and credential.named_agent is None and is_local(app, visit)
     if not unlimited and HOUSE_ADMIN not in (credential.scopes or ()):
         raise Denied(NOT_THIS_KEY)
 
