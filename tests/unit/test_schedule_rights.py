@@ -86,6 +86,10 @@ def test_no_two_callers_of_different_people_keys_or_agents_share_a_scope() -> No
         assert scopes.setdefault(scope, who) == who
 
 
+def test_in_a_turn_that_others_bound_the_scope_is_that_of_the_agents_own_key() -> None:
+    assert scope_of(Caller("1", ADA, verified=True, credential_id="key:of-ada key:of-ann")) == "key:of-ada"
+
+
 def test_a_token_that_many_hold_is_nobodys_scope() -> None:
     for local in (False, True):
         assert scope_of(Caller("1", verified=True, local=local, credential_id="token:https://issuer")) is None

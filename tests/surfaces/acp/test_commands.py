@@ -205,6 +205,13 @@ async def test_tools_that_the_agent_holds_are_listed(desk: Desk) -> None:
     assert cells((await say(desk, "/tools")).text)[1:] == [["mail", one_line(HOSTILE, 100), "shop, asks first"]]
 
 
+@shows("KEPT-03")
+async def test_tools_are_told_to_those_alone_who_may_read_of_them(house: App, tmp_path: Path) -> None:
+    desk = await opened(house, tmp_path, replace(ANN, scopes=frozenset({"agents:chat"})))
+    assert (await say(desk, "/tools")).text == (await say(desk, "/tools a letter")).text
+    assert "tools:read" in (await say(desk, "/tools")).text
+
+
 async def test_tools_are_found_and_not_attached(desk: Desk, shop: ToolServer) -> None:
     await desk.app.tools.catalogue.add(ServerSpec("shop", url=shop.url))
     found = cells((await say(desk, "/tools send a letter")).text)[1:]

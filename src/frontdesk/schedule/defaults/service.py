@@ -109,7 +109,8 @@ def scope_of(caller: Caller) -> str | None:
     if caller.user_id is not None:
         return f"user:{caller.user_id}"
     if caller.credential_id is not None and caller.credential_id.startswith(KEY):
-        return caller.credential_id
+        # In a turn that others bound, theirs stand behind it.
+        return caller.credential_id.split()[0]
     if rights.names_agent(caller):
         return f"agent:{caller.agent_id}"
     return LOCAL if caller.keyless else None

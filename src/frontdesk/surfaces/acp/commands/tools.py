@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from frontdesk.agents.host import HeldTool
+from frontdesk.identity import rights
 from frontdesk.surfaces.acp.commands.markdown import code, table, words
 from frontdesk.surfaces.acp.commands.model import Desk, Reply
 from frontdesk.tools.finding import Finding, Search
@@ -17,6 +18,7 @@ async def tools(desk: Desk, said: str) -> Reply:
 
 
 async def _held(desk: Desk) -> Reply:
+    rights.require(desk.caller, rights.TOOLS_READ)
     held = await desk.app.host.tools(desk.session.agent_id)
     if not held:
         return Reply(NONE)

@@ -10,6 +10,7 @@ from anyio.abc import TaskGroup
 
 from frontdesk.agents.host import Block, Said
 from frontdesk.app import App
+from frontdesk.identity.authority import Authority
 from frontdesk.identity.model import Caller
 from frontdesk.loop.events import Event, MemoryEdit, TextChunk
 from frontdesk.surfaces.acp.commands.model import Command, Desk
@@ -88,7 +89,7 @@ class LiveSession:
         """Answer a prompt, after those before it."""
         if request.withdrawn:
             return CANCELLED
-        turn = Underway(steers=self.app.host.traits.steers)
+        turn = Underway(Authority.of(caller), steers=self.app.host.traits.steers)
         request.on_cancel = turn.cancel
         self._underway.append(turn)
         try:
@@ -104,10 +105,13 @@ class LiveSession:
         for turn in list(self._underway):
             turn.cancel()
 
-    def steer(self, text: str) -> bool:
-        """Have the agent hear this while it works; whether it is working, and can."""
+    def steer(self, text: str, caller: Caller) -> bool:
+        """Have the agent hear this while it works; whether it is working, and can.
+
+        Whoever may do less by now than when the turn began says it in a turn of its own.
+        """
         turn = next((one for one in self._underway if one.begun and one.steers), None)
-        if turn is None or turn.scope.cancel_called:
+        if turn is None or turn.scope.cancel_called or turn.authority != Authority.of(caller):
             return False
         turn.said.append(text)
         return True

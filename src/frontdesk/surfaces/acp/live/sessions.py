@@ -159,12 +159,12 @@ class OpenSessions:
             "title": (await sessions.change(await sessions.find(caller, asked.session_id), title=asked.title)).title
         }
 
-    async def steer(self, request: Request, _caller: Caller) -> Json:
+    async def steer(self, request: Request, caller: Caller) -> Json:
         """What the person says while the agent works: it hears it before its next step."""
         asked = parsed(Steering, request.params)
         session = self._open(asked.session_id)
         said = heard(asked.prompt, images=False, sounds=False)
-        return {"outcome": "injected"} if session.steer(said.text) else PROMPT_REQUIRED
+        return {"outcome": "injected"} if session.steer(said.text, caller) else PROMPT_REQUIRED
 
     def agents(self) -> frozenset[str]:
         """Those that have a session open."""

@@ -5,11 +5,14 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from frontdesk.identity.authority import Authority
+
 
 @dataclass(slots=True)
 class Underway:
-    """`said` is what the person has said since, and the agent has not heard yet."""
+    """`said` is what the person has said since, and the agent has not heard yet; `authority` on whose word it began."""
 
+    authority: Authority
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     begun: bool = False
     steers: bool = False
