@@ -6,13 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from frontdesk.agents.host import AgentHost
+from frontdesk.agents.host import AgentHost, Approval
 from frontdesk.agents.letta import server as letta_server
+from frontdesk.agents.letta.handed.model import lane_of
+from frontdesk.agents.turns.model import NewTurn
+from frontdesk.agents.turns.service import Work
 from frontdesk.app import App, open_app
-from frontdesk.errors import NotFound
-from frontdesk.identity.model import Caller
+from frontdesk.errors import Denied, NotFound
+from frontdesk.identity.authority import Authority
+from frontdesk.identity.model import KEY, Caller
+from frontdesk.loop.events import ApprovalRequest, Ending, StopReason
 from tests.conftest import settings_with
 from tests.hosts.lab import said, take
+from tests.requirements import shows
+from tests.support.chat import key
 from tests.support.moody_letta import AGENT, TALK, MoodyLetta, open_moody_letta
 
 pytestmark = pytest.mark.anyio
@@ -113,3 +120,29 @@ async def test_so_many_conversations_are_known_and_no_more(
         await host.pending(AGENT, f"conv-{number}")
     looked_up = [one.rpartition("-")[2] for one in asked(letta) if not one.endswith("/messages")]
     assert looked_up == ["1", "2", "3", "1"]
+
+
+@shows("KEPT-03")
+async def test_what_waits_on_the_word_of_a_key_that_was_revoked_is_given_up(
+    app: App, host: AgentHost, letta: MoodyLetta
+) -> None:
+    text = await key(app, "ann")
+    credential = await app.identity.authenticate(text)
+    request = ApprovalRequest("call-1", "send_mail", {})
+    new = NewTurn("turn-1", lane_of(AGENT), AGENT, TALK, "ann", None, Authority((credential.id,)))
+
+    async def begin(_connection: object) -> None:
+        return None
+
+    async def run(_begun: None, _emit: object) -> Ending:
+        return Ending(StopReason.REQUIRES_APPROVAL, (request,))
+
+    async with aclosing(app.turns.take(new, Work(begin, run))) as events:
+        _ = [event async for event in events]
+    assert (await app.turns.find("turn-1")).waits
+    await app.identity.revoke_key(credential.id.removeprefix(KEY))
+    word = Approval(request.call_id, approve=True)
+    with pytest.raises(Denied, match="was revoked"):
+        await take(host, AGENT, approvals=[word], caller=PERSON, conversation_id=TALK)
+    assert not (await app.turns.find("turn-1")).waits
+    assert letta.asked == []

@@ -1,36 +1,41 @@
 """What an agent may do in a turn is what the credential may do that asked for the turn."""
 
+from base64 import urlsafe_b64encode
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import anyio
 import pytest
 
 from frontdesk.agents import retelling
+from frontdesk.agents.embedded.model import first_conversation
 from frontdesk.agents.host import Approval, HeldTool, NewAgent, Prompt
 from frontdesk.agents.letta.handed.model import lane_of
 from frontdesk.agents.turns.model import NewTurn
 from frontdesk.agents.turns.service import Work
 from frontdesk.app import App, open_app
-from frontdesk.errors import MissingScope
+from frontdesk.errors import Denied, MissingScope, NotFound
 from frontdesk.identity import rights
 from frontdesk.identity.authority import Authority
 from frontdesk.identity.keys import ApiKey, parse
 from frontdesk.identity.model import Caller, Signals, Source
 from frontdesk.loop.events import Ending, Event, Started, StopReason, ToolReturn
 from frontdesk.memory.scope import Scope
-from frontdesk.schedule.asked import Asked, Change, PastWanted
-from frontdesk.schedule.model import Past, Standing
-from frontdesk.settings import Settings
+from frontdesk.schedule.asked import Asked, Change, PastWanted, Wanted
+from frontdesk.schedule.model import Past, Standing, State
+from frontdesk.settings import OAuthClient, Settings
 from frontdesk.surfaces.cli.running import operator
 from frontdesk.surfaces.http import build
 from frontdesk.tools.catalogue.servers import ServerSpec
-from tests.hosts.lab import of_kind, script, take
+from tests.hosts.lab import of_kind, said, script, take
 from tests.requirements import shows
 from tests.support.chat import all_made, key, somebody
+from tests.support.pages import browsing
 from tests.support.rest import speaking
 from tests.support.tool_servers import ToolServer, open_tool_server, tool
 from tests.support.wire import MODERN, call, send
@@ -145,10 +150,15 @@ async def test_a_key_for_chatting_gets_nothing_through_the_agent_that_it_does_no
     assert SECRET not in heard
     assert "planted" not in await everything_of(house)
     assert SECRET in await everything_of(house)
-    assert (shop.called, (await house.schedules.looking.list(operator())).schedules) == ([], [])
+    assert (shop.called, await schedules_of(house)) == ([], [])
     await take(house.host, agent, WISHED, caller=in_agent(agent, await caller(house, full)))
     assert "planted" in await everything_of(house), "the same wishes come true for a key that may do all this"
-    assert (set(shop.called), len((await house.schedules.looking.list(operator())).schedules)) == ({"send_mail"}, 1)
+    assert (set(shop.called), await schedules_of(house)) == ({"send_mail"}, [State.CANCELLED])
+
+
+async def schedules_of(app: App) -> list[State]:
+    listed = await app.schedules.looking.list(operator(), Wanted(include_cancelled=True))
+    return [one.state for one in listed.schedules]
 
 
 async def remembered(app: App) -> str:
@@ -157,15 +167,8 @@ async def remembered(app: App) -> str:
 
 
 async def everything_of(app: App) -> str:
-    return "".join([str(part) async for part in anything(await app.memory.people.export(Scope("ann")))])
-
-
-async def anything(document: Any) -> AsyncGenerator[object]:
-    if hasattr(document, "__aiter__"):
-        async for part in document:
-            yield part
-    else:
-        yield document
+    """All of Ann's records; not what was said to her agent, in which each wish stands."""
+    return str((await app.memory.people.export(Scope("ann")))["records"])
 
 
 LOOK = script({"tool": "search_memories", "args": {"search": "door"}}, {"text": "."})
@@ -304,6 +307,117 @@ async def test_an_approval_lets_the_turn_go_on_with_the_rights_it_began_with(
     said = str([one.event for one in await house.host.history(agent, conversation)])
     assert "Tool 'search_memories' not found" in said
     assert SECRET not in said
+
+
+@shows("KEPT-03")
+@pytest.mark.parametrize("where", ["on the agent's page", "on the turn's page", "from another person"])
+async def test_whoever_approves_lends_the_turn_no_place_in_memory_that_all_share(
+    house: App, agent: str, where: str
+) -> None:
+    narrow = await caller(house, await key(house, "ann", *CHAT))
+    conversation = (await house.host.converse(agent, "ann")).id
+    plants = {"tool": "memory_insert", "args": {"label": "persona", "new_string": "planted"}}
+    asks = script({"tool": "update_plan", "args": {"steps": []}}, plants, {"text": "."})
+    events = await take(
+        house.host, agent, asks, caller=narrow, asks=frozenset({"update_plan"}), conversation_id=conversation
+    )
+    [request] = await house.host.pending(agent, conversation)
+    turn = of_kind(events, Started)[0].turn_id
+    if where == "from another person":
+        ben, word = await caller(house, await key(house, "ben")), Approval(request.call_id, approve=True)
+        with pytest.raises(NotFound):
+            await take(house.host, agent, approvals=[word], caller=ben, conversation_id=conversation)
+        assert await house.host.pending(agent, conversation) == [request]
+        return
+    async with browsing(build(house)) as web:
+        if where == "on the agent's page":
+            form = {"conversation": conversation, f"call.{request.call_id}": "approve"}
+            await web.post(f"/agents/{agent}/talk/decide", form)
+        else:
+            await web.post(f"/turns/{turn}/answer", {"call.0": request.call_id, "word.0": "approve"})
+    with anyio.fail_after(20):
+        while any(one.running for one in await house.turns.list(retelling.TurnQuery())):
+            await anyio.lowlevel.checkpoint()
+    told = str(
+        [one.event for one in await house.host.history(agent, conversation) if isinstance(one.event, ToolReturn)]
+    )
+    assert "only whoever runs the agent may change it" in told
+    assert "planted" not in str(await house.host.blocks(agent))
+
+
+@shows("KEPT-03")
+async def test_what_waits_on_the_word_of_a_key_that_was_revoked_is_given_up_and_does_not_block_what_comes(
+    house: App, agent: str
+) -> None:
+    text = await key(house, "ann")
+    asks = script({"tool": "update_plan", "args": {"steps": []}}, {"text": "."})
+    first = await caller(house, text)
+    await take(house.host, agent, asks, caller=first, asks=frozenset({"update_plan"}))
+    conversation = first_conversation(agent, "ann")
+    [request] = await house.host.pending(agent, conversation)
+    await house.identity.revoke_key((parse(text) or ("", ""))[0])
+    second = await caller(house, await key(house, "ann"))
+    with pytest.raises(Denied, match="was revoked"):
+        await take(house.host, agent, approvals=[Approval(request.call_id, approve=True)], caller=second)
+    assert not await house.host.pending(agent, conversation)
+    assert said(await take(house.host, agent, script({"text": "here I am"}), caller=second)) == "here I am"
+
+
+@shows("KEPT-03")
+async def test_an_agent_shows_a_person_no_schedule_that_their_key_does_not_show_them(house: App, agent: str) -> None:
+    """The operator's are the agent's, and nobody's in particular; an agent that runs for the operator has them."""
+    number = (await house.schedules.add(operator(), Asked(SECRET, agent, when=LATER))).schedule.id
+    text = await key(house, "ann", *PLANS)
+    async with speaking(build(house), text) as ann:
+        assert (await ann.get("/v1/schedules"))["schedules"] == []
+        await ann.delete(f"/v1/schedules/{number}", 404)
+    tries: list[dict[str, Any]] = [
+        {"name": "list_schedules", "args": {}},
+        {"name": "cancel_schedule", "args": {"schedule_id": number}},
+    ]
+    wished = script({"tools": tries}, {"text": "."})
+    heard = of_kind(await take(house.host, agent, wished, caller=await caller(house, text)), ToolReturn)
+    assert [one.text for one in heard] == [
+        "Nothing is scheduled.",
+        f"Schedule {number} not found or already cancelled",
+    ]
+    here = of_kind(await take(house.host, agent, wished, caller=Caller("cli")), ToolReturn)
+    assert SECRET in here[0].text
+    assert here[1].text == f"Schedule {number} cancelled"
+
+
+@shows("KEPT-03")
+async def test_what_was_planned_through_a_login_ends_with_the_key_that_allowed_it(
+    settings: Settings, shop: ToolServer
+) -> None:
+    client = OAuthClient(client_id="notes", redirect_uris=("http://localhost/back",), scopes=(*PLANS, "memories.read"))
+    async with open_app(settings.replaced(embeddings="off", oauth_clients=(client,))) as app:
+        agent = await ready(app, shop)
+        await remembered(app)
+        text = await key(app, "ann")
+        number = await planned(app, in_agent(agent, await caller(app, await logged_in(app, text))))
+        assert SECRET in (await ran(app, number))[1]
+        await app.identity.revoke_key((parse(text) or ("", ""))[0])
+        past, _ = await ran(app, number)
+        assert (past.standing, "was revoked" in (past.reason or "")) == (Standing.DEAD, True)
+
+
+async def logged_in(app: App, text: str) -> str:
+    """The token of a client that somebody allowed with a key."""
+    consent, verifier = app.identity.oauth.consent, "v" * 43
+    challenge = urlsafe_b64encode(sha256(verifier.encode()).digest()).decode().rstrip("=")
+    query = {
+        "response_type": "code",
+        "client_id": "notes",
+        "redirect_uri": "http://localhost/back",
+        "scope": " ".join((*PLANS, "memories.read")),
+        "code_challenge": challenge,
+        "code_challenge_method": "S256",
+    }
+    asked = consent.asked(*consent.destination(query), query)
+    back = await consent.allow(asked, await app.identity.prove(text))
+    code = parse_qs(urlsplit(back).query)["code"][0]
+    return (await app.identity.oauth.exchange(code, asked.redirect_uri, verifier)).access_token
 
 
 @shows("KEPT-03")

@@ -219,6 +219,13 @@ class Prompt:
         if self.max_steps < 1:
             raise Invalid("A turn takes at least one step")
 
+    def going_on(self, caller: Caller) -> "Prompt":
+        """The same word on what waits, in the name of whom the turn was for; nobody lends it anything of their own."""
+        if caller == self.caller:
+            return self
+        token = self.user_token if caller.user_id == self.caller.user_id else None
+        return replace(self, caller=caller, user_token=token, runs=False)
+
     @property
     def acting(self) -> Caller:
         """Who acts in the turn: its agent, for whoever sent the prompt, with the rights of their credential."""

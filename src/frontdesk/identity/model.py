@@ -27,7 +27,10 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A key or token that was checked and holds. `scopes` is None where it carries none, and so is not limited."""
+    """A key or token that was checked and holds. `scopes` is None where it carries none, and so is not limited.
+
+    `id` names all that it rests on, with a space between: a token of ours also the key that the person logged in with.
+    """
 
     id: str
     agent_id: str | None = None

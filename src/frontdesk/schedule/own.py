@@ -6,7 +6,7 @@ from dataclasses import replace
 from pydantic import Field, SecretStr
 
 from frontdesk.identity.model import Caller, Source
-from frontdesk.identity.rights import SCHEDULES_READ, SCHEDULES_WRITE
+from frontdesk.identity.rights import SCHEDULES_READ, SCHEDULES_WRITE, runs_installation
 from frontdesk.loop.tools import Given, Tool, ToolOutcome, typed_tool
 from frontdesk.schedule import rights
 from frontdesk.schedule.asked import Asked, Rule
@@ -59,8 +59,10 @@ class OwnSchedules:
         schedules = self._schedules
         if schedules is None or caller.agent_id is None:
             return ()
-        # The agent acts here, and that it is this one we know ourselves.
-        own = replace(caller, source=Source.CREDENTIAL, verified=True, local=False, any_agent=False)
+        # The agent acts here, and that it is this one we know ourselves. The credential of a person does not name it.
+        of_person = caller.user_id is not None and not runs_installation(caller)
+        source = Source.NONE if of_person else Source.CREDENTIAL
+        own = replace(caller, source=source, verified=True, local=False, any_agent=False)
 
         async def plan(given: Plan) -> ToolOutcome:
             asked = Asked(given.prompt, when=given.when, zone=given.zone, max_repetitions=given.max_repetitions)

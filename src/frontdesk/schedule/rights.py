@@ -37,14 +37,15 @@ def may_write(caller: Caller) -> None:
 def whose(caller: Caller) -> Whose:
     """Whose schedules the caller may see and change: everybody's only for an admin.
 
-    With an agent and a user it is the agent's schedules that are this user's or nobody's. An agent that merely stood
-    in does not hide a user's own from them, and gives nobody a right over what others planned with it.
+    With an agent and a user it is the agent's schedules that are this user's; and nobody's too where the request or
+    its credential named the agent. An agent that merely stood in does not hide a user's own from them, and gives
+    nobody a right over what others planned with it.
     """
     if is_admin(caller):
         return Whose()
     if caller.user_id is not None:
         named = caller.agent_id if names_agent(caller) else None
-        return Whose(named, caller.user_id, or_nobodys=named is not None)
+        return Whose(named, caller.user_id, or_nobodys=named is not None and caller.source is not Source.NONE)
     if caller.agent_id is not None and (names_agent(caller) or not caller.anonymous):
         return Whose(caller.agent_id)
     raise no_agent(caller)

@@ -4,9 +4,10 @@ import asyncio
 import json
 import re
 import signal
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,11 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 from frontdesk.app import open_app
+from frontdesk.identity import keys as keys_of_own
+from frontdesk.identity.keys import ApiKey
+from frontdesk.identity.model import Claimed, Source
+from frontdesk.identity.rights import SCOPES
+from frontdesk.journal.model import Entry
 from frontdesk.surfaces.acp.listening import PATH
 from tests.conftest import settings_with
 from tests.requirements import shows
@@ -56,8 +62,7 @@ class Editor:
     _next: int = 0
 
     async def ask(self, method: str, params: Json) -> Json:
-        self._next += 1
-        await self._say({"id": self._next, "method": method, "params": params})
+        await self.begin(method, params)
         async with asyncio.timeout(START_SECONDS):
             while True:
                 frame = json.loads(await self.socket.recv())
@@ -72,6 +77,20 @@ class Editor:
 
     async def prompt(self, session: str, text: str) -> Json:
         return await self.ask("session/prompt", prompt(session, text))
+
+    async def begin(self, method: str, params: Json) -> int:
+        """Ask without waiting for the answer; the number of the request."""
+        self._next += 1
+        await self._say({"id": self._next, "method": method, "params": params})
+        return self._next
+
+    async def frame(self, wanted: Callable[[Json], bool]) -> Json:
+        """The next frame of a kind, as it came; nothing of it is answered."""
+        async with asyncio.timeout(START_SECONDS):
+            while True:
+                frame = json.loads(await self.socket.recv())
+                if wanted(frame):
+                    return frame
 
     def told(self) -> str:
         return json.dumps(self.updates)
@@ -265,6 +284,70 @@ async def test_a_key_that_was_revoked_is_refused_though_its_socket_is_open(house
     with pytest.raises(InvalidStatus):
         async with editor(house, text):
             raise AssertionError("let in")
+
+
+@shows("KEPT-03")
+async def test_what_a_revoked_key_left_waiting_is_given_up_when_its_person_goes_on(house: House) -> None:
+    key_id, text = await made(house.data, user="dora")
+    far = Path("/far/away/left")
+    noting = script({"tool": "memory_insert", "args": {"label": "human", "new_string": "likes tea"}}, {"text": "."})
+    async with introduced(house, text) as before:
+        session = await before.open_session(far)
+        await before.ask("session/set_config_option", {"sessionId": session, "configId": "memory", "value": "ask"})
+        await before.begin("session/prompt", prompt(session, noting))
+        await before.frame(lambda frame: frame.get("method") == "session/request_permission")
+    await revoke(house.data, key_id)
+    async with introduced(house, (await made(house.data, user="dora"))[1]) as after:
+        await after.ask("session/load", {"sessionId": session, "cwd": str(far), "mcpServers": []})
+        assert await after.prompt(session, script({"text": "here again"})) == {"stopReason": "end_turn"}
+        assert "here again" in after.told()
+        await after.prompt(session, "/memory human")
+        assert "likes tea" not in after.told().partition("here again")[2]
+
+
+@shows("KEPT-03")
+async def test_who_may_do_less_by_now_says_nothing_into_a_turn_that_may_do_more(workshop: House) -> None:
+    key, text = keys_of_own.minted(ApiKey("", b"", "own", None, "ann", frozenset(SCOPES), datetime.now(UTC), own=True))
+    work = folder(workshop.root, "steered")
+    slowly = calling("run_command", command="until [ -e go ]; do sleep 0.02; done")
+    said: Json = {"prompt": [{"type": "text", "text": "and this"}]}
+    async with open_app(settings_with(FRONTDESK_DATA=workshop.data)) as app:
+        await app.keys.add(key)
+        async with introduced(workshop, text) as ann:
+            session = await ann.open_session(work)
+            await ann.ask("session/set_mode", {"sessionId": session, "modeId": "auto"})
+            number = await ann.begin("session/prompt", prompt(session, slowly))
+            await ann.frame(lambda frame: "tool_call" in str(frame.get("params")))
+            steered = await ann.ask("_session/steering", {"sessionId": session, **said})
+            assert steered == {"outcome": "injected"}
+            await app.keys.change(key.id, "ann", {"scopes": frozenset({"agents:chat"})})
+            async with asyncio.timeout(START_SECONDS):
+                while steered["outcome"] != "promptRequired":
+                    steered = await ann.ask("_session/steering", {"sessionId": session, **said})
+                    await asyncio.sleep(POLL_SECONDS)
+            work.joinpath("go").touch()
+            assert (await ann.frame(lambda frame: frame.get("id") == number))["result"] == {"stopReason": "end_turn"}
+
+
+@shows("KEPT-06")
+async def test_what_an_editor_may_not_do_is_in_the_journal_with_its_key(house: House) -> None:
+    key_id, reader = await made(house.data, user="eve", scopes=frozenset({"agents:read"}))
+    async with introduced(house, reader) as looking:
+        with pytest.raises(Refused, match="agents:chat"):
+            await looking.ask("session/new", {"cwd": "/far/away", "mcpServers": []})
+    [row] = await denials_of(house.data, "eve")
+    assert (row.action, row.reason, row.source) == ("session/new", "MissingScope", Source.CREDENTIAL)
+    assert row.claimed == Claimed(credential=f"key:{key_id}")
+
+
+async def denials_of(data: Path, user: str) -> list[Entry]:
+    """What the journal has of calls that a person was not let through with, once it has some."""
+    async with open_app(settings_with(FRONTDESK_DATA=data)) as app, asyncio.timeout(START_SECONDS):
+        while True:
+            found = [row for _, row in await app.journal.denials(None, 100) if row.user_id == user]
+            if found:
+                return found
+            await asyncio.sleep(POLL_SECONDS)
 
 
 async def refusal(asking: Editor) -> int:

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -33,8 +32,9 @@ from frontdesk.agents.summaries import compacted_of
 from frontdesk.agents.turns.model import NewTurn, TurnRecord
 from frontdesk.agents.turns.service import Turns
 from frontdesk.db.engine import Database
-from frontdesk.errors import FrontdeskError, Invalid, NotFound, Unavailable
+from frontdesk.errors import Denied, FrontdeskError, Invalid, NotFound, Unavailable
 from frontdesk.identity.authority import Authority
+from frontdesk.identity.rights import runs_installation
 from frontdesk.loop.access import ModelAccess
 from frontdesk.loop.events import ApprovalRequest, Compacted, Event
 from frontdesk.loop.mcp.names import TAKEN_BY_APIS
@@ -122,18 +122,28 @@ class EmbeddedHost:
         return await (await self.stage()).talk.of_agent(agent_id, limit, user_id)
 
     async def send(self, prompt: Prompt) -> AsyncGenerator[Event]:
-        caller = prompt.caller
-        conversation = prompt.conversation_id or first_conversation(prompt.agent_id, caller.user_id)
+        conversation = prompt.conversation_id or first_conversation(prompt.agent_id, prompt.caller.user_id)
         lane = lane_of(conversation)
         if prompt.approvals:
-            caller = await self._turns.going_on(lane, conversation, caller)
-            prompt = replace(prompt, caller=caller)
+            prompt = await self._going_on(prompt, lane, conversation)
+        caller = prompt.caller
         ids = (f"turn-{uuid4()}", lane, prompt.agent_id, conversation)
         new = NewTurn(*ids, caller.user_id, prompt.otid, Authority.of(caller))
         work = (await self.stage()).work(prompt, new, self._turns.hold)
         async with aclosing(self._turns.take(new, work)) as events:
             async for event in events:
                 yield event
+
+    async def _going_on(self, prompt: Prompt, lane: str, conversation: str) -> Prompt:
+        """The prompt in the name of whom the turn was for that waited; what cannot go on any more is given up."""
+        runs = prompt.runs or runs_installation(prompt.caller)
+        whose = EVERYONE if runs else prompt.caller.user_id
+        await _thread(await self.stage(), prompt.agent_id, conversation, whose)
+        try:
+            return prompt.going_on(await self._turns.going_on(lane, conversation, prompt.caller))
+        except Denied:
+            await self.cancel(prompt.agent_id, conversation, whose)
+            raise
 
     async def cancel(self, agent_id: str, conversation_id: str | None = None, user_id: Whose = EVERYONE) -> bool:
         stage = await self.stage()

@@ -46,7 +46,7 @@ from frontdesk.agents.turns.model import NewTurn, TurnRecord
 from frontdesk.agents.turns.service import Emit, Turns, Work
 from frontdesk.agents.turns.store import settle
 from frontdesk.db.engine import Transaction
-from frontdesk.errors import Conflict, Invalid, NotFound, Unavailable
+from frontdesk.errors import Conflict, Denied, Invalid, NotFound, Unavailable
 from frontdesk.identity.authority import Authority
 from frontdesk.identity.keys import FIRST_USER
 from frontdesk.identity.model import Source
@@ -173,10 +173,10 @@ class LettaHost:
         prompt = await self._for_its_person(prompt)
         server = self.server.acting(prompt.acting)
         thread = _thread(server, prompt.agent_id, await _where(server, prompt))
-        caller, lane = prompt.caller, _lane(thread)
+        lane = _lane(thread)
         if prompt.approvals:
-            caller = await self._turns.going_on(lane, thread.name, caller)
-            prompt = replace(prompt, caller=caller)
+            prompt = await self._going_on(prompt, lane, thread)
+        caller = prompt.caller
         ids = (f"turn-{uuid4()}", lane, thread.agent_id, thread.name)
         new = NewTurn(*ids, caller.user_id, prompt.otid, Authority.of(caller))
         door = self._doors.setdefault(new.lane, anyio.Lock())
@@ -198,6 +198,14 @@ class LettaHost:
         async with aclosing(self._turns.take(new, Work(begin, run))) as events:
             async for event in events:
                 yield event
+
+    async def _going_on(self, prompt: Prompt, lane: str, thread: Thread) -> Prompt:
+        """The prompt in the name of whom the turn was for that waited; what cannot go on any more is given up."""
+        try:
+            return prompt.going_on(await self._turns.going_on(lane, thread.name, prompt.caller))
+        except Denied:
+            await self.cancel(thread.agent_id, prompt.conversation_id)
+            raise
 
     async def cancel(self, agent_id: str, conversation_id: str | None = None, user_id: Whose = EVERYONE) -> bool:  # noqa: ARG002 - Letta's belong to nobody
         thread = _thread(self.server, agent_id, conversation_id)

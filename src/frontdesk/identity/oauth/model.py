@@ -97,13 +97,14 @@ class NewToken:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What an access token that holds proves."""
+    """What an access token that holds proves, on the strength of `proof`: what the person showed to log in."""
 
     user_id: str
     client_id: str
     scopes: frozenset[str]
     profile: Profile
     expires_at: datetime
+    proof: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from frontdesk.errors import LoginRefused, Unauthenticated
 from frontdesk.identity.keyring import KEY_CACHE_SECONDS, KEY_CACHE_SIZE
-from frontdesk.identity.model import TOKEN, Credential
+from frontdesk.identity.model import KEY, TOKEN, Credential
 from frontdesk.identity.oauth import checks
 from frontdesk.identity.oauth.checks import sha256
 from frontdesk.identity.oauth.clients import Terms
@@ -126,7 +126,9 @@ class OAuth:
         return found if found.scopes <= client.scopes else replace(found, scopes=found.scopes & client.scopes)
 
     def credential(self, access: Access) -> Credential:
-        return Credential(f"{TOKEN}{self.terms.issuer}", user_id=access.user_id, scopes=access.scopes)
+        # What is asked for with it goes by the key as well that allowed the login, and ends with that key.
+        key = f" {access.proof}" if access.proof.startswith(KEY) else ""
+        return Credential(f"{TOKEN}{self.terms.issuer}{key}", user_id=access.user_id, scopes=access.scopes)
 
     def forget(self) -> None:
         """Look every token up anew: something that they hang on has ended."""

@@ -117,7 +117,8 @@ class OAuthStore:
             row = (await connection.execute(wanted)).mappings().one_or_none()
         if row is None:
             return None
-        return Access(row["user_id"], row["client_id"], _split(row["token_scopes"]), _profile(row), row["expires_at"])
+        scopes, profile = _split(row["token_scopes"]), _profile(row)
+        return Access(row["user_id"], row["client_id"], scopes, profile, row["expires_at"], row["proof"])
 
     async def revoke(self, token_sha256: bytes, client_id: str, now: datetime) -> bool:
         """End a token, a refresh token with all of its grant; False where it is another client's."""

@@ -1,13 +1,13 @@
 """Answers one prompt of an editor: a turn of the agent, or several, with the person's word in between."""
 
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from frontdesk.agents.asking import recorded
 from frontdesk.agents.host import AgentHost, Approval, Prompt
-from frontdesk.errors import PendingApproval
+from frontdesk.errors import Denied, PendingApproval
 from frontdesk.identity.model import Caller
 from frontdesk.loop.events import ApprovalRequest, Done, Failed, StopReason, Usage, UserText
 from frontdesk.loop.tools import Tool
@@ -50,8 +50,10 @@ class Answering:
         try:
             waiting = await self._take(prompt)
         except PendingApproval:
-            # Left over from a turn that nobody was there to answer for.
-            await self._decide(prompt, await self._pending())
+            # Left over from a turn that nobody was there to answer for. One that was asked for with a key that works no
+            # more is given up.
+            with suppress(Denied):
+                await self._decide(prompt, await self._pending())
             waiting = await self._take(prompt)
         await self._decide(prompt, waiting)
         await self._hear_out(prompt)
