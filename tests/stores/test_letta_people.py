@@ -226,6 +226,8 @@ def test_whoever_runs_the_installation_says_whom_an_agent_serves(tmp_path: Path,
     assert "Nothing is known yet" in run("agents")[1]
     assert run("unmark", AGENT, "--user", "ann") == (0, f"{AGENT} serves ann alone.\n")
     assert listed() == [(AGENT, "Ada", Kind.PERSON, "ann")]
+    told = frontdesk_here("agents", "list", "--json", data=tmp_path / "data", LETTA_BASE_URL=letta.url)
+    assert "ann" in json.loads(told.stdout)["serves"]
     code, told = run("template", "Ada")
     assert (code, "has talked with ann" in told, "--as-it-is" in told) == (1, True, True)
     assert run("template", "Ada", "--as-it-is")[0] == 0

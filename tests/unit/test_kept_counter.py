@@ -91,7 +91,11 @@ async def test_an_address_for_codes_that_is_none_is_told_as_an_issuer_that_canno
     upstreams = Upstreams([known], "http://127.0.0.1:3020", {})
     try:
         with pytest.raises(Unavailable, match="cannot be asked right now"):
-            _, errand = await upstreams.send(ISSUER)
-            await upstreams.redeem(errand, {"state": errand.state, "code": "x"})
+            await sign_in(upstreams)
     finally:
         await upstreams.close()
+
+
+async def sign_in(upstreams: Upstreams) -> None:
+    _, errand = await upstreams.send(ISSUER)
+    await upstreams.redeem(errand, {"state": errand.state, "code": "x"})

@@ -76,7 +76,7 @@ class Asking:
         async def claim(_server: str) -> bool:
             return True
 
-        async def take(_server: str, _found: Sequence[RemoteTool]) -> str:
+        async def take(_server: str, _found: ToolListing) -> str:
             return ""
 
         async def fail(_server: str, _reason: str) -> None:

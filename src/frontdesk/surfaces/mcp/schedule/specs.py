@@ -1,6 +1,7 @@
 """The schedule tools, as they describe themselves to a model that has never heard of them."""
 
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from frontdesk.surfaces.mcp.core import NoArguments
 from frontdesk.surfaces.mcp.schedule import asked, changing, executing, looking, making, naming, told
@@ -101,7 +102,7 @@ def _spec(
     answer: type[told.Told],
     run: Callable[..., Awaitable[Result]],
     failure: str,
-    **more: bool,
+    **more: Any,  # noqa: ANN401 - fields of `ToolSpec`
 ) -> ToolSpec:
     return ToolSpec(
         name=f"promptyoself_{name}",
