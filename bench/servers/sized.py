@@ -4,8 +4,9 @@ import asyncio
 import hashlib
 import json
 import random
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, get_args
@@ -24,6 +25,10 @@ TOOL: Mapping[str, Any] = {
 MOST_PIECES = 40
 # So that many writes stay unsent and the event loop goes round in between, as with servers of sense.
 REST = 0.3
+# In how many ways each answer is cut.
+CUTS = 3
+# Stands for the id of a call, which takes no more room.
+PLACE_OF_ID = b"##########"
 
 Framing = Literal["length", "chunked", "stream"]
 
@@ -73,14 +78,16 @@ class SizedServer:
             writer.write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n")
             return
         self.calls += frame["method"] == "tools/call"
+        self.frames += 1
+        chance = random.Random(self.frames)
         if frame["method"] == "tools/call":
-            body = _called(frame["id"], **frame["params"]["arguments"])
+            asked = frame["params"]["arguments"]
+            said = called(frame["id"], asked["size"], asked["seed"], chance)
         else:
             result = self._result(frame["method"], frame.get("params", {}))
             body = json.dumps({"jsonrpc": "2.0", "id": frame["id"], "result": result}).encode()
-        self.frames += 1
-        chance = random.Random(frame.get("params", {}).get("arguments", {}).get("seed", self.frames))
-        for piece in pieces(body, chance):
+            said = pieces(body, chance)
+        for piece in said:
             writer.write(piece)
             if chance.random() < REST:
                 await writer.drain()
@@ -98,37 +105,57 @@ class SizedServer:
                 return {}
 
 
-def _called(number: int, size: int, seed: int) -> bytes:
+def called(number: int, size: int, seed: int, chance: random.Random) -> Iterator[bytes | memoryview]:
+    """The pieces of the answer to a call; all but the id is kept in a few forms, for to cut 10 MB takes its time."""
+    kept = _kept(size, seed, chance.randrange(CUTS))
+    number_said = str(number).rjust(len(PLACE_OF_ID)).encode()
+    yield from cut(kept.head.replace(PLACE_OF_ID, number_said), chance)
+    yield from kept.rest
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A whole HTTP answer: what comes up to the text, and the rest, cut."""
+
+    head: bytes
+    rest: Sequence[bytes | memoryview]
+
+
+@lru_cache(maxsize=1000)
+def _kept(size: int, seed: int, number: int) -> Kept:
     # Put together by hand: in JSON the text is itself, and to write down 10 MB takes its time.
-    return b'{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"%s"}]}}' % (number, _text(size, seed))
+    body = b'{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}' % (
+        PLACE_OF_ID,
+        text_of(size, seed).encode(),
+    )
+    whole = b"".join(pieces(body, random.Random(f"{size} {seed} {number}"), whole_to=len(body) - size))
+    at = whole.index(PLACE_OF_ID) + len(PLACE_OF_ID)
+    return Kept(whole[:at], cut(whole[at:], random.Random(number)))
 
 
-@lru_cache(maxsize=100)
-def _text(size: int, seed: int) -> bytes:
-    return text_of(size, seed).encode()
-
-
-def pieces(body: bytes, chance: random.Random) -> Sequence[bytes | memoryview]:
-    """A whole HTTP answer, framed in one of three ways, cut anywhere."""
+def pieces(body: bytes, chance: random.Random, whole_to: int = 0) -> Sequence[bytes | memoryview]:
+    """A whole HTTP answer, framed in one of three ways, cut anywhere; no chunk ends before `whole_to`."""
     framing: Framing = chance.choice(get_args(Framing))
     if framing == "length":
         head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
         return cut(head.encode() + body, chance)
     kind = "application/json"
     if framing == "stream":
-        kind, body = "text/event-stream", b": hello\n\nevent: message\ndata: " + body + b"\n\n"
+        kind, before = "text/event-stream", b": hello\n\nevent: message\ndata: "
+        body, whole_to = before + body + b"\n\n", whole_to + len(before)
     head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ntransfer-encoding: chunked\r\n\r\n".encode()
-    chunks = [b"%x%s\r\n%s\r\n" % (len(part), chance.choice((b"", b";a=b")), part) for part in cut(body, chance)]
+    parts = cut(body, chance, whole_to)
+    chunks = [b"%x%s\r\n%s\r\n" % (len(part), chance.choice((b"", b";a=b")), part) for part in parts]
     end = b"0\r\n" + chance.choice((b"", b"x-trailer: 1\r\n")) + b"\r\n"
     return cut(head + b"".join(chunks) + end, chance)
 
 
-def cut(data: bytes, chance: random.Random) -> list[memoryview]:
-    """The same bytes in as many pieces as chance has it, none empty."""
+def cut(data: bytes, chance: random.Random, start: int = 0) -> list[memoryview]:
+    """The same bytes in as many pieces as chance has it, none empty, and none that ends before `start`."""
     view = memoryview(data)
     most = min(len(data), MOST_PIECES)
-    places = sorted({0, len(data), *(chance.randrange(len(data)) for _ in range(chance.randrange(most)))})
-    return [view[start:end] for start, end in pairwise(places)]
+    places = sorted({0, len(data), *(chance.randrange(start, len(data)) for _ in range(chance.randrange(most)))})
+    return [view[begin:end] for begin, end in pairwise(places)]
 
 
 async def _run() -> None:

@@ -21,7 +21,7 @@ from frontdesk.loop.mcp.endpoint import MAX_ANSWER
 from frontdesk.loop.mcp.model import McpServer, bare_token, is_plain_address
 from frontdesk.loop.mcp.names import TAKEN_BY_APIS, api_name
 from frontdesk.loop.mcp.pool import McpClients
-from frontdesk.loop.mcp.wire import Events
+from frontdesk.loop.mcp.wire import LARGE, Events, parse
 from frontdesk.loop.tools import ToolOutcome
 from frontdesk.tools.gateway.result import read
 from tests.requirements import shows
@@ -381,3 +381,40 @@ async def test_a_listing_that_is_too_large_is_cut_long_before_its_last_page(
 ) -> None:
     monkeypatch.setattr(ready, "MAX_LISTING", 200)
     assert len(await clients.client(McpServer("pages", f"{broken}/pages"), "ada", None).tools()) < 5
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(exclude_categories=())),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@shows("KEPT-08")
+@given(VALUES, st.booleans())
+@example("\ud800 \udc00", True)
+@example(10**400, False)
+@example(1.7976931348623157e308, False)
+def test_a_large_answer_is_read_as_a_small_one_is(value: object, ascii_alone: bool) -> None:
+    said = json.dumps({"result": value}, ensure_ascii=ascii_alone).encode(errors="surrogatepass")
+    small, large = parse(said), parse(said + b" " * LARGE)
+    assert repr(small) == repr(large)
+
+
+@shows("KEPT-08")
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"a": 1, "a": 2}',
+        b'{"a": "\xff"}',
+        b'{"a": 1} {}',
+        b'\xef\xbb\xbf{"a": 1}',
+        b'{"a":' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+        b'{"a": 1',
+        b"[1]",
+        '{"a": "é"}'.encode("utf-16"),
+    ],
+)
+def test_a_large_answer_that_is_odd_is_taken_or_refused_as_a_small_one_is(body: bytes) -> None:
+    padding = b" " * LARGE if b"\x00" not in body else " ".encode("utf-16-le") * LARGE
+    assert repr(parse(body + padding)) == repr(parse(body))

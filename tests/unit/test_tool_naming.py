@@ -4,8 +4,9 @@ import pytest
 
 from frontdesk.errors import Denied, Invalid, NotFound
 from frontdesk.tools.model import CatalogueTool
-from frontdesk.tools.naming import the_one
+from frontdesk.tools.naming import near_id, the_one
 from frontdesk.tools.rights.model import Effect, Permitted, Rule
+from tests.requirements import shows
 
 ONE, OTHER = (CatalogueTool(f"{server}::send", server, "send", "", {}) for server in ("mail", "post"))
 EVERYTHING = Permitted()
@@ -31,3 +32,11 @@ def test_a_long_name_and_many_tools_are_cut_short() -> None:
     with pytest.raises(Invalid) as refused:
         the_one(many, EVERYTHING, "send" * 1000)
     assert len(str(refused.value)) < 400
+
+
+@shows("KEPT-12")
+def test_a_tool_that_is_gone_is_not_what_was_meant_by_its_own_name() -> None:
+    known = ["mail::send", "mail::send_all"]
+    assert near_id(known, EVERYTHING, "mail::sent") == "mail::send"
+    assert near_id(known, EVERYTHING, "mail::send") == "mail::send_all"
+    assert near_id(known[:1], EVERYTHING, "mail::send") is None

@@ -13,7 +13,9 @@ SHOWN = 200
 
 def near_id(ids: Iterable[str], permitted: Permitted, name: str) -> str | None:
     """The id of the tool that the caller is permitted and whose id or own name is nearest to a name, if one is near."""
-    usable = [one for one in ids if split_id(one)[0] != HOST_SERVER and permitted.allows(one)]
+    # What goes by this very name is one that was listed a moment ago: it is not there any more.
+    others = [one for one in ids if name not in (one, split_id(one)[1])]
+    usable = [one for one in others if split_id(one)[0] != HOST_SERVER and permitted.allows(one)]
     named = {split_id(one)[1]: one for one in reversed(usable)} | {one: one for one in usable}
     meant = closest(name, named)
     return None if meant is None else named[meant]

@@ -4,7 +4,10 @@ import base64
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
+
+from pydantic_core import from_json
 
 from frontdesk import __version__
 
@@ -15,6 +18,8 @@ MODERN_VERSION = "2026-07-28"
 SESSION_HEADER = "mcp-session-id"
 VERSION_HEADER = "mcp-protocol-version"
 METHOD_NOT_FOUND = -32601
+# From here on it matters to others how long a body takes to be read.
+LARGE = 64 * 1024
 # What a server that knows no handshake says to one: unknown method, no envelope, no matching headers, no such version.
 NO_HANDSHAKE = frozenset({METHOD_NOT_FOUND, -32602, -32020, -32022})
 CLIENT = {"name": "frontdesk", "version": __version__}
@@ -87,10 +92,18 @@ def routing_headers(method: str, params: Frame) -> dict[str, str]:
 def parse(body: bytes) -> Frame | None:
     """The JSON object in a body or an event, if it is one."""
     try:
-        found: object = json.loads(body)
+        found = _read_json(body)
     except (ValueError, RecursionError):
         return None
     return cast("Frame", found) if isinstance(found, dict) else None
+
+
+def _read_json(body: bytes) -> object:
+    # Nothing else happens while a body is read. This reader takes a seventh of the time, and not all that json takes.
+    if len(body) > LARGE:
+        with suppress(ValueError):
+            return from_json(body)
+    return json.loads(body)
 
 
 def error_of(frame: Frame | None) -> tuple[int, str] | None:
