@@ -280,6 +280,8 @@ async def test_an_editor_that_has_left_need_not_hear_what_went_wrong(tmp_path: P
 
     async with an_editor(tmp_path) as editor:
         await editor.servers.run([AcpMcpServer(name="within", server_id="1")], gone)
+        await editor.servers.settled(SECONDS)
+        assert list(editor.servers.tools()) == []
 
 
 async def test_what_is_known_is_known_though_the_editor_is_slow_to_hear_of_a_failure(tmp_path: Path) -> None:
@@ -291,6 +293,7 @@ async def test_what_is_known_is_known_though_the_editor_is_slow_to_hear_of_a_fai
         tasks.start_soon(editor.servers.run, [AcpMcpServer(name="within", server_id="1")], never)
         with anyio.fail_after(SECONDS):
             await editor.servers.settled(2 * SECONDS)
+        assert list(editor.servers.tools()) == []
         tasks.cancel_scope.cancel()
 
 
