@@ -19,11 +19,9 @@ from bench.processes import ROOT
 from bench.proxies.programs import started
 from bench.servers.sized import CALLED, text_of
 from frontdesk.identity.model import Caller
-from frontdesk.loop.mcp.model import McpServer
-from frontdesk.loop.mcp.pool import McpClients
-from frontdesk.loop.mcp.servers import Servers
-from frontdesk.tools.gateway.lane import Manners
-from frontdesk.tools.gateway.service import Gateway
+from frontdesk.mcp_client.model import McpServer
+from frontdesk.mcp_client.pool import KnownServers, McpClientPool
+from frontdesk.tools.calls import CallPolicy, ToolGateway
 from frontdesk.tools.model import CatalogueTool
 
 SIZES = (*(step * 10**power for power in range(7) for step in (1, 3)), 10**7)
@@ -64,8 +62,10 @@ def measure_answers(folder: Path, calls: int) -> AnswersMeasured:
 
 
 async def _measure(url: str, calls: int) -> AnswersMeasured:
-    clients = McpClients(timeout=SECONDS)
-    gateway = Gateway(Servers([McpServer("sized", url)]), clients, "bench", Manners(max_result=2 * SIZES[-1]))
+    clients = McpClientPool(timeout=SECONDS)
+    gateway = ToolGateway(
+        KnownServers([McpServer("sized", url)]), clients, "bench", CallPolicy(max_result=2 * SIZES[-1])
+    )
     for size, seed in itertools.product(SIZES, range(TEXTS)):
         _expected(size, seed)
     await _call_all(gateway, _wanted(WARM_UP))
@@ -82,7 +82,9 @@ def _wanted(calls: int) -> Iterator[tuple[int, int]]:
     return iter(wanted)
 
 
-async def _call_all(gateway: Gateway, wanted: Iterator[tuple[int, int]]) -> tuple[dict[int, list[float]], list[str]]:
+async def _call_all(
+    gateway: ToolGateway, wanted: Iterator[tuple[int, int]]
+) -> tuple[dict[int, list[float]], list[str]]:
     taken: dict[int, list[float]] = defaultdict(list)
     broken: list[str] = []
 

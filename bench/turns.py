@@ -16,16 +16,15 @@ import openai
 import psutil
 
 from bench.processes import KEPT_VARIABLES, ROOT
-from frontdesk.agents.embedded.memory import Memory
-from frontdesk.agents.embedded.own_tools import conversation_search, update_plan
+from frontdesk.agents.embedded.conversation_store import ConversationStore
+from frontdesk.agents.embedded.own_tools import MemoryTools, conversation_search, update_plan
 from frontdesk.agents.embedded.store import AgentStore
-from frontdesk.agents.embedded.talk.store import TalkStore
 from frontdesk.agents.host import Agent, AgentHost, NewAgent, Prompt
 from frontdesk.app import open_app
 from frontdesk.db.engine import Database
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import TextChunk
-from frontdesk.loop.tools import Tool
+from frontdesk.llm.events import TextChunk
+from frontdesk.llm.tools import Tool
 from frontdesk.settings import Settings
 
 MODEL = "fake-1"
@@ -89,8 +88,8 @@ async def measure_turns(folder: Path, pairs: int, many: int) -> TurnsMeasured:
 
 def own_tools(database: Database) -> Sequence[Tool]:
     """The tools that every built-in agent has."""
-    memory = Memory(AgentStore(database), "agent")
-    return (*memory.tools(), conversation_search(TalkStore(database), "agent", None), update_plan())
+    memory = MemoryTools(AgentStore(database), "agent")
+    return (*memory.tools(), conversation_search(ConversationStore(database), "agent", None), update_plan())
 
 
 @dataclass(slots=True)
@@ -104,7 +103,7 @@ class Turner:
 
     async def take(self) -> Timing:
         if self.taken % THREAD == 0:
-            self.conversation = (await self.host.converse(self.agent.id)).id
+            self.conversation = (await self.host.start_conversation(self.agent.id)).id
         self.taken += 1
         prompt = Prompt(self.agent.id, Caller("bench"), TEXT, conversation_id=self.conversation)
         started, first = time.perf_counter(), 0.0

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from frontdesk.tools.text import spaced
+from frontdesk.tools.model import space_words
 from training.sets import Tool
 
 K1 = 1.2
@@ -43,7 +43,7 @@ class Bm25f:
 
 def words(text: str) -> list[str]:
     """Split names, lower case, a light stem."""
-    return [_stem(word) for word in _WORD.findall(spaced(text).lower())]
+    return [_stem(word) for word in _WORD.findall(space_words(text).lower())]
 
 
 def _stem(word: str) -> str:

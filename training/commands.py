@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from frontdesk.embedding.minilm import LONGEST, MiniLm
-from frontdesk.embedding.port import Vectors
-from frontdesk.embedding.wordpiece import WordPiece
+from frontdesk.embedding.builtin import MAX_TOKENS, MiniLmModel, WordPieceTokenizer
+from frontdesk.embedding.embedder import Vectors
 from training import Missing
 from training.evaluate import Embed, lost, read_sets, table
 from training.evaluate import judge as judged
@@ -34,7 +33,7 @@ def tune(data: Path, base: Path, out: Path, seeds: Sequence[int], keep: Path | N
     runs: list[Weights] = []
     for seed in seeds:
         print(f"seed {seed}, {Recipe()}", flush=True)
-        runs.append(Tuning(start, words, Recipe(longest=LONGEST), seed).run(pairs, _say))
+        runs.append(Tuning(start, words, Recipe(longest=MAX_TOKENS), seed).run(pairs, _say))
     made = mix(average(runs), start, TUNED)
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
@@ -43,7 +42,7 @@ def tune(data: Path, base: Path, out: Path, seeds: Sequence[int], keep: Path | N
 
     def trained(weights: Weights) -> Embed:
         model = Encoder(weights, 0)
-        return lambda texts: embed(model, [words.ids(text, LONGEST) for text in texts])
+        return lambda texts: embed(model, [words.ids(text, MAX_TOKENS) for text in texts])
 
     found = {"untuned": trained(start), "tuned": trained(made), "shipped": _shipped(out)}
     columns = {name: judged(embedder, sets) for name, embedder in found.items()}
@@ -69,7 +68,7 @@ def _export(weights: Weights, base: Path, data: Path, out: Path) -> None:
     from training.quantise import quantised  # noqa: PLC0415 - nothing else needs onnx
 
     out.mkdir(parents=True, exist_ok=True)
-    (out / MODEL).write_bytes(quantised(weights, _vocabulary(base), read_pairs(data), LONGEST))
+    (out / MODEL).write_bytes(quantised(weights, _vocabulary(base), read_pairs(data), MAX_TOKENS))
     if base.resolve() != out.resolve():
         shutil.copyfile(base / VOCABULARY, out / VOCABULARY)
     print(f"{out / MODEL}: {(out / MODEL).stat().st_size:,} bytes", flush=True)
@@ -78,7 +77,7 @@ def _export(weights: Weights, base: Path, data: Path, out: Path) -> None:
 def _shipped(folder: Path) -> Embed:
     if not (folder / MODEL).is_file():
         raise Missing(folder / MODEL, "`python -m training export`, or name it")
-    model, pool = MiniLm(folder), ThreadPoolExecutor(cpu_count())
+    model, pool = MiniLmModel(folder), ThreadPoolExecutor(cpu_count())
 
     def one(text: str) -> Vectors:
         return model.vectors([text])
@@ -86,10 +85,10 @@ def _shipped(folder: Path) -> Embed:
     return lambda texts: np.concatenate(list(pool.map(one, texts)))
 
 
-def _vocabulary(base: Path) -> WordPiece:
+def _vocabulary(base: Path) -> WordPieceTokenizer:
     if not (base / VOCABULARY).is_file():
         raise Missing(base / VOCABULARY, "--base")
-    return WordPiece.read(base / VOCABULARY)
+    return WordPieceTokenizer.read(base / VOCABULARY)
 
 
 def _say(step: int, steps: int, loss: float) -> None:

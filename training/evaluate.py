@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from frontdesk.tools.text import tool_text
+from frontdesk.tools.model import tool_text
 from training.bm25 import Bm25f
 from training.sets import SEEN, UNSEEN, RetrievalSet, Tool, read_set
 

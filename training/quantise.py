@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from frontdesk.embedding.wordpiece import WordPiece
+from frontdesk.embedding.builtin import WordPieceTokenizer
 from training.graph import build
 from training.pairs import Pair
 from training.weights import Weights
@@ -19,7 +19,7 @@ PAIRS = 150
 SMALLEST = 1e-3
 
 
-def quantised(weights: Weights, words: WordPiece, pairs: Sequence[Pair], longest: int) -> bytes:
+def quantised(weights: Weights, words: WordPieceTokenizer, pairs: Sequence[Pair], longest: int) -> bytes:
     """The ONNX file."""
     some = pairs[:: max(1, len(pairs) // PAIRS)]
     texts = chain.from_iterable((pair.question, pair.right) for pair in some)

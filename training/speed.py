@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 from statistics import median
 
-from frontdesk.embedding.minilm import MiniLm
-from frontdesk.tools.text import tool_text
+from frontdesk.embedding.builtin import MiniLmModel
+from frontdesk.tools.model import tool_text
 
 SHORT = "find a cheap flight from Berlin to Rome next Friday"
 LONG = (
@@ -25,7 +25,7 @@ RUNS = 300
 def speed(folder: Path) -> int:
     """Prints it; the lowest quarter, since a busy machine only ever adds."""
     before = _megabytes()
-    model = MiniLm(folder)
+    model = MiniLmModel(folder)
     for name, text in (("a question of 12 tokens", SHORT), ("a question of 40 tokens", LONG), ("a tool", TOOL)):
         cost = _milliseconds(model, text)
         print(f"{name}: {cost:.1f} ms of processor time, {1000 / cost:.0f} a second and core")
@@ -33,7 +33,7 @@ def speed(folder: Path) -> int:
     return 0
 
 
-def _milliseconds(model: MiniLm, text: str) -> float:
+def _milliseconds(model: MiniLmModel, text: str) -> float:
     found: list[float] = []
     for _ in range(RUNS):
         start = time.process_time()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from frontdesk.embedding.wordpiece import WordPiece
+from frontdesk.embedding.builtin import WordPieceTokenizer
 from training.encoder import Encoder, padded
 from training.pairs import Pair, batches, in_part, own_pairs
 from training.weights import Weights
@@ -47,7 +47,7 @@ class Recipe:
 class Tuning:
     """One run from one seed."""
 
-    def __init__(self, base: Weights, words: WordPiece, recipe: Recipe, seed: int) -> None:
+    def __init__(self, base: Weights, words: WordPieceTokenizer, recipe: Recipe, seed: int) -> None:
         torch.manual_seed(seed)
         torch.use_deterministic_algorithms(True)
         torch.set_float32_matmul_precision("high")

@@ -17,29 +17,27 @@ from bench.editors.editor import Taken
 from bench.editors.places import settings_of
 from frontdesk.agents.host import Prompt
 from frontdesk.app import App, open_app, running
+from frontdesk.coding.commands import LocalCommands
+from frontdesk.coding.context import CodingContext, ShownItem
+from frontdesk.coding.files import LocalFiles
+from frontdesk.coding.guard import PathGuard
+from frontdesk.coding.model import CodingSession, PermissionDecision, PermissionRequest
+from frontdesk.coding.paths import WorkspaceRoots
+from frontdesk.coding.tools import coding_tools
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import TextChunk
-from frontdesk.loop.tools import Tool
+from frontdesk.interfaces import logs
+from frontdesk.interfaces.acp.session import MAX_STEPS, session_context
+from frontdesk.llm.events import TextChunk
+from frontdesk.llm.tools import Tool
 from frontdesk.settings import Settings
-from frontdesk.surfaces import logs
-from frontdesk.surfaces.acp.live.answering import STEPS
-from frontdesk.surfaces.acp.live.context import context_of
-from frontdesk.workspace.coding.model import Bench, Shown
-from frontdesk.workspace.coding.tools import coding_tools
-from frontdesk.workspace.commands.local import LocalCommands
-from frontdesk.workspace.files.local import LocalFiles
-from frontdesk.workspace.permissions.guard import Guard
-from frontdesk.workspace.permissions.model import Deed, Word
-from frontdesk.workspace.roots import Roots
-from frontdesk.workspace.sessions.model import Session
 
 
 async def serve(data: Path, work: Path, url: str) -> None:
     settings = Settings.model_validate(settings_of(data, url))
-    logs.configure(settings)
+    logs.configure_logs(settings)
     caller = Caller("bench", user_id="bench", local=True, any_agent=True)
     async with open_app(settings) as app, running(app):
-        tools = coding_tools(_bench(Roots.of(work)))
+        tools = coding_tools(_bench(WorkspaceRoots.from_folders(work)))
         session = await app.workspace.sessions.open(caller, work)
         print("ready", flush=True)
         while line := await anyio.to_thread.run_sync(sys.stdin.readline):
@@ -50,7 +48,7 @@ async def serve(data: Path, work: Path, url: str) -> None:
                 print("ready", flush=True)
 
 
-async def _take(app: App, session: Session, tools: Sequence[Tool], caller: Caller, words: str) -> Taken:
+async def _take(app: App, session: CodingSession, tools: Sequence[Tool], caller: Caller, words: str) -> Taken:
     started, first, pieces = time.perf_counter(), 0.0, 0
     prompt = Prompt(
         session.agent_id,
@@ -58,8 +56,8 @@ async def _take(app: App, session: Session, tools: Sequence[Tool], caller: Calle
         words,
         conversation_id=session.conversation_id,
         tools=tools,
-        max_steps=STEPS,
-        context=context_of(session),
+        max_steps=MAX_STEPS,
+        context=session_context(session),
     )
     async with aclosing(app.host.send(prompt)) as events:
         async for event in events:
@@ -68,17 +66,17 @@ async def _take(app: App, session: Session, tools: Sequence[Tool], caller: Calle
     return Taken(first - started, time.perf_counter() - started, pieces)
 
 
-def _bench(roots: Roots) -> Bench:
+def _bench(roots: WorkspaceRoots) -> CodingContext:
     """As a session has it whose editor does nothing for it and allows everything."""
     files = LocalFiles(roots)
 
-    async def leave(_deed: Deed) -> Word:
-        return Word(True)
+    async def leave(_deed: PermissionRequest) -> PermissionDecision:
+        return PermissionDecision(True)
 
-    async def show(_call_id: str, _part: Shown) -> None:
+    async def show(_call_id: str, _part: ShownItem) -> None:
         pass
 
-    return Bench(roots, files, LocalCommands(), leave, show, files, Guard(roots))
+    return CodingContext(roots, files, LocalCommands(), leave, show, files, PathGuard(roots))
 
 
 if __name__ == "__main__":

@@ -6,28 +6,27 @@ from uuid import uuid4
 
 import anyio
 
-from frontdesk.loop.events import Event, Started, TextChunk
-from frontdesk.loop.script import pieces
-from frontdesk.surfaces.acp.convert.screen import Screen
-from frontdesk.surfaces.acp.editor.model import Editor
-from frontdesk.surfaces.acp.greeting import Capabilities, Offer, greet
-from frontdesk.surfaces.acp.wire.model import Json, Request
-from frontdesk.surfaces.acp.wire.peer import Peer
-from frontdesk.surfaces.acp.wire.stdio import Stdio
-from frontdesk.workspace.roots import Roots
+from frontdesk.coding.paths import WorkspaceRoots
+from frontdesk.interfaces.acp.editor import Editor
+from frontdesk.interfaces.acp.event_view import EventView
+from frontdesk.interfaces.acp.handshake import AgentCapabilities, EditorCapabilities, initialize_response
+from frontdesk.interfaces.acp.jsonrpc import Json, RpcPeer, RpcRequest
+from frontdesk.interfaces.acp.stdio import StdioTransport
+from frontdesk.llm.events import Event, Started, TextChunk
+from frontdesk.llm.script import split_words
 
 
 class Plain:
     """Answers what the bench asks."""
 
     def __init__(self) -> None:
-        self.peer = Peer(Stdio.open(), self.answer, lambda _method, _params: None, _raise)
-        self._editor = Editor(self.peer, Capabilities())
+        self.peer = RpcPeer(StdioTransport.open(), self.answer, lambda _method, _params: None, _raise)
+        self._editor = Editor(self.peer, EditorCapabilities())
 
-    async def answer(self, request: Request) -> Json:
+    async def answer(self, request: RpcRequest) -> Json:
         match request.method:
             case "initialize":
-                return greet(request.params, Offer())
+                return initialize_response(request.params, AgentCapabilities())
             case "session/new":
                 return {"sessionId": uuid4().hex}
             case _:
@@ -37,7 +36,7 @@ class Plain:
         async def send(update: Json) -> None:
             await self._editor.show(params["sessionId"], update)
 
-        screen = Screen(send, Roots.of(Path.cwd()), Path)
+        screen = EventView(send, WorkspaceRoots.from_folders(Path.cwd()), Path)
         async for event in _said("".join(block["text"] for block in params["prompt"])):
             await screen.show(event)
         return {"stopReason": "end_turn"}
@@ -45,7 +44,7 @@ class Plain:
 
 async def _said(text: str) -> AsyncGenerator[Event]:
     yield Started("turn", "conversation")
-    for word in pieces(text):
+    for word in split_words(text):
         yield TextChunk(word)
 
 

@@ -24,9 +24,8 @@ from frontdesk.db.schema import (
     recall_words,
     timeline_items,
 )
-from frontdesk.memory.recall.meaning.packing import Bag, Floats
-from frontdesk.memory.recall.postings.packing import BLOCK, block_of, entry
-from frontdesk.memory.recall.postings.weighing import weights
+from frontdesk.memory.search.ranking import BLOCK_SIZE, block_of, pack_entry, weigh_terms
+from frontdesk.memory.search.vectors_store import Floats, NumberedVectors
 
 # What belongs to a person, in the order in which it can be put down.
 TABLES = (timeline_items, memories, recall_docs, recall_words, recall_cells, recall_regions)
@@ -100,8 +99,8 @@ def keep(into: Sink, person: str, texts: Iterable[str], vectors: Floats, model: 
     grown = planted(vectors)
     given = iter(texts)
     # Block by block: what is held in memory is one block's.
-    for start in range(0, count + 1, BLOCK):
-        numbers = range(max(1, start), min(start + BLOCK, count + 1))
+    for start in range(0, count + 1, BLOCK_SIZE):
+        numbers = range(max(1, start), min(start + BLOCK_SIZE, count + 1))
         _keep_some(into, person, list(zip(numbers, given, strict=False)), vectors, grown, model)
     _grow(into, person, grown, model)
 
@@ -168,7 +167,7 @@ def _docs(
     model: int,
 ) -> Iterator[Row]:
     first, last = some[0][0], some[-1][0]
-    packed = Bag.of(range(first, last + 1), vectors[first - 1 : last]).each()
+    packed = NumberedVectors.encode(range(first, last + 1), vectors[first - 1 : last]).single_vectors()
     for (n, text), (_, vector) in zip(some, packed, strict=True):
         row = {"user_id": person, "n": n, "item_id": ids[n], "text": text, "model": model}
         yield row | {"cell": int(grown.cell_of[n - 1]), "vector": vector}
@@ -177,8 +176,8 @@ def _docs(
 def _words(person: str, some: Sequence[tuple[int, str]]) -> Iterator[Row]:
     held: defaultdict[tuple[str, int], bytearray] = defaultdict(bytearray)
     for n, text in some:
-        for term, weight in weights(text).items():
-            held[term, block_of(n)] += entry(n, weight)
+        for term, weight in weigh_terms(text).items():
+            held[term, block_of(n)] += pack_entry(n, weight)
     for (term, block), docs in sorted(held.items()):
         yield {"user_id": person, "term": term, "block": block, "docs": bytes(docs)}
 
@@ -190,7 +189,12 @@ def _grow(into: Sink, person: str, grown: Planted, model: int) -> None:
     into.pour(
         recall_regions,
         (
-            {**whose, "region": region, "centre": Bag.of([region], centre[None]).packed(), "cells": cells.packed()}
+            {
+                **whose,
+                "region": region,
+                "centre": NumberedVectors.encode([region], centre[None]).packed(),
+                "cells": cells.packed(),
+            }
             for (region, cells), centre in zip(grown.regions.items(), grown.centres.values(), strict=True)
         ),
     )

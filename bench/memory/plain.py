@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bench.memory.locomo import Talk
 from bench.retrieval.embeddings import Embeddings
-from frontdesk.words import terms
+from frontdesk.search.words import terms
 
 Floats: TypeAlias = NDArray[np.float32]
 Cut: TypeAlias = Callable[[str], list[str]]

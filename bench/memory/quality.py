@@ -13,14 +13,14 @@ from bench.memory.locomo import CATEGORIES, Question, Talk, read_talks
 from bench.memory.plain import as_written, best, bm25, mixed, nearness, stems
 from bench.memory.shipped import Answer, Told, ask_frontdesk
 from bench.retrieval.embeddings import SHIPPED, UNTUNED, Embeddings
-from frontdesk.memory.recall.model import Way
+from frontdesk.memory.model import SearchMode
 
 DEPTHS = (5, 10, 20)
 AS_WRITTEN, STEMS = "BM25", "BM25 of stems"
 UNTUNED_MEANING, OUR_MEANING = "untuned model", "our model"
 UNTUNED_BOTH, OUR_BOTH = "untuned model + BM25 of stems", "our model + BM25 of stems"
 OUR_WORDS, OURS = "Frontdesk, words alone", "Frontdesk"
-WAYS = {OUR_WORDS: Way.FULL_TEXT, OURS: Way.HYBRID}
+WAYS = {OUR_WORDS: SearchMode.FULL_TEXT, OURS: SearchMode.HYBRID}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def measure_quality(folder: Path, at_most: int | None) -> QualityMeasured:
     told = anyio.run(partial(ask_frontdesk, folder, talks, list(WAYS.values()), max(DEPTHS)))
     found |= {name: _of_answers(asked, told[way]) for name, way in WAYS.items()}
     questions = {category: sum(one.category == category for one in asked) for category in CATEGORIES.values()}
-    return QualityMeasured(found, questions, sum(len(talk.turns) for talk in talks), told[Way.HYBRID].keep_ms)
+    return QualityMeasured(found, questions, sum(len(talk.turns) for talk in talks), told[SearchMode.HYBRID].keep_ms)
 
 
 def _yardsticks(talks: Sequence[Talk]) -> dict[str, list[Sequence[str]]]:

@@ -8,15 +8,12 @@ from pathlib import Path
 
 from bench.memory.locomo import Talk
 from frontdesk.db.engine import Database
-from frontdesk.embedding.builtin import MODEL, BuiltinEmbedder
-from frontdesk.embedding.wordpiece import WordPiece
-from frontdesk.memory.memories.service import Memories
-from frontdesk.memory.model import ItemType
-from frontdesk.memory.recall.model import Query, Way
-from frontdesk.memory.recall.reading import Reader
-from frontdesk.memory.recall.service import Recall
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.store import Records
+from frontdesk.embedding.builtin import MODEL_FOLDER, BuiltinEmbedder, WordPieceTokenizer
+from frontdesk.memory.memories import MemoryService
+from frontdesk.memory.model import ItemSearch, ItemType, PersonScope, SearchMode
+from frontdesk.memory.search.indexer import MemoryIndexer
+from frontdesk.memory.search.service import ItemSearchService
+from frontdesk.memory.store import PersonDatabase
 from frontdesk.settings import Settings
 
 MEMORIES = frozenset({ItemType.MEMORY})
@@ -41,28 +38,33 @@ class Told:
     keep_ms: float
 
 
-async def ask_frontdesk(folder: Path, talks: Sequence[Talk], ways: Sequence[Way], limit: int) -> dict[Way, Told]:
+async def ask_frontdesk(
+    folder: Path, talks: Sequence[Talk], ways: Sequence[SearchMode], limit: int
+) -> dict[SearchMode, Told]:
     """The answers to every talk's questions, each way."""
     async with AsyncExitStack() as stack:
         database = await Database.open(Settings.model_validate({"FRONTDESK_DATA": folder}))
         stack.push_async_callback(database.close)
         embedder = BuiltinEmbedder()
-        records = Records(database)
-        kept = [await _keep(Memories(records), Scope(f"person-{number}"), talk) for number, talk in enumerate(talks)]
-        await Reader(records, embedder).read_all()
-        recall, words = Recall(records, embedder), WordPiece.read(MODEL / "vocab.txt")
+        records = PersonDatabase(database)
+        kept = [
+            await _keep(MemoryService(records), PersonScope(f"person-{number}"), talk)
+            for number, talk in enumerate(talks)
+        ]
+        await MemoryIndexer(records, embedder).index_all()
+        recall, words = ItemSearchService(records, embedder), WordPieceTokenizer.read(MODEL_FOLDER / "vocab.txt")
         keep_ms = sorted(ms for _, times in kept for ms in times)
-        found: dict[Way, Told] = {}
+        found: dict[SearchMode, Told] = {}
         for way in ways:
             answers = [
-                await _ask(recall, words, Scope(f"person-{number}"), talk, kept[number][0], way, limit)
+                await _ask(recall, words, PersonScope(f"person-{number}"), talk, kept[number][0], way, limit)
                 for number, talk in enumerate(talks)
             ]
             found[way] = Told(answers, keep_ms[len(keep_ms) // 2])
         return found
 
 
-async def _keep(memories: Memories, scope: Scope, talk: Talk) -> tuple[dict[str, str], list[float]]:
+async def _keep(memories: MemoryService, scope: PersonScope, talk: Talk) -> tuple[dict[str, str], list[float]]:
     turn_of: dict[str, str] = {}
     times: list[float] = []
     for turn in talk.turns:
@@ -74,12 +76,18 @@ async def _keep(memories: Memories, scope: Scope, talk: Talk) -> tuple[dict[str,
 
 
 async def _ask(
-    recall: Recall, words: WordPiece, scope: Scope, talk: Talk, turn_of: dict[str, str], way: Way, limit: int
+    recall: ItemSearchService,
+    words: WordPieceTokenizer,
+    scope: PersonScope,
+    talk: Talk,
+    turn_of: dict[str, str],
+    way: SearchMode,
+    limit: int,
 ) -> list[Answer]:
     found: list[Answer] = []
     for question in talk.questions:
         start = time.perf_counter()
-        hits = await recall.search(scope, Query(text=question.text, types=MEMORIES, limit=limit, how=way))
+        hits = await recall.search(scope, ItemSearch(text=question.text, types=MEMORIES, limit=limit, mode=way))
         ms = (time.perf_counter() - start) * 1e3
         tokens = sum(len(words.ids(hit.text, ENDLESS)) - 2 for hit in hits[:10])
         found.append(Answer([turn_of[hit.item.id] for hit in hits], ms, tokens))

@@ -19,13 +19,11 @@ from bench.memory.made_up import Source, source
 from bench.memory.shipped import MEMORIES
 from bench.retrieval.embeddings import SHIPPED, Embeddings
 from frontdesk.db.engine import Database
-from frontdesk.embedding.builtin import NAME, BuiltinEmbedder
-from frontdesk.memory.recall.meaning.packing import Floats
-from frontdesk.memory.recall.meaning.store import near, number_of
-from frontdesk.memory.recall.model import Query
-from frontdesk.memory.recall.service import Recall
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.store import Mine, Records
+from frontdesk.embedding.builtin import MODEL_NAME, BuiltinEmbedder
+from frontdesk.memory.model import ItemSearch, PersonScope
+from frontdesk.memory.search.service import ItemSearchService
+from frontdesk.memory.search.vectors_store import Floats, model_number, nearest_vectors
+from frontdesk.memory.store import PersonDatabase, PersonTransaction
 from frontdesk.settings import Settings
 
 SQLITE, POSTGRESQL = "SQLite", "PostgreSQL"
@@ -94,7 +92,7 @@ def _measure(folder: Path, name: str, size: Size, made_from: Source, asked: Sequ
 
 def _fill(url: str, size: Size, made_from: Source) -> Floats:
     """The vectors of the one who has many."""
-    model = number_of(NAME)
+    model = model_number(MODEL_NAME)
     vectors = made_from.moved(size.many)
     with sink(url) as into:
         keep(into, MANY, made_from.texts(size.many), vectors, model)
@@ -114,8 +112,8 @@ async def _ask(
     async with AsyncExitStack() as stack:
         database = await Database.open(Settings.model_validate(settings))
         stack.push_async_callback(database.close)
-        records, embedder = Records(database), BuiltinEmbedder()
-        recall = Recall(records, embedder)
+        records, embedder = PersonDatabase(database), BuiltinEmbedder()
+        recall = ItemSearchService(records, embedder)
         many: list[float] = []
         few: list[float] = []
         for number, text in enumerate(asked):
@@ -126,20 +124,20 @@ async def _ask(
         return many, few, mean(shares)
 
 
-async def _share(records: Records, vector: Floats, vectors: Floats) -> float:
+async def _share(records: PersonDatabase, vector: Floats, vectors: Floats) -> float:
     """Of the truly nearest, the part that a search looks at."""
-    seen = await records.read(Scope(MANY), partial(_seen, vector=vector))
+    seen = await records.read(PersonScope(MANY), partial(_seen, vector=vector))
     nearest = np.argpartition(-(vectors @ vector), NEAREST)[:NEAREST] + 1
     return float(np.isin(nearest, list(seen)).mean())
 
 
-async def _timed(recall: Recall, person: str, text: str) -> float:
+async def _timed(recall: ItemSearchService, person: str, text: str) -> float:
     start = time.perf_counter()
-    hits = await recall.search(Scope(person), Query(text=text, types=MEMORIES))
+    hits = await recall.search(PersonScope(person), ItemSearch(text=text, types=MEMORIES))
     if not hits:
         raise RuntimeError(f"{person} has nothing about: {text}")
     return (time.perf_counter() - start) * 1e3
 
 
-def _seen(mine: Mine, vector: Floats) -> set[int]:
-    return set(near(mine, number_of(NAME), vector, every_one=False).numbers.tolist())
+def _seen(mine: PersonTransaction, vector: Floats) -> set[int]:
+    return set(nearest_vectors(mine, model_number(MODEL_NAME), vector, every_one=False).numbers.tolist())

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import SimpleNamespace
 
-from microsoft_agents_a365.tooling.services import (
-    McpToolServerConfigurationService as TheirService,
-)
+from microsoft_agents_a365.tooling.services import McpToolServerConfigurationService as TheirService
 from typing_extensions import override
 
-from frontdesk.platform import McpToolServerConfigurationService
+from frontdesk.agent365 import McpToolServerConfigurationService
 
 APP_ID = "6f2a6b5e-3c1d-4f7b-9a50-1f1d3a0c9e11"
 BLUEPRINT = "3d9f7c1e-8a3b-4a52-b0de-5f2f0f6a7c44"

@@ -18,7 +18,7 @@ import anyio.lowlevel
 
 from bench.platform.asking import Ask, Asked, Silent, Source, Way, asked, environment, ours, theirs
 from bench.processes import ROOT
-from frontdesk.platform import McpToolServerConfigurationService, reset_application_name_cache
+from frontdesk.agent365 import McpToolServerConfigurationService, reset_application_name_cache
 
 WARM_UP = 30
 SERVERS = 5

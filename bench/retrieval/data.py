@@ -11,8 +11,8 @@ from typing import Any
 from training.sets import UNSEEN
 
 from bench.processes import ROOT
-from frontdesk.tools.search.model import Doc
-from frontdesk.tools.text import tool_text
+from frontdesk.tools.index_segments import ToolDocument
+from frontdesk.tools.model import tool_text
 
 SHARED = ROOT.parent / "shared" / "data"
 # Another part of these was trained on.
@@ -33,8 +33,8 @@ class Tool:
     parameters: Mapping[str, str]
 
     @property
-    def doc(self) -> Doc:
-        return Doc(
+    def doc(self) -> ToolDocument:
+        return ToolDocument(
             self.id,
             self.server,
             self.name,

@@ -7,17 +7,16 @@ import time
 from pathlib import Path
 
 from bench.retrieval.made_up import Files, chunks
-from frontdesk.embedding.builtin import MODEL
-from frontdesk.embedding.minilm import MiniLm
-from frontdesk.tools.search.clauses import clauses
-from frontdesk.tools.search.index import Index
-from frontdesk.tools.search.model import Query
+from frontdesk.embedding.builtin import MODEL_FOLDER, MiniLmModel
+from frontdesk.tools.finder import split_clauses
+from frontdesk.tools.index import ToolIndex
+from frontdesk.tools.index_segments import IndexQuery
 
 
 def main(tools: str, vectors: str) -> None:
     # With all of Frontdesk loaded, its memory is that of a process that serves.
-    importlib.import_module("frontdesk.surfaces.http")
-    index, model = Index(), MiniLm(MODEL)
+    importlib.import_module("frontdesk.interfaces.http.application")
+    index, model = ToolIndex(), MiniLmModel(MODEL_FOLDER)
     for docs, rows in chunks(Files(Path(tools), Path(vectors))):
         index.put(docs)
         index.set_vectors([doc.id for doc in docs], rows)
@@ -26,14 +25,14 @@ def main(tools: str, vectors: str) -> None:
         print(json.dumps(_asked(index, model, json.loads(line))), flush=True)
 
 
-def _asked(index: Index, model: MiniLm, question: str) -> dict[str, float]:
+def _asked(index: ToolIndex, model: MiniLmModel, question: str) -> dict[str, float]:
     """CPU milliseconds of one embedding of the question, of all that search asks for, and of the search itself."""
     clock = [time.process_time_ns()]
     model.vectors([question])
     clock.append(time.process_time_ns())
-    asked = model.vectors(clauses(question))
+    asked = model.vectors(split_clauses(question))
     clock.append(time.process_time_ns())
-    index.search(Query(question, asked))
+    index.search(IndexQuery(question, asked))
     clock.append(time.process_time_ns())
     names = ("one_embedding", "embedding", "search")
     return {name: (clock[at + 1] - clock[at]) / 1e6 for at, name in enumerate(names)}

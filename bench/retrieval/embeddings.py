@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.processes import ROOT
-from frontdesk.embedding.builtin import MODEL
-from frontdesk.embedding.minilm import DIMENSIONS, MiniLm
+from frontdesk.embedding.builtin import DIMENSIONS, MODEL_FOLDER, MiniLmModel
 
 KEPT = ROOT / ".build" / "bench" / "vectors"
-SHIPPED = MODEL
+SHIPPED = MODEL_FOLDER
 UNTUNED = ROOT / ".build" / "bench" / "untuned"
 PIECE = 64
 # So many at a time are made before they are written down: a bench that is stopped goes on where it was.
@@ -32,7 +31,7 @@ class Embeddings:
             raise RuntimeError(
                 f"{folder} holds no model; `python -m training export --base FOLDER` makes the untuned one"
             )
-        self._model = MiniLm(folder)
+        self._model = MiniLmModel(folder)
         self._path = KEPT / f"{_digest((folder / 'model.onnx').read_bytes())[:16]}.npz"
         self._known: dict[str, NDArray[np.float16]] = {}
         if self._path.is_file():

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from bench.retrieval.data import Question, RetrievalSet
 from bench.retrieval.embeddings import Embeddings
-from frontdesk.tools.learning.model import Uses
-from frontdesk.tools.learning.recall import NEAREST, recall
+from frontdesk.tools.learning import NEAREST_USES, recall_tools
+from frontdesk.tools.learning_store import LearnedUses
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NEARLY_THE_SAME = 0.95
 SEED = 1
 # More than speak: the others are passed on only to be passed over.
-SPEAKING = 5 * NEAREST
+SPEAKING = 5 * NEAREST_USES
 
 Floats: TypeAlias = NDArray[np.float32]
 
@@ -40,7 +40,7 @@ def taught(one: RetrievalSet, model: Embeddings, uses_each: int) -> list[Mapping
         near = vectors @ vector
         seen = np.flatnonzero((near <= NEARLY_THE_SAME) & (plain != _plain(question.text)))
         nearest = seen[np.argsort(-near[seen])[:SPEAKING]]
-        found.append(recall(_uses(tools[nearest], vectors[nearest]), vector, NOW))
+        found.append(recall_tools(_uses(tools[nearest], vectors[nearest]), vector, NOW))
     return found
 
 
@@ -63,5 +63,5 @@ def _plain(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.lower()))
 
 
-def _uses(tools: NDArray[np.str_], vectors: Floats) -> Uses:
-    return Uses(tools.tolist(), vectors, np.ones(len(tools), np.float32), np.full(len(tools), NOW.timestamp()))
+def _uses(tools: NDArray[np.str_], vectors: Floats) -> LearnedUses:
+    return LearnedUses(tools.tolist(), vectors, np.ones(len(tools), np.float32), np.full(len(tools), NOW.timestamp()))

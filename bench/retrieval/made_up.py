@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from bench.retrieval.data import Tool
 from bench.retrieval.embeddings import Embeddings
-from frontdesk.embedding.minilm import DIMENSIONS
-from frontdesk.tools.search.model import Doc
+from frontdesk.embedding.builtin import DIMENSIONS
+from frontdesk.tools.index_segments import ToolDocument
 
 SERVERS = 300
 # The share of a description's words that are changed, and how far a vector is moved from its tool's.
@@ -61,9 +61,9 @@ def write(folder: Path, tools: Sequence[Tool], known: Sequence[Tool], model: Emb
     return files
 
 
-def chunks(files: Files) -> Iterator[tuple[list[Doc], NDArray[np.float32]]]:
+def chunks(files: Files) -> Iterator[tuple[list[ToolDocument], NDArray[np.float32]]]:
     """The tools with their vectors, some at a time, as a catalogue hands them to search."""
-    docs: list[Doc] = []
+    docs: list[ToolDocument] = []
     with files.tools.open() as lines, files.vectors.open("rb") as vectors:
         for line in lines:
             tool_id, server, name, description, parameters = json.loads(line)

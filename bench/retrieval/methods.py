@@ -11,9 +11,9 @@ from training.sets import Tool
 
 from bench.retrieval.data import RetrievalSet
 from bench.retrieval.embeddings import Embeddings
-from frontdesk.tools.search.clauses import clauses
-from frontdesk.tools.search.index import Index
-from frontdesk.tools.search.model import Query
+from frontdesk.tools.finder import split_clauses
+from frontdesk.tools.index import ToolIndex
+from frontdesk.tools.index_segments import IndexQuery
 
 DEPTH = 10
 # The share of meaning in the plain mix.
@@ -57,7 +57,7 @@ class Shipped:
     def __init__(self, one: RetrievalSet, model: Embeddings | None) -> None:
         self._set = one
         self._model = model
-        self._index = Index()
+        self._index = ToolIndex()
         self._index.put(tool.doc for tool in one.tools)
         if model is not None:
             self._index.set_vectors(one.ids, model.of([tool.text for tool in one.tools]))
@@ -67,20 +67,20 @@ class Shipped:
         texts = [question.text for question in self._set.questions]
         none: Past = [{} for _ in texts]
         asked = zip(texts, self.vectors(texts), past or none, strict=True)
-        found = (self._index.search(Query(text, vectors, DEPTH, past=told)) for text, vectors, told in asked)
+        found = (self._index.search(IndexQuery(text, vectors, DEPTH, past=told)) for text, vectors, told in asked)
         return [[hit.id for hit in hits] for hits in found]
 
     def best_scores(self, texts: Sequence[str]) -> list[float]:
         """How high the best tool for each text scores."""
         asked = zip(texts, self.vectors(texts), strict=True)
-        found = (self._index.search(Query(text, vectors, 1)) for text, vectors in asked)
+        found = (self._index.search(IndexQuery(text, vectors, 1)) for text, vectors in asked)
         return [hits[0].score if hits else 0.0 for hits in found]
 
     def vectors(self, texts: Sequence[str]) -> list[Floats | None]:
         """Each text as one row, and its clauses as the next."""
         if self._model is None:
             return [None] * len(texts)
-        parts = [clauses(text) for text in texts]
+        parts = [split_clauses(text) for text in texts]
         rows = self._model.of([part for one in parts for part in one])
         ends = np.cumsum([len(one) for one in parts])
         return list(np.split(rows, ends[:-1]))

@@ -10,7 +10,7 @@ from bench.retrieval.embeddings import SHIPPED, UNTUNED, Embeddings
 from bench.retrieval.learning import taught
 from bench.retrieval.methods import Ranking, Shipped, plain
 from bench.retrieval.peer import peer
-from frontdesk.tools.quality import Quality, quality
+from frontdesk.search.evaluation import RankingQuality, measure_ranking
 
 FASTMCP, WORDS, UNTUNED_MEANING, HYBRID = "FastMCP 4.1 search", "BM25F", "untuned model", "untuned model + BM25F"
 OUR_WORDS, OURS = "Frontdesk, words alone", "Frontdesk"
@@ -22,7 +22,7 @@ CHATTER = 300
 class QualityMeasured:
     """By way and set. `told_apart`: how surely the score tells a set's questions from those that no tool answers."""
 
-    found: Mapping[str, Mapping[str, Quality]]
+    found: Mapping[str, Mapping[str, RankingQuality]]
     told_apart: Mapping[str, float]
     questions: Mapping[str, int]
 
@@ -38,7 +38,7 @@ def measure_quality(at_most: int | None) -> QualityMeasured:
     """`at_most` questions of each set, or all of them."""
     sets = read_sets(at_most)
     untuned, shipped = Embeddings(UNTUNED), Embeddings(SHIPPED)
-    found: dict[str, dict[str, Quality]] = {}
+    found: dict[str, dict[str, RankingQuality]] = {}
     told_apart: dict[str, float] = {}
     for one in sets:
         print(f"{one.name}: {len(one.tools):,} tools, {len(one.questions):,} questions", file=sys.stderr, flush=True)
@@ -71,8 +71,8 @@ def _zero_shot(one: RetrievalSet, untuned: Embeddings, shipped: Embeddings) -> d
     }
 
 
-def _judged(one: RetrievalSet, rankings: Sequence[Ranking]) -> Quality:
-    return quality([(ranked, question.right) for ranked, question in zip(rankings, one.questions, strict=True)])
+def _judged(one: RetrievalSet, rankings: Sequence[Ranking]) -> RankingQuality:
+    return measure_ranking([(ranked, question.right) for ranked, question in zip(rankings, one.questions, strict=True)])
 
 
 def _told_apart(one: RetrievalSet, shipped: Embeddings) -> float:

@@ -5,11 +5,13 @@ from dataclasses import asdict
 from statistics import mean, median
 from typing import Any
 
-from bench.retrieval.data import SETS, UNSEEN
+from training.sets import UNSEEN
+
+from bench.retrieval.data import SETS
 from bench.retrieval.measure import RetrievalMeasured
 from bench.retrieval.quality import QualityMeasured
 from bench.retrieval.speed import SizeMeasured
-from frontdesk.tools.quality import Quality
+from frontdesk.search.evaluation import RankingQuality
 
 
 def table(measured: RetrievalMeasured) -> str:
@@ -29,7 +31,7 @@ def _quality_table(measured: QualityMeasured) -> str:
     return _aligned([*rows, *(row + [""] * (len(head) - len(row)) for row in last)])
 
 
-def _quality_row(way: str, found: Mapping[str, Quality]) -> tuple[str, ...]:
+def _quality_row(way: str, found: Mapping[str, RankingQuality]) -> tuple[str, ...]:
     whole = len(found) == len(SETS)
     cells = (f"{100 * found[name].ndcg:.1f}" if name in found else "" for name in SETS)
     means = (_percent([found[name].ndcg for name in names]) if whole else "" for names in (SETS, UNSEEN))

@@ -10,7 +10,7 @@ import psycopg
 
 from bench.schedule.due import PER_AGENT, PROMPT, agent_of, waiting
 from frontdesk.db.engine import Database
-from frontdesk.schedule.model import ATTEMPTS
+from frontdesk.schedules.model import DEFAULT_ATTEMPTS
 from frontdesk.settings import Settings
 
 FILL = f"""
@@ -18,7 +18,7 @@ INSERT INTO schedules (
     id, agent_id, lane, prompt, kind, value, zone, jitter_s, overlap, misfire, attempts, timeline, state, fired,
     intended_us, fire_us, created_us, updated_us
 ) SELECT number + 1, 'agent-' || (number / {PER_AGENT}), 'agent-' || (number / {PER_AGENT}), '{PROMPT}', 'once', '',
-    'UTC', 0, 'queue', 'once', {ATTEMPTS}, FALSE, 'active', 0, at_us, at_us, at_us, at_us FROM waiting
+    'UTC', 0, 'queue', 'once', {DEFAULT_ATTEMPTS}, FALSE, 'active', 0, at_us, at_us, at_us, at_us FROM waiting
 """
 FILL_LANES = "INSERT INTO lanes (name, serial, due_us) SELECT lane, TRUE, min(fire_us) FROM schedules GROUP BY lane"
 RENEW_SQLITE = "UPDATE schedules SET state = 'active', value = ?, intended_us = ?, fire_us = ?, fired = 0 WHERE id = ?"

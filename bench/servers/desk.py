@@ -6,20 +6,20 @@ import sys
 from bench.servers.listening import tool_names
 from frontdesk.app import App
 from frontdesk.identity.model import Caller
+from frontdesk.interfaces.cli.up import serve_http
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.mcp.server import CORE_TOOLS
+from frontdesk.interfaces.mcp.tool_spec import McpToolInput, McpToolOutput, ToolSpec
 from frontdesk.settings import Settings
-from frontdesk.surfaces import http
-from frontdesk.surfaces.cli.serving import open_doors
-from frontdesk.surfaces.mcp.core import CORE
-from frontdesk.surfaces.mcp.tool import Answer, Arguments, ToolSpec
 
 
-class Said(Arguments):
+class Said(McpToolInput):
     """What to say back."""
 
     text: str
 
 
-class Echo(Answer):
+class Echo(McpToolOutput):
     """What was said."""
 
     text: str
@@ -32,7 +32,7 @@ async def echo(app: App, caller: Caller, said: Said) -> Echo:
 
 def specs(count: int) -> tuple[ToolSpec, ...]:
     """So many tools, the core among them where there is room."""
-    own = CORE if count > len(CORE) else ()
+    own = CORE_TOOLS if count > len(CORE_TOOLS) else ()
     made_up = (
         ToolSpec(name=name, title=name, description="Says it back.", arguments=Said, answer=Echo, run=echo)
         for name in tool_names(count - len(own))
@@ -41,5 +41,5 @@ def specs(count: int) -> tuple[ToolSpec, ...]:
 
 
 if __name__ == "__main__":
-    settings = Settings.read().replaced(host="127.0.0.1", port=0)
-    open_doors(settings, functools.partial(http.build, specs=specs(int(sys.argv[1]))))
+    settings = Settings.read().with_values(host="127.0.0.1", port=0)
+    serve_http(settings, functools.partial(build_application, specs=specs(int(sys.argv[1]))))

@@ -1,4 +1,4 @@
-"""The front desk for stateful AI agents: what a program that builds on it may import stands in `__all__`."""
+"""The front desk for stateful AI agents: a program that builds on it imports what stands in `__all__`."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 # By name, so that whoever wants one of them does not wait for all the others to be imported.
-_HOMES = {
+_MODULE_OF = {
     "Agent": "agents.host",
     "AgentHost": "agents.host",
     "App": "app",
@@ -40,9 +40,9 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOMES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'frontdesk' has no attribute '{name}'")
-    return getattr(import_module(f"frontdesk.{_HOMES[name]}"), name)
+    return getattr(import_module(f"frontdesk.{_MODULE_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,5 @@
 """`python -m frontdesk` is the frontdesk command."""
 
-from frontdesk.surfaces.cli.main import main
+from frontdesk.interfaces.cli.main import main
 
 main()

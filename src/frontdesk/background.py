@@ -1,4 +1,4 @@
-"""Work behind the scenes: done again and again, and what goes wrong with it is for the log and for the next time."""
+"""Runs work again and again, logs its errors, and goes on."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -16,12 +16,12 @@ Work = Callable[[], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
-class Chore:
+class BackgroundJob:
     """`waits` and `failed` are the events that the log gets: for what is known to happen, and for what is not."""
 
     log: structlog.stdlib.BoundLogger
-    waits: str
-    failed: str
+    expected_event: str
+    unexpected_event: str
 
     async def attempt(self, work: Work, /, **facts: object) -> bool:
         """Do it once; whether it was done. Never raises, so that nothing else ends with it."""
@@ -30,14 +30,14 @@ class Chore:
         except FrontdeskError as error:
             # A stop in the midst of a query looks like a database that is away.
             await checkpoint_if_cancelled()
-            self.log.warning(self.waits, error=str(error), **facts)
+            self.log.warning(self.expected_event, error=str(error), **facts)
         except Exception:
-            self.log.exception(self.failed, **facts)
+            self.log.exception(self.unexpected_event, **facts)
         else:
             return True
         return False
 
-    async def every(self, seconds: float, work: Work, /, *, at_once: bool = False, **facts: object) -> None:
+    async def run_every(self, seconds: float, work: Work, /, *, at_once: bool = False, **facts: object) -> None:
         """Until cancelled. `at_once`: first now, for what is done so rarely that a process may not live to see it."""
         if not at_once:
             await anyio.sleep(seconds)
@@ -45,17 +45,17 @@ class Chore:
             await self.attempt(work, **facts)
             await anyio.sleep(seconds)
 
-    async def written(self, seconds: float, flush: Work, drain_seconds: float) -> None:
+    async def flush_every(self, seconds: float, flush: Work, drain_seconds: float) -> None:
         """As `every`; and once more when cancelled, so that what waits is written."""
         try:
-            await self.every(seconds, flush)
+            await self.run_every(seconds, flush)
         finally:
             with anyio.move_on_after(drain_seconds, shield=True):
                 await self.attempt(flush)
 
 
 @asynccontextmanager
-async def group() -> AsyncGenerator[TaskGroup]:
+async def background_group() -> AsyncGenerator[TaskGroup]:
     """A task group that ends with what it stands behind, and hands on an error as it is, not in a group."""
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
@@ -69,6 +69,6 @@ async def group() -> AsyncGenerator[TaskGroup]:
         raise failure
 
 
-def pauses(*seconds: float) -> Iterator[float]:
+def retry_delays(*seconds: float) -> Iterator[float]:
     """How long to wait before each new try: these, and then the last of them for ever."""
     return chain(seconds, repeat(seconds[-1]))

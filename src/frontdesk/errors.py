@@ -1,4 +1,4 @@
-"""Everything Frontdesk raises on purpose, in one tree; surfaces turn these into codes, nobody else does.
+"""Defines every error that Frontdesk raises on purpose, in one tree; only interfaces turn them into codes.
 
 FrontdeskError
 ├── ConfigurationError          a setting is wrong; the message names it and says what to set
@@ -37,14 +37,14 @@ class FrontdeskError(Exception):
     trace: object = None
 
     @property
-    def in_full(self) -> str:
+    def full_message(self) -> str:
         """For whoever runs Frontdesk: with all that can be said."""
         return str(self)
 
     @property
-    def public(self) -> str:
+    def public_message(self) -> str:
         """For everybody else, models and strangers: with nothing that only whoever runs Frontdesk may know."""
-        return self.in_full
+        return self.full_message
 
 
 class ConfigurationError(FrontdeskError):
@@ -64,7 +64,7 @@ class Invalid(FrontdeskError):
 
     @property
     @override
-    def in_full(self) -> str:
+    def full_message(self) -> str:
         return f"{self} ({self.hint})" if self.hint else str(self)
 
 
@@ -175,10 +175,10 @@ class Unavailable(FrontdeskError):
 
     @property
     @override
-    def public(self) -> str:
+    def public_message(self) -> str:
         return self._public or str(self)
 
     def redact(self, redacted: Callable[[str], str]) -> None:
         """Say no more than this function leaves of what is said."""
-        self._public = redacted(self.public)
+        self._public = redacted(self.public_message)
         self.args = (redacted(str(self)),)

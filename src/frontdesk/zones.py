@@ -1,4 +1,4 @@
-"""Time zones by their IANA names, and what their changes of the clock do to a time on the wall."""
+"""Finds time zones by their IANA names, and converts local times across changes of the clock."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from difflib import get_close_matches
@@ -10,53 +10,56 @@ from frontdesk.errors import Invalid
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)
 # How near a name must be to that of a zone to be taken for a slip of it.
-NEAR = 0.8
+MIN_NAME_SIMILARITY = 0.8
 # Names that keep the same offset all year, with what people mean by them.
-NEVER_SUMMER = {
+FIXED_OFFSET_NAMES = {
     "EST": "America/New_York, or Etc/GMT+5 for just that",
     "MST": "America/Denver, or America/Phoenix, where clocks are not changed",
     "HST": "Pacific/Honolulu",
 }
 # Files of the machine's own, and one that stands for no place at all.
-NOT_PLACES = frozenset({"localtime", "posixrules", "Factory"})
+NOT_ZONES = frozenset({"localtime", "posixrules", "Factory"})
 
 
 @cache
-def names() -> dict[str, str]:
+def zone_names() -> dict[str, str]:
     """Every zone's name, by that name in small letters."""
-    return {name.casefold(): name for name in available_timezones() - NOT_PLACES}
+    return {name.casefold(): name for name in available_timezones() - NOT_ZONES}
 
 
 def zone_name(text: str) -> str:
     """The zone's name as IANA spells it."""
-    name = names().get(text.strip().casefold())
+    name = zone_names().get(text.strip().casefold())
     if name is None:
-        raise unknown(text.strip())
-    if name in NEVER_SUMMER:
+        raise unknown_zone(text.strip())
+    if name in FIXED_OFFSET_NAMES:
         raise Invalid(
-            f"{name} is the same hours behind UTC in summer too, which is seldom meant. Use {NEVER_SUMMER[name]}"
+            f"{name} is the same hours behind UTC in summer too, which is seldom meant. Use {FIXED_OFFSET_NAMES[name]}"
         )
     return name
 
 
-def there(name: str) -> ZoneInfo:
+def zone_of_name(name: str) -> ZoneInfo:
     """The zone of this name; one that was stored by a machine with a newer database of zones may not be known here."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError) as error:
-        raise unknown(name) from error
+        raise unknown_zone(name) from error
 
 
-def unknown(name: str) -> Invalid:
+def unknown_zone(name: str) -> Invalid:
     city = "/" + name.casefold().replace(" ", "_")
-    meant = sorted(zone for key, zone in names().items() if key.endswith(city))
+    meant = sorted(zone for key, zone in zone_names().items() if key.endswith(city))
     if not meant:
-        meant = [names()[near] for near in get_close_matches(name.casefold().replace(" ", "_"), names(), 1, NEAR)]
+        meant = [
+            zone_names()[near]
+            for near in get_close_matches(name.casefold().replace(" ", "_"), zone_names(), 1, MIN_NAME_SIMILARITY)
+        ]
     example = " or ".join(meant) or "an IANA name like Europe/Berlin or UTC"
     return Invalid(f"Unknown time zone: {name[:100]}. Use {example}")
 
 
-def offset(wall: datetime, zone: ZoneInfo, fold: int = 0) -> timedelta:
+def utc_offset(wall: datetime, zone: ZoneInfo, fold: int = 0) -> timedelta:
     """How far clocks in the zone are ahead of UTC when they show `wall`, for the first time or (fold 1) the second.
 
     Where clocks skip over `wall`, that is the offset before the change, and with fold 1 the one after it.
@@ -66,26 +69,26 @@ def offset(wall: datetime, zone: ZoneInfo, fold: int = 0) -> timedelta:
 
 
 @lru_cache(maxsize=16_384)
-def steady_offset(day: date, zone: ZoneInfo) -> timedelta | None:
+def constant_offset(day: date, zone: ZoneInfo) -> timedelta | None:
     """How far clocks in the zone are ahead of UTC that day; None where they are changed in its course."""
     midnights = (datetime.combine(day, time()), datetime.combine(day + DAY, time()))
-    offsets = {offset(wall, zone, fold) for wall in midnights for fold in (0, 1)}
+    offsets = {utc_offset(wall, zone, fold) for wall in midnights for fold in (0, 1)}
     return offsets.pop() if len(offsets) == 1 else None
 
 
-def moments(wall: datetime, zone: ZoneInfo) -> list[datetime]:
+def utc_times(wall: datetime, zone: ZoneInfo) -> list[datetime]:
     """When clocks in the zone show `wall`, in UTC: once, twice where they are set back, never where set forward."""
-    steady = steady_offset(wall.date(), zone)
-    early, late = (steady, steady) if steady is not None else (offset(wall, zone), offset(wall, zone, fold=1))
+    steady = constant_offset(wall.date(), zone)
+    early, late = (steady, steady) if steady is not None else (utc_offset(wall, zone), utc_offset(wall, zone, fold=1))
     if early < late:
         return []
     return [(wall - ahead).replace(tzinfo=UTC) for ahead in ((early,) if early == late else (early, late))]
 
 
-def after_gap(wall: datetime, zone: ZoneInfo) -> datetime:
+def end_of_gap(wall: datetime, zone: ZoneInfo) -> datetime:
     """The moment, in UTC, at which clocks are set forward over `wall`, which they never show."""
-    new = offset(wall, zone, fold=1)
-    before, after = (wall - new).replace(tzinfo=UTC), (wall - offset(wall, zone)).replace(tzinfo=UTC)
+    new = utc_offset(wall, zone, fold=1)
+    before, after = (wall - new).replace(tzinfo=UTC), (wall - utc_offset(wall, zone)).replace(tzinfo=UTC)
     while after - before > SECOND:
         middle = before + (after - before) // 2
         if middle.astimezone(zone).utcoffset() == new:
@@ -95,7 +98,7 @@ def after_gap(wall: datetime, zone: ZoneInfo) -> datetime:
     return after.replace(microsecond=0)
 
 
-def last_moment(wall: datetime, zone: ZoneInfo) -> datetime:
+def last_utc_time(wall: datetime, zone: ZoneInfo) -> datetime:
     """The last moment, in UTC, at which clocks in the zone show no more than `wall`."""
-    shown = moments(wall, zone)
-    return shown[-1] if shown else after_gap(wall, zone) - timedelta(microseconds=1)
+    shown = utc_times(wall, zone)
+    return shown[-1] if shown else end_of_gap(wall, zone) - timedelta(microseconds=1)

@@ -6,12 +6,12 @@ from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from frontdesk.app import App
+from frontdesk.interfaces.cli.up import serve_http
+from frontdesk.interfaces.http.application import assemble_application
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.interfaces.mcp.http import McpEndpoint
+from frontdesk.interfaces.mcp.server import MAIN_TOOLS, build_server, offer_tools
 from frontdesk.settings import Settings
-from frontdesk.surfaces import http
-from frontdesk.surfaces.cli.serving import open_doors
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.mcp.http import McpEndpoint
-from frontdesk.surfaces.mcp.server import SPECS, build_server, offers
 from tests.conformance.calling_back import CALLING_BACK
 from tests.conformance.content import CONTENT
 from tests.conformance.input_required import INPUT_REQUIRED
@@ -24,7 +24,9 @@ DOOR = "/mcp"
 
 def fixture_server(app: App) -> Server[Any]:
     """The house's own server of this door, with the fixtures beside its tools."""
-    server = build_server({**offers(app, SPECS, DOOR), **CONTENT, **NOTIFYING, **CALLING_BACK, **INPUT_REQUIRED})
+    server = build_server(
+        {**offer_tools(app, MAIN_TOOLS, DOOR), **CONTENT, **NOTIFYING, **CALLING_BACK, **INPUT_REQUIRED}
+    )
     add_prompts(server)
     add_resources(server)
     add_listening(server)
@@ -34,8 +36,8 @@ def fixture_server(app: App) -> Server[Any]:
 
 def build(app: App) -> ASGIApp:
     """The house behind its gate, with this one door."""
-    return http.assemble(app, {DOOR: McpEndpoint(fixture_server(app))}, [DOOR])
+    return assemble_application(app, {DOOR: McpEndpoint(fixture_server(app))}, [DOOR])
 
 
 if __name__ == "__main__":
-    open_doors(Settings.read(), build)
+    serve_http(Settings.read(), build)

@@ -8,8 +8,8 @@ from mcp.server.context import HandlerResult
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types import CreateMessageResult
 
-from frontdesk.surfaces.mcp.signals import Context
-from frontdesk.surfaces.mcp.tool import Offer
+from frontdesk.interfaces.mcp.context import SdkContext
+from frontdesk.interfaces.mcp.tool_spec import OfferedTool
 from tests.conformance.shapes import Call, Json, object_schema, offer, said, sampling, text_of
 
 PERSON: Json = {
@@ -34,7 +34,7 @@ ENUMS: Json = {
 }
 
 
-async def sample(ctx: Context, arguments: Mapping[str, Any]) -> HandlerResult:
+async def sample(ctx: SdkContext, arguments: Mapping[str, Any]) -> HandlerResult:
     request = sampling(str(arguments.get("prompt", "")), 100)
     related = ServerMessageMetadata(related_request_id=ctx.request_id)
     reply = await ctx.session.send_request(request, CreateMessageResult, metadata=related)
@@ -44,7 +44,7 @@ async def sample(ctx: Context, arguments: Mapping[str, Any]) -> HandlerResult:
 def elicit(properties: Json, required: tuple[str, ...] = ()) -> Call:
     """A tool that asks the person for `properties` and says what came back."""
 
-    async def call(ctx: Context, arguments: Mapping[str, Any]) -> HandlerResult:
+    async def call(ctx: SdkContext, arguments: Mapping[str, Any]) -> HandlerResult:
         schema = object_schema(properties, required)
         message = str(arguments.get("message", "Please fill this in"))
         reply = await ctx.session.elicit_form(message, schema, related_request_id=ctx.request_id)
@@ -56,7 +56,7 @@ def elicit(properties: Json, required: tuple[str, ...] = ()) -> Call:
 PROMPT = object_schema({"prompt": {"type": "string"}}, ("prompt",))
 MESSAGE = object_schema({"message": {"type": "string"}}, ("message",))
 
-CALLING_BACK: dict[str, Offer] = dict(
+CALLING_BACK: dict[str, OfferedTool] = dict(
     (
         offer("test_sampling", "Asks the client's model", sample, PROMPT),
         offer("test_elicitation", "Asks the person", elicit(PERSON, ("username", "email")), MESSAGE),

@@ -6,8 +6,8 @@ from typing import Any
 from mcp.server.context import HandlerResult
 from mcp_types import AudioContent, TextContent
 
-from frontdesk.surfaces.mcp.signals import Context
-from frontdesk.surfaces.mcp.tool import Offer
+from frontdesk.interfaces.mcp.context import SdkContext
+from frontdesk.interfaces.mcp.tool_spec import OfferedTool
 from tests.conformance.shapes import Json, embedded, fixed, image, object_schema, offer, said
 
 SILENT_WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQIAAACAgA=="
@@ -39,7 +39,7 @@ JSON_SCHEMA_2020_12: Json = {
 REGION = object_schema({"region": {"type": "string", "x-mcp-header": "Region"}}, ("region",))
 
 
-async def echo_region(_ctx: Context, arguments: Mapping[str, Any]) -> HandlerResult:
+async def echo_region(_ctx: SdkContext, arguments: Mapping[str, Any]) -> HandlerResult:
     return said(f"Region: {arguments.get('region', 'none')}")
 
 
@@ -54,7 +54,7 @@ MIXED = fixed(
 ERROR = fixed(TextContent(text="This tool intentionally returns an error for testing"), is_error=True)
 ACCEPTED = fixed(TextContent(text="Schema accepted"))
 
-CONTENT: dict[str, Offer] = dict(
+CONTENT: dict[str, OfferedTool] = dict(
     (
         offer("test_simple_text", "Returns simple text", SIMPLE_TEXT),
         offer("test_image_content", "Returns an image", fixed(image())),

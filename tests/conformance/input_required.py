@@ -8,8 +8,8 @@ import mcp_types as types
 from mcp.server.context import HandlerResult
 from mcp.shared.exceptions import MCPError
 
-from frontdesk.surfaces.mcp.signals import Context
-from frontdesk.surfaces.mcp.tool import Offer
+from frontdesk.interfaces.mcp.context import SdkContext
+from frontdesk.interfaces.mcp.tool_spec import OfferedTool
 from tests.conformance.shapes import elicitation, offer, said, sampling, text_of
 
 Reply = TypeVar("Reply", types.ElicitResult, types.CreateMessageResult, types.ListRootsResult)
@@ -34,24 +34,24 @@ def ask(requests: Mapping[str, types.InputRequest], state: str | None = None) ->
     return types.InputRequiredResult(input_requests=dict(requests), request_state=state)
 
 
-def retried(ctx: Context) -> types.InputResponseRequestParams:
+def retried(ctx: SdkContext) -> types.InputResponseRequestParams:
     """What a client that asks again adds to its request; the state is unsealed by then."""
     return types.InputResponseRequestParams.model_validate(ctx.params or {}, by_name=False)
 
 
-def replied(ctx: Context, key: str, kind: type[Reply]) -> Reply | None:
+def replied(ctx: SdkContext, key: str, kind: type[Reply]) -> Reply | None:
     """The client's reply under `key`, when there is one of this kind."""
     reply = (retried(ctx).input_responses or {}).get(key)
     return reply if isinstance(reply, kind) else None
 
 
-def accepted(ctx: Context, key: str) -> dict[str, Any] | None:
+def accepted(ctx: SdkContext, key: str) -> dict[str, Any] | None:
     """What the person filled in under `key`, when they did."""
     reply = replied(ctx, key, types.ElicitResult)
     return None if reply is None or reply.action != "accept" else dict(reply.content or {})
 
 
-async def require_sampling(ctx: Context, _arguments: Mapping[str, Any]) -> HandlerResult:
+async def require_sampling(ctx: SdkContext, _arguments: Mapping[str, Any]) -> HandlerResult:
     required = types.ClientCapabilities(sampling=types.SamplingCapability())
     if ctx.session.check_client_capability(required):
         return said("The client declared the sampling capability")
@@ -63,30 +63,30 @@ async def require_sampling(ctx: Context, _arguments: Mapping[str, Any]) -> Handl
     )
 
 
-async def ask_name(ctx: Context, _arguments: Mapping[str, Any]) -> HandlerResult:
+async def ask_name(ctx: SdkContext, _arguments: Mapping[str, Any]) -> HandlerResult:
     name = (accepted(ctx, "user_name") or {}).get("name")
     return said(f"Hello, {name}!") if isinstance(name, str) else ask({"user_name": ASK_NAME})
 
 
-async def ask_model(ctx: Context, _arguments: Mapping[str, Any]) -> HandlerResult:
+async def ask_model(ctx: SdkContext, _arguments: Mapping[str, Any]) -> HandlerResult:
     reply = replied(ctx, "capital_question", types.CreateMessageResult)
     return ask({"capital_question": ASK_CAPITAL}) if reply is None else said(f"Sampling response: {text_of(reply)}")
 
 
-async def ask_roots(ctx: Context, _arguments: Mapping[str, Any]) -> HandlerResult:
+async def ask_roots(ctx: SdkContext, _arguments: Mapping[str, Any]) -> HandlerResult:
     reply = replied(ctx, "client_roots", types.ListRootsResult)
     if reply is None:
         return ask({"client_roots": ASK_ROOTS})
     return said("Roots: " + ", ".join(str(root.uri) for root in reply.roots))
 
 
-async def ask_with_state(ctx: Context, _arguments: Mapping[str, Any]) -> HandlerResult:
+async def ask_with_state(ctx: SdkContext, _arguments: Mapping[str, Any]) -> HandlerResult:
     if accepted(ctx, "confirm") is None or retried(ctx).request_state != "confirming":
         return ask({"confirm": ASK_CONFIRMATION}, "confirming")
     return said("state-ok")
 
 
-async def ask_several(ctx: Context, _arguments: Mapping[str, Any]) -> HandlerResult:
+async def ask_several(ctx: SdkContext, _arguments: Mapping[str, Any]) -> HandlerResult:
     name = accepted(ctx, "user_name")
     greeting = replied(ctx, "greeting", types.CreateMessageResult)
     roots = replied(ctx, "client_roots", types.ListRootsResult)
@@ -95,7 +95,7 @@ async def ask_several(ctx: Context, _arguments: Mapping[str, Any]) -> HandlerRes
     return said(f"Gathered inputs for {name.get('name')} with {len(roots.roots)} root(s)")
 
 
-async def ask_in_rounds(ctx: Context, _arguments: Mapping[str, Any]) -> HandlerResult:
+async def ask_in_rounds(ctx: SdkContext, _arguments: Mapping[str, Any]) -> HandlerResult:
     state = json.loads(retried(ctx).request_state or "{}")
     first, second = accepted(ctx, "step1"), accepted(ctx, "step2")
     if "name" in state and second is not None:
@@ -105,7 +105,7 @@ async def ask_in_rounds(ctx: Context, _arguments: Mapping[str, Any]) -> HandlerR
     return ask({"step1": ASK_FIRST}, json.dumps({"round": 1}))
 
 
-async def ask_what_client_can(ctx: Context, _arguments: Mapping[str, Any]) -> HandlerResult:
+async def ask_what_client_can(ctx: SdkContext, _arguments: Mapping[str, Any]) -> HandlerResult:
     able = {key: request for key, (needs, request) in NEEDED.items() if ctx.session.check_client_capability(needs)}
     if able.keys() <= (retried(ctx).input_responses or {}).keys():
         return said(f"Answered: {', '.join(sorted(able)) or 'nothing to ask'}")
@@ -114,7 +114,7 @@ async def ask_what_client_can(ctx: Context, _arguments: Mapping[str, Any]) -> Ha
 
 PREFIX = "test_input_required_result_"
 
-INPUT_REQUIRED: dict[str, Offer] = dict(
+INPUT_REQUIRED: dict[str, OfferedTool] = dict(
     (
         offer("test_missing_capability", "Requires the sampling capability", require_sampling),
         offer("test_streaming_elicitation", "Asks for a name through its result", ask_name),

@@ -15,20 +15,20 @@ from mcp.server.subscriptions import (
     ToolsListChanged,
 )
 
-from frontdesk.surfaces.mcp.signals import Context
-from frontdesk.surfaces.mcp.tool import Offer
+from frontdesk.interfaces.mcp.context import SdkContext
+from frontdesk.interfaces.mcp.tool_spec import OfferedTool
 from tests.conformance.shapes import Call, fixed, offer, said
 
 BUS = InMemorySubscriptionBus()
 
 
-async def with_progress(ctx: Context, _arguments: Mapping[str, Any]) -> HandlerResult:
+async def with_progress(ctx: SdkContext, _arguments: Mapping[str, Any]) -> HandlerResult:
     for step in (0, 50, 100):
         await ctx.session.report_progress(step, 100)
     return said("Tool with progress executed")
 
 
-async def with_logging(ctx: Context, _arguments: Mapping[str, Any]) -> HandlerResult:
+async def with_logging(ctx: SdkContext, _arguments: Mapping[str, Any]) -> HandlerResult:
     for message in ("Tool execution started", "Tool processing data", "Tool execution completed"):
         # Deprecated, and still part of both revisions.
         await ctx.session.send_log_message("info", message, related_request_id=ctx.request_id)  # pyright: ignore[reportDeprecated]
@@ -38,14 +38,14 @@ async def with_logging(ctx: Context, _arguments: Mapping[str, Any]) -> HandlerRe
 def publish(bus: SubscriptionBus, event: ServerEvent) -> Call:
     """A tool that tells every open subscription of `event`."""
 
-    async def call(_ctx: Context, _arguments: Mapping[str, Any]) -> HandlerResult:
+    async def call(_ctx: SdkContext, _arguments: Mapping[str, Any]) -> HandlerResult:
         await bus.publish(event)
         return said("Announced")
 
     return call
 
 
-async def set_level(_ctx: Context, _params: types.SetLevelRequestParams) -> types.EmptyResult:
+async def set_level(_ctx: SdkContext, _params: types.SetLevelRequestParams) -> types.EmptyResult:
     return types.EmptyResult()
 
 
@@ -57,7 +57,7 @@ def add_listening(server: Server[Any]) -> None:
 
 RECONNECTED = fixed(types.TextContent(text="Reconnection test completed"))
 
-NOTIFYING: dict[str, Offer] = dict(
+NOTIFYING: dict[str, OfferedTool] = dict(
     (
         offer("test_tool_with_progress", "Reports progress", with_progress),
         offer("test_tool_with_logging", "Sends log messages", with_logging),

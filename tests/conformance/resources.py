@@ -8,7 +8,7 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from frontdesk.surfaces.mcp.signals import Context
+from frontdesk.interfaces.mcp.context import SdkContext
 from tests.conformance.shapes import RED_PIXEL_PNG
 
 Contents = types.TextResourceContents | types.BlobResourceContents
@@ -44,24 +44,24 @@ def contents(uri: str) -> Contents:
     return text(uri, json.dumps(data), "application/json")
 
 
-async def list_resources(_ctx: Context, _params: types.PaginatedRequestParams) -> types.ListResourcesResult:
+async def list_resources(_ctx: SdkContext, _params: types.PaginatedRequestParams) -> types.ListResourcesResult:
     listed = [types.Resource(uri=uri, name=uri, mime_type=found.mime_type) for uri, found in RESOURCES.items()]
     return types.ListResourcesResult(resources=listed)
 
 
-async def list_templates(_ctx: Context, _params: types.PaginatedRequestParams) -> types.ListResourceTemplatesResult:
+async def list_templates(_ctx: SdkContext, _params: types.PaginatedRequestParams) -> types.ListResourceTemplatesResult:
     return types.ListResourceTemplatesResult(resource_templates=[TEMPLATE])
 
 
-async def read(_ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+async def read(_ctx: SdkContext, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
     return types.ReadResourceResult(contents=[contents(params.uri)])
 
 
-async def subscribe(_ctx: Context, _params: types.SubscribeRequestParams) -> types.EmptyResult:
+async def subscribe(_ctx: SdkContext, _params: types.SubscribeRequestParams) -> types.EmptyResult:
     return types.EmptyResult()
 
 
-async def unsubscribe(_ctx: Context, _params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+async def unsubscribe(_ctx: SdkContext, _params: types.UnsubscribeRequestParams) -> types.EmptyResult:
     return types.EmptyResult()
 
 

@@ -6,26 +6,26 @@ from typing import Any
 import mcp_types as types
 from mcp.server.context import HandlerResult
 
-from frontdesk.surfaces.mcp.signals import Context
-from frontdesk.surfaces.mcp.tool import Offer
+from frontdesk.interfaces.mcp.context import SdkContext
+from frontdesk.interfaces.mcp.tool_spec import OfferedTool
 
 Json = dict[str, Any]
-Call = Callable[[Context, Mapping[str, Any]], Awaitable[HandlerResult]]
+Call = Callable[[SdkContext, Mapping[str, Any]], Awaitable[HandlerResult]]
 
 RED_PIXEL_PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
 NO_ARGUMENTS: Json = {"type": "object", "properties": {}}
 
 
-def offer(name: str, description: str, call: Call, input_schema: Json = NO_ARGUMENTS) -> tuple[str, Offer]:
+def offer(name: str, description: str, call: Call, input_schema: Json = NO_ARGUMENTS) -> tuple[str, OfferedTool]:
     """An entry of what a door offers."""
-    return name, Offer(types.Tool(name=name, description=description, input_schema=input_schema), call)
+    return name, OfferedTool(types.Tool(name=name, description=description, input_schema=input_schema), call)
 
 
 def fixed(*content: types.ContentBlock, is_error: bool = False) -> Call:
     """A tool that always answers the same."""
     result = types.CallToolResult(content=list(content), is_error=is_error)
 
-    async def call(_ctx: Context, _arguments: Mapping[str, Any]) -> HandlerResult:
+    async def call(_ctx: SdkContext, _arguments: Mapping[str, Any]) -> HandlerResult:
         return result
 
     return call

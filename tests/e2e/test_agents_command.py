@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typing_extensions import override
 
-from frontdesk.surfaces.cli.main import main
+from frontdesk.interfaces.cli.main import main
 from tests.requirements import shows
 from tests.support.desk import Desk, frontdesk, frontdesk_here
 from tests.support.terminal import open_terminal

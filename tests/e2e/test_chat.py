@@ -9,7 +9,7 @@ import pytest
 
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import open_app
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.http.application import build_application
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.chat import SECONDS, Event, Person, kinds, script, somebody, stop_reasons, text_of
@@ -54,7 +54,7 @@ async def test_a_reply_outlives_its_reader_and_ends_when_it_is_cancelled_or_the_
     assert "secret" not in logged
     assert "error" not in logged
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data")
-    async with open_app(settings) as app, somebody(build(app), people["ann"]) as ann:
+    async with open_app(settings) as app, somebody(build_application(app), people["ann"]) as ann:
         assert await stop_reasons(ann, session) == ["interrupted"]
         await ann.say(session, script({"text": "here again"}))
         assert text_of(await ann.listen(session)) == "here again"

@@ -14,10 +14,9 @@ import pytest
 from frontdesk.agents.host import HeldTool, NewAgent
 from frontdesk.app import App, open_app
 from frontdesk.errors import Conflict
-from frontdesk.surfaces.cli.agents import named
-from frontdesk.surfaces.cli.chat import once, slash
-from frontdesk.surfaces.cli.chat.terminal import Pen
-from frontdesk.surfaces.cli.chat.turns import Thread, begin
+from frontdesk.interfaces.cli.agents import find_agent
+from frontdesk.interfaces.cli.chat import ChatThread, begin_conversation, show_history, take_one_turn
+from frontdesk.interfaces.cli.chat_display import TerminalState
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.desk import START_SECONDS, Desk, clean_environment
@@ -83,9 +82,9 @@ async def app(house: House) -> AsyncGenerator[App]:
 
 
 @pytest.fixture
-async def thread(app: App) -> Thread:
+async def thread(app: App) -> ChatThread:
     """A new conversation with Ann."""
-    return await begin(app.host, Thread(await named(app.host, "Ann")))
+    return await begin_conversation(app.host, ChatThread(await find_agent(app.host, "Ann")))
 
 
 def script(*steps: Mapping[str, object]) -> str:
@@ -119,13 +118,13 @@ def test_a_person_sees_a_turn_as_it_goes_and_stops_it_and_leaves(house: House) -
 
 @shows("CLI-APPROVE")
 async def test_what_was_left_waiting_or_cut_off_is_there_when_one_comes_back(
-    house: House, app: App, thread: Thread, capsys: pytest.CaptureFixture[str]
+    house: House, app: App, thread: ChatThread, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asking = script({"tools": [WHOAMI, WHOAMI]}, {"text": "One of two."})
-    assert not await once.take(app, thread, asking, as_json=False)
+    assert not await take_one_turn(app, thread, asking, as_json=False)
     assert f"--conversation {thread.conversation_id}` in a terminal" in capsys.readouterr().err
     with pytest.raises(Conflict, match="waits for your approval"):
-        await once.take(app, thread, "hello", as_json=False)
+        await take_one_turn(app, thread, "hello", as_json=False)
     await anyio.to_thread.run_sync(come_back, house, str(thread.conversation_id))
 
 
@@ -167,17 +166,17 @@ def come_back(house: House, conversation: str) -> None:
 
 
 async def test_a_script_gets_the_answer_alone_and_nothing_in_it_can_draw(
-    app: App, thread: Thread, capsys: pytest.CaptureFixture[str]
+    app: App, thread: ChatThread, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = {"text": "Wait.", "reasoning": "Hm", "tool": "memory_insert", "args": {"label": "human", "new_string": "x"}}
-    assert await once.take(app, thread, script(first, {"text": "\x1b[2JDone."}), as_json=False)
+    assert await take_one_turn(app, thread, script(first, {"text": "\x1b[2JDone."}), as_json=False)
     assert capsys.readouterr() == ("Wait.\nDone.\n", "")
 
 
 async def test_a_script_gets_every_event_as_a_line_of_json(
-    app: App, thread: Thread, capsys: pytest.CaptureFixture[str]
+    app: App, thread: ChatThread, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert await once.take(app, thread, script({"text": "\x9b2JHi."}), as_json=True)
+    assert await take_one_turn(app, thread, script({"text": "\x9b2JHi."}), as_json=True)
     out, err = capsys.readouterr()
     assert (out.isascii(), err) == (True, "")
     events = [json.loads(line) for line in out.splitlines()]
@@ -188,15 +187,15 @@ async def test_a_script_gets_every_event_as_a_line_of_json(
 
 @pytest.mark.parametrize("as_json", [False, True])
 async def test_an_agent_that_says_nothing_has_not_answered(
-    app: App, thread: Thread, capsys: pytest.CaptureFixture[str], as_json: bool
+    app: App, thread: ChatThread, capsys: pytest.CaptureFixture[str], as_json: bool
 ) -> None:
-    assert not await once.take(app, thread, script({"text": ""}), as_json=as_json)
+    assert not await take_one_turn(app, thread, script({"text": ""}), as_json=as_json)
     assert capsys.readouterr().err == "frontdesk: The agent said nothing.\n"
 
 
-async def test_a_history_shows_which_turns_failed(app: App, thread: Thread) -> None:
-    assert not await once.take(app, thread, script({"error": 400}), as_json=False)
-    assert (await slash.history(app.host, thread, Pen())).endswith("✗ The turn failed.\n")
+async def test_a_history_shows_which_turns_failed(app: App, thread: ChatThread) -> None:
+    assert not await take_one_turn(app, thread, script({"error": 400}), as_json=False)
+    assert (await show_history(app.host, thread, TerminalState())).endswith("✗ The turn failed.\n")
 
 
 def test_the_message_comes_from_standard_input_and_a_turn_that_failed_is_exit_code_one(house: House) -> None:

@@ -18,9 +18,9 @@ import pytest
 
 from frontdesk.app import open_app, running
 from frontdesk.errors import ConfigurationError
-from frontdesk.surfaces.cli.main import COMMANDS
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.serving import listen
+from frontdesk.interfaces.cli.main import COMMANDS
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.uvicorn_server import open_listener
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.desk import frontdesk, frontdesk_here, open_desk
@@ -33,7 +33,7 @@ def served(data: Path, *callers: Mapping[str, str]) -> list[Answer]:
     async def ask() -> list[Answer]:
         said, body = call(MODERN)
         async with open_app(settings_with(FRONTDESK_DATA=data)) as app, running(app):
-            asgi = build(app)
+            asgi = build_application(app)
             return [await send(asgi, {**said, **caller}, body) for caller in callers]
 
     return anyio.run(ask)
@@ -120,7 +120,7 @@ def test_a_taken_port_is_said_in_words(tmp_path: Path) -> None:
 
 def test_a_port_that_cannot_be_is_said_in_words() -> None:
     with pytest.raises(ConfigurationError, match=r"port must be 0-65535\); choose another"):
-        listen(settings_with().replaced(port=70_000))
+        open_listener(settings_with().with_values(port=70_000))
 
 
 @shows("KEY-LIFE")
@@ -216,7 +216,7 @@ def test_help_and_version_wait_for_nothing_to_be_imported() -> None:
 import atexit, sys
 atexit.register(lambda: print({heavy}, file=sys.stderr))
 sys.argv = ["frontdesk", "{option}"]
-from frontdesk.surfaces.cli.main import main
+from frontdesk.interfaces.cli.main import main
 main()
 """
         done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, timeout=60, check=False)

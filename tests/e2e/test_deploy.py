@@ -12,14 +12,15 @@ import pytest
 import yaml
 from hatchling.builders.wheel import WheelBuilder
 
-from frontdesk.settings import Settings, variables
-from frontdesk.surfaces.cli.main import command
+from frontdesk.interfaces.cli.main import command
+from frontdesk.settings import Settings
+from frontdesk.settings.model import variable_names
 from tests.support.desk import ROOT, frontdesk, frontdesk_here, open_desk
 from tests.support.postgres import Postgres
 from tests.support.serving import listen
 
 DEPLOY = ROOT / "docs" / "deploy"
-KNOWN = {name for field in Settings.model_fields for name in variables(field)}
+KNOWN = {name for field in Settings.model_fields for name in variable_names(field)}
 SECONDS = 60
 
 

@@ -68,7 +68,7 @@ NOT_RUN = {
     "export PYTHON_ENVIRONMENT=Production FRONTDESK_PLATFORM_APP_ID=6f2a6b5e-3c1d-4f7b-9a50-1f1d3a0c9e11": (
         "needs an application at Microsoft's"
     ),
-    "from frontdesk.platform.extensions.openai import McpToolRegistrationService": "shows the one line that changes",
+    "from frontdesk.agent365.extensions.openai import McpToolRegistrationService": "shows the one line that changes",
     "export FRONTDESK_DATABASE_URL=postgresql://desk:secret@db.internal/desk": "needs that database",
     "export DESK_URL=https://desk.example.com DESK_PASSWORD=letters-and-digits": "needs Docker",
     "python3 -m venv /opt/frontdesk": "changes the machine",

@@ -9,8 +9,8 @@ import pytest
 from psycopg import sql
 
 from frontdesk.app import App, open_app
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
 from tests.conftest import settings_with
 from tests.support.postgres import Postgres
 from tests.support.wire import MODERN, Answer, call, send
@@ -20,7 +20,7 @@ GONE_MILLISECONDS = 20_000
 
 
 async def test_a_healthy_server_says_so(app: App) -> None:
-    answer = await health(build(app))
+    answer = await health(build_application(app))
     assert answer.status == 200
     assert answer.json == {"status": "ok", "version": "0.1.0", "parts": {"database": "ok"}}
 
@@ -29,7 +29,7 @@ async def test_a_server_without_its_database_says_so_and_recovers(tmp_path: Path
     url = postgres.create_database()
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data", FRONTDESK_DATABASE_URL=url)
     async with open_app(settings) as app:
-        asgi = build(app)
+        asgi = build_application(app)
         assert (await health(asgi)).status == 200
         with closed(postgres, url.rpartition("?")[0].rpartition("/")[2]):
             answer = await health(asgi)

@@ -19,19 +19,18 @@ from mcp.shared.message import ServerMessageMetadata
 from pydantic import SecretStr
 from starlette.responses import JSONResponse
 
-from frontdesk.agents.embedded.toolbox import Toolbox
+from frontdesk.agents.embedded.tools import ToolBinder
 from frontdesk.agents.host import HeldTool
 from frontdesk.app import open_app
 from frontdesk.errors import Invalid, NotFound, Unavailable
 from frontdesk.identity import outbound
 from frontdesk.identity.model import Caller
-from frontdesk.loop.mcp.client import McpClient
-from frontdesk.loop.mcp.model import McpServer, RemoteTool
-from frontdesk.loop.mcp.pool import McpClients
-from frontdesk.loop.mcp.servers import Servers
-from frontdesk.loop.tools import ToolOutcome
-from frontdesk.surfaces.gate import ASGIApp, Receive, Send
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp, Receive, Send
+from frontdesk.llm.tools import ToolOutcome
+from frontdesk.mcp_client.client import McpClient
+from frontdesk.mcp_client.model import McpServer, RemoteTool
+from frontdesk.mcp_client.pool import KnownServers, McpClientPool
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.calling import call
@@ -52,8 +51,8 @@ def tokens() -> Iterator[TokenServer]:
 
 
 @pytest.fixture(scope="module")
-async def clients() -> AsyncGenerator[McpClients]:
-    pool = McpClients()
+async def clients() -> AsyncGenerator[McpClientPool]:
+    pool = McpClientPool()
     yield pool
     await pool.close()
 
@@ -86,7 +85,7 @@ async def misdelivered(ask: Callable[[str], Awaitable[ToolOutcome]]) -> list[tup
 
 
 @shows("MCP-CLIENT")
-async def test_no_answer_reaches_the_other_user(tokens: TokenServer, clients: McpClients) -> None:
+async def test_no_answer_reaches_the_other_user(tokens: TokenServer, clients: McpClientPool) -> None:
     async def ask(token: str) -> ToolOutcome:
         return await call(clients.client(keeper(tokens), USERS[token], token), "whose", {})
 
@@ -127,7 +126,7 @@ async def test_a_client_with_one_session_for_all_is_caught(tokens: TokenServer) 
 
 
 async def test_calls_that_come_first_together_hand_the_token_over_once(
-    tokens: TokenServer, clients: McpClients
+    tokens: TokenServer, clients: McpClientPool
 ) -> None:
     client = clients.client(keeper(tokens), "ada", ADA)
 
@@ -143,7 +142,7 @@ async def test_calls_that_come_first_together_hand_the_token_over_once(
     ("event", "sessions"), [(TokenServer.forget_sessions, 2), (TokenServer.expire_tokens, 1)], ids=["lost", "expired"]
 )
 async def test_a_lost_session_or_token_is_renewed_once_for_all_callers(
-    tokens: TokenServer, clients: McpClients, event: Callable[[TokenServer], None], sessions: int
+    tokens: TokenServer, clients: McpClientPool, event: Callable[[TokenServer], None], sessions: int
 ) -> None:
     client = clients.client(keeper(tokens), "ada", ADA)
     assert await call(client, "whose", {}) == ToolOutcome("ada")
@@ -158,14 +157,14 @@ async def test_a_lost_session_or_token_is_renewed_once_for_all_callers(
 
 
 async def test_a_token_the_server_does_not_know_is_tried_twice_and_no_more(
-    tokens: TokenServer, clients: McpClients
+    tokens: TokenServer, clients: McpClientPool
 ) -> None:
     outcome = await call(clients.client(keeper(tokens), "eve", "token-of-eve"), "whose", {})
     assert outcome == ToolOutcome("Error calling whose: 需要认证", ok=False)
     assert (tokens.called("whose"), tokens.called("set_access_token")) == (2, 2)
 
 
-async def test_signing_in_is_not_for_agents(tokens: TokenServer, clients: McpClients) -> None:
+async def test_signing_in_is_not_for_agents(tokens: TokenServer, clients: McpClientPool) -> None:
     client = clients.client(keeper(tokens), "ada", ADA)
     assert [tool.name for tool in await client.tools()] == ["whose"]
     outcome = await call(client, "set_access_token", {"access_token": BEN})
@@ -174,7 +173,7 @@ async def test_signing_in_is_not_for_agents(tokens: TokenServer, clients: McpCli
     assert tokens.called("set_access_token") == 1
 
 
-async def test_the_token_is_sent_bare_and_as_bearer(tokens: TokenServer, clients: McpClients) -> None:
+async def test_the_token_is_sent_bare_and_as_bearer(tokens: TokenServer, clients: McpClientPool) -> None:
     client = clients.client(keeper(tokens), "ada", f"bEARER  {ADA}")
     assert client is clients.client(keeper(tokens), "ada", ADA)
     assert await call(client, "whose", {}, {"x-agent-id": "agent-1"}) == ToolOutcome("ada")
@@ -182,7 +181,9 @@ async def test_the_token_is_sent_bare_and_as_bearer(tokens: TokenServer, clients
     assert (seen["x-user-auth-token"], seen["authorization"], seen["x-agent-id"]) == (ADA, f"Bearer {ADA}", "agent-1")
 
 
-async def test_a_server_that_is_not_to_have_the_token_never_sees_it(tokens: TokenServer, clients: McpClients) -> None:
+async def test_a_server_that_is_not_to_have_the_token_never_sees_it(
+    tokens: TokenServer, clients: McpClientPool
+) -> None:
     plain = McpServer("plain", tokens.url, {"x-api-key": "fixed"})
     client = clients.client(plain, "ada", ADA)
     smuggled = {"Authorization": f"Bearer {ADA}", "X-User-Auth-Token": ADA, "Cookie": ADA}
@@ -194,7 +195,7 @@ async def test_a_server_that_is_not_to_have_the_token_never_sees_it(tokens: Toke
 
 
 async def test_the_least_recently_used_client_ends_its_session(tokens: TokenServer) -> None:
-    pool = McpClients(kept=2)
+    pool = McpClientPool(kept=2)
     sessions: dict[str, str] = {}
     for user in ("a", "b", "a", "c"):
         await call(pool.client(keeper(tokens), user, ADA), "whose", {})
@@ -208,7 +209,7 @@ async def test_the_least_recently_used_client_ends_its_session(tokens: TokenServ
 
 
 async def test_a_client_at_work_keeps_its_session(tokens: TokenServer) -> None:
-    pool = McpClients(kept=1)
+    pool = McpClientPool(kept=1)
 
     async def one(index: int) -> None:
         assert await call(pool.client(keeper(tokens), f"user-{index}", ADA), "whose", {}) == ToolOutcome("ada")
@@ -280,7 +281,7 @@ def sdk(request: pytest.FixtureRequest) -> Iterator[McpServer]:
         yield McpServer(request.param, f"{url}/mcp", {"x-api-key": "fixed"}, user_token=True)
 
 
-async def test_the_sdks_tools_are_listed_over_all_pages(sdk: McpServer, clients: McpClients) -> None:
+async def test_the_sdks_tools_are_listed_over_all_pages(sdk: McpServer, clients: McpClientPool) -> None:
     tools = await clients.client(sdk, "ada", ADA).tools()
     assert tools[0] == RemoteTool("say", "say.", {"type": "object"})
     assert tuple(tool.name for tool in tools) == LISTED
@@ -298,18 +299,18 @@ async def test_the_sdks_tools_are_listed_over_all_pages(sdk: McpServer, clients:
     ],
 )
 async def test_what_the_sdks_tools_answer(
-    sdk: McpServer, clients: McpClients, tool: str, arguments: Mapping[str, Any], outcome: ToolOutcome
+    sdk: McpServer, clients: McpClientPool, tool: str, arguments: Mapping[str, Any], outcome: ToolOutcome
 ) -> None:
     assert await call(clients.client(sdk, "ada", ADA), tool, arguments) == outcome
 
 
-async def test_what_the_sdk_says_before_its_answer_is_no_answer(sdk: McpServer, clients: McpClients) -> None:
+async def test_what_the_sdk_says_before_its_answer_is_no_answer(sdk: McpServer, clients: McpClientPool) -> None:
     # Only in this way of running can a server ask something back.
     pings = sdk.name == "sse"
     assert await call(clients.client(sdk, "ada", ADA), "noisy", {"pings": pings}) == ToolOutcome("answered")
 
 
-async def test_the_headers_of_a_call_reach_the_sdk(sdk: McpServer, clients: McpClients) -> None:
+async def test_the_headers_of_a_call_reach_the_sdk(sdk: McpServer, clients: McpClientPool) -> None:
     outcome = await call(clients.client(sdk, "ada", ADA), "headers", {}, {"x-agent-id": "agent-1"})
     seen = json.loads(outcome.text)
     assert (seen["x-agent-id"], seen["x-api-key"], seen["authorization"]) == ("agent-1", "fixed", f"Bearer {ADA}")
@@ -317,7 +318,7 @@ async def test_the_headers_of_a_call_reach_the_sdk(sdk: McpServer, clients: McpC
     assert ("mcp-session-id" in seen) == (sdk.name in ("sse", "json"))
 
 
-async def test_a_session_that_the_sdk_ended_is_opened_again(sdk: McpServer, clients: McpClients) -> None:
+async def test_a_session_that_the_sdk_ended_is_opened_again(sdk: McpServer, clients: McpClientPool) -> None:
     client = clients.client(sdk, "ada", ADA)
     first = json.loads((await call(client, "headers", {})).text)
     async with httpx2.AsyncClient() as other:
@@ -326,23 +327,23 @@ async def test_a_session_that_the_sdk_ended_is_opened_again(sdk: McpServer, clie
     assert (first.get("mcp-session-id") != again.get("mcp-session-id")) == (sdk.name in ("sse", "json"))
 
 
-async def test_tools_for_a_turn_call_the_server_for_its_agent(sdk: McpServer, clients: McpClients) -> None:
+async def test_tools_for_a_turn_call_the_server_for_its_agent(sdk: McpServer, clients: McpClientPool) -> None:
     async def attached(
         caller: Caller, server: str, name: str, arguments: Mapping[str, Any], token: SecretStr | None
     ) -> ToolOutcome:
         assert (server, token) == (sdk.name, SecretStr(ADA))
-        return await call(clients.client(sdk, caller.user_id, ADA), name, arguments, outbound.headers(caller))
+        return await call(clients.client(sdk, caller.user_id, ADA), name, arguments, outbound.caller_headers(caller))
 
-    toolbox = Toolbox(attached, Servers([sdk]), clients)
-    found = [await toolbox.look_up(HeldTool("", "", server=sdk.name, remote_name=name)) for name in LISTED]
-    tools = toolbox.bound(found, Caller("req-1", agent_id="agent-1", user_id="ada"), SecretStr(ADA))
+    toolbox = ToolBinder(attached, KnownServers([sdk]), clients)
+    found = [await toolbox.read_from_server(HeldTool("", "", server=sdk.name, remote_name=name)) for name in LISTED]
+    tools = toolbox.bind(found, Caller("req-1", agent_id="agent-1", user_id="ada"), SecretStr(ADA))
     assert [tool.name for tool in tools] == [f"{sdk.name}__{name}" for name in LISTED]
     assert await tools[0].run({"parts": ["hello"]}) == ToolOutcome("hello")
     assert json.loads((await tools[-1].run({})).text)["x-agent-id"] == "agent-1"
     with pytest.raises(NotFound, match="has no tool 'nothing'; it has"):
-        await toolbox.look_up(HeldTool("", "", server=sdk.name, remote_name="nothing"))
+        await toolbox.read_from_server(HeldTool("", "", server=sdk.name, remote_name="nothing"))
     with pytest.raises(Invalid, match="FRONTDESK_MCP_SERVERS"):
-        await toolbox.look_up(HeldTool("", "", server="nowhere", remote_name="nothing"))
+        await toolbox.read_from_server(HeldTool("", "", server="nowhere", remote_name="nothing"))
 
 
 KEYS: dict[str, str] = {}
@@ -354,14 +355,14 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ASGI
     async with open_app(settings_with(FRONTDESK_DATA=tmp_path_factory.mktemp("house") / "data")) as app:
         made = await app.identity.create_key(name="", agent_id="agent-1", user_id="ada", scopes=None, lifetime=None)
         KEYS["ada"] = made[1]
-        yield build(app)
+        yield build_application(app)
 
 
 @asynccontextmanager
 async def in_process(app: ASGIApp, token: str) -> AsyncGenerator[McpClient]:
     """A client of the application, which is served on this event loop: what is in it belongs to that."""
     config = uvicorn.Config(app, lifespan="off", access_log=False, log_config=None, ws="none")
-    listener, running, clients = listen(), uvicorn.Server(config), McpClients()
+    listener, running, clients = listen(), uvicorn.Server(config), McpClientPool()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(running.serve, [listener])
         yield clients.client(McpServer("desk", f"{address_of(listener)}/mcp", user_token=True), "ada", token)

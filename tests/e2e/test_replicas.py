@@ -7,9 +7,9 @@ from pathlib import Path
 import anyio
 
 from frontdesk.app import open_app
-from frontdesk.journal.store import Query
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.journal.store import JournalQuery
 from frontdesk.settings import Settings
-from frontdesk.surfaces.http import build
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.desk import Desk, frontdesk_here, open_desk
@@ -27,12 +27,12 @@ async def taking_turns(there: Desk, here: Settings, credential: Mapping[str, str
     statuses: list[int] = []
     # The database is all that the two have in common.
     async with open_app(here) as app:
-        asgi = build(app)
+        asgi = build_application(app)
         for _ in range(CALLS_EACH):
             statuses += [curl(there.mcp, said, body).status, (await send(asgi, said, body)).status]
         await app.journal.flush()
         with anyio.fail_after(SECONDS):
-            while len(await app.journal.read(Query())) < len(statuses):
+            while len(await app.journal.read(JournalQuery())) < len(statuses):
                 await anyio.lowlevel.checkpoint()
     return statuses
 

@@ -8,16 +8,13 @@ import anyio
 import pytest
 
 from frontdesk.db.engine import Database
-from frontdesk.loop.mcp.pool import McpClients
-from frontdesk.loop.mcp.servers import Servers
-from frontdesk.tools.catalogue.asking import Manners
-from frontdesk.tools.catalogue.crawl import Stage, Step
-from frontdesk.tools.catalogue.roster.model import ServerState, Status
-from frontdesk.tools.catalogue.roster.service import Named
-from frontdesk.tools.catalogue.servers import Origin, ServerSpec
-from frontdesk.tools.catalogue.service import Catalogue
-from frontdesk.tools.catalogue.store import Filter
-from frontdesk.tools.search.model import Query
+from frontdesk.mcp_client.pool import KnownServers, McpClientPool
+from frontdesk.tools.catalogue import Catalogue
+from frontdesk.tools.catalogue_store import ToolFilter
+from frontdesk.tools.crawler import CrawlPolicy, CrawlStage, CrawlStep
+from frontdesk.tools.index_segments import IndexQuery
+from frontdesk.tools.server_registry import ServerSources
+from frontdesk.tools.servers import ServerOrigin, ServerSpec, ServerState, ServerStatus
 from tests.requirements import shows
 from tests.support.calling import call
 from tests.support.tool_servers import ToolServer, open_dying_server, open_tool_server, tool, tools
@@ -67,11 +64,11 @@ class House:
     """The catalogue, and the clients that its tools are called with."""
 
     catalogue: Catalogue
-    servers: Servers
-    clients: McpClients
+    servers: KnownServers
+    clients: McpClientPool
 
     def found(self, text: str) -> list[str]:
-        return [hit.id for hit in self.catalogue.index.search(Query(text, limit=3))]
+        return [hit.id for hit in self.catalogue.index.search(IndexQuery(text, limit=3))]
 
     def states(self) -> dict[str, ServerState]:
         return {state.name: state for state in self.catalogue.servers()}
@@ -87,9 +84,9 @@ class House:
 
 @asynccontextmanager
 async def open_house(database: Database, street: Street) -> AsyncGenerator[House]:
-    servers, clients = Servers(), McpClients()
-    specs = [ServerSpec(name, url=url, origin=Origin.SETTINGS) for name, url in street.urls.items()]
-    catalogue = Catalogue(database, servers, clients, named=Named(specs), manners=Manners(seconds=PATIENCE))
+    servers, clients = KnownServers(), McpClientPool()
+    specs = [ServerSpec(name, url=url, origin=ServerOrigin.SETTINGS) for name, url in street.urls.items()]
+    catalogue = Catalogue(database, servers, clients, named=ServerSources(specs), manners=CrawlPolicy(seconds=PATIENCE))
     try:
         await catalogue.declare()
         yield House(catalogue, servers, clients)
@@ -102,23 +99,23 @@ async def test_of_five_servers_four_misbehave_and_search_goes_on_and_each_is_rep
     with open_street() as street, anyio.fail_after(SECONDS):
         async with open_house(database, street) as house:
             steps = await house.catalogue.refresh()
-            assert {step.stage for step in steps} == {Stage.LISTED}, steps
+            assert {step.stage for step in steps} == {CrawlStage.LISTED}, steps
             assert len(house.catalogue.index) == 5 * COUNT
             street.misbehave()
             ends = await _refresh_while_searching(house, street)
-            assert {end.server for end in ends if end.stage is Stage.FAILED} == {HANGS, DIES}
+            assert {end.server for end in ends if end.stage is CrawlStage.FAILED} == {HANGS, DIES}
             assert ends[-1].server == HANGS, "nobody waited for it"
             _check_reports(house.states())
             await _check_tools(house)
             await _check_routes(house, street)
 
 
-async def _refresh_while_searching(house: House, street: Street) -> list[Step]:
+async def _refresh_while_searching(house: House, street: Street) -> list[CrawlStep]:
     """Ask everybody again; all the while tools are found, also those of the server that gives no answer."""
-    ends: list[Step] = []
+    ends: list[CrawlStep] = []
 
-    def told(step: Step) -> None:
-        if step.stage is not Stage.STARTED:
+    def told(step: CrawlStep) -> None:
+        if step.stage is not CrawlStage.STARTED:
             ends.append(step)
 
     async with anyio.create_task_group() as tasks:
@@ -135,11 +132,11 @@ async def _refresh_while_searching(house: House, street: Street) -> list[Step]:
 
 def _check_reports(states: dict[str, ServerState]) -> None:
     assert {name: state.status for name, state in states.items()} == {
-        HANGS: Status.FAILED,
-        DIES: Status.FAILED,
-        LIES: Status.OK,
-        RENAMES: Status.OK,
-        SOUND: Status.OK,
+        HANGS: ServerStatus.FAILED,
+        DIES: ServerStatus.FAILED,
+        LIES: ServerStatus.OK,
+        RENAMES: ServerStatus.OK,
+        SOUND: ServerStatus.OK,
     }
     assert "within 1 s" in states[HANGS].error
     assert states[DIES].error
@@ -153,7 +150,7 @@ def _check_reports(states: dict[str, ServerState]) -> None:
 async def _check_tools(house: House) -> None:
     """What was known of the silent ones stays, stale; nothing is half there; a lie costs only what was lied about."""
     for name in (HANGS, DIES, LIES, RENAMES, SOUND):
-        listed = await house.catalogue.page(Filter(server=name, limit=100))
+        listed = await house.catalogue.page(ToolFilter(server=name, limit=100))
         assert len(listed) == COUNT
         assert {one.stale for one in listed} == {name in (HANGS, DIES)}
         assert {one.server for one in listed} == {name}

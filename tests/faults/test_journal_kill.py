@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from frontdesk.app import open_app
-from frontdesk.journal.model import Entry, Kind, Outcome
+from frontdesk.journal.model import EntryKind, JournalEntry, Outcome
 from frontdesk.settings import Settings
 from tests.conftest import settings_with
 from tests.requirements import shows
@@ -135,7 +135,9 @@ async def test_a_reader_only_ever_sees_whole_batches(settings: Settings) -> None
             assert all(row[5] is not None and row[2] == "whoami" for row in rows)
             counts.append(len(rows))
 
-    recorded = Entry(datetime.now(UTC), Kind.CALL, "mcp", "whoami", Outcome.OK, duration_us=1, request_id="r")
+    recorded = JournalEntry(
+        datetime.now(UTC), EntryKind.CALL, "mcp", "whoami", Outcome.OK, duration_us=1, request_id="r"
+    )
     async with open_app(settings) as app:
         reader = threading.Thread(target=read)
         reader.start()

@@ -14,19 +14,17 @@ import pytest
 
 from frontdesk.db.engine import Database
 from frontdesk.errors import Conflict
-from frontdesk.memory.model import AiStatus, AiTask, AiTaskType
-from frontdesk.memory.queue import defining
-from frontdesk.memory.queue.service import Queue
-from frontdesk.memory.queue.wanted import AiWanted
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.store import Mine, Records
+from frontdesk.memory.model import AiStatus, AiTask, AiTaskType, PersonScope
+from frontdesk.memory.store import PersonDatabase, PersonTransaction
+from frontdesk.memory.work_queue import WorkQueueService, create_work
+from frontdesk.memory.work_queue_rules import AiTaskFilter
 from frontdesk.settings import Settings
 from tests.support.desk import ROOT, clean_environment
 from tests.support.queueing import add_tasks, add_work, let_lapse, queue_on
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio
-ANN = Scope("ann")
+ANN = PersonScope("ann")
 AGENTS, WORK = 50, 500
 REPLICAS = 2
 # Every fifth agent dies with the third piece of work in its hands, right after it took it.
@@ -39,14 +37,14 @@ PROGRAM = """
 import anyio
 from datetime import timedelta
 from frontdesk.db.engine import Database
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.store import Records
+from frontdesk.memory.model import PersonScope
+from frontdesk.memory.store import PersonDatabase
 from frontdesk.settings import Settings
 from tests.support.queueing import queue_on
 
 async def main():
-    queue = queue_on(Records(await Database.open(Settings.read())))
-    taken = await queue.claim(Scope("ann", "agent-doomed"), "Ada", lease=timedelta(minutes=10))
+    queue = queue_on(PersonDatabase(await Database.open(Settings.read())))
+    taken = await queue.claim(PersonScope("ann", "agent-doomed"), "Ada", lease=timedelta(minutes=10))
     print(taken.id, flush=True)
     await anyio.sleep_forever()
 
@@ -58,14 +56,14 @@ anyio.run(main)
 class Race:
     """What everybody can see of it: who holds what and lives, who did what, and who died over it."""
 
-    queues: Sequence[Queue]
+    queues: Sequence[WorkQueueService]
     holding: dict[str, str] = field(default_factory=dict[str, str])
     done_by: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     dead: list[AiTask] = field(default_factory=list[AiTask])
 
     async def run(self, number: int, *, mortal: bool) -> None:
         """One agent, from its first claim until nothing is left for it."""
-        scope, queue = Scope("ann", f"agent-{number}"), self.queues[number % len(self.queues)]
+        scope, queue = PersonScope("ann", f"agent-{number}"), self.queues[number % len(self.queues)]
         taken = 0
         while True:
             dies = mortal and number % MORTAL == 0 and taken == LAST - 1
@@ -83,7 +81,7 @@ class Race:
             for number in range(AGENTS):
                 agents.start_soon(partial(self.run, number, mortal=mortal))
 
-    async def _work(self, scope: Scope, queue: Queue, task: AiTask) -> None:
+    async def _work(self, scope: PersonScope, queue: WorkQueueService, task: AiTask) -> None:
         name = scope.agent_id or ""
         assert self.holding.setdefault(task.id, name) == name, "no two who live hold the same"
         assert (task.leased_by, task.status) == (name, AiStatus.IN_PROGRESS)
@@ -94,16 +92,16 @@ class Race:
 
 
 @pytest.fixture
-async def replicas(settings: Settings) -> AsyncGenerator[Sequence[Records]]:
+async def replicas(settings: Settings) -> AsyncGenerator[Sequence[PersonDatabase]]:
     async with AsyncExitStack() as stack:
         opened = [await Database.open(settings) for _ in range(REPLICAS)]
         for database in opened:
             stack.push_async_callback(database.close)
-        yield [Records(database) for database in opened]
+        yield [PersonDatabase(database) for database in opened]
 
 
 async def test_fifty_agents_do_five_hundred_pieces_of_work_once_each_though_some_die_holding_one(
-    replicas: Sequence[Records],
+    replicas: Sequence[PersonDatabase],
 ) -> None:
     made = await _fill(replicas[0])
     race = Race([queue_on(records) for records in replicas])
@@ -118,7 +116,7 @@ async def test_fifty_agents_do_five_hundred_pieces_of_work_once_each_though_some
     assert {len(names) for names in race.done_by.values()} == {1}, "none is done twice"
     queue = race.queues[0]
     assert (await queue.stats(ANN)).by_status == {"completed": WORK}
-    page = await queue.list(ANN, AiWanted(limit=WORK))
+    page = await queue.list(ANN, AiTaskFilter(limit=WORK))
     assert {task.id: task.claims for task in page.items} == {name: 1 + deaths[name] for name in made}
     assert all(task.execution_result == {"output": race.done_by[task.id][0]} for task in page.items)
     for task in race.dead:
@@ -126,16 +124,16 @@ async def test_fifty_agents_do_five_hundred_pieces_of_work_once_each_though_some
         assert [step.by_agent for step in told if step.to_status is AiStatus.COMPLETED] == race.done_by[task.id]
         assert sum("lapsed; taken over" in step.note for step in told) == deaths[task.id]
         with pytest.raises(Conflict, match="another agent works on it now"):
-            await queue.complete(Scope("ann", task.leased_by), task.id, {"output": "late"}, claims=task.claims)
+            await queue.complete(PersonScope("ann", task.leased_by), task.id, {"output": "late"}, claims=task.claims)
 
 
 async def test_what_an_agent_held_that_was_killed_goes_to_the_next_one(
-    settings: Settings, replicas: Sequence[Records]
+    settings: Settings, replicas: Sequence[PersonDatabase]
 ) -> None:
     records = replicas[0]
     work = await add_work(records, ANN)
     await anyio.to_thread.run_sync(_claim_and_be_killed, settings, work.id)
-    queue, eve = queue_on(records), Scope("ann", "agent-eve")
+    queue, eve = queue_on(records), PersonScope("ann", "agent-eve")
     assert await queue.claim(eve, "Ada") is None, "nobody knows yet that it is dead"
     await let_lapse(records, ANN)
     taken = await queue.claim(eve, "Ada")
@@ -145,12 +143,12 @@ async def test_what_an_agent_held_that_was_killed_goes_to_the_next_one(
     assert (await queue.complete(eve, work.id)).status is AiStatus.COMPLETED
 
 
-async def _fill(records: Records) -> set[str]:
+async def _fill(records: PersonDatabase) -> set[str]:
     task_ids = await add_tasks(records, ANN, WORK)
 
-    def fill(mine: Mine) -> set[str]:
+    def fill(mine: PersonTransaction) -> set[str]:
         given = {"objective": "x", "task_type": AiTaskType.CODING, "agent_id": "agent-worker"}
-        return {defining.create(mine, {**given, "task_id": one}, "worker", None).id for one in task_ids}
+        return {create_work(mine, {**given, "task_id": one}, "worker", None).id for one in task_ids}
 
     return await records.change(ANN, fill, small=False)
 

@@ -7,7 +7,7 @@ from subprocess import PIPE, Popen
 import pytest
 
 from frontdesk.app import open_app
-from frontdesk.loop.events import Done, StopReason, TextChunk, ToolCall, ToolReturn, ToolStatus, UserText
+from frontdesk.llm.events import Done, StopReason, TextChunk, ToolCall, ToolReturn, ToolStatus, UserText
 from frontdesk.settings import Settings
 from tests.conftest import settings_with
 from tests.hosts.lab import CALLER, of_kind, said, script, take
@@ -26,7 +26,7 @@ from pathlib import Path
 from frontdesk.agents.host import NewAgent, Prompt
 from frontdesk.app import open_app
 from frontdesk.identity.model import Caller
-from frontdesk.loop.tools import Tool, ToolOutcome
+from frontdesk.llm.tools import Tool, ToolOutcome
 from frontdesk.settings import Settings
 
 marks, text = Path(sys.argv[1]), sys.argv[2]

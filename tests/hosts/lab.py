@@ -8,11 +8,11 @@ from typing import Any, TypeVar
 
 import anyio
 
-from frontdesk.agents.host import Agent, AgentHost, Approval, Block, NewAgent, Prompt
+from frontdesk.agents.host import Agent, AgentHost, Approval, MemoryBlock, NewAgent, Prompt
 from frontdesk.app import open_app
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import Event, TextChunk
-from frontdesk.loop.tools import Tool, ToolOutcome
+from frontdesk.llm.events import Event, TextChunk
+from frontdesk.llm.tools import Tool, ToolOutcome
 from frontdesk.settings import Settings
 from tests.support.models import ModelServer
 
@@ -35,7 +35,7 @@ class Lab:
         return opened(settings or self.settings)
 
     async def agent(self, host: AgentHost, **blocks: str) -> Agent:
-        memory = [Block(label, value) for label, value in blocks.items()]
+        memory = [MemoryBlock(label, value) for label, value in blocks.items()]
         return await host.create(NewAgent("Ada", "A test.", self.model, memory))
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from frontdesk.app import open_app
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.http.application import build_application
 from tests.hosts.lab import Lab
 from tests.requirements import shows
 from tests.support.chat import script
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 @shows("WEB-AGENTS")
 async def test_an_agent_of_either_host_is_made_shown_talked_with_edited_and_deleted(lab: Lab) -> None:
-    async with open_app(lab.settings) as app, browsing(build(app)) as web:
+    async with open_app(lab.settings) as app, browsing(build_application(app)) as web:
         made = text_of(await web.post("/agents/new", {"name": "Grace", "model": lab.model or ""}))
         assert "Grace is made" in made
         [agent] = [agent for agent in await app.host.list(1000) if agent.name == "Grace"]

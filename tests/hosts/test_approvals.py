@@ -8,13 +8,7 @@ import pytest
 
 from frontdesk.agents.host import Approval, NewAgent
 from frontdesk.errors import Invalid
-from frontdesk.loop.events import (
-    ApprovalRequest,
-    Done,
-    StopReason,
-    ToolReturn,
-    ToolStatus,
-)
+from frontdesk.llm.events import ApprovalRequest, Done, StopReason, ToolReturn, ToolStatus
 from frontdesk.settings import Settings
 from tests.conftest import settings_with
 from tests.hosts.conftest import KEY

@@ -5,13 +5,14 @@ from contextlib import aclosing
 import anyio
 import pytest
 
-from frontdesk.agents.host import Approval, Block, NewAgent, Prompt
+from frontdesk.agents.host import Approval, MemoryBlock, NewAgent, Prompt
 from frontdesk.errors import Invalid, NotFound, PendingApproval
-from frontdesk.loop.events import (
+from frontdesk.llm.events import (
     ApprovalRequest,
     Done,
     Event,
     Failed,
+    FailureKind,
     MemoryEdit,
     Started,
     StopReason,
@@ -21,7 +22,6 @@ from frontdesk.loop.events import (
     ToolCall,
     ToolReturn,
     ToolStatus,
-    Trouble,
     Usage,
     UserText,
 )
@@ -41,7 +41,7 @@ async def test_an_agent_is_made_found_listed_and_deleted(lab: Lab) -> None:
         assert (found.id, found.name) == (agent.id, "Ada")
         assert agent.id in {one.id for one in await host.list(1000)}
         assert "Likes tea" in {block.value for block in await host.blocks(agent.id)}
-        talk = await host.converse(agent.id)
+        talk = await host.start_conversation(agent.id)
         assert not await host.pending(agent.id, talk.id)
         await host.delete(agent.id)
         assert await host.find(agent.id) is None
@@ -167,7 +167,7 @@ async def test_an_edit_of_memory_is_shown_with_before_and_after_and_stays(lab: L
 
 @shows("HOST")
 async def test_a_block_is_written_within_its_limit_and_never_where_it_is_read_only(lab: Lab) -> None:
-    law, short = Block("law", "never", read_only=True), Block("short", "abc", limit=5)
+    law, short = MemoryBlock("law", "never", read_only=True), MemoryBlock("short", "abc", limit=5)
     async with lab.open() as host:
         agent = await host.create(NewAgent("Ada", "A test.", lab.model, [law, short]))
         with pytest.raises(Invalid, match="The memory block 'law' is read-only"):
@@ -183,15 +183,15 @@ async def test_a_block_is_written_within_its_limit_and_never_where_it_is_read_on
 @pytest.mark.parametrize(
     "blocks",
     [
-        [Block("", "")],
-        [Block("x" * 101, "")],
-        [Block("a", ""), Block("a", "")],
-        [Block("a", "xx", limit=1)],
-        [Block("a", "\0")],
-        [Block(str(number), "") for number in range(50)],
+        [MemoryBlock("", "")],
+        [MemoryBlock("x" * 101, "")],
+        [MemoryBlock("a", ""), MemoryBlock("a", "")],
+        [MemoryBlock("a", "xx", limit=1)],
+        [MemoryBlock("a", "\0")],
+        [MemoryBlock(str(number), "") for number in range(50)],
     ],
 )
-async def test_an_agent_with_blocks_that_cannot_be_is_not_made(lab: Lab, blocks: list[Block]) -> None:
+async def test_an_agent_with_blocks_that_cannot_be_is_not_made(lab: Lab, blocks: list[MemoryBlock]) -> None:
     async with lab.open() as host:
         with pytest.raises(Invalid):
             await host.create(NewAgent("Unfit", "A test.", lab.model, blocks))
@@ -247,7 +247,7 @@ async def test_conversations_are_apart_and_share_the_memory(lab: Lab) -> None:
     edit = {"label": "human", "old_string": "tea", "new_string": "coffee"}
     async with lab.open() as host:
         agent = await lab.agent(host, human="Likes tea")
-        one = await host.converse(agent.id)
+        one = await host.start_conversation(agent.id)
         await take(
             host,
             agent.id,
@@ -255,7 +255,7 @@ async def test_conversations_are_apart_and_share_the_memory(lab: Lab) -> None:
             conversation_id=one.id,
         )
         # Letta reads the blocks into a conversation when it begins.
-        two = await host.converse(agent.id)
+        two = await host.start_conversation(agent.id)
         await take(host, agent.id, script({"text": "second"}), conversation_id=two.id)
         assert {one.id, two.id} <= {thread.id for thread in await host.conversations(agent.id, 10)}
         assert said([past.event for past in await host.history(agent.id, one.id)]) == "first"
@@ -278,11 +278,11 @@ async def test_a_turn_stops_at_its_limit_and_says_so(lab: Lab) -> None:
 
 
 @shows("HOST")
-@pytest.mark.parametrize("trouble", [Trouble.UNAVAILABLE, Trouble.UNAUTHENTICATED])
-async def test_a_dead_server_or_a_bad_key_ends_the_turn_with_what_to_do(lab: Lab, trouble: Trouble) -> None:
+@pytest.mark.parametrize("trouble", [FailureKind.UNAVAILABLE, FailureKind.UNAUTHENTICATED])
+async def test_a_dead_server_or_a_bad_key_ends_the_turn_with_what_to_do(lab: Lab, trouble: FailureKind) -> None:
     async with lab.open() as host:
         agent = await lab.agent(host)
-    async with lab.open(lab.dead if trouble is Trouble.UNAVAILABLE else lab.bad_key) as host:
+    async with lab.open(lab.dead if trouble is FailureKind.UNAVAILABLE else lab.bad_key) as host:
         events = await take(host, agent.id, "hello")
     failed = of_kind(events, Failed)[0]
     assert failed.trouble is trouble

@@ -10,21 +10,25 @@ import anyio
 import pytest
 
 from frontdesk.agents.embedded.host import EmbeddedHost
-from frontdesk.agents.embedded.toolbox import Toolbox
+from frontdesk.agents.embedded.tools import ToolBinder
 from frontdesk.agents.host import Approval, HeldTool, NewAgent
 from frontdesk.app import App, open_app
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import ApprovalRequest, Done, Failed, StopReason, ToolCall, ToolReturn, ToolStatus
-from frontdesk.loop.mcp.pool import McpClients
-from frontdesk.loop.mcp.servers import Servers
-from frontdesk.loop.tools import OwnTools, Tool, ToolOutcome
+from frontdesk.llm.events import ApprovalRequest, Done, Failed, StopReason, ToolCall, ToolReturn, ToolStatus
+from frontdesk.llm.tools import Tool, ToolOutcome, ToolProvider
+from frontdesk.mcp_client.pool import KnownServers, McpClientPool
 from frontdesk.settings import Settings
-from frontdesk.tools.catalogue.servers import ServerSpec
-from frontdesk.tools.selection.carry_out import select
-from frontdesk.tools.selection.model import Held, Limits, Match, Plan, Selection
-from frontdesk.tools.selection.plan import plan
-from frontdesk.tools.selection.turnstile.service import Turnstile
-from frontdesk.tools.selection.turnstile.store import TurnstileStore
+from frontdesk.tools.agent_tools import change_agent_tools
+from frontdesk.tools.agent_tools_store import AgentToolsLock, AgentToolsLockStore
+from frontdesk.tools.selection import (
+    CurrentTool,
+    SelectionPlan,
+    SelectionResult,
+    ToolCandidate,
+    ToolLimits,
+    plan_selection,
+)
+from frontdesk.tools.servers import ServerSpec
 from tests.conftest import settings_with
 from tests.hosts.conftest import KEY
 from tests.hosts.lab import client_tool, of_kind, said, script, take
@@ -35,7 +39,7 @@ from tests.support.tool_servers import open_tool_server, tool
 pytestmark = pytest.mark.anyio
 SCHEMA = {"type": "object", "properties": {"x": {"type": "string"}}}
 SECONDS = 60
-LIMITS = Limits(max_total=12, max_mcp=10, min_mcp=3)
+LIMITS = ToolLimits(max_total=12, max_mcp=10, min_mcp=3)
 CHANGES = 200
 
 
@@ -44,15 +48,17 @@ async def answer(_caller: Caller, _server: str, tool: str, given: Mapping[str, A
     return ToolOutcome(f"{tool}: {given.get('x')}")
 
 
-def host_of(app: App, own_tools: OwnTools = lambda _caller, _token: ()) -> EmbeddedHost:
+def host_of(app: App, own_tools: ToolProvider = lambda _caller, _token: ()) -> EmbeddedHost:
     """A host on the app's database whose tools answer without a server."""
     assert isinstance(app.host, EmbeddedHost)
-    toolbox = Toolbox(answer, Servers(()), McpClients())
+    toolbox = ToolBinder(answer, KnownServers(()), McpClientPool())
     return EmbeddedHost(app.database, app.turns, app.host._access, toolbox, own_tools)
 
 
 @asynccontextmanager
-async def opened(settings: Settings, own_tools: OwnTools = lambda _caller, _token: ()) -> AsyncGenerator[EmbeddedHost]:
+async def opened(
+    settings: Settings, own_tools: ToolProvider = lambda _caller, _token: ()
+) -> AsyncGenerator[EmbeddedHost]:
     async with open_app(settings) as app:
         host = host_of(app, own_tools)
         yield host
@@ -152,30 +158,34 @@ async def test_tools_that_every_agent_has_come_with_its_caller_and_win_over_what
         assert "shop__who" in of_kind(events, Failed)[0].message
 
 
-async def change_at_random(host: EmbeddedHost, agent: str, turnstile: Turnstile, dice: random.Random) -> Selection:
+async def change_at_random(
+    host: EmbeddedHost, agent: str, turnstile: AgentToolsLock, dice: random.Random
+) -> SelectionResult:
     """What `find_tools` does, with a search that finds whatever it likes."""
     numbers = dice.sample(range(40), dice.randint(1, 8))
-    matches = [Match(f"shop::t{number}", f"shop__t{number}", 90) for number in numbers]
+    matches = [ToolCandidate(f"shop::t{number}", f"shop__t{number}", 90) for number in numbers]
     tools = {match.id: shop(match.name.removeprefix("shop__")) for match in matches}
 
-    async def decide(held: Sequence[HeldTool]) -> Plan:
-        return plan([Held(tool.name, f"{tool.server}::{tool.remote_name}") for tool in held], matches, LIMITS)
+    async def decide(held: Sequence[HeldTool]) -> SelectionPlan:
+        return plan_selection(
+            [CurrentTool(tool.name, f"{tool.server}::{tool.remote_name}") for tool in held], matches, LIMITS
+        )
 
-    return await select(host, agent, decide, tools, turnstile)
+    return await change_agent_tools(host, agent, decide, tools, turnstile)
 
 
 async def test_two_hundred_changes_at_once_leave_every_limit_kept_and_no_tool_lost(settings: Settings) -> None:
     """Two processes on one database are two apps here: the turnstiles have nothing else in common."""
-    done: list[Selection] = []
+    done: list[SelectionResult] = []
     dice = random.Random(4)
 
-    async def one(host: EmbeddedHost, agent: str, turnstile: Turnstile) -> None:
+    async def one(host: EmbeddedHost, agent: str, turnstile: AgentToolsLock) -> None:
         done.append(await change_at_random(host, agent, turnstile, dice))
 
     async with open_app(settings) as here, open_app(settings) as there:
         agent = (await here.host.create(NewAgent("Ada"))).id
         hosts = [host_of(app) for app in (here, there)]
-        gates = [Turnstile(TurnstileStore(app.database)) for app in (here, there)]
+        gates = [AgentToolsLock(AgentToolsLockStore(app.database)) for app in (here, there)]
         with anyio.fail_after(SECONDS):
             async with anyio.create_task_group() as tasks:
                 for number in range(CHANGES):

@@ -12,15 +12,15 @@ import pytest
 
 from frontdesk.agents.host import Approval, Media, NewAgent, Prompt
 from frontdesk.errors import Conflict, Invalid, NotFound
-from frontdesk.loop.events import (
+from frontdesk.llm.events import (
     ApprovalRequest,
     Compacted,
     Done,
     Failed,
+    FailureKind,
     StopReason,
     TextChunk,
     ToolReturn,
-    Trouble,
     Usage,
     UserMedia,
     UserText,
@@ -225,7 +225,7 @@ async def test_media_that_nobody_takes_is_refused_and_other_media_only_where_the
             await take(host, agent.id, "look", media=[Media("image/bmp", b"BM")])
         events = await take(host, agent.id, "listen", media=[SOUND])
         assert [(one.trouble, "takes no sounds" in one.message) for one in of_kind(events, Failed)] == [
-            (Trouble.INVALID, True)
+            (FailureKind.INVALID, True)
         ]
         events = await take(host, agent.id, "", media=[SOUND], model="openai:fake-audio")
         assert events[-1] == Done(StopReason.END_TURN)
@@ -261,7 +261,7 @@ async def test_a_model_that_cannot_be_had_says_what_to_do(lab: Lab) -> None:
         agent = await lab.agent(host)
         events = await take(host, agent.id, "hello", model="anthropic:claude-sonnet-5-5")
         assert [(one.trouble, "ANTHROPIC_API_KEY" in one.message) for one in of_kind(events, Failed)] == [
-            (Trouble.INVALID, True)
+            (FailureKind.INVALID, True)
         ]
         events = await take(host, agent.id, script({"error": 404}))
-        assert of_kind(events, Failed)[0].trouble is Trouble.NOT_FOUND
+        assert of_kind(events, Failed)[0].trouble is FailureKind.NOT_FOUND

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from frontdesk.agents.host import AgentHost, Approval
-from frontdesk.agents.letta import server as letta_server
-from frontdesk.agents.letta.handed.model import lane_of
+from frontdesk.agents.letta import server
+from frontdesk.agents.letta.handed_store import agent_lock
 from frontdesk.agents.turns.model import NewTurn
-from frontdesk.agents.turns.service import Work
+from frontdesk.agents.turns.service import TurnWork
 from frontdesk.app import App, open_app
 from frontdesk.errors import Denied, NotFound
 from frontdesk.identity.authority import Authority
-from frontdesk.identity.model import KEY, Caller
-from frontdesk.loop.events import ApprovalRequest, Ending, StopReason
+from frontdesk.identity.model import KEY_CREDENTIAL_PREFIX, Caller
+from frontdesk.llm.events import ApprovalRequest, StopReason, TurnEnd
 from tests.conftest import settings_with
 from tests.hosts.lab import said, take
 from tests.requirements import shows
@@ -91,7 +91,7 @@ async def test_whose_a_conversation_is_is_asked_once_for_a_message(host: AgentHo
 async def test_a_message_in_a_chat_asks_for_what_waits_and_for_memory_and_no_more(app: App, letta: MoodyLetta) -> None:
     session = (await app.chat.open(PERSON, AGENT)).session
     letta.requests.clear()
-    await app.chat.say(PERSON, session.id, "hello")
+    await app.chat.send_message(PERSON, session.id, "hello")
     async with aclosing(await app.chat.listen(PERSON, session.id, None)) as words:
         await anext(words)
     # What waits is looked at before the message is taken, and once more when its turn has come.
@@ -106,7 +106,7 @@ async def test_a_message_in_a_chat_asks_for_what_waits_and_for_memory_and_no_mor
 async def test_a_conversation_that_may_be_gone_by_now_is_asked_for_again(
     host: AgentHost, letta: MoodyLetta, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(letta_server, "OWNER_SECONDS", 0)
+    monkeypatch.setattr(server, "OWNER_SECONDS", 0)
     await host.pending(AGENT, TALK)
     await host.pending(AGENT, TALK)
     assert asked(letta) == [f"GET conversations/{TALK}", f"GET conversations/{TALK}/messages"] * 2
@@ -115,7 +115,7 @@ async def test_a_conversation_that_may_be_gone_by_now_is_asked_for_again(
 async def test_so_many_conversations_are_known_and_no_more(
     host: AgentHost, letta: MoodyLetta, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(letta_server, "OWNERS", 2)
+    monkeypatch.setattr(server, "MAX_OWNERS", 2)
     for number in (1, 2, 3, 3, 1):
         await host.pending(AGENT, f"conv-{number}")
     looked_up = [one.rpartition("-")[2] for one in asked(letta) if not one.endswith("/messages")]
@@ -129,18 +129,18 @@ async def test_what_waits_on_the_word_of_a_key_that_was_revoked_is_given_up(
     text = await key(app, "ann")
     credential = await app.identity.authenticate(text)
     request = ApprovalRequest("call-1", "send_mail", {})
-    new = NewTurn("turn-1", lane_of(AGENT), AGENT, TALK, "ann", None, Authority((credential.id,)))
+    new = NewTurn("turn-1", agent_lock(AGENT), AGENT, TALK, "ann", None, Authority((credential.id,)))
 
     async def begin(_connection: object) -> None:
         return None
 
-    async def run(_begun: None, _emit: object) -> Ending:
-        return Ending(StopReason.REQUIRES_APPROVAL, (request,))
+    async def run(_begun: None, _emit: object) -> TurnEnd:
+        return TurnEnd(StopReason.REQUIRES_APPROVAL, (request,))
 
-    async with aclosing(app.turns.take(new, Work(begin, run))) as events:
+    async with aclosing(app.turns.take(new, TurnWork(begin, run))) as events:
         _ = [event async for event in events]
     assert (await app.turns.find("turn-1")).waits
-    await app.identity.revoke_key(credential.id.removeprefix(KEY))
+    await app.identity.revoke_key(credential.id.removeprefix(KEY_CREDENTIAL_PREFIX))
     word = Approval(request.call_id, approve=True)
     with pytest.raises(Denied, match="was revoked"):
         await take(host, AGENT, approvals=[word], caller=PERSON, conversation_id=TALK)

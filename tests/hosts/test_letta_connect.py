@@ -9,7 +9,7 @@ import pytest
 from letta_client import AsyncLetta
 
 from frontdesk.agents.host import AgentHost, NewAgent
-from frontdesk.loop.events import Done, StopReason, ToolReturn
+from frontdesk.llm.events import Done, StopReason, ToolReturn
 from frontdesk.settings import Settings
 from tests.conftest import settings_with
 from tests.hosts.conftest import NOBODY_THERE, PASSWORD

@@ -6,22 +6,22 @@ from pathlib import Path
 import pytest
 from letta_client import AsyncLetta
 
-from frontdesk.agents.host import Agent, AgentHost, Approval, Media, NewAgent, Traits
-from frontdesk.agents.letta import thread
-from frontdesk.agents.letta.host import FREE
+from frontdesk.agents.host import Agent, AgentHost, Approval, HostFeatures, Media, NewAgent
+from frontdesk.agents.letta import conversation
+from frontdesk.agents.letta.host import FREE_MODEL
 from frontdesk.errors import Invalid, NotFound
-from frontdesk.loop.events import (
+from frontdesk.interfaces.cli.agents import conversation_state
+from frontdesk.llm.events import (
     ApprovalRequest,
     Event,
     Failed,
+    FailureKind,
     TextChunk,
     ToolCall,
     ToolReturn,
     ToolStatus,
-    Trouble,
     Usage,
 )
-from frontdesk.surfaces.cli.chat.turns import left
 from tests.conftest import settings_with
 from tests.hosts.conftest import PASSWORD
 from tests.hosts.lab import client_tool, of_kind, opened, script, take
@@ -78,14 +78,14 @@ async def test_a_call_beside_one_that_waits_is_told_as_run_once_and_never_as_fai
     assert search.name == "conversation_search"
     assert not of_kind(events, ToolReturn)
     assert not of_kind([one.event for one in await host.history(agent.id)], ToolReturn)
-    assert await left(host, agent.id, "default") == "waits for approval"
+    assert await conversation_state(host, agent.id, "default") == "waits for approval"
 
     request = of_kind(events, ApprovalRequest)[0]
     events = await take(host, agent.id, approvals=[Approval(request.call_id, approve=approve)], tools=[RISKY])
 
     assert returned(events)[search.call_id] is ToolStatus.OK
     assert returned(events)[request.call_id] is (ToolStatus.OK if approve else ToolStatus.DENIED)
-    assert await left(host, agent.id, "default") is None
+    assert await conversation_state(host, agent.id, "default") is None
 
 
 async def test_a_call_that_letta_drops_beside_one_that_waits_is_told_as_not_run(
@@ -106,12 +106,12 @@ def returned(events: Sequence[Event]) -> dict[str, ToolStatus]:
 async def test_a_whole_conversation_is_told_however_many_pages_it_has(
     host: AgentHost, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talk = await host.converse(agent.id)
+    talk = await host.start_conversation(agent.id)
     for conversation_id in (None, talk.id):
         for number in range(4):
             await take(host, agent.id, script({"text": f"answer {number}"}), conversation_id=conversation_id)
         whole = await host.history(agent.id, conversation_id)
-        monkeypatch.setattr(thread, "PAGE", 3)
+        monkeypatch.setattr(conversation, "MESSAGE_PAGE", 3)
 
         told = await host.history(agent.id, conversation_id, limit=100_000)
         newest = await host.history(agent.id, conversation_id, limit=3)
@@ -126,7 +126,7 @@ async def test_a_whole_conversation_is_told_however_many_pages_it_has(
 
 
 async def test_what_letta_cannot_do_is_refused_with_what_to_do_instead(host: AgentHost, agent: Agent) -> None:
-    assert host.traits == Traits(context_stays=True)
+    assert host.features == HostFeatures(keeps_context=True)
     with pytest.raises(Invalid, match="audio/wav"):
         await take(host, agent.id, "listen", media=[Media("audio/wav", b"RIFF")])
     with pytest.raises(Invalid, match="copy one that was begun after it"):
@@ -141,7 +141,7 @@ async def test_a_model_that_letta_does_not_have_is_named(host: AgentHost, agent:
     events = await take(host, agent.id, "hello", model="nobody/nothing-1")
 
     assert [(one.trouble, "'nobody/nothing-1'" in one.message) for one in of_kind(events, Failed)] == [
-        (Trouble.NOT_FOUND, True)
+        (FailureKind.NOT_FOUND, True)
     ]
 
 
@@ -150,11 +150,11 @@ async def test_the_models_that_letta_has_are_listed_and_the_free_one_is_not_the_
 
     assert found[0].name == "openai-proxy/fake-1"
     assert (found[0].title, found[0].images, found[0].sounds) == ("fake-1", False, False)
-    assert FREE in {one.name for one in found[1:]}
+    assert FREE_MODEL in {one.name for one in found[1:]}
 
 
 async def test_nothing_waits_in_a_copy(host: AgentHost, agent: Agent) -> None:
-    talk = await host.converse(agent.id)
+    talk = await host.start_conversation(agent.id)
     await take(host, agent.id, script({"tools": [ASK]}), tools=[RISKY], conversation_id=talk.id)
 
     copy = await host.fork(agent.id, talk.id)

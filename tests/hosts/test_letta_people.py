@@ -12,16 +12,16 @@ import anyio
 import pytest
 from letta_client import AsyncLetta
 
-from frontdesk.agents.host import Block, NewAgent
+from frontdesk.agents.host import MemoryBlock, NewAgent
 from frontdesk.agents.letta.connect import KEY_NAME
 from frontdesk.agents.letta.host import LettaHost
-from frontdesk.agents.letta.proof import SECRET, working
+from frontdesk.agents.letta.server import KEY_SECRET, find_working_key
 from frontdesk.app import App, open_app
 from frontdesk.identity.model import Caller
 from frontdesk.identity.rights import HEALTH_READ
-from frontdesk.memory.scope import Scope
-from frontdesk.surfaces.cli.running import operator
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.app_runner import local_caller
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.memory.model import PersonScope
 from tests.conftest import settings_with
 from tests.hosts.conftest import NOBODY_THERE, PASSWORD
 from tests.hosts.lab import take
@@ -56,9 +56,9 @@ def host(app: App) -> LettaHost:
 @pytest.fixture
 async def template(host: LettaHost) -> str:
     """A template with a persona of its own."""
-    memory = [Block("persona", "I am the concierge."), Block("human", "Nothing is known yet.")]
+    memory = [MemoryBlock("persona", "I am the concierge."), MemoryBlock("human", "Nothing is known yet.")]
     made = await host.create(NewAgent("Concierge", "Books trains.", MODEL, memory))
-    await host.letta_people.make_template(made.id, as_it_is=False)
+    await host.assignments.make_template(made.id, as_it_is=False)
     return made.id
 
 
@@ -96,7 +96,7 @@ RECALLING = script({"tool": "conversation_search", "args": {"query": "the word i
 async def test_no_secret_of_one_person_is_in_any_request_or_answer_made_for_another(
     app: App, template: str, letta_models: ModelServer
 ) -> None:
-    chance, asgi = Random(20261119), build(app)
+    chance, asgi = Random(20261119), build_application(app)
     secrets = {person: [f"SECRET-{chance.getrandbits(48):x}" for _ in range(ROUNDS)] for person in PEOPLE}
     keys = {person: await key(app, person) for person in PEOPLE}
     turns = [*product(PEOPLE, range(ROUNDS))]
@@ -121,7 +121,7 @@ async def test_an_agent_that_serves_one_person_is_refused_to_the_next_with_advic
     app: App, host: LettaHost, letta_models: ModelServer
 ) -> None:
     agent = (await host.create(NewAgent("Concierge", model=MODEL))).id
-    asgi = build(app)
+    asgi = build_application(app)
     async with somebody(asgi, await key(app, "ann")) as ann, somebody(asgi, await key(app, "bob")) as bob:
         early = await bob.open(agent)
         session = await ann.open(agent)
@@ -139,7 +139,7 @@ async def test_an_agent_that_serves_one_person_is_refused_to_the_next_with_advic
             assert "ann" not in refused.json()["error"]
         assert not letta_models.seen
         await take(host, agent, script({"text": "for whoever runs it"}))
-        await host.letta_people.share(agent)
+        await host.assignments.share(agent)
         session = await bob.open(agent)
         await bob.say(session, script({"text": "now we share"}))
         assert text_of(await bob.listen(session)) == "now we share"
@@ -151,7 +151,7 @@ async def test_a_persons_agent_is_like_its_template_and_made_once_however_many_a
 ) -> None:
     async with AsyncLetta(base_url=letta.url, api_key=PASSWORD) as client:
         made = await host.create(
-            NewAgent("Concierge", "Books trains.", MODEL, [Block("house rules", "No smoking.", read_only=True)])
+            NewAgent("Concierge", "Books trains.", MODEL, [MemoryBlock("house rules", "No smoking.", read_only=True)])
         )
         tools = (await client.agents.retrieve(made.id, include=["agent.tools"])).tools
         await client.agents.tools.detach(tools[0].id, agent_id=made.id)
@@ -159,13 +159,13 @@ async def test_a_persons_agent_is_like_its_template_and_made_once_however_many_a
         scopes = frozenset({HEALTH_READ})
         _, text = await app.identity.create_key(name=KEY_NAME, agent_id=made.id, user_id=None, scopes=scopes)
         await client.agents.update(
-            made.id, system="Be brief.", tool_rules=rules, tags=["desk"], secrets={SECRET: text, "PORT": "Rye"}
+            made.id, system="Be brief.", tool_rules=rules, tags=["desk"], secrets={KEY_SECRET: text, "PORT": "Rye"}
         )
-        await host.letta_people.make_template(made.id, as_it_is=False)
+        await host.assignments.make_template(made.id, as_it_is=False)
         found: set[str] = set()
 
         async def ask() -> None:
-            found.add(await host.serving(made.id, "ann"))
+            found.add(await host.agent_for_person(made.id, "ann"))
 
         async with anyio.create_task_group() as tasks:
             for _ in range(4):
@@ -188,12 +188,14 @@ async def test_a_persons_agent_is_like_its_template_and_made_once_however_many_a
         assert len((await client.agents.list(tags=list(set(new.tags) - set(old.tags)), order="asc")).items) == 1
         kept = {one.key: one.value for one in new.secrets or ()}
         assert kept["PORT"] == "Rye"
-        own = await working(app.keys, kept[SECRET], mine, datetime.now(UTC))
+        own = await find_working_key(app.keys, kept[KEY_SECRET], mine, datetime.now(UTC))
         assert own is not None
         assert own.scopes == scopes
 
         await client.agents.delete(mine)
-        assert await host.serving(made.id, "ann") not in (mine, made.id), "one that was deleted there is made anew"
+        assert await host.agent_for_person(made.id, "ann") not in (mine, made.id), (
+            "one that was deleted there is made anew"
+        )
 
 
 @shows("KEPT-01")
@@ -201,15 +203,15 @@ async def test_what_is_planned_for_a_template_goes_to_the_persons_own_agent_and_
     app: App, host: LettaHost, template: str, letta_models: ModelServer
 ) -> None:
     caller = Caller("req-test", user_id="ann")
-    mine = await host.serving(template, "ann")
-    talk = await host.converse(template, "ann")
+    mine = await host.agent_for_person(template, "ann")
+    talk = await host.start_conversation(template, "ann")
     assert talk.agent_id == mine
     letta_models.seen.clear()
     await take(host, template, storing(Random(2), "SECRET-planned"), caller=caller, conversation_id=talk.id)
     assert 'You speak with "ann" in this turn.' in told(letta_models)[0]
     assert "SECRET-planned" in str(await host.blocks(mine))
     assert "SECRET-planned" not in str(await host.blocks(template))
-    scope = Scope.of(operator(user="ann"))
+    scope = PersonScope.for_caller(local_caller(user="ann"))
 
     exported = await app.memory.people.export(scope)
     erased = await app.memory.people.erase(scope)
@@ -218,7 +220,7 @@ async def test_what_is_planned_for_a_template_goes_to_the_persons_own_agent_and_
     assert "SECRET-planned" in str(exported["elsewhere"]["letta_agents"])
     assert erased.left == []
     assert await host.find(mine) is None
-    assert await host.serving(template, "ann") != mine
+    assert await host.agent_for_person(template, "ann") != mine
 
 
 @shows("KEPT-01")
@@ -228,14 +230,14 @@ async def test_an_erasure_that_does_not_reach_letta_says_so_and_is_finished_late
     def on(url: str) -> Any:
         return settings_with(FRONTDESK_DATA=tmp_path / "data", LETTA_BASE_URL=url, LETTA_SERVER_PASSWORD=PASSWORD)
 
-    scope = Scope.of(operator(user="ann"))
+    scope = PersonScope.for_caller(local_caller(user="ann"))
     async with open_app(on(letta.url)) as app:
         agents = [(await app.host.create(NewAgent(name, model=MODEL))).id for name in ("Own", "Shared")]
         assert isinstance(app.host, LettaHost)
-        await app.host.letta_people.share(agents[1])
+        await app.host.assignments.share(agents[1])
         for agent in agents:
             await take(app.host, agent, script({"text": "hello"}), caller=Caller("req-test", user_id="ann"))
-    async with open_app(on(NOBODY_THERE)) as app, somebody(build(app), await key(app, "ann")) as ann:
+    async with open_app(on(NOBODY_THERE)) as app, somebody(build_application(app), await key(app, "ann")) as ann:
         body = {"confirm": "erase"}
         answer = await ann.client.request("DELETE", "http://127.0.0.1:3020/api/user/data", json=body)
     told = answer.json()

@@ -21,23 +21,21 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from structlog.testing import capture_logs
 
-from frontdesk.agents.followup import wake
 from frontdesk.agents.host import HeldTool, NewAgent
-from frontdesk.agents.letta.connect import Connector, Wanted
-from frontdesk.agents.letta.handed.entry import Entry, wanted_entry
-from frontdesk.agents.letta.handed.model import PATH, Handed
-from frontdesk.agents.letta.handed.schema import readable
-from frontdesk.agents.letta.handed.store import HandedStore
+from frontdesk.agents.letta.connect import ConnectRequest, LettaConnector
+from frontdesk.agents.letta.handed_store import HANDED_TOOLS_PATH, HandedTool, HandedToolStore
 from frontdesk.agents.letta.host import LettaHost
-from frontdesk.agents.letta.proof import headers_with, key_in
+from frontdesk.agents.letta.server import key_from_headers, key_headers
+from frontdesk.agents.letta.tools import McpRegistration, choose_registration, without_boolean_schemas
+from frontdesk.agents.turns.operations import run_follow_up
 from frontdesk.app import App, open_app, running
 from frontdesk.db.engine import Database
 from frontdesk.identity.model import Caller
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.uvicorn_server import UvicornServer
+from frontdesk.interfaces.mcp.server import MAIN_TOOLS
 from frontdesk.journal.service import Journal
-from frontdesk.loop.events import Done, StopReason, TextChunk, ToolReturn, ToolStatus
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.mcp.server import SPECS
-from frontdesk.surfaces.serving import Server
+from frontdesk.llm.events import Done, StopReason, TextChunk, ToolReturn, ToolStatus
 from tests.conftest import settings_with
 from tests.hosts.conftest import NOBODY_THERE, PASSWORD
 from tests.hosts.lab import of_kind, script, take
@@ -58,7 +56,7 @@ BERTHS = {f"berth_{number}": f"Reserves berth number {number}." for number in ra
 SCHEMA = {"type": "object", "properties": {"port": {"type": "string"}}, "required": ["port"]}
 UNREADABLE = {"type": "object", "properties": {"port": {"type": "string"}, "day": True}, "required": ["port"]}
 NOW = datetime(2026, 11, 16, tzinfo=UTC)
-OURS = headers_with("fd_registrar")
+OURS = key_headers("fd_registrar")
 BASE = "http://127.0.0.1:3020"
 
 
@@ -105,30 +103,32 @@ def registered(name: str, url: str, headers: Mapping[str, str] = OURS) -> Stream
     return StreamableHTTPMcpServer(server_name=name, server_url=url, custom_headers=dict(headers))
 
 
-def handed(name: str = "sea__tides", description: str = "When it is high.", **parameters: Any) -> Handed:
+def handed(name: str = "sea__tides", description: str = "When it is high.", **parameters: Any) -> HandedTool:
     server, _, remote_name = name.partition("__")
-    return Handed(name, server, remote_name, description, parameters)
+    return HandedTool(name, server, remote_name, description, parameters)
 
 
 def test_the_header_that_letta_fills_gives_back_the_key_that_stands_in() -> None:
-    assert key_in(OURS) == "fd_registrar"
-    assert key_in(None) is None
-    assert key_in({"Authorization": "Bearer sk-somebody-elses"}) is None
+    assert key_from_headers(OURS) == "fd_registrar"
+    assert key_from_headers(None) is None
+    assert key_from_headers({"Authorization": "Bearer sk-somebody-elses"}) is None
 
 
 def test_handed_tools_are_registered_beside_what_was_connected_with_its_address_and_headers() -> None:
     connected = registered("desk", "https://desk.example/door/mcp")
-    assert wanted_entry([connected], {"desk"}, BASE) == Entry("desk-held", "https://desk.example/door/mcp/held", OURS)
+    assert choose_registration([connected], {"desk"}, BASE) == McpRegistration(
+        "desk-held", "https://desk.example/door/mcp/held", OURS
+    )
 
 
 def test_without_a_connection_handed_tools_are_registered_at_our_own_address() -> None:
-    assert wanted_entry([], {"others"}, f"{BASE}/") == Entry("frontdesk-held", f"{BASE}/mcp/held")
+    assert choose_registration([], {"others"}, f"{BASE}/") == McpRegistration("frontdesk-held", f"{BASE}/mcp/held")
 
 
 def test_of_several_connections_the_one_stays_that_handed_tools_are_known_under() -> None:
     connected = [registered(name, f"https://{name}.example/mcp") for name in ("a", "b")]
-    assert wanted_entry(connected, {"a", "b"}, BASE).name == "a-held"
-    assert wanted_entry(connected, {"a", "b", "b-held"}, BASE).name == "b-held"
+    assert choose_registration(connected, {"a", "b"}, BASE).name == "a-held"
+    assert choose_registration(connected, {"a", "b", "b-held"}, BASE).name == "b-held"
 
 
 @pytest.mark.parametrize(
@@ -140,19 +140,19 @@ def test_of_several_connections_the_one_stays_that_handed_tools_are_known_under(
     ],
 )
 def test_an_entry_that_cannot_stand_for_the_doors_of_the_house_is_passed_over(name: str, url: str) -> None:
-    assert wanted_entry([registered(name, url)], {name}, BASE).url == f"{BASE}/mcp/held"
+    assert choose_registration([registered(name, url)], {name}, BASE).url == f"{BASE}/mcp/held"
 
 
 def test_an_entry_of_letta_is_left_alone_only_if_address_and_headers_are_right() -> None:
-    entry = Entry("frontdesk-held", f"{BASE}/mcp/held", OURS)
-    assert entry.is_like(registered("frontdesk-held", f"{BASE}/mcp/held"))
-    assert not entry.is_like(registered("frontdesk-held", f"{BASE}/mcp/held", {}))
-    assert not entry.is_like(registered("frontdesk-held", "http://127.0.0.1:3021/mcp/held"))
+    entry = McpRegistration("frontdesk-held", f"{BASE}/mcp/held", OURS)
+    assert entry.matches(registered("frontdesk-held", f"{BASE}/mcp/held"))
+    assert not entry.matches(registered("frontdesk-held", f"{BASE}/mcp/held", {}))
+    assert not entry.matches(registered("frontdesk-held", "http://127.0.0.1:3021/mcp/held"))
 
 
 def test_a_schema_that_letta_could_not_read_is_told_in_other_words() -> None:
     odd = {"type": "object", "properties": {"a": True, "b": {"anyOf": [False, {"items": {"properties": {"c": True}}}]}}}
-    assert readable({**odd, "additionalProperties": False}) == {
+    assert without_boolean_schemas({**odd, "additionalProperties": False}) == {
         "type": "object",
         "properties": {"a": {}, "b": {"anyOf": [{}, {"items": {"properties": {"c": {}}}}]}},
         "additionalProperties": False,
@@ -160,7 +160,7 @@ def test_a_schema_that_letta_could_not_read_is_told_in_other_words() -> None:
 
 
 async def test_what_was_handed_out_is_listed_by_every_replica_until_it_changes(database: Database) -> None:
-    here, there = HandedStore(database), HandedStore(database)
+    here, there = HandedToolStore(database), HandedToolStore(database)
     assert list(await there.listed()) == []
     await here.put([handed("sea__tides"), handed("air__wind")], NOW)
     listed = await there.listed()
@@ -169,11 +169,11 @@ async def test_what_was_handed_out_is_listed_by_every_replica_until_it_changes(d
     assert await there.listed() is listed
     await here.put([handed("sea__tides", "When it is low.", type="object")], NOW)
     assert [tool.description for tool in await there.listed()] == ["When it is high.", "When it is low."]
-    assert (await HandedStore(database).named(["sea__tides"]))["sea__tides"].parameters == {"type": "object"}
+    assert (await HandedToolStore(database).named(["sea__tides"]))["sea__tides"].parameters == {"type": "object"}
 
 
 async def test_letta_is_told_of_a_tool_again_only_when_it_changed(database: Database) -> None:
-    store = HandedStore(database)
+    store = HandedToolStore(database)
     await store.put([handed()], NOW)
     await store.mark_registered("sea__tides", "frontdesk-held")
     assert (await store.put([handed()], NOW))["sea__tides"].registered_as == "frontdesk-held"
@@ -184,13 +184,13 @@ async def test_letta_is_told_of_a_tool_again_only_when_it_changed(database: Data
 async def test_the_door_lists_what_was_handed_out_and_says_so_when_the_catalogue_has_it_no_more(tmp_path: Path) -> None:
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data", LETTA_BASE_URL=NOBODY_THERE)
     async with open_app(settings) as app:
-        door = build(app)
+        door = build_application(app)
         headers, body = call(MODERN, "sea__tides", {"port": "Rye"})
         headers |= {"x-agent-id": "agent-1"}
-        unknown = await send(door, headers, body, path=PATH)
+        unknown = await send(door, headers, body, path=HANDED_TOOLS_PATH)
         assert unknown.error[1] == "Unknown tool: sea__tides"
         await app.handed.put([handed("sea__tides", type="object")], NOW)
-        lost = await send(door, headers, body, path=PATH)
+        lost = await send(door, headers, body, path=HANDED_TOOLS_PATH)
         assert lost.json["result"]["isError"] is True
         assert "There is no tool 'sea::tides'" in lost.json["result"]["content"][0]["text"]
 
@@ -199,8 +199,8 @@ async def test_a_follow_up_that_cannot_be_sent_disturbs_nobody(tmp_path: Path) -
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data", LETTA_BASE_URL=NOBODY_THERE)
     with capture_logs() as logs:
         async with open_app(settings) as app:
-            await wake(app.host, app.journal, Caller("req-1", agent_id="agent-1"), "Go on.")
-            await wake(app.host, app.journal, Caller("req-1"), "Go on.")
+            await run_follow_up(app.host, app.journal, Caller("req-1", agent_id="agent-1"), "Go on.")
+            await run_follow_up(app.host, app.journal, Caller("req-1"), "Go on.")
     assert [(line["event"], line["reason"]) for line in logs] == [("follow_up_not_sent", "LettaTrouble")]
 
 
@@ -220,8 +220,10 @@ async def test_a_letta_agent_finds_a_tool_among_500_calls_it_at_once_and_holds_i
         host = app.host
         assert isinstance(host, LettaHost)
         ann, ben = [await host.create(NewAgent(name, model=MODEL)) for name in ("Ann", "Ben")]
-        names = [spec.name for spec in SPECS]
-        await Connector(host, app.identity, app.keys).connect(Wanted(f"{url}/mcp", "frontdesk", names, [ann.id]))
+        names = [spec.name for spec in MAIN_TOOLS]
+        await LettaConnector(host, app.identity, app.keys).connect(
+            ConnectRequest(f"{url}/mcp", "frontdesk", names, [ann.id])
+        )
         await rival_holds(client, f"{rival_url}/mcp", ben.id)
 
         found = script(
@@ -298,7 +300,7 @@ async def comes_after_what_was_begun_elsewhere(
     try:
         async with anyio.create_task_group() as tasks:
             await begin_elsewhere(client, host, rival, agent_id, tasks)
-            tasks.start_soon(wake, host, journal, Caller("req-1", agent_id=agent_id), "Go on.")
+            tasks.start_soon(run_follow_up, host, journal, Caller("req-1", agent_id=agent_id), "Go on.")
             rival.may_answer.set()
     finally:
         # Its thread would wait on, and keep the server from stopping.
@@ -347,7 +349,9 @@ async def house(data: Path, letta: LettaServer, tools_url: str) -> AsyncGenerato
         LETTA_SERVER_PASSWORD=PASSWORD,
     )
     async with open_app(settings) as app, running(app):
-        server = Server(uvicorn.Config(build(app), lifespan="off", log_config=None, access_log=False))
+        server = UvicornServer(
+            uvicorn.Config(build_application(app), lifespan="off", log_config=None, access_log=False)
+        )
         stopped = anyio.Event()
 
         async def serve_until_told() -> None:

@@ -9,9 +9,10 @@ import anyio
 import pytest
 
 from frontdesk.agents.host import NewAgent, Prompt
-from frontdesk.loop.events import (
+from frontdesk.llm.events import (
     Done,
     Failed,
+    FailureKind,
     StopReason,
     TextChunk,
     ThoughtChunk,
@@ -19,11 +20,10 @@ from frontdesk.loop.events import (
     ToolCall,
     ToolReturn,
     ToolStatus,
-    Trouble,
     Usage,
     UserText,
 )
-from frontdesk.loop.tools import Tool, ToolOutcome
+from frontdesk.llm.tools import Tool, ToolOutcome
 from frontdesk.settings import Settings
 from tests.conftest import settings_with
 from tests.hosts.conftest import KEY
@@ -132,7 +132,7 @@ async def test_an_answer_that_breaks_off_is_told_and_its_beginning_kept(settings
         agent = (await host.create(NewAgent("Ada"))).id
         events = await take(host, agent, script({"text": "so far so good", "drop": True}))
         assert said(events) == "so far so good"
-        assert of_kind(events, Failed)[0].trouble is Trouble.UNAVAILABLE
+        assert of_kind(events, Failed)[0].trouble is FailureKind.UNAVAILABLE
         assert events[-1] == Done(StopReason.ERROR)
         told = [one.event for one in await host.history(agent)]
         assert TextChunk("so far so good") in told
@@ -153,7 +153,7 @@ async def test_an_answer_that_ends_without_a_reason_is_broken_off_and_its_calls_
     async with opened(settings) as host:
         agent = (await host.create(NewAgent("Ada"))).id
         events = await take(host, agent, script({"text": "so far", "tools": called, "cut": True}), tools=tools)
-        assert [one.trouble for one in of_kind(events, Failed)] == [Trouble.UNAVAILABLE]
+        assert [one.trouble for one in of_kind(events, Failed)] == [FailureKind.UNAVAILABLE]
         assert "broke its answer off" in of_kind(events, Failed)[0].message
         assert events[-1] == Done(StopReason.ERROR)
         assert of_kind(events, ToolCall) == []
@@ -162,8 +162,8 @@ async def test_an_answer_that_ends_without_a_reason_is_broken_off_and_its_calls_
 
 
 @shows("LOOP")
-@pytest.mark.parametrize(("status", "trouble"), [(429, Trouble.RATE_LIMITED), (500, Trouble.UNAVAILABLE)])
-async def test_what_the_provider_says_is_told_in_words(settings: Settings, status: int, trouble: Trouble) -> None:
+@pytest.mark.parametrize(("status", "trouble"), [(429, FailureKind.RATE_LIMITED), (500, FailureKind.UNAVAILABLE)])
+async def test_what_the_provider_says_is_told_in_words(settings: Settings, status: int, trouble: FailureKind) -> None:
     async with opened(settings) as host:
         agent = (await host.create(NewAgent("Ada"))).id
         events = await take(host, agent, script({"error": status}))

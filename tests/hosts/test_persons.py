@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from frontdesk.agents.host import EVERYONE, AgentHost, Block, NewAgent
+from frontdesk.agents.host import EVERYONE, AgentHost, MemoryBlock, NewAgent
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import Started, ToolReturn, UserText
+from frontdesk.llm.events import Started, ToolReturn, UserText
 from tests.hosts.lab import Lab, of_kind, said, script, take
 from tests.requirements import shows
 
@@ -43,7 +43,7 @@ def told(events: Sequence[Any]) -> list[str]:
 @shows("KEPT-01")
 async def test_what_a_turn_learns_of_one_person_is_in_no_request_for_another(lab: Lab) -> None:
     async with lab.open() as host:
-        agent = (await host.create(NewAgent("Concierge", blocks=[Block("human", "Speaks French")]))).id
+        agent = (await host.create(NewAgent("Concierge", blocks=[MemoryBlock("human", "Speaks French")]))).id
         await take(host, agent, script(insert("human", "ann-secret"), {"text": "ann-said"}), caller=person("ann"))
         await take(host, agent, script(insert("human", "nobody-secret"), {"text": "ok"}), caller=NOBODY)
         asked_of(lab)
@@ -68,7 +68,7 @@ async def test_what_a_turn_learns_of_one_person_is_in_no_request_for_another(lab
 @shows("KEPT-01")
 async def test_shared_blocks_are_changed_only_for_whoever_runs_the_agent_or_where_they_allowed_it(lab: Lab) -> None:
     async with lab.open() as host:
-        agent = (await host.create(NewAgent("Ada", blocks=[Block("team", "Ann leads")], owner="olga"))).id
+        agent = (await host.create(NewAgent("Ada", blocks=[MemoryBlock("team", "Ann leads")], owner="olga"))).id
         asked_of(lab)
         for caller in (person("ann"), NOBODY):
             [answer] = told(await take(host, agent, script(insert("persona", "obey"), {"text": "ok"}), caller=caller))

@@ -19,21 +19,21 @@ import pytest
 from sqlalchemy import Table, create_engine, inspect, select, text
 from websockets.asyncio.client import ClientConnection, connect
 
-from frontdesk.agents.host import Block, HeldTool, NewAgent
-from frontdesk.agents.letta.connect import Connector, Wanted
+from frontdesk.agents.host import HeldTool, MemoryBlock, NewAgent
+from frontdesk.agents.letta.connect import ConnectRequest, LettaConnector
 from frontdesk.agents.letta.host import LettaHost
 from frontdesk.app import App, open_app, running
 from frontdesk.db.schema import metadata
 from frontdesk.identity.model import Caller
-from frontdesk.identity.rights import HOUSE_ADMIN, SCHEDULES_ADMIN, SCOPES, TOOLS_ADMIN
-from frontdesk.schedule.asked import PastWanted
-from frontdesk.schedule.model import Standing
+from frontdesk.identity.rights import INSTALLATION_ADMIN, SCHEDULES_ADMIN, SCOPES, TOOLS_ADMIN
+from frontdesk.interfaces.acp.websocket import ACP_PATH, WebSocketEndpoint
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.interfaces.http.uvicorn_server import UvicornServer, uvicorn_config
+from frontdesk.interfaces.mcp.server import MAIN_TOOLS
+from frontdesk.schedules.model import RunStatus
+from frontdesk.schedules.requests import ListRuns
 from frontdesk.settings import Settings
-from frontdesk.surfaces.acp.listening import PATH, Lobby
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.mcp.server import SPECS
-from frontdesk.surfaces.serving import Server, configured
 from tests.hosts.conftest import KEY, PASSWORD
 from tests.hosts.lab import take
 from tests.requirements import shows
@@ -54,7 +54,7 @@ EVERYBODY = (*PEOPLE, NOBODY)
 ROUNDS = 2
 # Stands in every secret, so that whoever looks for it finds all that they may find.
 WORD = "quincewood"
-RIGHTS = sorted(frozenset(SCOPES) - {HOUSE_ADMIN, SCHEDULES_ADMIN, TOOLS_ADMIN})
+RIGHTS = sorted(frozenset(SCOPES) - {INSTALLATION_ADMIN, SCHEDULES_ADMIN, TOOLS_ADMIN})
 LABEL = re.compile(r'<block label="([^"]+)"')
 CHANGES = re.compile(
     r"(promptyoself_)?(create|add|update|delete|memory_|complete|fail|accept|start|stop|schedule|register|cancel|pause|run)"
@@ -159,7 +159,7 @@ class Installation:
     @asynccontextmanager
     async def editor(self, person: str) -> AsyncGenerator[Editor]:
         headers = {"authorization": f"Bearer {self.keys[person]}"}
-        address = self.url.replace("http", "ws", 1) + PATH
+        address = self.url.replace("http", "ws", 1) + ACP_PATH
         async with connect(address, additional_headers=headers, max_size=None) as socket:
             editor = Editor(socket)
             await editor.ask("initialize", protocolVersion=1, clientCapabilities={})
@@ -213,14 +213,14 @@ async def installation(
 @asynccontextmanager
 async def _served(place: Installation, listener: socket.socket) -> AsyncGenerator[None]:
     """For clients over HTTP, for editors, and for the agents of a Letta server."""
-    pages = build(place.app)
+    pages = build_application(place.app)
 
     async def asgi(scope: Any, receive: Any, send: Any) -> None:
-        editors = Lobby(place.app, place.agent_id).asgi()
+        editors = WebSocketEndpoint(place.app, place.agent_id).asgi()
         await (editors if scope["type"] == "websocket" else pages)(scope, receive, send)
 
     served: ASGIApp = asgi
-    server, stopped = Server(configured(served, sockets=True)), anyio.Event()
+    server, stopped = UvicornServer(uvicorn_config(served, sockets=True)), anyio.Event()
 
     async def serve() -> None:
         await server.serve([listener])
@@ -239,18 +239,20 @@ async def _served(place: Installation, listener: socket.socket) -> AsyncGenerato
 async def _agent(place: Installation) -> str:
     """The agent that everybody names, with a tool of a server's among those that it holds."""
     host, letta = place.app.host, place.letta
-    new = NewAgent("Concierge", model=LETTA_MODEL if letta else None, blocks=[Block("team", "Everybody is welcome.")])
+    new = NewAgent(
+        "Concierge", model=LETTA_MODEL if letta else None, blocks=[MemoryBlock("team", "Everybody is welcome.")]
+    )
     agent_id = (await host.create(new)).id
     if isinstance(host, LettaHost):
-        names = [spec.name for spec in SPECS]
-        connector = Connector(host, place.app.identity, place.app.keys)
-        await connector.connect(Wanted(f"{place.url}/mcp", "frontdesk", names, [agent_id]))
+        names = [spec.name for spec in MAIN_TOOLS]
+        connector = LettaConnector(host, place.app.identity, place.app.keys)
+        await connector.connect(ConnectRequest(f"{place.url}/mcp", "frontdesk", names, [agent_id]))
     await host.attach(
         agent_id,
         HeldTool(f"{UPSTREAM}__echo", "Says it again.", server=UPSTREAM, remote_name="echo", parameters=SCHEMA),
     )
     if isinstance(host, LettaHost):
-        await host.letta_people.make_template(agent_id, as_it_is=False)
+        await host.assignments.make_template(agent_id, as_it_is=False)
     return agent_id
 
 
@@ -328,10 +330,10 @@ async def _schedule(place: Installation, person: str, words: str, offered: Mappi
 
 async def _delivered(app: App, count: int) -> None:
     """Wait until that many planned prompts were answered."""
-    wanted = PastWanted(standing=Standing.DELIVERED, limit=100)
+    wanted = ListRuns(standing=RunStatus.DELIVERED, limit=100)
     with anyio.fail_after(SECONDS):
         while True:
-            if len((await app.schedules.looking.history(OPERATOR, wanted)).runs) >= count:
+            if len((await app.schedules.queries.history(OPERATOR, wanted)).runs) >= count:
                 return
             await anyio.sleep(POLL_SECONDS)
 
@@ -492,7 +494,7 @@ async def _rows(app: App) -> Mapping[str, Sequence[Mapping[str, object]]]:
     """All that is in the database."""
     found: dict[str, Sequence[Mapping[str, object]]] = {}
     tables: Sequence[Table] = metadata.sorted_tables
-    async with app.database.reading() as connection:
+    async with app.database.read_transaction() as connection:
         for table in tables:
             found[table.name] = [dict(row) for row in (await connection.execute(select(table))).mappings()]
     return found

@@ -9,8 +9,8 @@ import pytest
 
 from frontdesk.agents.host import Media
 from frontdesk.errors import Invalid, Unavailable
-from frontdesk.loop.events import Done, Failed, StopReason, ToolCall, ToolReturn, ToolStatus, Usage, UserMedia, UserText
-from frontdesk.loop.tools import Tool, ToolOutcome
+from frontdesk.llm.events import Done, Failed, StopReason, ToolCall, ToolReturn, ToolStatus, Usage, UserMedia, UserText
+from frontdesk.llm.tools import Tool, ToolOutcome
 from tests.hosts.lab import Lab, of_kind, said, script, take
 from tests.requirements import shows
 
@@ -109,7 +109,7 @@ async def test_a_model_that_cannot_be_had_ends_the_turn_and_not_the_conversation
 async def test_a_copy_of_a_conversation_goes_its_own_way(lab: Lab) -> None:
     async with lab.open() as host:
         agent = await lab.agent(host)
-        talk = await host.converse(agent.id, title="Plans")
+        talk = await host.start_conversation(agent.id, title="Plans")
         await take(host, agent.id, script({"text": "the first"}), conversation_id=talk.id)
         copy = await host.fork(agent.id, talk.id)
         assert copy.id != talk.id
@@ -134,7 +134,7 @@ async def test_the_first_conversation_stays(lab: Lab) -> None:
 async def test_a_conversation_that_is_forgotten_is_gone(lab: Lab) -> None:
     async with lab.open() as host:
         agent = await lab.agent(host)
-        talk, other = await host.converse(agent.id), await host.converse(agent.id)
+        talk, other = await host.start_conversation(agent.id), await host.start_conversation(agent.id)
         for one in (talk, other):
             await take(host, agent.id, script({"text": "a secret"}), conversation_id=one.id)
         await host.forget(agent.id, talk.id)
@@ -151,7 +151,7 @@ async def test_a_conversation_that_is_forgotten_is_gone(lab: Lab) -> None:
 async def test_a_long_conversation_is_summed_up_when_somebody_asks_for_it(lab: Lab) -> None:
     async with lab.open() as host:
         agent = await lab.agent(host)
-        talk = await host.converse(agent.id)
+        talk = await host.start_conversation(agent.id)
         assert await host.compact(agent.id, talk.id) is None
         for number in range(4):
             words = f"Chapter {number}. {'blah ' * 300}{script({'text': f'read {number}'})}"
@@ -165,7 +165,7 @@ async def test_a_long_conversation_is_summed_up_when_somebody_asks_for_it(lab: L
 async def test_a_summary_that_failed_is_told_and_changes_nothing(lab: Lab) -> None:
     async with lab.open() as host:
         agent = await lab.agent(host)
-        talk = await host.converse(agent.id)
+        talk = await host.start_conversation(agent.id)
         for number in range(4):
             words = f"Chapter {number}. {'blah ' * 300}{script({'text': f'read {number}'})}"
             await take(host, agent.id, words, conversation_id=talk.id)
@@ -182,7 +182,7 @@ async def test_a_host_refuses_what_its_traits_do_not_have(lab: Lab) -> None:
     async with lab.open() as host:
         agent = await lab.agent(host)
         await take(host, agent.id, script({"text": "one"}))
-        if host.traits.rewinds:
+        if host.features.can_rewind:
             assert await host.rewind(agent.id, None, 1) == 1
         else:
             with pytest.raises(Invalid):

@@ -2,11 +2,11 @@
 
 import pytest
 
-from frontdesk.agents import retelling
 from frontdesk.agents.turns.model import TurnQuery
+from frontdesk.agents.turns.operations import AGENT_DELETED, list_turns, read_turn
 from frontdesk.app import open_app
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import Started, TextChunk, ToolCall, ToolReturn, UserText
+from frontdesk.llm.events import Started, TextChunk, ToolCall, ToolReturn, UserText
 from tests.hosts.lab import Lab, client_tool, of_kind, script, take
 from tests.requirements import shows
 
@@ -22,7 +22,7 @@ async def test_each_turn_is_told_with_what_was_said_in_it_and_nothing_else(lab: 
         first = script({"tool": "look", "args": {"x": "1"}}, {"text": "It is a cat."})
         turns = [await take(app.host, agent, text, tools=[tool]) for text in (first, script({"text": "Good night."}))]
         ids = [of_kind(events, Started)[0].turn_id for events in turns]
-        told = [await retelling.account(app.host, app.turns, OPERATOR, one) for one in ids]
+        told = [await read_turn(app.host, app.turns, OPERATOR, one) for one in ids]
         events = [[one.event for one in account.said] for account in told]
         assert [len(of_kind(some, UserText)) for some in events] == [1, 1]
         assert [of_kind(some, TextChunk)[-1].text for some in events] == ["It is a cat.", "Good night."]
@@ -41,8 +41,8 @@ async def test_a_turn_whose_agent_is_gone_is_told_without_words_where_it_is_kept
         await take(app.host, agent, "hello")
         await app.host.delete(agent)
         for record in await app.turns.list(TurnQuery(agent_id=agent)):
-            told = await retelling.account(app.host, app.turns, OPERATOR, record.id)
-            assert (told.said, told.trouble) == ((), retelling.GONE)
+            told = await read_turn(app.host, app.turns, OPERATOR, record.id)
+            assert (told.said, told.trouble) == ((), AGENT_DELETED)
 
 
 @shows("WEB-TURNS")
@@ -51,8 +51,8 @@ async def test_turns_are_listed_also_while_the_server_behind_the_host_is_away(la
         agent = (await lab.agent(app.host)).id
         one = of_kind(await take(app.host, agent, "hello"), Started)[0].turn_id
     async with open_app(lab.dead) as app:
-        away = not app.host.traits.keeps_turns
-        found = await retelling.listing(app.host, app.turns, OPERATOR, TurnQuery(agent_id=agent))
-        told = await retelling.account(app.host, app.turns, OPERATOR, one)
+        away = not app.host.features.keeps_turns
+        found = await list_turns(app.host, app.turns, OPERATOR, TurnQuery(agent_id=agent))
+        told = await read_turn(app.host, app.turns, OPERATOR, one)
         assert [turn.id for turn in found.turns] == [one]
         assert (bool(found.trouble), bool(told.trouble), bool(told.said)) == (away, away, not away)

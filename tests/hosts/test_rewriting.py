@@ -3,8 +3,8 @@
 import anyio
 import pytest
 
-from frontdesk.agents.blocks import mark_of
 from frontdesk.agents.host import AgentHost
+from frontdesk.agents.memory_blocks import value_fingerprint
 from frontdesk.errors import Conflict
 from tests.hosts.lab import Lab
 
@@ -18,8 +18,8 @@ async def value_of(host: AgentHost, agent_id: str) -> str:
 async def test_a_block_is_written_only_over_what_was_seen(lab: Lab) -> None:
     async with lab.open() as host:
         agent = (await lab.agent(host, human="one")).id
-        assert (await host.write_block(agent, "human", "two", mark_of("one"))).value == "two"
-        for stale in (mark_of("one"), ""):
+        assert (await host.write_block(agent, "human", "two", value_fingerprint("one"))).value == "two"
+        for stale in (value_fingerprint("one"), ""):
             with pytest.raises(Conflict, match="was changed meanwhile"):
                 await host.write_block(agent, "human", "three", stale)
         assert await value_of(host, agent) == "two"
@@ -30,7 +30,7 @@ async def test_of_several_who_saw_the_same_one_gets_to_write(lab: Lab) -> None:
     async with lab.open() as host:
         agent = (await lab.agent(host, human="first")).id
         for number in range(10):
-            seen = mark_of(await value_of(host, agent))
+            seen = value_fingerprint(await value_of(host, agent))
             written: list[str] = []
 
             async def write(value: str, seen: str = seen, written: list[str] = written) -> None:

@@ -6,9 +6,9 @@ import anyio
 import pytest
 
 from frontdesk.app import App, open_app
-from frontdesk.loop.events import UserText
-from frontdesk.schedule.asked import Asked, PastWanted
-from frontdesk.schedule.model import Past, Standing
+from frontdesk.llm.events import UserText
+from frontdesk.schedules.model import RunRecord, RunStatus
+from frontdesk.schedules.requests import ListRuns, NewSchedule
 from tests.hosts.conftest import BUILT_IN, KEY
 from tests.hosts.lab import SECONDS, Lab, of_kind, script
 from tests.requirements import shows
@@ -29,7 +29,7 @@ async def test_a_turn_that_died_with_its_server_is_finished_by_the_next_under_th
     async with open_app(lab.settings) as app:
         agent = await lab.agent(app.host)
         with open_desk(tmp_path / "data", **reach) as desk:
-            added = await app.schedules.add(OPERATOR, Asked(f"Report. {SLOWLY}", agent.id, time="in 2 hours"))
+            added = await app.schedules.add(OPERATOR, NewSchedule(f"Report. {SLOWLY}", agent.id, time="in 2 hours"))
             run = await app.schedules.run_now(OPERATOR, added.schedule.id)
             await killed_at_work(desk, lab)
         with open_desk(tmp_path / "data", **reach):
@@ -48,11 +48,11 @@ async def killed_at_work(desk: Desk, lab: Lab) -> None:
     await anyio.to_thread.run_sync(desk.kill)
 
 
-async def delivered(app: App, schedule_id: int) -> Past:
+async def delivered(app: App, schedule_id: int) -> RunRecord:
     with anyio.fail_after(SECONDS):
         while True:
-            [past] = (await app.schedules.looking.history(OPERATOR, PastWanted(schedule_id=schedule_id))).runs
-            if past.standing is Standing.DELIVERED:
+            [past] = (await app.schedules.queries.history(OPERATOR, ListRuns(schedule_id=schedule_id))).runs
+            if past.standing is RunStatus.DELIVERED:
                 return past
             await anyio.sleep(0.05)
 

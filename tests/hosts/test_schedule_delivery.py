@@ -11,9 +11,9 @@ from sqlalchemy import update
 from frontdesk.agents.host import AgentHost
 from frontdesk.app import open_app
 from frontdesk.db.schema import turns
-from frontdesk.loop.events import Done, StopReason, TextChunk, UserText
-from frontdesk.schedule.delivery import deliverer, prompt_of
-from frontdesk.schedule.model import Delivered, Occurrence, Undelivered, delivery_id, now_us
+from frontdesk.llm.events import Done, StopReason, TextChunk, UserText
+from frontdesk.schedules.delivery import make_deliver, prompt_of
+from frontdesk.schedules.model import DeliveryFailed, DeliveryResult, Occurrence, delivery_id, now_us
 from tests.hosts.conftest import BUILT_IN
 from tests.hosts.lab import SECONDS, Lab, client_tool, said, script, take
 from tests.requirements import shows
@@ -43,13 +43,13 @@ def again(run: Occurrence) -> Occurrence:
     return replace(run, attempt=run.attempt + 1, fence=run.fence + 1, in_doubt=True)
 
 
-async def deliver(host: AgentHost, run: Occurrence) -> Delivered:
+async def deliver(host: AgentHost, run: Occurrence) -> DeliveryResult:
     with anyio.fail_after(SECONDS):
-        return await deliverer(host)(run)
+        return await make_deliver(host)(run)
 
 
-async def refused(host: AgentHost, run: Occurrence) -> Undelivered:
-    with pytest.raises(Undelivered) as caught:
+async def refused(host: AgentHost, run: Occurrence) -> DeliveryFailed:
+    with pytest.raises(DeliveryFailed) as caught:
         await deliver(host, run)
     return caught.value
 
@@ -65,7 +65,7 @@ async def test_an_agent_gets_its_prompt_with_what_it_is_and_its_answer_comes_bac
     async with lab.open() as host:
         agent = await lab.agent(host)
         run = run_of(agent.id, f"Say hello. {script({'text': 'hello there'})}")
-        assert await deliver(host, run) == Delivered("hello there")
+        assert await deliver(host, run) == DeliveryResult("hello there")
         [text] = await told_of(host, run)
     assert text.startswith("[This is a scheduled run of schedule 42, number 1, and not a request to schedule anything")
     assert text.endswith(run.prompt)
@@ -75,9 +75,9 @@ async def test_an_agent_gets_its_prompt_with_what_it_is_and_its_answer_comes_bac
 async def test_a_run_in_a_conversation_of_its_own_stays_there(lab: Lab) -> None:
     async with lab.open() as host:
         agent = await lab.agent(host)
-        thread = await host.converse(agent.id)
+        thread = await host.start_conversation(agent.id)
         run = replace(run_of(agent.id, script({"text": "in here"})), conversation_id=thread.id)
-        assert await deliver(host, run) == Delivered("in here")
+        assert await deliver(host, run) == DeliveryResult("in here")
         assert await told_of(host, run) == []
         assert said([one.event for one in await host.history(agent.id, thread.id)]) == "in here"
 
@@ -91,7 +91,7 @@ async def test_a_run_that_was_taken_before_a_crash_is_known_and_not_told_again(l
         await take(host, agent.id, script({"text": "something else"}))
     asked = len(lab.models.seen)
     async with lab.open() as host:
-        assert await deliver(host, again(run)) == Delivered("the only answer")
+        assert await deliver(host, again(run)) == DeliveryResult("the only answer")
         assert len(await told_of(host, run)) == 1
     assert len(lab.models.seen) == asked, "no model was asked again"
 
@@ -124,7 +124,7 @@ async def test_a_run_that_found_nobody_is_told_once_when_they_are_back(lab: Lab)
             assert (error.permanent, error.counted) == (False, True)
             run = again(run)
     async with lab.open() as host:
-        assert await deliver(host, run) == Delivered("back again")
+        assert await deliver(host, run) == DeliveryResult("back again")
         assert len(await told_of(host, run)) == 1
 
 
@@ -137,7 +137,7 @@ async def test_a_run_that_waits_for_approval_is_known_as_taken(lab: Lab) -> None
         with anyio.fail_after(SECONDS):
             events = [event async for event in host.send(replace(prompt_of(run, now_us()), tools=[tool]))]
         assert events[-1] == Done(StopReason.REQUIRES_APPROVAL)
-        assert await deliver(host, again(run)) == Delivered("May I?")
+        assert await deliver(host, again(run)) == DeliveryResult("May I?")
         later = await refused(host, run_of(agent.id, "hello", schedule_id=43))
         assert (later.permanent, later.counted, later.retry_after) == (False, False, 60.0)
         assert "approve or reject" in str(later)
@@ -156,7 +156,7 @@ async def test_an_agent_that_is_gone_is_not_looked_for_again(lab: Lab) -> None:
 async def test_a_run_that_a_person_stops_is_not_begun_again(lab: Lab) -> None:
     async with lab.open() as host:
         agent = await lab.agent(host)
-        asked, errors = len(lab.models.seen), list[Undelivered]()
+        asked, errors = len(lab.models.seen), list[DeliveryFailed]()
 
         async def run() -> None:
             errors.append(await refused(host, run_of(agent.id, script({"text": LONG, "chunk_delay": 0.02}))))
@@ -199,14 +199,14 @@ async def test_a_run_without_an_answer_is_told_again_when_the_talk_has_moved_on(
         await refused(host, run)
     async with lab.open() as host:
         await take(host, agent.id, script({"text": "good morning"}))
-        assert await deliver(host, again(run)) == Delivered("at last")
+        assert await deliver(host, again(run)) == DeliveryResult("at last")
         assert len(await told_of(host, run)) == 2
-        assert await deliver(host, again(again(run))) == Delivered("at last")
+        assert await deliver(host, again(again(run))) == DeliveryResult("at last")
 
 
 @pytest.mark.parametrize("lab", BUILT_IN, indirect=True)
 async def test_a_turn_that_another_process_took_over_is_told_as_interrupted(lab: Lab) -> None:
-    errors: list[Undelivered] = []
+    errors: list[DeliveryFailed] = []
     async with open_app(lab.settings) as app:
         agent = await lab.agent(app.host)
         asked = len(lab.models.seen)

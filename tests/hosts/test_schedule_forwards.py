@@ -28,11 +28,20 @@ from frontdesk.app import open_app, running
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import forwards
 from frontdesk.errors import Unavailable, Unstorable
-from frontdesk.schedule.asked import Asked
-from frontdesk.schedule.forwards.model import DEAD, SENT, WAITING, Due, NewForward, Pace, forward_of
-from frontdesk.schedule.forwards.service import Forwards
-from frontdesk.schedule.forwards.store import ForwardStore, add_in
-from frontdesk.schedule.model import now_us
+from frontdesk.schedules.model import now_us
+from frontdesk.schedules.requests import NewSchedule
+from frontdesk.schedules.webhook_store import (
+    WEBHOOK_DEAD,
+    WEBHOOK_SENT,
+    WEBHOOK_WAITING,
+    NewWebhookCall,
+    WebhookCall,
+    WebhookRetryPolicy,
+    WebhookStore,
+    add_webhook_calls,
+    build_webhook_call,
+)
+from frontdesk.schedules.webhooks import WebhookForwarder
 from frontdesk.settings import Settings
 from tests.hosts.lab import script
 from tests.hosts.test_schedule_delivery import run_of
@@ -43,7 +52,7 @@ from tests.support.webhooks import Received, Webhooks, open_webhooks
 
 pytestmark = pytest.mark.anyio
 SECRET = SecretStr("whsec-do-not-tell")
-QUICK = Pace(attempts=4, first_seconds=0.01, longest_seconds=2.0, lease_seconds=60.0, send_seconds=20.0)
+QUICK = WebhookRetryPolicy(attempts=4, first_seconds=0.01, longest_seconds=2.0, lease_seconds=60.0, send_seconds=20.0)
 NAME = "hooks.frontdesk.example"
 
 
@@ -53,17 +62,17 @@ def webhooks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Webhooks]:
         yield running
 
 
-async def put(database: Database, url: str, *, schedule_id: int = 42) -> NewForward:
+async def put(database: Database, url: str, *, schedule_id: int = 42) -> NewWebhookCall:
     """An answer that is to go there, as a settled delivery leaves it."""
     run = run_of("agent-1", "Report.", schedule_id=schedule_id)
-    forward = forward_of(run, url, "All is well: ü", now_us())
+    forward = build_webhook_call(run, url, "All is well: ü", now_us())
     async with database.transaction() as connection:
-        await connection.run_sync(add_in, [forward], now_us())
+        await connection.run_sync(add_webhook_calls, [forward], now_us())
     return forward
 
 
 async def states(database: Database) -> Sequence[tuple[str, int, str | None]]:
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         found = await connection.execute(
             select(forwards.c.state, forwards.c.attempt, forwards.c.error).order_by(forwards.c.id)
         )
@@ -72,9 +81,9 @@ async def states(database: Database) -> Sequence[tuple[str, int, str | None]]:
 
 @asynccontextmanager
 async def forwarding(
-    database: Database, *, secret: SecretStr | None = SECRET, private: bool = True, pace: Pace = QUICK
-) -> AsyncGenerator[Forwards]:
-    service = Forwards(ForwardStore(database), secret, private=private, pace=pace)
+    database: Database, *, secret: SecretStr | None = SECRET, private: bool = True, pace: WebhookRetryPolicy = QUICK
+) -> AsyncGenerator[WebhookForwarder]:
+    service = WebhookForwarder(WebhookStore(database), secret, private=private, pace=pace)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(service.run)
         yield service
@@ -86,7 +95,7 @@ async def settled(database: Database, hanging: int = 0) -> Sequence[tuple[str, i
     with anyio.fail_after(20):
         while True:
             found = await states(database)
-            if sum(state == WAITING for state, *_ in found) <= hanging:
+            if sum(state == WEBHOOK_WAITING for state, *_ in found) <= hanging:
                 return found
             await anyio.sleep(0.01)
 
@@ -103,7 +112,7 @@ async def test_an_answer_reaches_its_webhook_signed_and_with_its_delivery(
 ) -> None:
     forward = await put(database, f"{webhooks.url}/ok?token=abc")
     async with forwarding(database):
-        assert await settled(database) == [(SENT, 1, None)]
+        assert await settled(database) == [(WEBHOOK_SENT, 1, None)]
     received = webhooks.received("/ok?token=abc")[-1]
     assert is_genuine(received)
     assert received.body == forward.body
@@ -118,10 +127,10 @@ async def test_what_an_agent_says_to_its_prompt_goes_all_the_way_to_the_webhook(
     settings: Settings, webhooks: Webhooks
 ) -> None:
     here = f"/ok/{uuid4()}"
-    signing = settings.replaced(webhook_secret=SECRET, webhook_private=True)
+    signing = settings.with_values(webhook_secret=SECRET, webhook_private=True)
     async with open_app(signing) as app, running(app):
         agent = await app.host.create(NewAgent("Ada"))
-        asked = Asked(script({"text": "it is noon"}), agent.id, time="in 2 hours", webhook=webhooks.url + here)
+        asked = NewSchedule(script({"text": "it is noon"}), agent.id, time="in 2 hours", webhook=webhooks.url + here)
         added = await app.schedules.add(OPERATOR, asked)
         run = await app.schedules.run_now(OPERATOR, added.schedule.id)
         await until(lambda: len(webhooks.received(here)) == 1, 20)
@@ -138,7 +147,7 @@ async def test_what_comes_while_nothing_is_under_way_is_sent_when_the_bell_rings
     async with forwarding(database) as service:
         await put(database, f"{webhooks.url}/ok")
         service.wake()
-        assert await settled(database) == [(SENT, 1, None)]
+        assert await settled(database) == [(WEBHOOK_SENT, 1, None)]
 
 
 @shows("SCHEDULE-WEBHOOK")
@@ -148,7 +157,7 @@ async def test_an_answer_that_was_not_taken_is_sent_again(database: Database, we
     forward = await put(database, webhooks.url + here)
     async with forwarding(database):
         [(state, attempts, error)] = await settled(database)
-    assert (state, error) == (SENT, None)
+    assert (state, error) == (WEBHOOK_SENT, None)
     received = webhooks.received(here)
     assert len(received) == attempts > 1
     assert {one.headers["x-frontdesk-delivery"] for one in received} == {forward.occurrence_id}
@@ -172,7 +181,7 @@ async def test_an_answer_that_nobody_takes_is_given_up_after_so_many_attempts(
     await put(database, webhooks.url + here)
     async with forwarding(database):
         [(state, attempts, error)] = await settled(database)
-    assert (state, attempts) == (DEAD, 4)
+    assert (state, attempts) == (WEBHOOK_DEAD, 4)
     assert words in (error or "")
     assert len(webhooks.received(here)) == 4
 
@@ -180,14 +189,14 @@ async def test_an_answer_that_nobody_takes_is_given_up_after_so_many_attempts(
 async def test_a_receiver_that_never_answers_is_not_waited_for(database: Database, webhooks: Webhooks) -> None:
     await put(database, f"{webhooks.url}/hang")
     async with forwarding(database, pace=replace(QUICK, attempts=2, send_seconds=0.2)):
-        assert await settled(database) == [(DEAD, 2, "127.0.0.1 does not answer within 0.2 s")]
+        assert await settled(database) == [(WEBHOOK_DEAD, 2, "127.0.0.1 does not answer within 0.2 s")]
 
 
 async def test_a_receiver_that_is_gone_for_good_is_believed(database: Database, webhooks: Webhooks) -> None:
     await put(database, f"{webhooks.url}/status/410")
     async with forwarding(database):
         [(state, attempts, _)] = await settled(database)
-    assert (state, attempts) == (DEAD, 1)
+    assert (state, attempts) == (WEBHOOK_DEAD, 1)
 
 
 async def test_a_receiver_that_hangs_keeps_nobody_else_waiting(database: Database, webhooks: Webhooks) -> None:
@@ -195,7 +204,7 @@ async def test_a_receiver_that_hangs_keeps_nobody_else_waiting(database: Databas
         await put(database, f"{webhooks.url}/hang/{number}")
     await put(database, f"{webhooks.url}/ok")
     async with forwarding(database):
-        assert (await settled(database, hanging=3))[-1] == (SENT, 1, None)
+        assert (await settled(database, hanging=3))[-1] == (WEBHOOK_SENT, 1, None)
 
 
 @shows("SCHEDULE-WEBHOOK")
@@ -207,7 +216,7 @@ async def test_no_answer_goes_to_this_machine_unless_the_setting_allows_it(
     await put(database, f"http://{host}:{webhooks.port}/ok")
     async with forwarding(database, private=False):
         [(state, attempts, error)] = await settled(database)
-    assert (state, attempts) == (DEAD, 1)
+    assert (state, attempts) == (WEBHOOK_DEAD, 1)
     assert "FRONTDESK_WEBHOOK_PRIVATE" in (error or "")
     assert len(webhooks.received()) == before
 
@@ -219,7 +228,7 @@ async def test_a_name_is_asked_once_and_the_address_that_was_looked_at_is_the_on
     asked = leading(monkeypatch, "127.0.0.1", "127.0.0.2")
     await put(database, f"http://{NAME}:{webhooks.port}/ok")
     async with forwarding(database):
-        assert await settled(database) == [(SENT, 1, None)]
+        assert await settled(database) == [(WEBHOOK_SENT, 1, None)]
     assert asked == [NAME]
     assert webhooks.received()[-1].headers["host"] == f"{NAME}:{webhooks.port}"
 
@@ -235,17 +244,17 @@ async def test_a_name_that_leads_inside_later_is_not_followed_there(
     def is_public(address: object) -> bool:
         return str(address) == "203.0.113.7"
 
-    monkeypatch.setattr("frontdesk.schedule.forwards.address.is_public", is_public)
+    monkeypatch.setattr("frontdesk.schedules.webhooks.is_public_address", is_public)
     await put(database, f"http://{NAME}:{webhooks.port}/ok")
     async with forwarding(database, private=False, pace=hurried):
         [(state, attempts, error)] = await settled(database)
-    assert (state, attempts) == (DEAD, 2)
+    assert (state, attempts) == (WEBHOOK_DEAD, 2)
     assert "FRONTDESK_WEBHOOK_PRIVATE" in (error or "")
     assert len(webhooks.received()) == before
 
 
 @shows("SCHEDULE-WEBHOOK")
-@pytest.mark.parametrize(("certified", "state"), [(NAME, SENT), ("another.example", DEAD)])
+@pytest.mark.parametrize(("certified", "state"), [(NAME, WEBHOOK_SENT), ("another.example", WEBHOOK_DEAD)])
 async def test_over_tls_the_certificate_must_be_for_the_name_and_not_for_the_address(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, certified: str, state: str
 ) -> None:
@@ -257,7 +266,7 @@ async def test_over_tls_the_certificate_must_be_for_the_name_and_not_for_the_add
         async with forwarding(database):
             [(found, *_)] = await settled(database)
         assert found == state
-        assert len(running.received()) == (1 if state == SENT else 0)
+        assert len(running.received()) == (1 if state == WEBHOOK_SENT else 0)
 
 
 async def test_without_a_secret_nothing_is_sent(database: Database, webhooks: Webhooks) -> None:
@@ -265,7 +274,7 @@ async def test_without_a_secret_nothing_is_sent(database: Database, webhooks: We
     await put(database, f"{webhooks.url}/ok")
     async with forwarding(database, secret=None):
         [(state, _, error)] = await settled(database)
-    assert state == DEAD
+    assert state == WEBHOOK_DEAD
     assert "FRONTDESK_WEBHOOK_SECRET" in (error or "")
     assert len(webhooks.received()) == before
 
@@ -279,7 +288,7 @@ async def test_neither_the_secret_nor_an_address_is_logged_or_kept_with_the_erro
     with capture_logs() as logs:
         async with forwarding(database):
             found = await settled(database)
-    assert [state for state, *_ in found] == [DEAD, SENT]
+    assert [state for state, *_ in found] == [WEBHOOK_DEAD, WEBHOOK_SENT]
     told = f"{logs}{found}"
     for secret in (SECRET.get_secret_value(), "path-token", "query-token", "All is well"):
         assert secret not in told
@@ -292,7 +301,7 @@ async def test_several_workers_send_each_answer_once(database: Database, webhook
     here = f"/ok/{uuid4()}"
     sent = [await put(database, webhooks.url + here, schedule_id=number) for number in range(60)]
     async with forwarding(database), forwarding(database):
-        assert {state for state, *_ in await settled(database)} == {SENT}
+        assert {state for state, *_ in await settled(database)} == {WEBHOOK_SENT}
     ids = [one.headers["x-frontdesk-delivery"] for one in webhooks.received(here)]
     assert sorted(ids) == sorted(one.occurrence_id for one in sent)
 
@@ -301,31 +310,31 @@ async def test_several_workers_send_each_answer_once(database: Database, webhook
 async def test_what_a_lost_worker_had_taken_comes_up_again_and_its_late_word_counts_for_nothing(
     database: Database, webhooks: Webhooks
 ) -> None:
-    store = ForwardStore(database)
+    store = WebhookStore(database)
     await put(database, f"{webhooks.url}/ok")
     now = now_us()
-    [lost] = await store.take(10, now, now + 1_000_000)
-    assert await store.take(10, now, now + 1_000_000) == []
-    [taken] = await store.take(10, now + 1_000_000, now + 2_000_000)
+    [lost] = await store.claim(10, now, now + 1_000_000)
+    assert await store.claim(10, now, now + 1_000_000) == []
+    [taken] = await store.claim(10, now + 1_000_000, now + 2_000_000)
     assert (taken.id, taken.attempt) == (lost.id, 2)
     await store.sent(lost)
-    assert await states(database) == [(WAITING, 2, None)]
+    assert await states(database) == [(WEBHOOK_WAITING, 2, None)]
     await store.failed(taken, "No.", None)
     await store.sent(taken)
-    assert await states(database) == [(DEAD, 2, "No.")]
+    assert await states(database) == [(WEBHOOK_DEAD, 2, "No.")]
 
 
 async def test_the_next_time_is_that_of_the_first_that_waits(database: Database) -> None:
-    store = ForwardStore(database)
+    store = WebhookStore(database)
     assert await store.next_us() is None
     await put(database, "http://127.0.0.1:9/")
     await put(database, "http://127.0.0.1:9/")
     now = now_us()
-    first, second = await store.take(10, now, now)
+    first, second = await store.claim(10, now, now)
     await store.failed(first, "No.", now + 5)
     await store.failed(second, "No.", now + 3)
     assert await store.next_us() == now + 3
-    assert isinstance((await store.take(1, now + 4, now + 9))[0], Due)
+    assert isinstance((await store.claim(1, now + 4, now + 9))[0], WebhookCall)
 
 
 def leading(monkeypatch: pytest.MonkeyPatch, *answers: str) -> list[str]:
@@ -338,7 +347,7 @@ def leading(monkeypatch: pytest.MonkeyPatch, *answers: str) -> list[str]:
         address = left.pop(0) if len(left) > 1 else left[0]
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))]
 
-    monkeypatch.setattr("frontdesk.schedule.forwards.address.anyio.getaddrinfo", look_up)
+    monkeypatch.setattr("frontdesk.schedules.webhooks.anyio.getaddrinfo", look_up)
     return asked
 
 
@@ -366,7 +375,7 @@ def made_certificate(folder: Path, name: str) -> tuple[str, str]:
     return str(files[0]), str(files[1])
 
 
-class Moody(ForwardStore):
+class Moody(WebhookStore):
     """Fails a few times, also in a way that nobody thought of."""
 
     def __init__(self, database: Database) -> None:
@@ -374,21 +383,21 @@ class Moody(ForwardStore):
         self._troubles: list[Exception] = [ZeroDivisionError(), Unstorable("a value"), Unavailable("away")]
 
     @override
-    async def take(self, most: int, now_us: int, until_us: int) -> Sequence[Due]:
+    async def claim(self, most: int, now_us: int, until_us: int) -> Sequence[WebhookCall]:
         if self._troubles:
             raise self._troubles.pop()
-        return await super().take(most, now_us, until_us)
+        return await super().claim(most, now_us, until_us)
 
 
 async def test_whatever_fails_while_looking_is_looked_for_again(
     database: Database, webhooks: Webhooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.schedule.forwards.service.DATABASE_SECONDS", 0.01)
+    monkeypatch.setattr("frontdesk.schedules.webhooks.DATABASE_SECONDS", 0.01)
     await put(database, f"{webhooks.url}/ok?token=moody")
-    service = Forwards(Moody(database), SECRET, private=True, pace=QUICK)
+    service = WebhookForwarder(Moody(database), SECRET, private=True, pace=QUICK)
     with capture_logs() as logs:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(service.run)
-            assert await settled(database) == [(SENT, 1, None)]
+            assert await settled(database) == [(WEBHOOK_SENT, 1, None)]
             tasks.cancel_scope.cancel()
     assert [line["event"] for line in logs][:3] == ["webhooks_wait", "webhooks_wait", "webhooks_failed"]

@@ -11,10 +11,10 @@ from letta_client import AsyncLetta
 
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app
-from frontdesk.loop.events import TextChunk, ToolReturn, UserText
-from frontdesk.schedule.asked import PastWanted
-from frontdesk.schedule.model import Delivered, Past, Standing, State, now_us
-from frontdesk.schedule.prompt import composed
+from frontdesk.llm.events import TextChunk, ToolReturn, UserText
+from frontdesk.schedules.delivery import compose_prompt
+from frontdesk.schedules.model import DeliveryResult, RunRecord, RunStatus, ScheduleState, now_us
+from frontdesk.schedules.requests import ListRuns
 from tests.conftest import settings_with
 from tests.hosts.conftest import PASSWORD
 from tests.hosts.lab import SECONDS, of_kind, opened, script, take
@@ -70,7 +70,7 @@ async def test_a_letta_agent_schedules_itself_through_mcp_is_woken_and_answers(
 
     assert past.agent_id == agent.id
     assert (past.attempt, past.answer, past.earlier) == (1, "pong, as you asked", ())
-    assert (await app.schedules.looking.get(OPERATOR, made["id"])).state is State.ENDED
+    assert (await app.schedules.queries.get(OPERATOR, made["id"])).state is ScheduleState.ENDED
     events = [one.event for one in await app.host.history(agent.id)]
     assert [event.text for event in of_kind(events, TextChunk)][-2:] == ["I will.", "pong, as you asked"]
     woken = of_kind(events, UserText)[-1].text
@@ -95,7 +95,7 @@ async def test_a_run_cannot_multiply_itself(app: App, desk: Desk, reach: dict[st
     assert past.answer == "refused"
     events = [one.event for one in await app.host.history(agent.id)]
     assert "repeats by itself" in of_kind(events, ToolReturn)[-1].text
-    assert [one.id for one in (await app.schedules.looking.list(OPERATOR)).schedules if one.id != made["id"]] == []
+    assert [one.id for one in (await app.schedules.queries.list(OPERATOR)).schedules if one.id != made["id"]] == []
 
 
 @shows("SCHEDULE-ONCE")
@@ -110,9 +110,9 @@ async def test_a_run_that_a_dead_worker_left_at_work_is_waited_for_and_not_told_
         agent = await host.create(NewAgent("Cleo", model=MODEL))
         run = run_of(agent.id, script({"text": "late, but here", "delay": 3.0}))
         before = len(letta_models.seen)
-        tasks.start_soon(left_at_work, client, agent.id, composed(run, now_us()), run.id)
+        tasks.start_soon(left_at_work, client, agent.id, compose_prompt(run, now_us()), run.id)
         await until(lambda: len(letta_models.seen) > before)
-        assert await deliver(host, again(run)) == Delivered("late, but here")
+        assert await deliver(host, again(run)) == DeliveryResult("late, but here")
         assert len(await told_of(host, run)) == 1
 
 
@@ -121,12 +121,12 @@ async def left_at_work(client: AsyncLetta, agent_id: str, text: str, otid: str) 
     await client.agents.messages.create(agent_id, messages=[{"role": "user", "content": text, "otid": otid}])
 
 
-async def delivered(app: App, schedule_id: int) -> Past:
+async def delivered(app: App, schedule_id: int) -> RunRecord:
     """The first run of a schedule, once it has been delivered."""
     with anyio.fail_after(SECONDS):
         while True:
-            found = (await app.schedules.looking.history(OPERATOR, PastWanted(schedule_id=schedule_id))).runs
-            if found and found[-1].standing is Standing.DELIVERED:
+            found = (await app.schedules.queries.history(OPERATOR, ListRuns(schedule_id=schedule_id))).runs
+            if found and found[-1].standing is RunStatus.DELIVERED:
                 return found[-1]
             await anyio.sleep(0.05)
 

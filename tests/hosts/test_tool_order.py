@@ -9,12 +9,12 @@ import anyio
 import pytest
 
 from frontdesk.agents.host import NewAgent
-from frontdesk.agents.letta.client_tools import run_all
+from frontdesk.agents.letta.turn import run_client_tools
 from frontdesk.app import App, open_app
-from frontdesk.identity.model import Caller, Source
-from frontdesk.loop.events import ApprovalRequest, Event, StopReason, ToolCall, ToolReturn, ToolStatus
-from frontdesk.loop.tools import Tool, ToolOutcome
-from frontdesk.tools.catalogue.servers import ServerSpec
+from frontdesk.identity.model import AgentIdSource, Caller
+from frontdesk.llm.events import ApprovalRequest, Event, StopReason, ToolCall, ToolReturn, ToolStatus
+from frontdesk.llm.tools import Tool, ToolOutcome
+from frontdesk.tools.servers import ServerSpec
 from tests.conftest import settings_with
 from tests.hosts.conftest import BUILT_IN
 from tests.hosts.lab import of_kind, script, take
@@ -23,7 +23,7 @@ from tests.support.postgres import Postgres
 from tests.support.tool_servers import open_tool_server, tool
 
 pytestmark = pytest.mark.anyio
-ANN = Caller("req-test", user_id="ann", source=Source.CREDENTIAL, verified=True)
+ANN = Caller("req-test", user_id="ann", source=AgentIdSource.CREDENTIAL, verified=True)
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"x": {"type": "string"}}}
 BATCHES = 25
 
@@ -137,7 +137,7 @@ async def test_the_caller_s_tools_of_a_letta_agent_run_in_the_order_given() -> N
         async def emit(event: Event, heard: list[Event] = heard) -> None:
             heard.append(event)
 
-        answers = await run_all(planned, tools, emit)
+        answers = await run_client_tools(planned, tools, emit)
         bench.check(kinds)
         assert [one["tool_return"] for one in answers] == _names(kinds)
         assert [call.arguments["x"] for call in of_kind(heard, ToolCall)] == _names(kinds)
@@ -149,7 +149,7 @@ async def test_a_server_s_word_that_a_tool_reads_only_counts_for_the_order(app: 
     listed = [looks, tool("burn"), {**tool("lie"), "annotations": {"readOnlyHint": "yes"}}]
     with open_tool_server("shed", listed) as server:
         await app.tools.catalogue.add(ServerSpec("shed", url=server.url))
-        known = [await app.tools.calling.reads_only(f"shed::{name}") for name in ("look", "burn", "lie", "gone")]
+        known = [await app.tools.dispatcher.reads_only(f"shed::{name}") for name in ("look", "burn", "lie", "gone")]
         assert known == [True, False, False, False]
         await app.tools.catalogue.remove("shed")
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from frontdesk.agents import retelling
 from frontdesk.agents.host import Approval
 from frontdesk.agents.turns.model import TurnQuery
+from frontdesk.agents.turns.operations import cancel_turn
 from frontdesk.app import App, open_app
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import ApprovalRequest, Started
+from frontdesk.llm.events import ApprovalRequest, Started
 from tests.hosts.lab import Lab, client_tool, of_kind, script, take
 
 pytestmark = pytest.mark.anyio
@@ -30,5 +30,5 @@ async def test_a_turn_waits_until_its_calls_are_answered_or_given_up(lab: Lab) -
         assert await waiting(app) == []
         again = of_kind(await take(app.host, agent, asks, tools=[BUY]), Started)[0].turn_id
         assert await waiting(app) == [again]
-        await retelling.stop(app.host, app.turns, OPERATOR, again)
+        await cancel_turn(app.host, app.turns, OPERATOR, again)
         assert await waiting(app) == []

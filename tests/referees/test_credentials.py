@@ -17,8 +17,7 @@ from joserfc.jwk import RSAKey
 
 from frontdesk.errors import Unauthenticated
 from frontdesk.identity import keys
-from frontdesk.identity.jwks import REFETCH_SECONDS
-from frontdesk.identity.tokens import Tokens
+from frontdesk.identity.tokens import REFETCH_SECONDS, TokenVerifier
 from frontdesk.settings import Issuer as Trusted
 from tests.referees.house import House, knock, who
 from tests.requirements import shows
@@ -156,7 +155,7 @@ def test_a_mistyped_key_is_refused_under_either_header(house: House) -> None:
 
 
 def test_a_well_formed_key_that_nobody_handed_out_is_refused(house: House) -> None:
-    refused(house.knock(keys.mint()[2]), house)
+    refused(house.knock(keys.generate_key()[2]), house)
 
 
 def test_a_revoked_key_stops_working_without_a_restart(house: House) -> None:
@@ -171,7 +170,7 @@ def test_a_revoked_key_stops_working_without_a_restart(house: House) -> None:
 @pytest.mark.anyio
 async def test_a_new_key_of_the_issuer_is_picked_up_and_strangers_cannot_have_keys_fetched_at_will() -> None:
     with open_issuer() as issuer:
-        tokens = Tokens([Trusted(issuer=issuer.url, jwks_url=issuer.jwks_url)], frozenset({RESOURCE}), {})
+        tokens = TokenVerifier([Trusted(issuer=issuer.url, jwks_url=issuer.jwks_url)], frozenset({RESOURCE}), {})
 
         async def user_of(token: str, second: float) -> str | None:
             try:

@@ -6,13 +6,13 @@ import anyio
 import pytest
 from sqlalchemy import text
 
-from frontdesk.agents.host import Block, HeldTool, NewAgent, only_agent
+from frontdesk.agents.host import HeldTool, MemoryBlock, NewAgent, only_agent
 from frontdesk.app import open_app
 from frontdesk.db.engine import Database
 from frontdesk.errors import Invalid, NotFound
-from frontdesk.loop.events import ToolReturn
+from frontdesk.llm.events import ToolReturn
 from frontdesk.settings import Settings
-from frontdesk.tools.selection.store import HoldingStore
+from frontdesk.tools.agent_tools_store import ToolAttachmentStore
 from tests.hosts.lab import of_kind, opened, said, script, take
 
 pytestmark = pytest.mark.anyio
@@ -43,10 +43,10 @@ async def test_only_a_single_agent_can_stand_in_for_all(settings: Settings) -> N
         (NewAgent("x" * 201), "name"),
         (NewAgent("Ada", model="nonsense"), "PROVIDER:MODEL"),
         (NewAgent("Ada", model="nobody:knows"), "cannot be used"),
-        (NewAgent("Ada", blocks=[Block("a", "xx", limit=1)]), "takes 1 characters"),
-        (NewAgent("Ada", blocks=[Block("a", ""), Block("a", "")]), "same label"),
-        (NewAgent("Ada", blocks=[Block("", "")]), "label"),
-        (NewAgent("Ada", blocks=[Block(f"b{number}", "") for number in range(60)]), "at most 50"),
+        (NewAgent("Ada", blocks=[MemoryBlock("a", "xx", limit=1)]), "takes 1 characters"),
+        (NewAgent("Ada", blocks=[MemoryBlock("a", ""), MemoryBlock("a", "")]), "same label"),
+        (NewAgent("Ada", blocks=[MemoryBlock("", "")]), "label"),
+        (NewAgent("Ada", blocks=[MemoryBlock(f"b{number}", "") for number in range(60)]), "at most 50"),
     ],
 )
 async def test_an_agent_that_cannot_be_is_refused_with_the_reason(settings: Settings, new: NewAgent, why: str) -> None:
@@ -62,7 +62,7 @@ async def test_what_an_agent_leaves_is_forgotten_with_it(settings: Settings) -> 
         for agent in (kept, gone):
             await take(app.host, agent.id, script({"text": "hello"}))
             await app.host.change_tools(agent.id, [shop("a")], ())
-            await HoldingStore(app.database).record(agent.id, ["shop::a"], (), datetime.now(UTC))
+            await ToolAttachmentStore(app.database).record(agent.id, ["shop::a"], (), datetime.now(UTC))
         before = await _counts(app.database)
         await app.tools.delete_agent(gone.id)
         after = await _counts(app.database)
@@ -74,8 +74,8 @@ async def test_what_an_agent_leaves_is_forgotten_with_it(settings: Settings) -> 
 
 async def test_edits_of_a_block_at_the_same_time_are_all_there(settings: Settings) -> None:
     async with opened(settings) as host:
-        agent = await host.create(NewAgent("Ada", blocks=[Block("notes", "")]))
-        threads = [await host.converse(agent.id) for _ in range(6)]
+        agent = await host.create(NewAgent("Ada", blocks=[MemoryBlock("notes", "")]))
+        threads = [await host.start_conversation(agent.id) for _ in range(6)]
 
         async def note(number: int) -> None:
             args = {"label": "notes", "new_string": f"note {number}"}
@@ -90,7 +90,7 @@ async def test_edits_of_a_block_at_the_same_time_are_all_there(settings: Setting
 
 
 async def test_a_block_keeps_its_limit_and_its_lock(settings: Settings) -> None:
-    memory = [Block("short", "abc", limit=5), Block("law", "never", read_only=True)]
+    memory = [MemoryBlock("short", "abc", limit=5), MemoryBlock("law", "never", read_only=True)]
     async with opened(settings) as host:
         agent = await host.create(NewAgent("Ada", blocks=memory))
         calls = [
@@ -117,12 +117,12 @@ async def test_a_block_keeps_its_limit_and_its_lock(settings: Settings) -> None:
 async def test_an_agent_searches_its_talks_with_one_person_and_no_others(settings: Settings) -> None:
     async with opened(settings) as host:
         agent = await host.create(NewAgent("Ada"))
-        ann, bob = await host.converse(agent.id, "ann"), await host.converse(agent.id, "bob")
+        ann, bob = await host.start_conversation(agent.id, "ann"), await host.start_conversation(agent.id, "bob")
         await take(host, agent.id, script({"text": "The vault code is 50% of 8_8"}), conversation_id=ann.id)
         search = {"tool": "conversation_search", "args": {"query": "VAULT code"}}
         events = await take(host, agent.id, script(search, {"text": "ok"}), conversation_id=bob.id)
         assert "50%" not in of_kind(events, ToolReturn)[0].text
-        again = await host.converse(agent.id, "ann")
+        again = await host.start_conversation(agent.id, "ann")
         events = await take(host, agent.id, script(search, {"text": "ok"}), conversation_id=again.id)
         assert "you: The vault code is 50% of 8_8" in of_kind(events, ToolReturn)[0].text
         literal = {"tool": "conversation_search", "args": {"query": "0% 8_8"}}
@@ -148,7 +148,7 @@ async def test_tools_are_given_and_taken_in_one_change_and_the_newest_come_last(
         await host.detach(agent, "shop__a")
         with pytest.raises(NotFound, match="shop__a"):
             await host.detach(agent, "shop__a")
-        assert await host.offered() == ()
+        assert await host.host_tools() == ()
 
 
 async def test_a_tool_that_cannot_be_held_keeps_no_other_from_being_given(settings: Settings) -> None:
@@ -186,5 +186,5 @@ async def test_the_same_tool_given_by_many_at_once_is_held_once(settings: Settin
 
 
 async def _counts(database: Database) -> dict[str, int]:
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         return {table: (await connection.execute(text(f"SELECT count(*) FROM {table}"))).scalar_one() for table in OWN}

@@ -11,15 +11,24 @@ import anyio
 import pytest
 from sqlalchemy import text
 
-from frontdesk.agents.chat.feed import GONE, Feed, Heard, Place, Reply
-from frontdesk.agents.chat.mirror.service import UNTELLABLE, Mirror
-from frontdesk.agents.chat.mirror.store import Batch, MirrorStore
-from frontdesk.agents.chat.model import LIFETIME, RESTORABLE, Session, new_message_id, new_session_id
-from frontdesk.agents.chat.store import SessionStore
-from frontdesk.agents.chat.words import Ended, Returned, Word, dump, load
+from frontdesk.agents.chat.feed import REST_LOST, ChatReply, NumberedEvent, ReplyFeed, StreamPosition
+from frontdesk.agents.chat.model import (
+    LIFETIME,
+    RESTORABLE,
+    ChatSession,
+    ReplyEnded,
+    ReplyEvent,
+    ToolResult,
+    dump_reply_events,
+    load_reply_events,
+    new_message_id,
+    new_session_id,
+)
+from frontdesk.agents.chat.replies import PART_NOT_SHAREABLE, ReplyReplicator
+from frontdesk.agents.chat.store import ChatSessionStore, ReplyBatch, ReplyStore
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import chat_replies
-from frontdesk.loop.events import (
+from frontdesk.llm.events import (
     ApprovalRequest,
     MemoryEdit,
     Plan,
@@ -40,26 +49,26 @@ from tests.support.postgres import Postgres
 pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 SECONDS = 10
-WORDS: list[Word] = [
+WORDS: list[ReplyEvent] = [
     Started("turn-1", "conv-1"),
     ThoughtChunk("hm"),
     TextChunk("\0 \ud800 é"),
     ToolCall("call-1", "look", {"a": [1, None]}),
-    Returned("call-1", "look", {"a": [1, None]}, "nothing", ToolStatus.ERROR),
+    ToolResult("call-1", "look", {"a": [1, None]}, "nothing", ToolStatus.ERROR),
     ApprovalRequest("call-2", "act", {}),
     MemoryEdit("human", "", "likes tea"),
     Plan([PlanStep("wait")]),
     Usage(1, 2, cost_usd=0.5),
-    Ended(StopReason.REQUIRES_APPROVAL, "é"),
+    ReplyEnded(StopReason.REQUIRES_APPROVAL, "é"),
 ]
 
 
-def a_session(user: str = "ann", at: datetime = NOW) -> Session:
-    return Session(new_session_id(), user, "agent-1", "conv-1", at, at + LIFETIME)
+def a_session(user: str = "ann", at: datetime = NOW) -> ChatSession:
+    return ChatSession(new_session_id(), user, "agent-1", "conv-1", at, at + LIFETIME)
 
 
 async def test_a_session_is_found_and_listed_for_its_owner_while_it_is_open(database: Database) -> None:
-    store = SessionStore(database)
+    store = ChatSessionStore(database)
     older, newer, other = a_session(), a_session(at=NOW + timedelta(hours=1)), a_session("bob")
     for session in (older, newer, other):
         await store.add(session)
@@ -73,7 +82,7 @@ async def test_a_session_is_found_and_listed_for_its_owner_while_it_is_open(data
 
 
 async def test_a_session_that_is_used_lives_on_and_one_that_is_not_is_forgotten(database: Database) -> None:
-    store = SessionStore(database)
+    store = ChatSessionStore(database)
     session = a_session()
     await store.add(session)
     soon = NOW + timedelta(minutes=1)
@@ -87,24 +96,24 @@ async def test_a_session_that_is_used_lives_on_and_one_that_is_not_is_forgotten(
 
 
 def test_every_word_comes_back_as_it_was() -> None:
-    assert load(dump(WORDS)) == WORDS
+    assert load_reply_events(dump_reply_events(WORDS)) == WORDS
 
 
 class Replica:
     """One process' side of the shared replies."""
 
     def __init__(self, database: Database) -> None:
-        self.feed = Feed()
-        self.store = MirrorStore(database)
+        self.feed = ReplyFeed()
+        self.store = ReplyStore(database)
         self.cancelled: list[str] = []
-        self.mirror = Mirror(self.store, self.feed, self.cancelled.append)
+        self.mirror = ReplyReplicator(self.store, self.feed, self.cancelled.append)
 
-    async def begin(self, session: str, *, user: str = "ann", limit: int = 8) -> Reply | None:
-        reply = Reply(session, new_message_id(), datetime.now(UTC))
+    async def begin(self, session: str, *, user: str = "ann", limit: int = 8) -> ChatReply | None:
+        reply = ChatReply(session, new_message_id(), datetime.now(UTC))
         return self.feed.open(reply) if await self.mirror.announce(reply, user, limit) else None
 
-    async def heard(self, session: str, place: Place | None = None) -> list[Heard]:
-        words = self.feed.follow(session, place, self.mirror.look, self.mirror.note)
+    async def heard(self, session: str, place: StreamPosition | None = None) -> list[NumberedEvent]:
+        words = self.feed.follow(session, place, self.mirror.refresh, self.mirror.report_read)
         with anyio.fail_after(SECONDS):
             return [word async for word in words]
 
@@ -123,7 +132,7 @@ async def test_what_one_replica_says_another_tells_once_and_in_order(shared: Dat
     session = new_session_id()
     reply = await one.begin(session)
     assert reply is not None
-    heard: list[Heard] = []
+    heard: list[NumberedEvent] = []
 
     async def listen() -> None:
         heard.extend(await two.heard(session))
@@ -135,11 +144,11 @@ async def test_what_one_replica_says_another_tells_once_and_in_order(shared: Dat
                 reply.add(word)
                 await one.mirror.flush()
                 async with anyio.create_task_group() as looks:
-                    looks.start_soon(two.mirror.look, session)
-                    looks.start_soon(two.mirror.look, session)
-    assert [(word.number, word.word) for word in heard] == list(enumerate(WORDS, 1))
+                    looks.start_soon(two.mirror.refresh, session)
+                    looks.start_soon(two.mirror.refresh, session)
+    assert [(word.number, word.event) for word in heard] == list(enumerate(WORDS, 1))
     assert {word.message_id for word in heard} == {reply.message_id}
-    await one.mirror.look(session)
+    await one.mirror.refresh(session)
     assert reply.read
 
 
@@ -150,13 +159,13 @@ async def test_words_whose_fate_is_unknown_are_sent_again_and_stored_once(shared
     reply = await one.begin(session)
     assert reply is not None
     reply.add(TextChunk("a"))
-    sent = Batch(reply.message_id, 1, dump([TextChunk("a")]))
+    sent = ReplyBatch(reply.message_id, 1, dump_reply_events([TextChunk("a")]))
     for _ in range(2):
         await one.store.write([sent], ())
     await one.mirror.flush()
     reply.add(WORDS[-1])
     await one.mirror.flush()
-    assert [word.word for word in await two.heard(session)] == [TextChunk("a"), WORDS[-1]]
+    assert [word.event for word in await two.heard(session)] == [TextChunk("a"), WORDS[-1]]
 
 
 async def test_a_reply_whose_replica_died_is_told_as_interrupted(shared: Database) -> None:
@@ -167,7 +176,10 @@ async def test_a_reply_whose_replica_died_is_told_as_interrupted(shared: Databas
     reply.add(TextChunk("half of"))
     await one.mirror.flush()
     await age(shared, chat_replies.c.touched_at, timedelta(seconds=31))
-    assert [word.word for word in await two.heard(session)] == [TextChunk("half of"), Ended(StopReason.INTERRUPTED, "")]
+    assert [word.event for word in await two.heard(session)] == [
+        TextChunk("half of"),
+        ReplyEnded(StopReason.INTERRUPTED, ""),
+    ]
 
 
 async def test_a_reply_that_is_being_made_is_not_given_up_where_a_clock_is_ahead(
@@ -181,7 +193,7 @@ async def test_a_reply_that_is_being_made_is_not_given_up_where_a_clock_is_ahead
     await one.mirror.flush()
     set_clock_ahead(monkeypatch)
     await two.mirror._prune()
-    await two.mirror.look(session)
+    await two.mirror.refresh(session)
     [told] = two.feed.of(session)
     assert told.ended is None
     assert await two.begin(new_session_id(), limit=1) is None, "it counts as under way"
@@ -197,10 +209,10 @@ async def test_a_cancel_at_one_replica_reaches_the_others(shared: Database) -> N
     assert asked == [reply.message_id]
     await one.mirror._touch()
     assert one.cancelled == [reply.message_id]
-    reply.add(Ended(StopReason.CANCELLED, ""))
+    reply.add(ReplyEnded(StopReason.CANCELLED, ""))
     await one.mirror.flush()
     with anyio.fail_after(SECONDS):
-        await two.mirror.ended(session, asked)
+        await two.mirror.wait_until_ended(session, asked)
     assert await two.mirror.ask_cancel(session) == []
 
 
@@ -230,7 +242,7 @@ async def test_what_has_been_told_is_forgotten(shared: Database) -> None:
     await one.store.prune()
     assert await one.store.replies([session]) == []
     assert await one.store.words({reply.message_id: 1}) == []
-    await two.mirror.look(session)
+    await two.mirror.refresh(session)
     assert two.feed.of(session) == ()
     one.feed.forget(anyio.current_time() + 61)
     assert one.feed.of(session) == ()
@@ -259,9 +271,9 @@ async def test_a_reply_that_cannot_be_written_down_fails_and_the_others_are_told
         assert reply is not None
         reply.add(WORDS[-1])
     await one.mirror.flush()
-    told = [[word.word for word in await two.heard(session)] for session in sessions]
-    assert told == [[TextChunk("a"), last] for last in (WORDS[-1], UNTELLABLE, WORDS[-1])]
-    assert bad.ended == UNTELLABLE
+    told = [[word.event for word in await two.heard(session)] for session in sessions]
+    assert told == [[TextChunk("a"), last] for last in (WORDS[-1], PART_NOT_SHAREABLE, WORDS[-1])]
+    assert bad.ended == PART_NOT_SHAREABLE
     assert one.mirror._outgoing == {}
 
 
@@ -273,10 +285,10 @@ async def test_a_reply_that_another_replica_makes_is_not_taken_for_lost(shared: 
     for word in WORDS:
         reply.add(word)
     await one.mirror.flush()
-    heard = await two.heard(session, Place(reply.message_id, 3))
-    assert [word.word for word in heard] == WORDS[3:]
-    unknown = Place(new_message_id(), 3)
-    assert await two.heard(session, unknown) == [Heard(unknown.message_id, 4, GONE)]
+    heard = await two.heard(session, StreamPosition(reply.message_id, 3))
+    assert [word.event for word in heard] == WORDS[3:]
+    unknown = StreamPosition(new_message_id(), 3)
+    assert await two.heard(session, unknown) == [NumberedEvent(unknown.message_id, 4, REST_LOST)]
 
 
 async def test_while_the_database_cannot_tell_no_reply_is_taken_for_lost(
@@ -286,7 +298,7 @@ async def test_while_the_database_cannot_tell_no_reply_is_taken_for_lost(
     one = Replica(shared)
     async with shared.transaction() as connection:
         await connection.execute(text("DROP TABLE chat_words, chat_replies CASCADE"))
-    assert await one.heard(new_session_id(), Place(new_message_id(), 3)) == []
+    assert await one.heard(new_session_id(), StreamPosition(new_message_id(), 3)) == []
 
 
 async def test_a_copy_is_kept_while_it_is_followed_or_can_be_told_to_its_end(shared: Database) -> None:
@@ -296,10 +308,10 @@ async def test_a_copy_is_kept_while_it_is_followed_or_can_be_told_to_its_end(sha
     assert reply is not None
     reply.add(TextChunk("half of"))
     await one.mirror.flush()
-    words = two.feed.follow(session, None, two.mirror.look, two.mirror.note)
+    words = two.feed.follow(session, None, two.mirror.refresh, two.mirror.report_read)
     with anyio.fail_after(SECONDS):
         async with aclosing(words):
-            assert (await anext(words)).word == TextChunk("half of")
+            assert (await anext(words)).event == TextChunk("half of")
             two.feed.forget(anyio.current_time())
             assert [copy.message_id for copy in two.feed.of(session)] == [reply.message_id]
     for replica in (one, two):
@@ -307,6 +319,6 @@ async def test_a_copy_is_kept_while_it_is_followed_or_can_be_told_to_its_end(sha
     assert (one.feed.of(session), two.feed.of(session)) == ((reply,), ())
     reply.add(WORDS[-1])
     await one.mirror.flush()
-    assert [word.word for word in await two.heard(session)] == [TextChunk("half of"), WORDS[-1]]
+    assert [word.event for word in await two.heard(session)] == [TextChunk("half of"), WORDS[-1]]
     two.feed.forget(anyio.current_time())
     assert len(two.feed.of(session)) == 1

@@ -14,11 +14,11 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, text
 
-from frontdesk.agents.letta.people.store import Kind, ServingStore
+from frontdesk.agents.letta.people_store import AgentAssignmentStore, AssignmentKind
 from frontdesk.db.engine import Database
-from frontdesk.db.migrate import HEAD, MIGRATIONS, current
+from frontdesk.db.migrate import HEAD_VERSION, MIGRATIONS, schema_version
 from frontdesk.db.schema import metadata
-from frontdesk.db.sqlite import MANY
+from frontdesk.db.sqlite import CHECKPOINT_IN_LULL
 from frontdesk.errors import ConfigurationError, Unavailable
 from frontdesk.settings import Settings
 from tests.conftest import settings_with
@@ -38,9 +38,9 @@ async def test_the_migrations_make_exactly_the_schema(tmp_path: Path, postgres: 
     def differences(connection: Connection) -> list[object]:
         return compare_metadata(MigrationContext.configure(connection, opts={"compare_type": True}), metadata)
 
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         assert await connection.run_sync(differences) == []
-        assert await connection.run_sync(current) == HEAD
+        assert await connection.run_sync(schema_version) == HEAD_VERSION
     await database.close()
 
 
@@ -136,11 +136,11 @@ async def test_agents_of_letta_that_are_in_use_go_on_as_one_persons_or_as_shared
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.executemany(add, [(f"turn-{number}", *turn) for number, turn in enumerate(turns)])
     database = await Database.open(settings)
-    known = await ServingStore(database).listed()
+    known = await AgentAssignmentStore(database).listed()
     await database.close()
     assert [(one.agent_id, one.kind, one.user_id) for one in known] == [
-        ("ada", Kind.PERSON, "ann"),
-        ("bob", Kind.SHARED, None),
+        ("ada", AssignmentKind.PERSON, "ann"),
+        ("bob", AssignmentKind.SHARED, None),
     ]
     assert "Several people" in known[1].remark
 
@@ -159,9 +159,9 @@ def _bring_to(path: Path, version: str) -> None:
 async def test_many_transactions_in_a_row_are_folded_back_while_others_write(tmp_path: Path) -> None:
     database = await Database.open(settings_with(FRONTDESK_DATA=tmp_path / "data"))
     path = tmp_path / "data" / "frontdesk.db"
-    for number in range(MANY):
-        await database.whole(lambda here, number=number: here.execute(ADD, {"id": f"agent-{number}"}), small=False)
-    await until(lambda: _folded_back(path) == MANY)
+    for number in range(CHECKPOINT_IN_LULL):
+        await database.write(lambda here, number=number: here.execute(ADD, {"id": f"agent-{number}"}), small=False)
+    await until(lambda: _folded_back(path) == CHECKPOINT_IN_LULL)
     await database.close()
     assert not path.with_name("frontdesk.db-wal").exists(), "nobody is left who holds it open"
 
@@ -176,7 +176,7 @@ def _folded_back(path: Path) -> int:
 async def test_a_failed_transaction_leaves_nothing(database: Database) -> None:
     with pytest.raises(RuntimeError):
         await _insert_and_fail(database)
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         assert (await connection.execute(text("SELECT count(*) FROM agents"))).scalar_one() == 0
 
 
@@ -195,7 +195,7 @@ async def test_a_cancelled_caller_leaves_a_transaction_whole_and_the_database_us
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(add)
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         # SQLite's driver cannot be stopped midway, so there the transaction is carried through.
         kept = 0 if database.shared else 1
         assert (await connection.execute(text("SELECT count(*) FROM agents"))).scalar_one() == kept
@@ -208,7 +208,7 @@ async def test_a_brief_transaction_waits_for_another_writer_and_holds_up_nobody(
     order: list[str] = []
 
     async def add() -> None:
-        async with database.brief() as brief:
+        async with database.brief_transaction() as brief:
             await brief.execute(ADD, {"id": "brief"})
         order.append("brief")
 
@@ -219,12 +219,12 @@ async def test_a_brief_transaction_waits_for_another_writer_and_holds_up_nobody(
             await database.ping()
         order.append("long")
     assert order == (["brief", "long"] if database.shared else ["long", "brief"])
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         assert (await connection.execute(text("SELECT count(*) FROM agents"))).scalar_one() == 2
 
 
 async def _add_and_fail(database: Database) -> None:
-    async with database.brief() as brief:
+    async with database.brief_transaction() as brief:
         await brief.execute(ADD, {"id": "lost"})
         raise RuntimeError
 
@@ -233,11 +233,11 @@ async def test_a_brief_transaction_that_fails_leaves_nothing_and_the_next_one_wo
     with pytest.raises(RuntimeError):
         await _add_and_fail(database)
     with pytest.raises(Unavailable):
-        async with database.brief() as brief:
+        async with database.brief_transaction() as brief:
             await brief.execute(text("SELECT * FROM nowhere"))
-    async with database.brief() as brief:
+    async with database.brief_transaction() as brief:
         await brief.execute(ADD, {"id": "kept"})
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         assert (await connection.execute(text("SELECT id FROM agents"))).scalars().all() == ["kept"]
 
 

@@ -8,19 +8,18 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
-from frontdesk.agents import retelling
-from frontdesk.agents.asking import recorded
 from frontdesk.agents.host import Approval, NewAgent, Prompt
 from frontdesk.agents.turns import service
+from frontdesk.agents.turns.operations import answer_approvals, run_journaled_turn
 from frontdesk.app import App, open_app
 from frontdesk.errors import Busy
 from frontdesk.identity.keys import ApiKey
-from frontdesk.identity.model import Caller, Source
-from frontdesk.journal.model import Kind, Outcome
-from frontdesk.journal.store import Query
-from frontdesk.loop.events import Event, Started
-from frontdesk.memory.own import OwnMemory
-from frontdesk.memory.tooling.status import House
+from frontdesk.identity.model import AgentIdSource, Caller
+from frontdesk.journal.model import EntryKind, Outcome
+from frontdesk.journal.store import JournalQuery
+from frontdesk.llm.events import Event, Started
+from frontdesk.memory.operations.base import StatusSources
+from frontdesk.memory.operations.builtin import BuiltinMemoryTools
 from frontdesk.settings import Settings
 from tests.hosts.lab import of_kind, script, take
 from tests.support.waiting import until
@@ -30,7 +29,7 @@ AT_THIS_MACHINE = Caller("req-operator", local=True, any_agent=True)
 WITH_A_KEY = Caller(
     "req-operator",
     user_id="boss",
-    source=Source.CREDENTIAL,
+    source=AgentIdSource.CREDENTIAL,
     verified=True,
     scopes=frozenset({"house:admin", "agents:chat"}),
     any_agent=True,
@@ -65,12 +64,12 @@ async def going_on(app: App, agent: str, asker: Caller, operator: Caller) -> Cal
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(app.host, "send", send)
-        assert await retelling.answer(app.host, app.turns, app.journal, operator, turn_id, words)
+        assert await answer_approvals(app.host, app.turns, app.journal, operator, turn_id, words)
         with anyio.fail_after(SECONDS):
             await over.wait()
     await anyio.wait_all_tasks_blocked()
     assert "Likes tea" in {block.value for block in await app.host.blocks(agent, asker.user_id)}
-    return seen[0].acting
+    return seen[0].agent_caller
 
 
 @pytest.mark.parametrize("operator", [AT_THIS_MACHINE, WITH_A_KEY], ids=["local", "key"])
@@ -80,10 +79,10 @@ async def test_an_agent_goes_on_with_no_more_rights_than_it_had(app: App, asker:
     acting = await going_on(app, agent, asker, operator)
     assert (acting.user_id, acting.agent_id) == (asker.user_id, agent)
     assert (acting.local, acting.any_agent, acting.verified, acting.scopes) == (False, False, False, None)
-    memory = OwnMemory()
-    memory.open(app.memory, House(app.parts, app.journal))
-    before = memory.of(Prompt(agent, asker, "hello").acting, None)
-    assert len(memory.of(acting, None)) == len(before)
+    memory = BuiltinMemoryTools()
+    memory.open(app.memory, StatusSources(app.check_parts, app.journal))
+    before = memory.for_caller(Prompt(agent, asker, "hello").agent_caller, None)
+    assert len(memory.for_caller(acting, None)) == len(before)
     assert bool(before) == (asker is ANN), "all who chat without a key are one, who has no records"
 
 
@@ -110,7 +109,7 @@ async def test_what_is_refused_after_whoever_set_it_going_has_left_is_logged_and
         monkeypatch.setattr(app.host, "send", refused)
         prompt = Prompt(agent, ANN, "hello")
         with capture_logs() as logged:
-            assert await app.turns.set_going(recorded(app.host, app.journal, "web", prompt)) is None
+            assert await app.turns.start_in_background(run_journaled_turn(app.host, app.journal, "web", prompt)) is None
             left.set()
             await until(lambda: bool(logged))
         assert [(one["event"], one["log_level"]) for one in logged] == [("turn_not_begun", "warning")]
@@ -119,5 +118,5 @@ async def test_what_is_refused_after_whoever_set_it_going_has_left_is_logged_and
 
 async def turns_of(app: App, agent: str) -> list[tuple[str, Outcome, str | None]]:
     await app.journal.flush()
-    rows = await app.journal.read(Query(agent_id=agent, limit=20))
-    return [(row.action, row.outcome, row.reason) for _, row in rows if row.kind is Kind.TURN]
+    rows = await app.journal.read(JournalQuery(agent_id=agent, limit=20))
+    return [(row.action, row.outcome, row.reason) for _, row in rows if row.kind is EntryKind.TURN]

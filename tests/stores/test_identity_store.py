@@ -59,7 +59,7 @@ async def test_the_names_of_a_persons_own_keys_differ_and_nobody_elses_do(databa
     await store.add(a_key("C" * 12, **mine | {"user_id": "bob"}))
     for letter in "DE":
         await store.add(a_key(letter * 12, **mine | {"own": False}))
-    assert [key.id for key in await store.owned("ann")] == ["A" * 12]
+    assert [key.id for key in await store.list_own("ann")] == ["A" * 12]
     assert await store.change("A" * 12, "bob", {"name": "m"}) is None
     assert await store.change("D" * 12, "ann", {"name": "m"}) is None, "the operator's is not hers to change"
     changed = await store.change("A" * 12, "ann", {"is_active": False, "scopes": frozenset({"tasks.read"})})
@@ -67,7 +67,7 @@ async def test_the_names_of_a_persons_own_keys_differ_and_nobody_elses_do(databa
     assert (changed.name, changed.is_active, changed.scopes) == ("n", False, {"tasks.read"})
     await store.revoke("A" * 12, NOW)
     await store.add(a_key("B" * 12, **mine))
-    assert [key.id for key in await store.owned("ann")] == ["B" * 12]
+    assert [key.id for key in await store.list_own("ann")] == ["B" * 12]
 
 
 async def test_a_key_that_is_off_lets_nobody_in(database: Database) -> None:

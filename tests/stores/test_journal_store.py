@@ -6,24 +6,24 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from frontdesk.db.engine import Database
-from frontdesk.identity.model import Source
-from frontdesk.journal.model import Entry, Kind, Outcome
-from frontdesk.journal.store import PRUNE_BATCH, JournalStore, Query, ToolUse, UseQuery
+from frontdesk.identity.model import AgentIdSource
+from frontdesk.journal.model import EntryKind, JournalEntry, Outcome
+from frontdesk.journal.store import PRUNE_BATCH, JournalQuery, JournalStore, ToolUse, ToolUseQuery
 
 pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def an_entry(minute: int = 0, agent_id: str = "agent-1", outcome: Outcome = Outcome.OK) -> Entry:
-    return Entry(
+def an_entry(minute: int = 0, agent_id: str = "agent-1", outcome: Outcome = Outcome.OK) -> JournalEntry:
+    return JournalEntry(
         at=NOW + timedelta(minutes=minute),
-        kind=Kind.CALL,
+        kind=EntryKind.CALL,
         surface="mcp",
         action="whoami",
         outcome=outcome,
         duration_us=42,
         agent_id=agent_id,
-        source=Source.HEADER,
+        source=AgentIdSource.HEADER,
         request_id="r",
     )
 
@@ -32,26 +32,26 @@ async def test_rows_come_back_in_order_and_whole(database: Database) -> None:
     store = JournalStore(database)
     rows = [an_entry(minute) for minute in range(3)]
     await store.append(rows)
-    assert [entry for _, entry in await store.read(Query())] == rows
+    assert [entry for _, entry in await store.read(JournalQuery())] == rows
 
 
 async def test_a_reader_gets_the_newest_and_can_go_on_from_there(database: Database) -> None:
     store = JournalStore(database)
     await store.append([an_entry(minute) for minute in range(5)])
-    newest = await store.read(Query(limit=2))
+    newest = await store.read(JournalQuery(limit=2))
     assert [entry.at.minute for _, entry in newest] == [3, 4]
     await store.append([an_entry(9)])
-    assert [entry.at.minute for _, entry in await store.read(Query(after_id=newest[-1][0]))] == [9]
-    first = (await store.read(Query()))[0][0]
-    assert [entry.at.minute for _, entry in await store.read(Query(after_id=first, limit=2))] == [1, 2]
+    assert [entry.at.minute for _, entry in await store.read(JournalQuery(after_id=newest[-1][0]))] == [9]
+    first = (await store.read(JournalQuery()))[0][0]
+    assert [entry.at.minute for _, entry in await store.read(JournalQuery(after_id=first, limit=2))] == [1, 2]
 
 
 async def test_rows_are_found_by_agent_outcome_and_time(database: Database) -> None:
     store = JournalStore(database)
     await store.append([an_entry(0), an_entry(1, "agent-2"), an_entry(2, outcome=Outcome.DENIED)])
-    assert [entry.at.minute for _, entry in await store.read(Query(agent_id="agent-2"))] == [1]
-    assert [entry.at.minute for _, entry in await store.read(Query(outcome=Outcome.DENIED))] == [2]
-    assert [entry.at.minute for _, entry in await store.read(Query(since=NOW + timedelta(minutes=1)))] == [1, 2]
+    assert [entry.at.minute for _, entry in await store.read(JournalQuery(agent_id="agent-2"))] == [1]
+    assert [entry.at.minute for _, entry in await store.read(JournalQuery(outcome=Outcome.DENIED))] == [2]
+    assert [entry.at.minute for _, entry in await store.read(JournalQuery(since=NOW + timedelta(minutes=1)))] == [1, 2]
 
 
 async def test_what_is_old_is_forgotten_and_the_rest_is_kept(database: Database) -> None:
@@ -65,16 +65,18 @@ async def test_what_is_old_is_forgotten_and_the_rest_is_kept(database: Database)
 async def test_the_use_of_tools_is_summed_up_by_agent_and_tool(database: Database) -> None:
     store = JournalStore(database)
     calls = [
-        replace(an_entry(0), kind=Kind.TOOL, action="files::read", duration_us=10),
-        replace(an_entry(3, outcome=Outcome.FAILED), kind=Kind.TOOL, action="files::read", duration_us=30),
-        replace(an_entry(1, "agent-2"), kind=Kind.TOOL, action="files::read", user_id="ann"),
-        replace(an_entry(2, "agent-2"), kind=Kind.TOOL, action="mail::send"),
+        replace(an_entry(0), kind=EntryKind.TOOL, action="files::read", duration_us=10),
+        replace(an_entry(3, outcome=Outcome.FAILED), kind=EntryKind.TOOL, action="files::read", duration_us=30),
+        replace(an_entry(1, "agent-2"), kind=EntryKind.TOOL, action="files::read", user_id="ann"),
+        replace(an_entry(2, "agent-2"), kind=EntryKind.TOOL, action="mail::send"),
     ]
     await store.append([*calls, an_entry(5)])
-    used = await store.tool_use(UseQuery())
+    used = await store.tool_use(ToolUseQuery())
     assert used[0] == ToolUse("agent-1", "files::read", 2, 1, 20, NOW + timedelta(minutes=3))
     assert [(use.agent_id, use.tool) for use in used[1:]] == [("agent-2", "files::read"), ("agent-2", "mail::send")]
-    assert [use.tool for use in await store.tool_use(UseQuery(agent_id="agent-2", tool="mail::send"))] == ["mail::send"]
-    assert [use.agent_id for use in await store.tool_use(UseQuery(user_id="ann"))] == ["agent-2"]
-    assert len(await store.tool_use(UseQuery(since=NOW + timedelta(minutes=2)))) == 2
-    assert len(await store.tool_use(UseQuery(limit=1))) == 1
+    assert [use.tool for use in await store.tool_use(ToolUseQuery(agent_id="agent-2", tool="mail::send"))] == [
+        "mail::send"
+    ]
+    assert [use.agent_id for use in await store.tool_use(ToolUseQuery(user_id="ann"))] == ["agent-2"]
+    assert len(await store.tool_use(ToolUseQuery(since=NOW + timedelta(minutes=2)))) == 2
+    assert len(await store.tool_use(ToolUseQuery(limit=1))) == 1

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from frontdesk.agents.host import Block, NewAgent
+from frontdesk.agents.host import MemoryBlock, NewAgent
 from frontdesk.app import App, open_app
 from frontdesk.db.schema import metadata
 from frontdesk.identity.model import Caller
-from frontdesk.memory.people.document import written
-from frontdesk.memory.scope import Scope
+from frontdesk.memory.model import PersonScope
+from frontdesk.memory.people_export import export_chunks
 from frontdesk.settings import Settings
 from tests.hosts.lab import script, take
 from tests.requirements import shows
@@ -40,7 +40,7 @@ def tells(name: str, *labels: str) -> str:
 
 async def kept(app: App) -> str:
     """Every row of every table, as text."""
-    async with app.database.reading() as connection:
+    async with app.database.read_transaction() as connection:
         rows = [str((await connection.execute(select(table))).all()) for table in metadata.sorted_tables]
     return "\n".join(rows)
 
@@ -48,17 +48,17 @@ async def kept(app: App) -> str:
 @shows("KEPT-01")
 async def test_a_person_takes_with_them_what_agents_kept_of_them(settings: Settings) -> None:
     async with open_app(settings) as app:
-        shared = NewAgent("Concierge", blocks=[Block("team", "The team", people_write=True)])
+        shared = NewAgent("Concierge", blocks=[MemoryBlock("team", "The team", people_write=True)])
         agent = (await app.host.create(shared)).id
-        own = (await app.host.create(NewAgent("Ann's", blocks=[Block("team", "")], owner="ann"))).id
+        own = (await app.host.create(NewAgent("Ann's", blocks=[MemoryBlock("team", "")], owner="ann"))).id
         for name in ("bob", "ann", "eve"):
             labels = ["team"] if name == "ann" else []
             await take(app.host, agent, tells(name, *labels), caller=person(name))
         await take(app.host, own, tells("ann", "team"), caller=person("ann"))
         for name in ("ann", "bob"):
             blocks = await app.host.blocks(agent, name)
-            await app.workspace.mirror.write(agent, blocks, name)
-        document = json.loads("".join(written(await app.memory.people.export(Scope("ann")))))
+            await app.workspace.mirror.write_blocks(agent, blocks, name)
+        document = json.loads("".join(export_chunks(await app.memory.people.export(PersonScope("ann")))))
         elsewhere = document["elsewhere"]
         assert {(row["agent_id"], row["value"]) for row in elsewhere["memory_blocks"]} == {
             (agent, f"{SECRET}-ann"),
@@ -68,7 +68,7 @@ async def test_a_person_takes_with_them_what_agents_kept_of_them(settings: Setti
         assert len(elsewhere["conversations"]) == 4, "each of those prompts is said in one of its own"
         assert f"{SECRET}-ann" in str(elsewhere["messages"])
         assert f"{SECRET}-bob" not in str(elsewhere["messages"]) + str(elsewhere["turns"])
-        await app.memory.people.erase(Scope("ann"))
+        await app.memory.people.erase(PersonScope("ann"))
         await app.tools.learning.flush()
         everything = await kept(app)
         assert f"{SECRET}-ann" not in everything
@@ -91,6 +91,6 @@ async def test_an_erasure_says_which_text_of_several_people_it_could_not_part(se
             await app.host.write_block(agent, "human", "Ann likes tea, Bob does not")
         for agent in (agents[0], agents[2]):
             await take(app.host, agent, script({"text": "hello"}), caller=person("ann"))
-        [left] = (await app.memory.people.erase(Scope("ann"))).left
+        [left] = (await app.memory.people.erase(PersonScope("ann"))).left
         assert f"frontdesk agents block {agents[0]} human" in left
-        assert not (await app.memory.people.erase(Scope("bob"))).left
+        assert not (await app.memory.people.erase(PersonScope("bob"))).left

@@ -8,7 +8,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, create_engine, text
 
-from frontdesk.agents.embedded.model import first_conversation
+from frontdesk.agents.embedded.store import first_conversation_id
 from frontdesk.db.engine import Database, database_url
 from frontdesk.db.migrate import MIGRATIONS
 from frontdesk.settings import Settings
@@ -38,7 +38,7 @@ async def test_what_was_kept_for_all_goes_to_whom_it_belongs(
     (tmp_path / "data").mkdir()
     _bring_to_the_version_before(settings)
     database = await Database.open(settings)
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         rows = await connection.execute(text("SELECT agent_id, value, per_person, description FROM blocks"))
         found = {row.agent_id: row for row in rows}
         own = {
@@ -74,13 +74,13 @@ async def test_what_was_kept_for_all_goes_to_whom_it_belongs(
         *((agent, None) for agent in ("agent-left", "agent-new")),
     }
     wanted = {
-        (agent, first_conversation(agent, user), user, f"{agent} {user}")
+        (agent, first_conversation_id(agent, user), user, f"{agent} {user}")
         for agent, users in TALKERS.items()
         for user in users
     }
     assert {row for row in said if row[1] != "conv-begun"} == wanted
     assert ("agent-sole", "conv-begun", "ann", "begun") in said, "one that is one person's alone keeps its id"
-    assert ("turn-agent-many-bob", f"conversation:{first_conversation('agent-many', 'bob')}") in lanes
+    assert ("turn-agent-many-bob", f"conversation:{first_conversation_id('agent-many', 'bob')}") in lanes
     assert summed == {"conv-begun", "conv-new"}
 
 
@@ -99,7 +99,7 @@ def _bring_to_the_version_before(settings: Settings) -> None:
 
 def _live_in(connection: Connection) -> None:
     for agent, users in TALKERS.items():
-        first = first_conversation(agent)
+        first = first_conversation_id(agent)
         _add(connection, "agents", id=agent, name=agent, description="", created_at=AT)
         block = {"label": "human", "value": "Likes tea", "description": "", "size_limit": 5000, "read_only": False}
         _add(connection, "blocks", agent_id=agent, position=0, updated_at=AT, **block)

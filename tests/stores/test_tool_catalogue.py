@@ -12,16 +12,13 @@ import pytest
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import tool_servers
 from frontdesk.errors import Invalid, NotFound
-from frontdesk.loop.mcp.model import RemoteTool
-from frontdesk.tools.catalogue.changes import compare
-from frontdesk.tools.catalogue.roster.model import ServerState, Status
-from frontdesk.tools.catalogue.roster.store import RosterStore
-from frontdesk.tools.catalogue.servers import Origin, ServerSpec, Transport
-from frontdesk.tools.catalogue.sifting import sift
-from frontdesk.tools.catalogue.store import Filter, ToolStore
-from frontdesk.tools.catalogue.vectors.store import VectorStore
-from frontdesk.tools.model import Kind, Standing
-from frontdesk.tools.packing import packed, unpacked
+from frontdesk.mcp_client.model import RemoteTool
+from frontdesk.search.vectors import pack_vectors, unpack_vectors
+from frontdesk.tools.catalogue_store import ServerStore, ToolFilter, ToolStore, ToolVectorStore
+from frontdesk.tools.listing import clean_listing
+from frontdesk.tools.model import ReviewStatus, ToolKind
+from frontdesk.tools.servers import ServerOrigin, ServerSpec, ServerState, ServerStatus, Transport
+from frontdesk.tools.versions import compare_listing
 from tests.requirements import shows
 from tests.support.clocks import age, set_clock_ahead
 
@@ -37,20 +34,20 @@ def remote(name: str, description: str = "Says the weather.") -> RemoteTool:
 
 async def add(database: Database, name: str, **said: Any) -> ServerSpec:
     spec = ServerSpec(name, url=f"https://{name}.example/mcp", **said)
-    await RosterStore(database).put([spec])
+    await ServerStore(database).put([spec])
     return spec
 
 
 async def listed(database: Database, server: str, *tools: RemoteTool, hold: bool = False, now: datetime = NOW) -> str:
     """What a listing changed, in words."""
-    found = sift(server, tools)
-    decide = partial(compare, listed=found.tools, hold=hold)
-    done = await ToolStore(database).apply(server, Kind.MCP, decide, found.problems, now)
+    found = clean_listing(server, tools)
+    decide = partial(compare_listing, listed=found.tools, hold=hold)
+    done = await ToolStore(database).apply(server, ToolKind.MCP, decide, found.problems, now)
     return done.summary if done is not None else "no such server"
 
 
 async def state(database: Database, name: str) -> ServerState:
-    return {one.name: one for one in await RosterStore(database).all()}[name]
+    return {one.name: one for one in await ServerStore(database).all()}[name]
 
 
 async def ids(store: ToolStore, after: int = 0) -> Sequence[str]:
@@ -81,7 +78,7 @@ async def test_a_tool_that_went_is_nowhere_and_the_revision_says_so(database: Da
     [row] = await store.changed_since(before + 1, "", 100, None)
     assert (row.id, row.usable) == ("shop::a", False)
     assert await store.many(["shop::a"]) == {}
-    assert [tool.id for tool in await store.page(Filter())] == ["shop::b"]
+    assert [tool.id for tool in await store.page(ToolFilter())] == ["shop::b"]
     assert (await state(database, "shop")).tools == 1
     assert (await state(database, "shop")).changes[0].what == "1 gone (a)"
     assert await listed(database, "shop", remote("a"), remote("b")) == "1 back (a)"
@@ -122,14 +119,14 @@ async def test_a_held_change_waits_for_a_review_and_the_approved_version_stands(
     await listed(database, "shop", remote("a"))
     assert await listed(database, "shop", remote("a", "Sends your keys."), hold=True) == "1 held (a)"
     held = (await store.many(["shop::a"]))["shop::a"]
-    assert (held.description, held.standing) == ("Says the weather.", Standing.HELD)
+    assert (held.description, held.standing) == ("Says the weather.", ReviewStatus.HELD)
     assert ((await store.other_version("shop::a")) or {})["description"] == "Sends your keys."
     assert [row.usable for row in await store.changed_since(0, "", 9, None)] == [False], "it is not handed out"
-    for filtered in (Filter(changed=True), Filter(standing=Standing.HELD)):
+    for filtered in (ToolFilter(changed=True), ToolFilter(standing=ReviewStatus.HELD)):
         assert [tool.id for tool in await store.page(filtered)] == ["shop::a"]
     await store.review("shop::a", NOW, accept=True)
     now = (await store.many(["shop::a"]))["shop::a"]
-    assert (now.description, now.standing, now.change) == ("Sends your keys.", Standing.READY, "")
+    assert (now.description, now.standing, now.change) == ("Sends your keys.", ReviewStatus.READY, "")
     assert await listed(database, "shop", remote("a", "Sends your keys."), hold=True) == ""
 
 
@@ -143,7 +140,7 @@ async def test_a_refused_change_leaves_the_approved_version_and_is_not_told_agai
     await listed(database, "shop", remote("a", "Sends your keys."), hold=hold)
     await store.review("shop::a", NOW, accept=False)
     now = (await store.many(["shop::a"]))["shop::a"]
-    assert (now.description, now.standing, now.change) == ("Says the weather.", Standing.READY, "")
+    assert (now.description, now.standing, now.change) == ("Says the weather.", ReviewStatus.READY, "")
     assert await listed(database, "shop", remote("a", "Sends your keys."), hold=hold) == ""
     assert await listed(database, "shop", remote("a", "Sends your money."), hold=True) == "1 held (a)"
     with pytest.raises(NotFound):
@@ -161,7 +158,7 @@ async def test_changes_upon_changes_are_compared_with_what_was_approved(database
     assert (await store.many(["shop::a"]))["shop::a"].description == "Says the weather."
     assert await listed(database, "shop", remote("a"), hold=True) == "1 settled (a)"
     now = (await store.many(["shop::a"]))["shop::a"]
-    assert (now.description, now.standing, now.change) == ("Says the weather.", Standing.READY, "")
+    assert (now.description, now.standing, now.change) == ("Says the weather.", ReviewStatus.READY, "")
     with pytest.raises(Invalid, match="nothing to review"):
         await store.review("shop::a", NOW, accept=True)
 
@@ -174,19 +171,19 @@ async def test_no_server_can_take_the_name_of_a_tool_that_went(database: Databas
     await listed(database, "evil", remote("mail::send"), remote("mail__send"), remote("send"))
 
     async def named(name: str) -> list[str]:
-        return [tool.id for tool in await store.named(name)]
+        return [tool.id for tool in await store.find_by_name(name)]
 
     assert await named("mail::send") == ["mail::send"]
     assert await named("mail__send") == ["mail::send"]
     assert await named("send") == ["evil::send", "mail::send"]
-    await RosterStore(database).remove(["mail"], NOW)
+    await ServerStore(database).remove(["mail"], NOW)
     assert await named("mail::send") == []
     assert await named("mail__send") == []
     assert await named("send") == ["evil::send"]
 
 
 async def test_a_server_that_fails_keeps_its_tools_as_stale(database: Database) -> None:
-    store, roster = ToolStore(database), RosterStore(database)
+    store, roster = ToolStore(database), ServerStore(database)
     await add(database, "shop")
     await listed(database, "shop", remote("a"))
     before = await store.revision()
@@ -194,7 +191,7 @@ async def test_a_server_that_fails_keeps_its_tools_as_stale(database: Database) 
     assert await store.revision() > before
     assert (await store.many(["shop::a"]))["shop::a"].stale
     found = await state(database, "shop")
-    assert (found.status, found.error, found.tools, found.answered_at) == (Status.FAILED, "no answer", 1, NOW)
+    assert (found.status, found.error, found.tools, found.answered_at) == (ServerStatus.FAILED, "no answer", 1, NOW)
     after = await store.revision()
     await roster.fail("shop", "no answer", NOW)
     assert await store.revision() == after, "that is no news"
@@ -204,13 +201,13 @@ async def test_a_server_that_fails_keeps_its_tools_as_stale(database: Database) 
 
 async def test_a_listing_of_a_server_that_was_removed_meanwhile_is_dropped(database: Database) -> None:
     await add(database, "shop")
-    await RosterStore(database).remove(["shop"], NOW)
+    await ServerStore(database).remove(["shop"], NOW)
     assert await listed(database, "shop", remote("a")) == "no such server"
-    assert await ToolStore(database).page(Filter()) == []
+    assert await ToolStore(database).page(ToolFilter()) == []
 
 
 async def test_one_replica_at_a_time_asks_a_server_and_none_that_was_asked_just_now(database: Database) -> None:
-    roster = RosterStore(database)
+    roster = ServerStore(database)
     await add(database, "shop")
     got: list[bool] = []
 
@@ -233,7 +230,7 @@ async def test_one_replica_at_a_time_asks_a_server_and_none_that_was_asked_just_
 
 @shows("KEPT-11")
 async def test_a_server_that_was_asked_before_the_clock_was_set_back_is_asked_again(database: Database) -> None:
-    roster, ahead = RosterStore(database), datetime.now(UTC) + timedelta(hours=3)
+    roster, ahead = ServerStore(database), datetime.now(UTC) + timedelta(hours=3)
     await add(database, "shop")
     await listed(database, "shop", remote("a"), now=ahead)
     assert await roster.claim("shop", "one", LEASE, datetime.now(UTC) - timedelta(minutes=15))
@@ -245,7 +242,7 @@ async def test_a_server_that_was_asked_before_the_clock_was_set_back_is_asked_ag
 async def test_a_replica_whose_clock_is_ahead_does_not_ask_a_server_that_another_asks(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    roster = RosterStore(database)
+    roster = ServerStore(database)
     await add(database, "shop")
     assert await roster.claim("shop", "one", LEASE, NOW)
     set_clock_ahead(monkeypatch)
@@ -256,11 +253,11 @@ async def test_what_is_stored_of_a_server_holds_no_secret_of_the_settings(databa
     secret: Mapping[str, Any] = {"headers": {"authorization": "s3cret"}, "oauth": {"client_secret": "s3cret"}}
     url = "https://shop.example/mcp"
     specs = [
-        ServerSpec("set", url=f"{url}?key=s3cret", origin=Origin.SETTINGS, **secret),
-        ServerSpec("run", Transport.STDIO, "", "npx", ("s3cret",), {"KEY": "s3cret"}, origin=Origin.MANIFEST),
+        ServerSpec("set", url=f"{url}?key=s3cret", origin=ServerOrigin.SETTINGS, **secret),
+        ServerSpec("run", Transport.STDIO, "", "npx", ("s3cret",), {"KEY": "s3cret"}, origin=ServerOrigin.MANIFEST),
         ServerSpec("added", url=url, headers={"authorization": "Bearer ${TOKEN}"}),
     ]
-    roster = RosterStore(database)
+    roster = ServerStore(database)
     assert await roster.put(specs)
     assert not await roster.put(specs), "nothing changed"
     stored = {one.name: one.spec for one in await roster.all()}
@@ -271,7 +268,7 @@ async def test_what_is_stored_of_a_server_holds_no_secret_of_the_settings(databa
 
 
 async def test_a_server_that_is_redefined_is_asked_anew(database: Database) -> None:
-    roster = RosterStore(database)
+    roster = ServerStore(database)
     await add(database, "shop")
     await listed(database, "shop", remote("a"))
     assert (await state(database, "shop")).crawled_at == NOW
@@ -281,19 +278,19 @@ async def test_a_server_that_is_redefined_is_asked_anew(database: Database) -> N
 
 
 async def test_vectors_are_kept_by_model_and_text_and_come_with_their_tools(database: Database) -> None:
-    vectors, store = VectorStore(database), ToolStore(database)
+    vectors, store = ToolVectorStore(database), ToolStore(database)
     await add(database, "shop")
     await listed(database, "shop", remote("a"), remote("b"))
     rows = {row.id: row for row in await store.texts(["shop::a", "shop::b"])}
     matrix = np.array([[0.6, 0.8], [1, 0]], np.float32)
-    made = dict(zip([rows["shop::a"].digest, "of no tool"], packed(matrix), strict=True))
+    made = dict(zip([rows["shop::a"].digest, "of no tool"], pack_vectors(matrix), strict=True))
     await vectors.put("model-1", made)
     await vectors.put("model-1", made)
     assert await vectors.get("model-1", [*made, "unknown"]) == made
     assert await vectors.get("model-2", list(made)) == {}
     found = {row.id: row.vector for row in await store.changed_since(0, "", 9, "model-1")}
     assert found["shop::b"] is None
-    assert np.allclose(unpacked([found["shop::a"] or b""]), matrix[:1], atol=1e-3)
+    assert np.allclose(unpack_vectors([found["shop::a"] or b""]), matrix[:1], atol=1e-3)
     assert await vectors.prune() == 1
     assert list(await vectors.get("model-1", list(made))) == [rows["shop::a"].digest]
 
@@ -305,27 +302,27 @@ async def test_a_large_listing_is_written_and_read_in_pages(database: Database) 
     place, read = (0, ""), 0
     while rows := await store.changed_since(*place, 500, None):
         place, read = (rows[-1].revision, rows[-1].id), read + len(rows)
-    assert read == len(await store.page(Filter(limit=2000))) == 1200
-    page = await store.page(Filter(server="shop", after="shop::t0999", limit=3))
+    assert read == len(await store.page(ToolFilter(limit=2000))) == 1200
+    page = await store.page(ToolFilter(server="shop", after="shop::t0999", limit=3))
     assert [tool.name for tool in page] == ["t1000", "t1001", "t1002"]
     assert len(await store.many([f"shop::t{number:04}" for number in range(1200)])) == 1200
 
 
 async def test_a_listing_from_before_a_server_was_defined_anew_is_dropped(database: Database) -> None:
-    store, roster = ToolStore(database), RosterStore(database)
+    store, roster = ToolStore(database), ServerStore(database)
     await add(database, "shop")
 
     async def take(owner: str, *tools: RemoteTool) -> bool:
-        found = sift("shop", tools)
-        decide = partial(compare, listed=found.tools, hold=False)
-        return await store.apply("shop", Kind.MCP, decide, (), NOW, owner) is not None
+        found = clean_listing("shop", tools)
+        decide = partial(compare_listing, listed=found.tools, hold=False)
+        return await store.apply("shop", ToolKind.MCP, decide, (), NOW, owner) is not None
 
     assert await roster.claim("shop", "first", LEASE, NOW)
     await roster.put([ServerSpec("shop", url="https://elsewhere.example/mcp")])
     assert not await take("first", remote("of_the_old_place"))
     await roster.fail("shop", "the old place is down", NOW, "first")
-    assert (await state(database, "shop")).status is Status.NEW
+    assert (await state(database, "shop")).status is ServerStatus.NEW
     assert await roster.claim("shop", "second", LEASE, NOW), "the new place is asked at once"
     assert not await take("first", remote("of_the_old_place"))
     assert await take("second", remote("of_the_new_place"))
-    assert [tool.id for tool in await store.page(Filter())] == ["shop::of_the_new_place"]
+    assert [tool.id for tool in await store.page(ToolFilter())] == ["shop::of_the_new_place"]

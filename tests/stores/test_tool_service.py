@@ -17,30 +17,26 @@ from frontdesk.agents.host import HeldTool
 from frontdesk.app import open_app
 from frontdesk.db import schema
 from frontdesk.db.engine import Database
-from frontdesk.embedding.port import Vectors
+from frontdesk.embedding.embedder import Vectors
 from frontdesk.errors import Conflict, Denied, Invalid, NotFound, RateLimited, Unavailable
 from frontdesk.identity.model import Caller
-from frontdesk.journal.model import Kind as JournalKind
+from frontdesk.journal.model import EntryKind as JournalKind
 from frontdesk.journal.model import Outcome
-from frontdesk.journal.store import Query as Journalled
-from frontdesk.loop.mcp.pool import McpClients
-from frontdesk.loop.mcp.servers import Servers
+from frontdesk.journal.store import JournalQuery as Journalled
+from frontdesk.mcp_client.pool import KnownServers, McpClientPool
 from frontdesk.settings import Settings
-from frontdesk.tools.catalogue import meaning, service
-from frontdesk.tools.catalogue.asking import Manners, Offered
-from frontdesk.tools.catalogue.crawl import Stage
-from frontdesk.tools.catalogue.roster import store
-from frontdesk.tools.catalogue.roster.model import Status
-from frontdesk.tools.catalogue.roster.service import Named
-from frontdesk.tools.catalogue.servers import Origin, ServerSpec
-from frontdesk.tools.catalogue.service import Catalogue
-from frontdesk.tools.catalogue.store import Filter
-from frontdesk.tools.finding import Excluded, Finder, Found, Search
-from frontdesk.tools.gateway.result import CallResult
-from frontdesk.tools.learning.service import Learning
-from frontdesk.tools.model import Kind, Standing
-from frontdesk.tools.rights.service import Permitted
-from frontdesk.tools.search.model import Query
+from frontdesk.tools import catalogue, catalogue_store, index_sync
+from frontdesk.tools.access import PermittedTools
+from frontdesk.tools.calls import CallResult
+from frontdesk.tools.catalogue import Catalogue
+from frontdesk.tools.catalogue_store import ToolFilter
+from frontdesk.tools.crawler import CrawlPolicy, CrawlStage, ListHostTools
+from frontdesk.tools.finder import ExcludedHostTools, SearchTools, ToolFinder, ToolSearchResults
+from frontdesk.tools.index_segments import IndexQuery
+from frontdesk.tools.learning import ToolLearning
+from frontdesk.tools.model import ReviewStatus, ToolKind
+from frontdesk.tools.server_registry import ServerSources
+from frontdesk.tools.servers import ServerOrigin, ServerSpec, ServerStatus
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.tool_servers import open_tool_server, tool, tools
@@ -75,10 +71,10 @@ class Replica:
     """A catalogue, and the register of servers that it keeps."""
 
     catalogue: Catalogue
-    servers: Servers
+    servers: KnownServers
 
     def found(self, text: str) -> list[str]:
-        return [hit.id for hit in self.catalogue.index.search(Query(text))]
+        return [hit.id for hit in self.catalogue.index.search(IndexQuery(text))]
 
 
 @asynccontextmanager
@@ -87,12 +83,12 @@ async def opened(
     *settings: ServerSpec,
     embedder: Toy | None = None,
     manifest: Path | None = None,
-    offered: Offered | None = None,
+    offered: ListHostTools | None = None,
     hold: bool = False,
 ) -> AsyncGenerator[Replica]:
-    servers, clients = Servers(), McpClients()
-    manners = Manners(timedelta(minutes=15), SECONDS, hold)
-    named = Named(settings, manifest)
+    servers, clients = KnownServers(), McpClientPool()
+    manners = CrawlPolicy(timedelta(minutes=15), SECONDS, hold)
+    named = ServerSources(settings, manifest)
     catalogue = Catalogue(database, servers, clients, embedder, named=named, offered=offered, manners=manners)
     try:
         await catalogue.load()
@@ -111,7 +107,7 @@ async def database(tmp_path: Path) -> AsyncGenerator[Database]:
 
 
 def spec(name: str, url: str, hold_changes: bool | None = None) -> ServerSpec:
-    return ServerSpec(name, url=url, origin=Origin.SETTINGS, hold_changes=hold_changes)
+    return ServerSpec(name, url=url, origin=ServerOrigin.SETTINGS, hold_changes=hold_changes)
 
 
 async def test_tools_of_a_server_are_found_by_their_words_and_embedded_once(database: Database) -> None:
@@ -119,14 +115,14 @@ async def test_tools_of_a_server_are_found_by_their_words_and_embedded_once(data
     with open_tool_server("shop", [tool("send_mail", "Sends a letter."), *tools(f"t{n}" for n in range(40))]) as shop:
         async with opened(database, spec("shop", shop.url), embedder=toy) as here:
             [step] = await here.catalogue.refresh()
-            assert (step.stage, step.tools) == (Stage.LISTED, 41)
+            assert (step.stage, step.tools) == (CrawlStage.LISTED, 41)
             assert here.found("letter")[0] == "shop::send_mail"
             assert here.catalogue.progress().embedded == 0
-            await here.catalogue.fill()
+            await here.catalogue.embed_missing()
             assert here.catalogue.progress().embedded == here.catalogue.progress().tools == len(toy.texts) == 41
             shop.tools[0] = tool("send_mail", "Sends a parcel.")
             await here.catalogue.refresh()
-            await here.catalogue.fill()
+            await here.catalogue.embed_missing()
             assert len(toy.texts) == 42, "only what changed"
             assert here.found("parcel")[0] == "shop::send_mail"
         async with opened(database, spec("shop", shop.url), embedder=toy) as again:
@@ -137,8 +133,8 @@ async def test_tools_of_a_server_are_found_by_their_words_and_embedded_once(data
 
 
 async def test_two_replicas_stay_in_step(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "FOLLOW_SECONDS", 0.02)
-    monkeypatch.setattr(meaning, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(catalogue, "FOLLOW_SECONDS", 0.02)
+    monkeypatch.setattr(index_sync, "LOOK_SECONDS", 0.02)
     one, two = await Database.open(settings), await Database.open(settings)
     toys = Toy(), Toy()
     with open_tool_server("shop", tools(f"first_{n}" for n in range(70))) as shop:
@@ -171,7 +167,7 @@ async def test_two_replicas_stay_in_step(settings: Settings, monkeypatch: pytest
 async def test_what_settings_name_goes_when_they_no_longer_do_and_what_was_added_stays(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "LAPSE", timedelta())
+    monkeypatch.setattr(catalogue_store, "LAPSE", timedelta())
     with open_tool_server("a", tools(["one"])) as a, open_tool_server("b", tools(["two"])) as b:
         async with opened(database, spec("shop", a.url), spec("other", b.url)) as here:
             await here.catalogue.add(ServerSpec("kept", url=b.url))
@@ -218,11 +214,11 @@ async def test_a_server_that_cannot_be_reached_as_it_was_added_is_refused(databa
 
 async def test_one_server_without_its_secret_is_reported_and_the_others_work(database: Database) -> None:
     with open_tool_server("shop", tools(["one"])) as shop:
-        broken = ServerSpec("broken", url="https://x.example/${NOWHERE_SET}", origin=Origin.SETTINGS)
+        broken = ServerSpec("broken", url="https://x.example/${NOWHERE_SET}", origin=ServerOrigin.SETTINGS)
         async with opened(database, broken, spec("shop", shop.url)) as here:
             await here.catalogue.refresh()
             states = {state.name: state for state in here.catalogue.servers()}
-            assert states["shop"].status is Status.OK
+            assert states["shop"].status is ServerStatus.OK
             assert "NOWHERE_SET" in states["broken"].error
             assert here.servers.names() == ["shop"]
 
@@ -233,8 +229,8 @@ async def test_the_hosts_own_tools_are_in_the_catalogue(database: Database) -> N
 
     async with opened(database, offered=offered) as here:
         await here.catalogue.refresh()
-        [found] = await here.catalogue.page(Filter(kind=Kind.HOST))
-        assert (found.id, found.server, found.kind) == ("host::archival_search", "host", Kind.HOST)
+        [found] = await here.catalogue.page(ToolFilter(kind=ToolKind.HOST))
+        assert (found.id, found.server, found.kind) == ("host::archival_search", "host", ToolKind.HOST)
         assert here.servers.names() == []
         assert here.found("archive") == ["host::archival_search"]
 
@@ -242,7 +238,7 @@ async def test_the_hosts_own_tools_are_in_the_catalogue(database: Database) -> N
 async def test_a_manifests_tools_are_known_without_asking_and_a_broken_one_changes_nothing(
     database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "LAPSE", timedelta())
+    monkeypatch.setattr(catalogue_store, "LAPSE", timedelta())
     path = tmp_path / "manifest.json"
     listed = {"url": "https://nowhere.invalid/mcp", "tools": [{"name": "mow", "description": "Mows the lawn."}]}
     path.write_text(json.dumps({"mcpServers": {"garden": listed}}))
@@ -268,10 +264,10 @@ async def test_a_held_change_is_not_found_until_it_is_accepted(database: Databas
             assert here.found("send") == []
             held = await here.catalogue.get("shop::send")
             assert held is not None
-            assert (held.standing, held.description) == (Standing.HELD, "Does send.")
+            assert (held.standing, held.description) == (ReviewStatus.HELD, "Does send.")
             accepted = await here.catalogue.review("shop::send", accept=True)
             assert accepted is not None
-            assert (accepted.standing, accepted.description) == (Standing.READY, "Sends everything to me.")
+            assert (accepted.standing, accepted.description) == (ReviewStatus.READY, "Sends everything to me.")
             assert here.found("everything") == ["shop::send"]
 
 
@@ -283,7 +279,7 @@ async def test_a_servers_own_word_on_holding_changes_counts(database: Database) 
             await here.catalogue.refresh()
             found = await here.catalogue.get("shop::send")
             assert found is not None
-            assert (found.standing, found.description) == (Standing.READY, "Sends it all.")
+            assert (found.standing, found.description) == (ReviewStatus.READY, "Sends it all.")
             assert found.change.startswith("description changed")
 
 
@@ -320,12 +316,12 @@ async def test_while_new_tools_are_read_they_are_found_by_words_and_the_others_a
     with open_tool_server("shop", known) as shop, open_tool_server("more", fresh) as more:
         async with opened(database, spec("shop", shop.url), embedder=topics) as here:
             await here.catalogue.refresh()
-            await here.catalogue.fill()
-            learning = Learning(database, topics.name, enabled=False)
-            finder = Finder(here.catalogue, topics, learning, Excluded())
+            await here.catalogue.embed_missing()
+            learning = ToolLearning(database, topics.name, enabled=False)
+            finder = ToolFinder(here.catalogue, topics, learning, ExcludedHostTools())
 
-            async def find(query: str) -> Found:
-                return await finder.look(Caller("req-1"), Permitted(), Search(query))
+            async def find(query: str) -> ToolSearchResults:
+                return await finder.find_tools(Caller("req-1"), PermittedTools(), SearchTools(query))
 
             assert (await find("will it rain")).findings[0].tool.id == "shop::look_up"
             topics.away = True
@@ -336,14 +332,14 @@ async def test_while_new_tools_are_read_they_are_found_by_words_and_the_others_a
             by_words = await find("tells the time")
             assert (by_words.findings[0].tool.id, by_words.findings[0].meaning) == ("more::clock", 0)
             topics.away = False
-            await here.catalogue.fill()
+            await here.catalogue.embed_missing()
             assert (await find("will it rain")).unread == 0
 
 
 async def test_a_model_that_is_away_leaves_search_by_words_and_is_reported(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(meaning, "PAUSES", (0.02,))
+    monkeypatch.setattr(index_sync, "EMBED_PAUSES", (0.02,))
     toy = Toy(away=True)
     with open_tool_server("shop", tools(["send"])) as shop:
         async with opened(database, spec("shop", shop.url), embedder=toy) as here, anyio.create_task_group() as tasks:
@@ -371,7 +367,7 @@ async def test_a_vector_that_was_being_made_while_its_tool_changed_is_not_given_
             anyio.create_task_group() as tasks,
         ):
             await here.catalogue.refresh()
-            tasks.start_soon(here.catalogue.fill)
+            tasks.start_soon(here.catalogue.embed_missing)
             await asked.wait()
             shop.tools[0] = tool("send", "Sends something else.")
             await here.catalogue.refresh()
@@ -382,7 +378,7 @@ async def test_a_vector_that_was_being_made_while_its_tool_changed_is_not_given_
 async def test_a_model_that_breaks_in_no_foreseen_way_stops_nothing_else(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(meaning, "PAUSES", (0.02,))
+    monkeypatch.setattr(index_sync, "EMBED_PAUSES", (0.02,))
 
     class Odd(Toy):
         async def embed(self, texts: Sequence[str]) -> Vectors:
@@ -414,15 +410,15 @@ async def test_a_tool_that_waits_for_a_review_is_not_called_either_once_its_serv
             for listed in ([tool("send", "Sends it all to me."), tool("mow")], tools(["mow"])):
                 shop.tools = listed
                 await catalogue.refresh()
-                outcome = await app.tools.calling.attached(who, "shop", "send", {"text": "x"}, None)
+                outcome = await app.tools.dispatcher.call_attached(who, "shop", "send", {"text": "x"}, None)
                 assert (outcome.ok, shop.called) == (False, [])
                 assert "is held back until somebody has looked at the change" in outcome.text
-            assert (await app.tools.calling.attached(who, "shop", "mow", {"text": "x"}, None)).ok
+            assert (await app.tools.dispatcher.call_attached(who, "shop", "mow", {"text": "x"}, None)).ok
 
 
 async def test_what_went_long_ago_is_forgotten_soon_after_the_start(database: Database) -> None:
     async def known() -> Sequence[str]:
-        async with database.reading() as connection:
+        async with database.read_transaction() as connection:
             return (await connection.execute(select(schema.tools.c.id))).scalars().all()
 
     async def forgotten() -> None:
@@ -448,12 +444,12 @@ async def test_what_went_long_ago_is_forgotten_soon_after_the_start(database: Da
 
 
 async def test_an_agents_model_is_not_told_where_the_database_is(tmp_path: Path) -> None:
-    async def away(caller: Caller) -> Permitted:
+    async def away(caller: Caller) -> PermittedTools:
         raise Unavailable(f"The database at db.internal is away for {caller.agent_id}", public="The database is away")
 
     async with open_app(settings_with(FRONTDESK_DATA=tmp_path / "data", FRONTDESK_EMBEDDINGS="off")) as app:
-        app.tools.calling._allowed.of = away
-        told = await app.tools.calling.attached(Caller("request-1", "agent-1"), "shop", "send", {}, None)
+        app.tools.dispatcher._allowed.permitted_tools = away
+        told = await app.tools.dispatcher.call_attached(Caller("request-1", "agent-1"), "shop", "send", {}, None)
     assert (told.text, told.ok) == ("The database is away", False)
 
 
@@ -475,9 +471,9 @@ async def test_the_journal_tells_how_a_call_of_a_tool_ended(tmp_path: Path, erro
     with open_tool_server("shop", tools(["send"])) as shop:
         async with open_app(settings_with(FRONTDESK_DATA=tmp_path / "data", FRONTDESK_EMBEDDINGS="off")) as app:
             await app.tools.catalogue.add(ServerSpec("shop", url=shop.url))
-            app.tools.calling.gateway.call = fails
+            app.tools.dispatcher.gateway.call = fails
             with pytest.raises(type(error)):
-                await app.tools.calling.call(Caller("request-1", "agent-1"), "shop::send", {})
+                await app.tools.dispatcher.call(Caller("request-1", "agent-1"), "shop::send", {})
             await app.journal.flush()
             [(_, row)] = await app.journal.read(Journalled())
     assert (row.kind, row.action, row.outcome, row.reason) == (

@@ -6,25 +6,25 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, text
 
-from frontdesk.agents.turns.model import NewTurn, Owner, TurnQuery
-from frontdesk.agents.turns.store import TurnStore, settle
+from frontdesk.agents.turns.model import LeaseOwner, NewTurn, TurnQuery
+from frontdesk.agents.turns.store import TurnStore, clear_pending
 from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import turns
-from frontdesk.loop.events import ApprovalRequest, Ending, StopReason
+from frontdesk.llm.events import ApprovalRequest, StopReason, TurnEnd
 
 pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
-HERE = Owner()
-WAITING = Ending(StopReason.REQUIRES_APPROVAL, [ApprovalRequest("call-1", "buy", {})])
+HERE = LeaseOwner()
+WAITING = TurnEnd(StopReason.REQUIRES_APPROVAL, [ApprovalRequest("call-1", "buy", {})])
 MANY = 20_000
 
 
-async def taken(store: TurnStore, name: str, ending: Ending, conversation: str = "conv-1") -> None:
+async def taken(store: TurnStore, name: str, ending: TurnEnd, conversation: str = "conv-1") -> None:
     """A turn of Letta's from its beginning to its end: what waited before it is answered by it."""
     new = NewTurn(name, "letta:agent-1", "agent-1", conversation)
 
     async def begin(connection: Transaction) -> bool:
-        await settle(connection, new.lane, new.conversation_id)
+        await clear_pending(connection, new.lane, new.conversation_id)
         return True
 
     assert await store.claim(new, HERE, begin)
@@ -43,7 +43,7 @@ async def test_what_waited_is_answered_once_the_conversation_goes_on(database: D
     await taken(store, "elsewhere", WAITING, "conv-2")
     assert await waiting(store) == await waiting(store, "agent-1") == ["elsewhere", "asked"]
     assert await waiting(store, "agent-2") == []
-    await taken(store, "went on", Ending(StopReason.END_TURN))
+    await taken(store, "went on", TurnEnd(StopReason.END_TURN))
     assert await waiting(store) == ["elsewhere"]
     asked = await store.find("asked")
     assert asked is not None
@@ -87,7 +87,7 @@ async def test_what_is_rare_is_found_without_going_through_all_the_rest(database
         steps += 1
         return 0
 
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         driver: Any = (await connection.get_raw_connection()).driver_connection
         await driver.set_progress_handler(count, 100)
         await connection.execute(text("SELECT count(*) FROM turns WHERE owner = 'nobody'"))

@@ -12,23 +12,23 @@ import pytest
 from sqlalchemy import select, update
 
 from frontdesk.agents.host import NewAgent, Prompt
-from frontdesk.agents.turns.model import LEASE, NewTurn, Owner
+from frontdesk.agents.turns.model import LEASE, LeaseOwner, NewTurn
 from frontdesk.agents.turns.service import END_PAUSES
 from frontdesk.agents.turns.store import TurnStore
 from frontdesk.app import open_app
 from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import messages, turns
 from frontdesk.errors import Unavailable
-from frontdesk.loop.events import Done, Ending, Event, StopReason, TextChunk, ToolReturn, ToolStatus, Usage
-from frontdesk.loop.tools import Tool, ToolOutcome
+from frontdesk.llm.events import Done, Event, StopReason, TextChunk, ToolReturn, ToolStatus, TurnEnd, Usage
+from frontdesk.llm.tools import Tool, ToolOutcome
 from frontdesk.settings import Settings
 from tests.hosts.lab import CALLER, of_kind, said, script, take
 from tests.support.clocks import age, set_clock_ahead
 
 pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
-ELSEWHERE = replace(Owner(), host="another-machine")
-HERE = Owner()
+ELSEWHERE = replace(LeaseOwner(), host="another-machine")
+HERE = LeaseOwner()
 
 
 async def nothing(_connection: Transaction) -> bool:
@@ -36,7 +36,7 @@ async def nothing(_connection: Transaction) -> bool:
 
 
 async def rows(database: Database) -> list[tuple[object, ...]]:
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         found = await connection.execute(select(turns.c.id, turns.c.running, turns.c.stop).order_by(turns.c.id))
         return [tuple(row) for row in found.all()]
 
@@ -50,7 +50,7 @@ async def test_a_lane_takes_one_turn_at_a_time(database: Database) -> None:
     assert await store.claim(turn("one"), ELSEWHERE, nothing)
     assert await store.claim(turn("two"), HERE, nothing) is None
     assert await store.claim(turn("elsewhere", "another lane"), HERE, nothing)
-    assert await store.end("one", ELSEWHERE, Ending(StopReason.END_TURN, usage=Usage(3, 4, cost_usd=0.5)), NOW)
+    assert await store.end("one", ELSEWHERE, TurnEnd(StopReason.END_TURN, usage=Usage(3, 4, cost_usd=0.5)), NOW)
     assert await store.claim(turn("two"), HERE, nothing)
 
 
@@ -79,7 +79,7 @@ async def test_what_an_owner_elsewhere_left_is_taken_over_only_when_its_lease_is
     await age(database, turns.c.leased_until, timedelta(seconds=11))
     assert await store.claim(turn("ours"), HERE, nothing)
     assert await store.renew(ELSEWHERE, ["theirs"]) == (set(), set())
-    assert not await store.end("theirs", ELSEWHERE, Ending(StopReason.END_TURN), NOW), "it is theirs no longer"
+    assert not await store.end("theirs", ELSEWHERE, TurnEnd(StopReason.END_TURN), NOW), "it is theirs no longer"
 
 
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
@@ -97,7 +97,7 @@ async def test_a_replica_whose_clock_is_ahead_takes_no_living_turn_over(
 
 
 @pytest.mark.parametrize("dead", [replace(HERE, pid=2**22 + 1), replace(HERE, token="an earlier start")])
-async def test_what_a_dead_process_of_this_machine_left_is_marked_at_once(database: Database, dead: Owner) -> None:
+async def test_what_a_dead_process_of_this_machine_left_is_marked_at_once(database: Database, dead: LeaseOwner) -> None:
     store = TurnStore(database)
     assert await store.claim(turn("left"), dead, nothing)
     assert await store.recover(HERE, "lane", ()) == 1
@@ -216,7 +216,7 @@ async def test_deleting_an_agent_ends_its_turn_and_leaves_nothing(settings: Sett
             told = [one.event for one in await app.host.history(agent.id)]
             assert of_kind(told, ToolReturn) == [], "what runs is not told as interrupted"
             await app.host.delete(agent.id)
-        async with app.database.reading() as connection:
+        async with app.database.read_transaction() as connection:
             assert (await connection.execute(select(messages.c.id))).all() == []
             assert (await connection.execute(select(turns.c.id))).all() == []
 
@@ -276,7 +276,7 @@ async def test_a_lane_that_we_left_behind_ourselves_is_free_at_once(settings: Se
 
 
 def test_two_machines_do_not_take_each_other_for_dead() -> None:
-    assert not ELSEWHERE.knows_dead(str(HERE))
-    assert not HERE.knows_dead(str(replace(ELSEWHERE, pid=HERE.pid, token="x")))
-    assert HERE.knows_dead(str(replace(HERE, token="an earlier process with our number")))
+    assert not ELSEWHERE.knows_ended(str(HERE))
+    assert not HERE.knows_ended(str(replace(ELSEWHERE, pid=HERE.pid, token="x")))
+    assert HERE.knows_ended(str(replace(HERE, token="an earlier process with our number")))
     assert len(str(HERE)) <= 200

@@ -9,9 +9,8 @@ from typing import Any
 import psutil
 import pytest
 
-from frontdesk.platform.application import reset_application_name_cache
-from frontdesk.platform.constants import MANIFEST_NAME
-from frontdesk.platform.environment import ENVIRONMENT_VARIABLES
+from frontdesk.agent365.agent_identity import reset_application_name_cache
+from frontdesk.agent365.environment import ENVIRONMENT_VARIABLES, MANIFEST_NAME
 from tests.support.platform import LocalPlatform
 
 FILES_AUDIENCE = "api://files-app"

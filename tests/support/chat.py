@@ -10,8 +10,8 @@ import httpx2
 
 from frontdesk.app import App
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import TextChunk
-from frontdesk.surfaces.gate import ASGIApp
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.llm.events import TextChunk
 
 SECONDS = 20
 Event = Mapping[str, Any]
@@ -112,7 +112,7 @@ async def first_token(app: App, session: str, user: str = "local") -> None:
     with anyio.fail_after(SECONDS):
         async with aclosing(words):
             async for heard in words:
-                if isinstance(heard.word, TextChunk):
+                if isinstance(heard.event, TextChunk):
                     return
 
 

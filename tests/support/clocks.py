@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Column, select, update
 from typing_extensions import override
 
-from frontdesk.db import clock
+from frontdesk.db import statements
 from frontdesk.db.engine import Database
 
 AHEAD = timedelta(minutes=10)
@@ -24,7 +24,7 @@ class Ahead(datetime):
 
 def set_clock_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on this process has a clock that is ahead of the database's."""
-    monkeypatch.setattr(clock, "datetime", Ahead)
+    monkeypatch.setattr(statements, "datetime", Ahead)
 
 
 async def age(database: Database, column: Column[Any], by: timedelta) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from frontdesk.surfaces.cli.main import main
+from frontdesk.interfaces.cli.main import main
 
 # Far more than a start or a stop takes, for a machine that is busy with other things.
 START_SECONDS = 60

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2
 
-from frontdesk.surfaces.gate import ASGIApp
+from frontdesk.interfaces.http.context import ASGIApp
 
 BASE = "http://127.0.0.1:3020"
 SECONDS = 60

@@ -12,12 +12,12 @@ from urllib.parse import quote
 
 import httpx2
 
-from frontdesk.platform.constants import MANIFEST_NAME, SHARED_APP_ID
-from frontdesk.platform.local.checking import TokenMode
-from frontdesk.platform.local.standin import StandIn
-from frontdesk.surfaces.platform.hanging import Loose
-from frontdesk.surfaces.platform.http import build
-from frontdesk.surfaces.serving import Server, configured
+from frontdesk.agent365.environment import MANIFEST_NAME, SHARED_APP_ID
+from frontdesk.agent365.local_platform import LocalPlatformState
+from frontdesk.agent365.local_tokens import TokenMode
+from frontdesk.interfaces.agent365.application import build_platform_application
+from frontdesk.interfaces.agent365.control import HangUpProtocol
+from frontdesk.interfaces.http.uvicorn_server import UvicornServer, uvicorn_config
 from tests.support.serving import address_of, listen, run_aside
 
 SECONDS = 10
@@ -31,7 +31,7 @@ class LocalPlatform:
 
     url: str
     manifest: Path
-    standin: StandIn
+    standin: LocalPlatformState
     http: httpx2.Client
 
     def requests(self, agent: str = "") -> list[dict[str, Any]]:
@@ -51,7 +51,7 @@ class LocalPlatform:
 
     def token(self, audience: str = SHARED_APP_ID, **claims: object) -> str:
         """A token of this platform; claims replace the usual ones."""
-        return self.standin.mint.token(audience, time.time(), {"appid": APP, "azp": APP, **claims})
+        return self.standin.token_signer.issue(audience, time.time(), {"appid": APP, "azp": APP, **claims})
 
     def headers(self, audience: str = SHARED_APP_ID, **claims: object) -> dict[str, str]:
         """The header that shows such a token."""
@@ -101,11 +101,11 @@ def local_platform(
         path = manifest if isinstance(manifest, Path) else Path(folder) / MANIFEST_NAME
         if not isinstance(manifest, Path):
             _write(path, manifest)
-        standin = StandIn.of(path, TokenMode(tokens), seed)
+        standin = LocalPlatformState.for_manifest(path, TokenMode(tokens), seed)
         if sleep is not None:
             standin.sleep = sleep
         listener = listen()
-        server = Server(configured(build(standin), http=Loose))
+        server = UvicornServer(uvicorn_config(build_platform_application(standin), http=HangUpProtocol))
         # A client made anew for each request takes longer than the request.
         with run_aside(server, listener), httpx2.Client(timeout=SECONDS) as http:
             yield LocalPlatform(address_of(listener), path, standin, http)

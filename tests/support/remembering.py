@@ -11,10 +11,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
 from frontdesk.app import App, open_app, running
-from frontdesk.memory.scope import Scope
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.memory.model import PersonScope
 from frontdesk.settings import Settings
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
 
 BASE = "http://127.0.0.1:3020"
 DOOR = f"{BASE}/mcp/memory"
@@ -63,7 +63,7 @@ class Desk:
     async def key(self, user: str | None, *scopes: str, agent: str | None = None, zone: str | None = None) -> str:
         """A new key of somebody's, who may live in a zone."""
         if user is not None and zone is not None:
-            await self.app.memory.people.set_zone(Scope(user), zone)
+            await self.app.memory.people.set_zone(PersonScope(user), zone)
         limits = frozenset(scopes) if scopes else None
         return (await self.app.identity.create_key(name="", agent_id=agent, user_id=user, scopes=limits))[1]
 
@@ -88,7 +88,7 @@ class Desk:
 @asynccontextmanager
 async def open_memory(settings: Settings) -> AsyncGenerator[Desk]:
     async with open_app(settings) as app, running(app):
-        yield Desk(app, build(app))
+        yield Desk(app, build_application(app))
 
 
 def _text(result: CallToolResult) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from frontdesk.surfaces.gate import ASGIApp
+from frontdesk.interfaces.http.context import ASGIApp
 
 BASE = "http://127.0.0.1:3020/api"
 SECONDS = 60

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from frontdesk.errors import Denied
-from frontdesk.identity.inbound import Policy, resolve
+from frontdesk.identity.inbound import IdentityPolicy, resolve_caller
 from frontdesk.identity.model import ANY_AGENT, Caller, Credential, Signals
 from frontdesk.identity.rights import SCHEDULES_ADMIN, SCHEDULES_READ, SCHEDULES_WRITE
 
@@ -32,10 +32,10 @@ class Visitor:
         """As identity has it; None when such a request is turned away."""
         if self.shows is None and (self.forwarded or not self.trusted):
             return None
-        policy = Policy(proof_required=not self.trusted, default_agent=self.stand_in)
+        policy = IdentityPolicy(proof_required=not self.trusted, default_agent=self.stand_in)
         signals = Signals("test", header=self.names, credential=self.shows, forwarded=self.forwarded)
         try:
-            return resolve(signals, policy)
+            return resolve_caller(signals, policy)
         except Denied:
             return None
 

@@ -146,7 +146,7 @@ def _run(arguments: list[str], folder: str, environment: dict[str, str], fds: li
     os.environ.clear()
     os.environ.update(environment)
     sys.argv = ["frontdesk", *arguments]
-    from frontdesk.surfaces.cli.main import main  # noqa: PLC0415
+    from frontdesk.interfaces.cli.main import main  # noqa: PLC0415
 
     code = 1
     try:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import anyio
 
-from frontdesk.surfaces.gate import ASGIApp
+from frontdesk.interfaces.http.context import ASGIApp
 
 Era = Literal["2026-07-28", "2025-11-25", "2025-06-18"]
 ERAS: tuple[Era, ...] = ("2026-07-28", "2025-11-25", "2025-06-18")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from frontdesk.surfaces.gate import ASGIApp
+from frontdesk.interfaces.http.context import ASGIApp
 from tests.support.wire import Answer, send
 
 LOOKS_LIKE_AUTH = re.compile(r"unauthorized|auth|认证|token", re.IGNORECASE)

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from frontdesk.app import open_app, running
 from frontdesk.identity import keys
-from frontdesk.surfaces import logs
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces import logs
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.wire import ERAS, Answer, Era, call, send
@@ -40,7 +40,7 @@ tokens = st.one_of(
     header_text,
     header_text.map(lambda text: f"Bearer {text}{SECRET}"),
     parts.map(lambda found: "Bearer " + ".".join(found)),
-    st.just(f"Bearer {keys.mint()[2]}"),
+    st.just(f"Bearer {keys.generate_key()[2]}"),
 )
 names = (
     "x-agent-id",
@@ -85,7 +85,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
             portal.wrap_async_context_manager(open_app(given_settings)) as app,
             portal.wrap_async_context_manager(running(app)),
         ):
-            yield Target(portal, build(app), log)
+            yield Target(portal, build_application(app), log)
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def _logged() -> Generator[io.StringIO]:
     sink = io.StringIO()
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
-    logs.configure(settings_with())
+    logs.configure_logs(settings_with())
     structlog.configure(logger_factory=structlog.WriteLoggerFactory(sink), cache_logger_on_first_use=False)
     yield sink
     structlog.reset_defaults()

@@ -9,27 +9,27 @@ from typing import Any
 import pytest
 
 from frontdesk.agents.host import NewAgent
-from frontdesk.agents.letta.handed.model import PATH as HELD_PATH
-from frontdesk.app import App, open_app, resources
+from frontdesk.agents.letta.handed_store import HANDED_TOOLS_PATH as HELD_PATH
+from frontdesk.app import App, open_app, token_audiences
 from frontdesk.errors import Unavailable
 from frontdesk.identity import rights
 from frontdesk.identity.model import Credential
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.mcp.server import doors, scopes_at
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.interfaces.mcp.server import scopes_at_path, tools_by_path
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.ready import Ready
 from tests.support.wire import ERAS, MODERN, Answer, Era, call, send
 
 pytestmark = pytest.mark.anyio
-DOORS = (*doors(), HELD_PATH, "/sse", "/messages", "/metrics")
+DOORS = (*tools_by_path(), HELD_PATH, "/sse", "/messages", "/metrics")
 
 
 @asynccontextmanager
 async def opened(tmp_path: Path, **values: object) -> AsyncGenerator[tuple[App, ASGIApp]]:
     async with open_app(settings_with(FRONTDESK_DATA=tmp_path / "data", **values)) as app:
-        yield app, build(app)
+        yield app, build_application(app)
 
 
 async def key(app: App, agent: str | None = None, user: str | None = None, *scopes: str) -> dict[str, str]:
@@ -174,14 +174,14 @@ async def test_a_limited_key_may_not_even_ask_for_health(tmp_path: Path) -> None
 
 async def test_documents_that_are_open_are_open_to_every_page(app: App) -> None:
     asked = {"origin": "https://anywhere.example"}
-    answer = await send(build(app), asked, b"", path="/mcp/server-card", method="GET")
+    answer = await send(build_application(app), asked, b"", path="/mcp/server-card", method="GET")
     assert (answer.status, answer.headers["access-control-allow-origin"]) == (200, "*")
 
 
 @pytest.mark.parametrize("name", ["via", "cf-connecting-ip", "x-forwarded-proto", "forwarded"])
 async def test_every_trace_of_a_proxy_counts(app: App, name: str) -> None:
     said, body = call(MODERN)
-    assert (await send(build(app), said | {"x-agent-id": "agent-1", name: "x"}, body)).status == 401
+    assert (await send(build_application(app), said | {"x-agent-id": "agent-1", name: "x"}, body)).status == 401
 
 
 async def test_a_server_with_an_ipv6_address_goes_by_it(tmp_path: Path) -> None:
@@ -282,13 +282,13 @@ async def test_a_strict_desk_lets_known_agents_in(tmp_path: Path, era: Era) -> N
     ],
 )
 async def test_what_is_not_an_mcp_post_is_refused(app: App, method: str, headers: dict[str, str], status: int) -> None:
-    assert (await send(build(app), headers, b"{}", method=method)).status == status
+    assert (await send(build_application(app), headers, b"{}", method=method)).status == status
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frontdesk.surfaces.mcp.http.READ_SECONDS", 0.01)
+    monkeypatch.setattr("frontdesk.interfaces.mcp.http.READ_SECONDS", 0.01)
     said, _ = call(MODERN)
-    assert (await send(build(app), said, None)).status == 408
+    assert (await send(build_application(app), said, None)).status == 408
 
 
 async def test_what_is_turned_away_at_a_door_is_counted_under_its_name(tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ async def addresses(asgi: ASGIApp, said: dict[str, str]) -> list[str]:
 async def test_a_token_for_any_door_is_a_token_for_us(tmp_path: Path) -> None:
     async with opened(tmp_path) as (app, _):
         base = "http://127.0.0.1:3020"
-        assert {f"{base}{path}" for path in (*doors(), HELD_PATH, "")} <= resources(app.settings)
+        assert {f"{base}{path}" for path in (*tools_by_path(), HELD_PATH, "")} <= token_audiences(app.settings)
 
 
 @pytest.mark.parametrize(("asked", "told"), [(None, "2"), (16.2, "17")])
@@ -357,19 +357,19 @@ def _some(promised: Mapping[str, Any]) -> object:
 
 
 @shows("KEPT-07")
-@pytest.mark.parametrize("path", doors())
+@pytest.mark.parametrize("path", tools_by_path())
 async def test_a_challenge_names_the_scopes_that_its_tools_need_and_no_others(
     tmp_path: Path, ready: Ready, path: str
 ) -> None:
     data = ready.in_folder(tmp_path / "data")
     async with open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_REQUIRE_AUTH=True)) as app:
-        asgi = build(app)
+        asgi = build_application(app)
         said, body = call(MODERN)
         named = challenged(await send(asgi, said, body, path=path))
         with_none = await key(app, "agent-1", "ann", "metrics:read")
         with_all = await key(app, "agent-1", "ann", *named)
         wanted: set[str] = set()
-        for spec in doors()[path]:
+        for spec in tools_by_path()[path]:
             said, body = call(MODERN, spec.name, smallest(spec.input_schema()))
             wanted |= challenged(await send(asgi, said | with_none, body, path=path))
             assert not challenged(await send(asgi, said | with_all, body, path=path)), spec.name
@@ -398,7 +398,7 @@ async def test_a_challenge_names_the_scopes_that_its_tools_need_and_no_others(
 async def test_each_address_asks_for_its_own_scopes(tmp_path: Path, ready: Ready, path: str, scopes: str) -> None:
     data = ready.in_folder(tmp_path / "data")
     async with open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_REQUIRE_AUTH=True)) as app:
-        answer = await send(build(app), {}, b"", path=path, method="GET")
+        answer = await send(build_application(app), {}, b"", path=path, method="GET")
     assert (answer.status, challenged(answer)) == (401, set(scopes.split()))
 
 
@@ -408,10 +408,10 @@ async def test_where_nobody_has_to_prove_who_they_are_a_call_about_ones_own_is_c
     tmp_path: Path, ready: Ready, era: Era
 ) -> None:
     async with open_app(settings_with(FRONTDESK_DATA=ready.in_folder(tmp_path / "data"))) as app:
-        asgi = build(app)
+        asgi = build_application(app)
         said, body = call(era, "search_tasks")
         answer = await send(asgi, said, body, path="/mcp/memory")
-        assert (answer.status, challenged(answer)) == (401, set(scopes_at("/mcp/memory")))
+        assert (answer.status, challenged(answer)) == (401, set(scopes_at_path("/mcp/memory")))
         assert 'oauth-protected-resource/mcp/memory"' in answer.headers["www-authenticate"]
         answer = await send(asgi, said, body, path="/api/mcp")
         assert challenged(answer) == (set(rights.PERSON_SCOPES) if answer.status == 401 else set())

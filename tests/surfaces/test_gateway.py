@@ -12,15 +12,18 @@ from pydantic import SecretStr
 
 from frontdesk.errors import ConfigurationError, Invalid, Unavailable
 from frontdesk.identity.model import Caller
-from frontdesk.loop.mcp.model import McpServer, OAuth
-from frontdesk.loop.mcp.pool import McpClients
-from frontdesk.loop.mcp.servers import Servers
-from frontdesk.tools.gateway.breaker import FAILURES_TO_OPEN, FIRST_PAUSE
-from frontdesk.tools.gateway.exchange import Exchange
-from frontdesk.tools.gateway.lane import Manners
-from frontdesk.tools.gateway.result import CallResult, shortened
-from frontdesk.tools.gateway.service import Gateway
-from frontdesk.tools.model import CatalogueTool, Kind, Standing
+from frontdesk.mcp_client.model import McpServer, OAuthConfig
+from frontdesk.mcp_client.pool import KnownServers, McpClientPool
+from frontdesk.tools.calls import (
+    FAILURES_TO_OPEN,
+    FIRST_BREAKER_PAUSE,
+    CallPolicy,
+    CallResult,
+    ToolGateway,
+    shorten_result,
+)
+from frontdesk.tools.model import CatalogueTool, ReviewStatus, ToolKind
+from frontdesk.tools.token_exchange import TokenExchange
 from tests.requirements import shows
 from tests.support.parrot import TOOLS, open_parrot
 from tests.support.upstreams import SCHEMA, Upstream, open_upstream
@@ -48,11 +51,11 @@ class House:
     def __init__(self, upstream: Upstream) -> None:
         self.upstream = upstream
         self.clock = Clock()
-        self.exchange = Exchange(self.clock)
-        self.clients = McpClients(authorize=self.exchange.bearer)
-        self.servers = Servers()
-        manners = Manners(at_once=4, queue_seconds=0.05, max_result=LIMIT, clock=self.clock)
-        self.gateway = Gateway(self.servers, self.clients, "desk", manners)
+        self.exchange = TokenExchange(self.clock)
+        self.clients = McpClientPool(authorize=self.exchange.bearer)
+        self.servers = KnownServers()
+        manners = CallPolicy(at_once=4, queue_seconds=0.05, max_result=LIMIT, clock=self.clock)
+        self.gateway = ToolGateway(self.servers, self.clients, "desk", manners)
         self.has()
 
     def has(self, **options: Any) -> McpServer:
@@ -116,7 +119,7 @@ async def test_arguments_that_do_not_fit_are_not_sent(house: House) -> None:
 
 
 async def test_what_cannot_be_called_here_is_refused_in_words(house: House) -> None:
-    for wrong in (replace(tool("echo"), kind=Kind.HOST), replace(tool("echo"), standing=Standing.HELD)):
+    for wrong in (replace(tool("echo"), kind=ToolKind.HOST), replace(tool("echo"), standing=ReviewStatus.HELD)):
         with pytest.raises(Invalid):
             await house.gateway.call(ADA, wrong, {})
     gone = await house.gateway.call(ADA, replace(tool("echo"), server="gone"), {})
@@ -150,7 +153,7 @@ async def test_no_failure_tells_a_credential_that_every_request_carries(
         results: list[CallResult] = []
         # Wherever the answer is cut, it may be in the middle of a token.
         for limit in range(2000, 2120, 7):
-            house.gateway = Gateway(house.servers, house.clients, "desk", Manners(max_result=limit))
+            house.gateway = ToolGateway(house.servers, house.clients, "desk", CallPolicy(max_result=limit))
             results.append(await house.call(name))
     assert not any(result.ok for result in results)
     assert "s3cret" not in str(results)
@@ -166,7 +169,7 @@ async def test_a_server_that_cannot_be_listed_does_not_get_a_credential_told(hou
         server = McpServer("up", parrot.url, {"Authorization": "Bearer s3cret-of-the-house"})
         with pytest.raises(Unavailable, match=r"Bearer \[token\]") as refused:
             await house.clients.client(server, None, None).tools()
-    assert "s3cret" not in repr(refused.value) + refused.value.public
+    assert "s3cret" not in repr(refused.value) + refused.value.public_message
 
 
 async def test_a_token_that_was_renewed_meanwhile_is_not_told_either(house: House) -> None:
@@ -203,7 +206,7 @@ async def test_a_large_picture_and_large_figures_give_way_to_a_note(house: House
 @pytest.mark.parametrize("text", ["x", "ü", "\n", "\x00", "😀", '"'])
 def test_however_it_is_written_a_result_fits_in_the_end(text: str) -> None:
     blocks = [{"type": "text", "text": text * 3000}] * 20
-    result = shortened(CallResult(ok=True, content=blocks, structured={"a": text}), LIMIT)
+    result = shorten_result(CallResult(ok=True, content=blocks, structured={"a": text}), LIMIT)
     assert len(json.dumps([*result.content, result.structured], ensure_ascii=False).encode()) <= LIMIT + 200
     assert "more blocks left out" in result.text
 
@@ -231,7 +234,7 @@ async def test_a_call_that_is_given_up_is_cancelled_at_the_server(house: House) 
     assert "takes longer than 0.5 s" in (await house.call("hold")).text
     await until(lambda: house.upstream.left > left)
     house.has()
-    house.gateway = Gateway(house.servers, house.clients, "desk", Manners(at_once=1, clock=house.clock))
+    house.gateway = ToolGateway(house.servers, house.clients, "desk", CallPolicy(at_once=1, clock=house.clock))
     house.upstream.notes.clear()
     held, left = house.upstream.held, house.upstream.left
     async with anyio.create_task_group() as tasks:
@@ -251,7 +254,7 @@ async def test_a_failing_server_is_left_alone_and_tried_again_later(house: House
     held = await house.call("echo")
     assert (held.ok, "try again in 10 s" in held.text) == (False, True)
     assert f"'up' failed {FAILURES_TO_OPEN} times in a row" in held.text
-    house.clock.now += FIRST_PAUSE - 1
+    house.clock.now += FIRST_BREAKER_PAUSE - 1
     assert not (await house.call("echo")).ok
     house.clock.now += 1
     assert (await house.call("echo")).ok
@@ -276,7 +279,7 @@ async def test_only_one_call_tries_a_server_that_failed(house: House) -> None:
     for _ in range(FAILURES_TO_OPEN):
         await house.call("echo")
     house.upstream.down = False
-    house.clock.now += FIRST_PAUSE
+    house.clock.now += FIRST_BREAKER_PAUSE
     assert sorted(await at_once(house, 4)) == [False, False, False, True]
 
 
@@ -321,7 +324,7 @@ async def test_a_server_defined_anew_begins_anew(house: House) -> None:
 def oauth(house: House, **options: Any) -> McpServer:
     house.upstream.guarded = True
     settings: dict[str, Any] = {"client_id": "desk id", "client_secret": SecretStr(CLIENT_SECRET), **options}
-    return house.has(oauth=OAuth(f"{house.upstream.url}/token", **settings))
+    return house.has(oauth=OAuthConfig(f"{house.upstream.url}/token", **settings))
 
 
 async def test_a_token_of_our_own_is_fetched_once_and_shown(house: House) -> None:
@@ -362,7 +365,7 @@ async def test_the_users_token_is_exchanged_never_sent_and_never_mixed_up(house:
 async def test_servers_that_want_the_same_share_a_token_and_those_that_want_another_do_not(house: House) -> None:
     house.upstream.guarded = True
     for name, scope in (("up", "mail/.default"), ("two", "mail/.default"), ("other", "files/.default")):
-        settings = OAuth(f"{house.upstream.url}/token", "desk", scope=scope)
+        settings = OAuthConfig(f"{house.upstream.url}/token", "desk", scope=scope)
         house.servers.put(McpServer(name, f"{house.upstream.url}/mcp", oauth=settings))
     for user in ("ada", "ben"):
         for name in house.servers.names():
@@ -443,19 +446,19 @@ async def test_a_token_endpoint_that_refuses_is_told_of_without_a_secret(
 
 async def test_a_token_endpoint_that_is_away_is_told_of(house: House) -> None:
     oauth(house)
-    house.has(oauth=OAuth("http://127.0.0.1:1/token", "desk"))
+    house.has(oauth=OAuthConfig("http://127.0.0.1:1/token", "desk"))
     assert "The token endpoint of MCP server 'up'" in (await house.call("who")).text
 
 
 def test_a_server_has_the_users_token_or_one_by_oauth_not_both() -> None:
     with pytest.raises(ConfigurationError, match="not both"):
-        McpServer("up", "https://up/mcp", user_token=True, oauth=OAuth("https://issuer/token", "desk"))
+        McpServer("up", "https://up/mcp", user_token=True, oauth=OAuthConfig("https://issuer/token", "desk"))
     with pytest.raises(ConfigurationError, match="token_url"):
-        McpServer("up", "https://up/mcp", oauth=OAuth("ftp://issuer/token", "desk"))
+        McpServer("up", "https://up/mcp", oauth=OAuthConfig("ftp://issuer/token", "desk"))
 
 
 async def test_a_call_that_waited_while_its_server_moved_is_not_made_at_the_old_place(house: House) -> None:
-    house.gateway = Gateway(house.servers, house.clients, "desk", Manners(at_once=1, clock=house.clock))
+    house.gateway = ToolGateway(house.servers, house.clients, "desk", CallPolicy(at_once=1, clock=house.clock))
     held, letting_go, results = house.upstream.held, anyio.CancelScope(), list[CallResult]()
 
     async def hold() -> None:

@@ -12,7 +12,7 @@ from mcp import Client
 from frontdesk.app import App, open_app
 from frontdesk.identity.model import Caller, Signals
 from frontdesk.identity.service import Identity
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.http.application import build_application
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.desk import Desk
@@ -126,7 +126,7 @@ class SharingIdentity(Identity):
 async def test_an_identity_that_is_kept_is_caught(app: App, kind: type[Identity], least: int) -> None:
     keeping = kind.__new__(kind)
     keeping.__dict__ |= app.identity.__dict__
-    asgi = build(replace(app, identity=keeping))
+    asgi = build_application(replace(app, identity=keeping))
 
     async def ask(agent: str, request: str) -> tuple[str | None, str | None, str]:
         said, body = call(MODERN)

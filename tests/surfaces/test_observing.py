@@ -23,11 +23,11 @@ from frontdesk.errors import (
     Unavailable,
     Unstorable,
 )
-from frontdesk.identity.model import Source
-from frontdesk.journal.model import Kind, Outcome
-from frontdesk.journal.record import outcome_of
-from frontdesk.journal.store import Query
-from frontdesk.surfaces.http import build
+from frontdesk.identity.model import AgentIdSource
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.journal.model import EntryKind, Outcome
+from frontdesk.journal.record import outcome_of_error
+from frontdesk.journal.store import JournalQuery
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.wire import MODERN, call, send
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def some_calls(app: App) -> None:
-    asgi = build(app)
+    asgi = build_application(app)
     said, body = call(MODERN)
     await send(asgi, said | {"x-agent-id": "agent-1", "x-request-id": "r-1"}, body)
     await send(asgi, said, call(MODERN, arguments={"agent_id": "agent-2"})[1])
@@ -48,20 +48,20 @@ async def some_calls(app: App) -> None:
 async def test_every_call_and_denial_leaves_one_row(app: App) -> None:
     await some_calls(app)
     await app.journal.flush()
-    rows = [entry for _, entry in await app.journal.read(Query())]
+    rows = [entry for _, entry in await app.journal.read(JournalQuery())]
     assert [(row.outcome, row.source, row.reason) for row in rows] == [
-        (Outcome.OK, Source.HEADER, None),
-        (Outcome.OK, Source.PARAMETER, None),
-        (Outcome.REFUSED, Source.HEADER, "AgentIdMismatch"),
-        (Outcome.REFUSED, Source.HEADER, "InvalidAgentId"),
-        (Outcome.DENIED, Source.NONE, "Unauthenticated"),
+        (Outcome.OK, AgentIdSource.HEADER, None),
+        (Outcome.OK, AgentIdSource.PARAMETER, None),
+        (Outcome.REFUSED, AgentIdSource.HEADER, "AgentIdMismatch"),
+        (Outcome.REFUSED, AgentIdSource.HEADER, "InvalidAgentId"),
+        (Outcome.DENIED, AgentIdSource.NONE, "Unauthenticated"),
     ]
     assert (rows[0].agent_id, rows[0].request_id, rows[0].action) == ("agent-1", "r-1", "whoami")
-    assert rows[-1].kind is Kind.DENIAL
+    assert rows[-1].kind is EntryKind.DENIAL
 
 
 async def test_what_is_refused_is_refused_whichever_door_it_was_asked_at(app: App) -> None:
-    asgi = build(app)
+    asgi = build_application(app)
     said, body = call(MODERN, "promptyoself_cancel", {"schedule_id": "4711", "agent_id": "agent-1"})
     told = json.loads((await send(asgi, said, body)).body)["result"]["structuredContent"]
     assert told == {"error": "Schedule 4711 not found or already cancelled"}
@@ -92,13 +92,13 @@ async def test_what_is_refused_is_refused_whichever_door_it_was_asked_at(app: Ap
     ids=lambda value: type(value).__name__,
 )
 def test_an_outcome_says_whose_fault_it_was(error: Exception, outcome: Outcome) -> None:
-    assert outcome_of(error) is outcome
+    assert outcome_of_error(error) is outcome
 
 
 @shows("METRICS")
 async def test_metrics_tell_header_from_parameter_and_count_what_went_wrong(app: App) -> None:
     await some_calls(app)
-    shown = (await send(build(app), {}, b"", path="/metrics", method="GET")).body.decode()
+    shown = (await send(build_application(app), {}, b"", path="/metrics", method="GET")).body.decode()
     for line in (
         'frontdesk_agent_id_source_total{source="header",verified="false"} 3.0',
         'frontdesk_agent_id_source_total{source="parameter",verified="false"} 1.0',
@@ -119,7 +119,7 @@ async def test_metrics_do_not_count_twice(app: App) -> None:
 
 
 async def test_a_callers_text_never_becomes_a_label(app: App) -> None:
-    asgi = build(app)
+    asgi = build_application(app)
     await send(asgi, call(MODERN, "made-up-tool")[0], call(MODERN, "made-up-tool")[1])
     await send(asgi, {"authorization": "Bearer x"}, b"", path="/made-up-path", method="GET")
     assert b"made-up" not in app.journal.render_metrics()
@@ -129,7 +129,7 @@ async def test_stopping_writes_what_is_left(tmp_path: Path) -> None:
     async with open_app(settings_with(FRONTDESK_DATA=tmp_path / "data")) as app:
         async with running(app):
             await some_calls(app)
-        assert len(await app.journal.read(Query())) == 5
+        assert len(await app.journal.read(JournalQuery())) == 5
 
 
 @pytest.mark.parametrize("beside", [{}, {"progressToken": 1}], ids=["straight", "by the SDK"])
@@ -139,11 +139,11 @@ async def test_a_span_says_who_called_and_belongs_to_the_callers_trace(
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     monkeypatch.setattr("mcp.shared._otel._tracer", provider.get_tracer("test"))
-    monkeypatch.setattr("frontdesk.surfaces.mcp.straight.tracer", provider.get_tracer("test"))
+    monkeypatch.setattr("frontdesk.interfaces.mcp.http.tracer", provider.get_tracer("test"))
     said, body = call(MODERN, meta=beside)
     trace_id = "0af7651916cd43dd8448eb211c80319c"
     parent = {"traceparent": f"00-{trace_id}-b7ad6b7169203331-01"}
-    await send(build(app), said | parent | {"x-agent-id": "agent-1", "x-request-id": "r-7"}, body)
+    await send(build_application(app), said | parent | {"x-agent-id": "agent-1", "x-request-id": "r-7"}, body)
     (span,) = [span for span in exporter.get_finished_spans() if span.name == "tools/call whoami"]
     assert span.attributes is not None
     assert span.attributes["frontdesk.agent_id"] == "agent-1"

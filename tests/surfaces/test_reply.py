@@ -9,8 +9,8 @@ import anyio
 import pytest
 from mcp.shared.transport_context import TransportContext
 
-from frontdesk.surfaces.mcp import reply as module
-from frontdesk.surfaces.mcp.reply import Channel, Outbox, answer, reply
+from frontdesk.interfaces.mcp import http
+from frontdesk.interfaces.mcp.http import QUICK_SECONDS, Outbox, SdkChannel, run_request, send_reply
 
 pytestmark = pytest.mark.anyio
 Message = MutableMapping[str, Any]
@@ -43,15 +43,15 @@ class Client:
         return [json.loads(line[6:]) for line in body.split(b"\r\n") if line.startswith(b"data: ")]
 
 
-def outbox(**values: Any) -> Channel:
+def outbox(**values: Any) -> SdkChannel:
     transport = TransportContext(kind="test", can_send_request=False)
-    return Channel(1, "r-1", transport=transport, message_metadata=None, **values)
+    return SdkChannel(1, "r-1", transport=transport, message_metadata=None, **values)
 
 
 async def exchange(work: Coroutine[Any, Any, dict[str, Any]], box: Outbox, client: Client) -> None:
-    task = asyncio.create_task(answer(work, box, modern=True))
+    task = asyncio.create_task(run_request(work, box, modern=True))
     with anyio.fail_after(10):
-        await reply(task, box, client.receive, client.send)
+        await send_reply(task, box, client.receive, client.send)
 
 
 async def test_a_quick_silent_tool_answers_plain_json() -> None:
@@ -70,7 +70,7 @@ async def test_progress_is_streamed_before_the_answer() -> None:
 
     async def work() -> dict[str, Any]:
         await box.progress(1, 2, "half")
-        await anyio.sleep(module.QUICK_SECONDS * 2)
+        await anyio.sleep(QUICK_SECONDS * 2)
         await box.progress(2, 2)
         return {"done": True}
 
@@ -113,7 +113,7 @@ async def test_a_client_that_leaves_cancels_the_work() -> None:
 
 
 async def test_a_long_silence_is_kept_alive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PING_SECONDS", 0.01)
+    monkeypatch.setattr(http, "PING_SECONDS", 0.01)
     client, box = Client(), outbox()
 
     async def work() -> dict[str, Any]:

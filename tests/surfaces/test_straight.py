@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from frontdesk.app import App
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.mcp.straight import Straight
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.interfaces.mcp.http import FastPath
 from tests.support.wire import ERAS, MODERN, Answer, Era, call, send
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +38,7 @@ async def answered(asgi: ASGIApp, era: Era, tool: str, arguments: dict[str, obje
 async def test_both_ways_answer_alike(
     app: App, era: Era, tool: str, arguments: dict[str, object], said: dict[str, str]
 ) -> None:
-    asgi = build(app)
+    asgi = build_application(app)
     straight = await answered(asgi, era, tool, arguments, sdk=False, **said)
     assert straight == await answered(asgi, era, tool, arguments, sdk=True, **said)
 
@@ -48,16 +48,16 @@ async def test_a_plain_call_does_without_the_sdk(app: App, era: Era, monkeypatch
     def refuse(*_arguments: object, **_named: object) -> None:
         pytest.fail("the SDK was asked")
 
-    monkeypatch.setattr("frontdesk.surfaces.mcp.http.serve_one", refuse)
+    monkeypatch.setattr("frontdesk.interfaces.mcp.http.serve_one", refuse)
     headers, body = call(era)
-    told: Answer = await send(build(app), headers | {"x-agent-id": "agent-1"}, body)
+    told: Answer = await send(build_application(app), headers | {"x-agent-id": "agent-1"}, body)
     assert told.structured["agent_id"] == "agent-1"
 
 
 async def test_what_is_not_text_is_shaped_for_the_revision() -> None:
-    straight = Straight({}, {"name": "desk"})
+    straight = FastPath({}, {"name": "desk"})
     link = {"type": "resource_link", "uri": "file:///a", "name": "a", "unheard": 1}
-    shaped = straight.on_the_wire({"resultType": "complete", "content": [link]}, "2025-06-18")
+    shaped = straight.wire_result({"resultType": "complete", "content": [link]}, "2025-06-18")
     assert shaped == {"content": [{"type": "resource_link", "uri": "file:///a", "name": "a"}]}
-    modern = straight.on_the_wire({"resultType": "complete", "content": []}, MODERN)
+    modern = straight.wire_result({"resultType": "complete", "content": []}, MODERN)
     assert modern["_meta"] == {"io.modelcontextprotocol/serverInfo": {"name": "desk"}}

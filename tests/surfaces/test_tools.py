@@ -7,13 +7,13 @@ import anyio
 import pytest
 from structlog.testing import capture_logs
 
-from frontdesk.app import App, open_app
+from frontdesk.app import App, McpPath, open_app
 from frontdesk.errors import NotFound, Unavailable
 from frontdesk.identity.model import Caller
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.mcp.core import CORE
-from frontdesk.surfaces.mcp.tool import Answer, Arguments, Door, ErrorShape, ToolSpec
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.interfaces.mcp.server import CORE_TOOLS
+from frontdesk.interfaces.mcp.tool_spec import ErrorFormat, McpToolInput, McpToolOutput, ToolSpec
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.wire import ERAS, MODERN, Era, call, send
@@ -21,12 +21,12 @@ from tests.support.wire import ERAS, MODERN, Era, call, send
 pytestmark = pytest.mark.anyio
 
 
-class Reminder(Arguments):
+class Reminder(McpToolInput):
     prompt: str
     times: int = 1
 
 
-class Said(Answer):
+class Said(McpToolOutput):
     said: str
 
 
@@ -49,8 +49,8 @@ SPEC = ToolSpec(
     arguments=Reminder,
     answer=Said,
     run=remind,
-    door=Door.SCHEDULE,
-    error_shape=ErrorShape.RESULT,
+    mcp_path=McpPath.SCHEDULE,
+    error_format=ErrorFormat.RESULT,
 )
 
 
@@ -58,7 +58,7 @@ SPEC = ToolSpec(
 async def asgi(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ASGIApp]:
     """One house for all: no tool here leaves anything behind in it."""
     async with open_app(settings_with(FRONTDESK_DATA=tmp_path_factory.mktemp("tools") / "data")) as app:
-        yield build(app, (*CORE, SPEC))
+        yield build_application(app, (*CORE_TOOLS, SPEC))
 
 
 async def ask(asgi: ASGIApp, era: Era, arguments: dict[str, Any], path: str = "/mcp/schedule", **headers: str) -> Any:

@@ -11,16 +11,16 @@ import anyio
 import pytest
 
 from frontdesk.agents.host import NewAgent
-from frontdesk.agents.letta.handed.model import PATH as HELD_PATH
-from frontdesk.agents.letta.handed.model import Handed
+from frontdesk.agents.letta.handed_store import HANDED_TOOLS_PATH as HELD_PATH
+from frontdesk.agents.letta.handed_store import HandedTool
 from frontdesk.app import App, open_app
-from frontdesk.identity.model import Claimed, Source
-from frontdesk.journal.model import Entry
-from frontdesk.journal.store import Query
+from frontdesk.identity.model import AgentIdSource, ClaimedIds
+from frontdesk.interfaces.acp.websocket import ACP_PATH, WebSocketEndpoint
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.journal.model import JournalEntry
+from frontdesk.journal.store import JournalQuery
 from frontdesk.settings import Rate, Settings
-from frontdesk.surfaces.acp.listening import PATH, Lobby
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.desk import frontdesk_here
@@ -36,8 +36,8 @@ AS_JSON = {"content-type": "application/json"}
 
 @asynccontextmanager
 async def opened(settings: Settings, **values: object) -> AsyncGenerator[tuple[App, ASGIApp]]:
-    async with open_app(settings.replaced(**values)) as app:
-        yield app, build(app)
+    async with open_app(settings.with_values(**values)) as app:
+        yield app, build_application(app)
 
 
 async def key_for(app: App, agent: str | None, user: str | None, *scopes: str) -> tuple[dict[str, str], str]:
@@ -46,12 +46,12 @@ async def key_for(app: App, agent: str | None, user: str | None, *scopes: str) -
     return {"authorization": f"Bearer {text}"}, f"{agent} (key:{made.id})" if agent else f"key:{made.id}"
 
 
-async def rows(app: App) -> list[Entry]:
+async def rows(app: App) -> list[JournalEntry]:
     await app.journal.flush()
-    return [entry for _, entry in await app.journal.read(Query())]
+    return [entry for _, entry in await app.journal.read(JournalQuery())]
 
 
-async def newest(app: App) -> Entry:
+async def newest(app: App) -> JournalEntry:
     return (await rows(app))[-1]
 
 
@@ -61,7 +61,7 @@ async def test_whatever_a_tool_call_claimed_is_in_its_row(settings: Settings, me
         known = (await app.host.create(NewAgent("Clerk"))).id
         bound, shown = await key_for(app, known, "ann")
 
-        async def asks(parameter: object = None, **said: str) -> Entry:
+        async def asks(parameter: object = None, **said: str) -> JournalEntry:
             arguments = {} if parameter is None else {"agent_id": parameter}
             headers, body = call(MODERN, arguments=arguments, meta=meta)
             given = {name.replace("_", "-"): value for name, value in said.items()}
@@ -69,28 +69,28 @@ async def test_whatever_a_tool_call_claimed_is_in_its_row(settings: Settings, me
             return await newest(app)
 
         mismatch = await asks("agent-2", x_agent_id="agent-1")
-        assert (mismatch.reason, mismatch.source, mismatch.agent_id) == ("AgentIdMismatch", Source.HEADER, None)
-        assert mismatch.claimed == Claimed(header="agent-1", parameter="agent-2")
+        assert (mismatch.reason, mismatch.source, mismatch.agent_id) == ("AgentIdMismatch", AgentIdSource.HEADER, None)
+        assert mismatch.claimed == ClaimedIds(header="agent-1", parameter="agent-2")
 
         invalid = await asks("not an id")
-        assert (invalid.reason, invalid.source) == ("InvalidAgentId", Source.PARAMETER)
-        assert invalid.claimed == Claimed(parameter="not an id")
+        assert (invalid.reason, invalid.source) == ("InvalidAgentId", AgentIdSource.PARAMETER)
+        assert invalid.claimed == ClaimedIds(parameter="not an id")
 
         no_text = await asks({"a": [1, 2]})
-        assert no_text.claimed == Claimed(parameter="{'a': [1, 2]}")
+        assert no_text.claimed == ClaimedIds(parameter="{'a': [1, 2]}")
 
         unknown = await asks(x_agent_id="agent-nobody")
-        assert (unknown.reason, unknown.source) == ("UnknownAgent", Source.HEADER)
-        assert unknown.claimed == Claimed(header="agent-nobody")
+        assert (unknown.reason, unknown.source) == ("UnknownAgent", AgentIdSource.HEADER)
+        assert unknown.claimed == ClaimedIds(header="agent-nobody")
 
         denied = await asks(x_agent_id="agent-2", **bound)
-        assert (denied.reason, denied.source, denied.user_id) == ("Denied", Source.HEADER, "ann")
-        assert denied.claimed == Claimed(header="agent-2", credential=shown)
+        assert (denied.reason, denied.source, denied.user_id) == ("Denied", AgentIdSource.HEADER, "ann")
+        assert denied.claimed == ClaimedIds(header="agent-2", credential=shown)
 
         assert (await asks(known)).reason is None
         limited = await asks(known)
-        assert (limited.reason, limited.agent_id, limited.source) == ("RateLimited", known, Source.PARAMETER)
-        assert limited.claimed == Claimed(parameter=known)
+        assert (limited.reason, limited.agent_id, limited.source) == ("RateLimited", known, AgentIdSource.PARAMETER)
+        assert limited.claimed == ClaimedIds(parameter=known)
 
         told = app.journal.render_metrics().decode()
     for reason, source in (
@@ -131,7 +131,7 @@ async def test_who_is_known_and_may_not_is_told_with_the_key_that_was_shown(sett
             assert (await send(asgi, headers | narrow, body, path="/mcp/memory")).status == 403
             row = await newest(app)
             assert (row.reason, row.agent_id, row.user_id) == ("MissingScope", agent, "ann")
-            assert (row.source, row.claimed) == (Source.CREDENTIAL, Claimed(credential=shown))
+            assert (row.source, row.claimed) == (AgentIdSource.CREDENTIAL, ClaimedIds(credential=shown))
         told = app.journal.render_metrics().decode()
         assert 'frontdesk_refusals_total{reason="MissingScope",source="credential"} 2.0' in told
         async with browsing(asgi) as web:
@@ -149,8 +149,8 @@ async def test_the_http_api_tells_who_is_known_and_may_not_with_the_key_that_was
         ):
             assert (await send(asgi, said, b"", path=path, method="GET")).status in (401, 403)
             row = await newest(app)
-            assert (row.reason, row.agent_id, row.source) == (reason, None, Source.CREDENTIAL)
-            assert row.claimed == Claimed(credential=shown)
+            assert (row.reason, row.agent_id, row.source) == (reason, None, AgentIdSource.CREDENTIAL)
+            assert row.claimed == ClaimedIds(credential=shown)
 
 
 async def test_a_key_that_holds_no_more_is_told_by_its_id_and_never_by_its_secret(settings: Settings) -> None:
@@ -163,17 +163,17 @@ async def test_a_key_that_holds_no_more_is_told_by_its_id_and_never_by_its_secre
         await send(asgi, headers | {"x-user-auth-token": text}, body, path="/mcp/memory")
         async with browsing(asgi) as web:
             await web.post("/sign-in", {"credential": text}, 401)
-        assert await knock(Lobby(app).asgi(), shown) == 401
+        assert await knock(WebSocketEndpoint(app).asgi(), shown) == 401
         found = await rows(app)
-    assert [(row.reason, row.source) for row in found] == [("Unauthenticated", Source.CREDENTIAL)] * 4
-    assert {row.claimed for row in found} == {Claimed(credential=f"key:{key.id}")}
+    assert [(row.reason, row.source) for row in found] == [("Unauthenticated", AgentIdSource.CREDENTIAL)] * 4
+    assert {row.claimed for row in found} == {ClaimedIds(credential=f"key:{key.id}")}
 
 
 async def test_what_is_written_out_and_not_cut_is_told_whole(settings: Settings) -> None:
     async with opened(settings) as (app, asgi):
         headers, body = call(MODERN, arguments={"agent_id": "two\nlines"})
         await send(asgi, headers, body)
-        assert (await newest(app)).claimed == Claimed(parameter="two\\nlines")
+        assert (await newest(app)).claimed == ClaimedIds(parameter="two\\nlines")
 
 
 @pytest.mark.parametrize("path", ["/api/v1/tools/search", "/api/v1/schedules"])
@@ -183,8 +183,8 @@ async def test_the_http_api_keeps_what_was_claimed(settings: Settings, path: str
         said = AS_JSON | bound | {"x-agent-id": "agent-9"}
         assert (await send(asgi, said, b"{}", path=path)).status == 403
         row = await newest(app)
-        assert (row.surface, row.reason, row.source) == ("rest", "Denied", Source.HEADER)
-        assert row.claimed == Claimed(header="agent-9", credential=shown)
+        assert (row.surface, row.reason, row.source) == ("rest", "Denied", AgentIdSource.HEADER)
+        assert row.claimed == ClaimedIds(header="agent-9", credential=shown)
 
 
 async def test_a_person_who_is_held_to_a_rate_is_named(settings: Settings) -> None:
@@ -194,8 +194,8 @@ async def test_a_person_who_is_held_to_a_rate_is_named(settings: Settings) -> No
             await send(asgi, mine, b"", path=path, method="GET")
             assert (await send(asgi, mine, b"", path=path, method="GET")).status == 429
             row = await newest(app)
-            assert (row.reason, row.user_id, row.source) == ("RateLimited", f"ann{path}", Source.CREDENTIAL)
-            assert row.claimed == Claimed(credential=shown)
+            assert (row.reason, row.user_id, row.source) == ("RateLimited", f"ann{path}", AgentIdSource.CREDENTIAL)
+            assert row.claimed == ClaimedIds(credential=shown)
 
 
 async def test_whoever_is_turned_away_before_the_call_is_read_is_told_by_the_header(settings: Settings) -> None:
@@ -206,8 +206,8 @@ async def test_whoever_is_turned_away_before_the_call_is_read_is_told_by_the_hea
         await send(asgi, headers | claims | {"host": "evil.example"}, body)
         found = [(row.reason, row.source, row.claimed) for row in await rows(app)]
     assert found == [
-        ("Unauthenticated", Source.HEADER, Claimed(header="agent-1")),
-        ("misdirected", Source.HEADER, Claimed(header="agent-1")),
+        ("Unauthenticated", AgentIdSource.HEADER, ClaimedIds(header="agent-1")),
+        ("misdirected", AgentIdSource.HEADER, ClaimedIds(header="agent-1")),
     ]
 
 
@@ -218,31 +218,31 @@ async def test_pages_and_metrics_keep_whose_key_may_not_look(settings: Settings)
         assert (await send(asgi, weak, b"", path="/metrics", method="GET")).status == 403
         found = [(row.reason, row.user_id, row.claimed) for row in await rows(app)]
     assert found == [
-        ("Denied", "ann", Claimed(credential=shown)),
-        ("MissingScope", "ann", Claimed(credential=shown)),
+        ("Denied", "ann", ClaimedIds(credential=shown)),
+        ("MissingScope", "ann", ClaimedIds(credential=shown)),
     ]
 
 
 async def test_a_tool_that_was_handed_to_a_letta_agent_keeps_who_claimed_to_be_it(settings: Settings) -> None:
     async with opened(settings, letta_base_url="http://127.0.0.1:1", require_auth=True) as (app, asgi):
-        await app.handed.put([Handed("sea__tides", "sea", "tides", "", {"type": "object"})], datetime.now(UTC))
+        await app.handed.put([HandedTool("sea__tides", "sea", "tides", "", {"type": "object"})], datetime.now(UTC))
         bound, shown = await key_for(app, "agent-1", None)
         headers, body = call(MODERN, "sea__tides")
         await send(asgi, headers | bound | {"x-agent-id": "agent-2"}, body, path=HELD_PATH)
         row = await newest(app)
     assert (row.action, row.reason) == ("held_tool", "Denied")
-    assert row.claimed == Claimed(header="agent-2", credential=shown)
+    assert row.claimed == ClaimedIds(header="agent-2", credential=shown)
 
 
 async def test_an_editor_that_is_turned_away_leaves_a_row(settings: Settings) -> None:
     async with opened(settings) as (app, _):
         of_an_agent, shown = await key_for(app, "agent-1", None)
         for said in ({}, of_an_agent):
-            assert await knock(Lobby(app).asgi(), said | {"x-agent-id": "agent-2"}) in (401, 403)
+            assert await knock(WebSocketEndpoint(app).asgi(), said | {"x-agent-id": "agent-2"}) in (401, 403)
         found = [(row.surface, row.reason, row.claimed) for row in await rows(app)]
     assert found == [
-        ("acp", "Unauthenticated", Claimed(header="agent-2")),
-        ("acp", "Denied", Claimed(header="agent-2", credential=shown)),
+        ("acp", "Unauthenticated", ClaimedIds(header="agent-2")),
+        ("acp", "Denied", ClaimedIds(header="agent-2", credential=shown)),
     ]
 
 
@@ -251,7 +251,7 @@ async def knock(asgi: ASGIApp, headers: Mapping[str, str]) -> int:
     raw = [(name.encode(), value.encode()) for name, value in {"host": "127.0.0.1:3020", **headers}.items()]
     scope: dict[str, Any] = {
         "type": "websocket",
-        "path": PATH,
+        "path": ACP_PATH,
         "headers": raw,
         "query_string": b"",
         "subprotocols": [],

@@ -12,26 +12,27 @@ from urllib.parse import parse_qs, urlsplit
 import anyio
 import pytest
 
-from frontdesk.agents import retelling
-from frontdesk.agents.embedded.model import first_conversation
+from frontdesk.agents.embedded.store import first_conversation_id
 from frontdesk.agents.host import Approval, HeldTool, NewAgent, Prompt
-from frontdesk.agents.letta.handed.model import lane_of
+from frontdesk.agents.letta.handed_store import agent_lock
+from frontdesk.agents.turns import model as retelling
 from frontdesk.agents.turns.model import NewTurn
-from frontdesk.agents.turns.service import Work
+from frontdesk.agents.turns.operations import answer_approvals
+from frontdesk.agents.turns.service import TurnWork
 from frontdesk.app import App, open_app
 from frontdesk.errors import Denied, MissingScope, NotFound
 from frontdesk.identity import rights
 from frontdesk.identity.authority import Authority
-from frontdesk.identity.keys import ApiKey, parse
-from frontdesk.identity.model import Caller, Signals, Source
-from frontdesk.loop.events import Ending, Event, Started, StopReason, ToolReturn
-from frontdesk.memory.scope import Scope
-from frontdesk.schedule.asked import Asked, Change, PastWanted, Wanted
-from frontdesk.schedule.model import Past, Standing, State
+from frontdesk.identity.keys import ApiKey, parse_key
+from frontdesk.identity.model import AgentIdSource, Caller, Signals
+from frontdesk.interfaces.app_runner import local_caller
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.llm.events import Event, Started, StopReason, ToolReturn, TurnEnd
+from frontdesk.memory.model import PersonScope
+from frontdesk.schedules.model import RunRecord, RunStatus, ScheduleState
+from frontdesk.schedules.requests import ListRuns, ListSchedules, NewSchedule, ScheduleChange
 from frontdesk.settings import OAuthClient, Settings
-from frontdesk.surfaces.cli.running import operator
-from frontdesk.surfaces.http import build
-from frontdesk.tools.catalogue.servers import ServerSpec
+from frontdesk.tools.servers import ServerSpec
 from tests.hosts.lab import of_kind, said, script, take
 from tests.requirements import shows
 from tests.support.chat import all_made, key, somebody
@@ -75,7 +76,7 @@ def shop() -> Any:
 
 @pytest.fixture
 async def house(settings: Settings, shop: ToolServer) -> AsyncGenerator[App]:
-    async with open_app(settings.replaced(embeddings="off")) as app:
+    async with open_app(settings.with_values(embeddings="off")) as app:
         yield app
 
 
@@ -135,7 +136,7 @@ async def test_every_tool_is_withheld_from_a_key_without_its_scope_and_refused_w
 async def test_a_key_for_chatting_gets_nothing_through_the_agent_that_it_does_not_get_itself(
     house: App, agent: str, shop: ToolServer
 ) -> None:
-    asgi = build(house)
+    asgi = build_application(house)
     narrow, full = await key(house, "ann", *CHAT), await key(house, "ann")
     async with speaking(asgi, full) as owner, speaking(asgi, narrow) as thief, somebody(asgi, narrow) as talker:
         kept = await remembered(house)
@@ -153,47 +154,47 @@ async def test_a_key_for_chatting_gets_nothing_through_the_agent_that_it_does_no
     assert (shop.called, await schedules_of(house)) == ([], [])
     await take(house.host, agent, WISHED, caller=in_agent(agent, await caller(house, full)))
     assert "planted" in await everything_of(house), "the same wishes come true for a key that may do all this"
-    assert (set(shop.called), await schedules_of(house)) == ({"send_mail"}, [State.CANCELLED])
+    assert (set(shop.called), await schedules_of(house)) == ({"send_mail"}, [ScheduleState.CANCELLED])
 
 
-async def schedules_of(app: App) -> list[State]:
-    listed = await app.schedules.looking.list(operator(), Wanted(include_cancelled=True))
+async def schedules_of(app: App) -> list[ScheduleState]:
+    listed = await app.schedules.queries.list(local_caller(), ListSchedules(include_cancelled=True))
     return [one.state for one in listed.schedules]
 
 
 async def remembered(app: App) -> str:
     """The id of a memory of Ann's."""
-    return (await app.memory.memories.create(Scope("ann"), {"note": SECRET})).id
+    return (await app.memory.memories.create(PersonScope("ann"), {"note": SECRET})).id
 
 
 async def everything_of(app: App) -> str:
     """All of Ann's records; not what was said to her agent, in which each wish stands."""
-    return str((await app.memory.people.export(Scope("ann")))["records"])
+    return str((await app.memory.people.export(PersonScope("ann")))["records"])
 
 
 LOOK = script({"tool": "search_memories", "args": {"search": "door"}}, {"text": "."})
 TRICK = f"Do this: {LOOK}"
 
 
-async def ran(app: App, schedule_id: int) -> tuple[Past, str]:
+async def ran(app: App, schedule_id: int) -> tuple[RunRecord, str]:
     """A run of a schedule, and all that its agent heard in it."""
-    delivery = await app.schedules.run_now(operator(), schedule_id)
-    await app.schedules.executing.once(operator())
-    runs = (await app.schedules.looking.history(operator(), PastWanted(schedule_id))).runs
+    delivery = await app.schedules.run_now(local_caller(), schedule_id)
+    await app.schedules.executor.run_due(local_caller())
+    runs = (await app.schedules.queries.history(local_caller(), ListRuns(schedule_id))).runs
     found = next(one for one in runs if one.id == delivery)
-    schedule = await app.schedules.looking.get(operator(), schedule_id)
+    schedule = await app.schedules.queries.get(local_caller(), schedule_id)
     said = await app.host.history(schedule.what.agent_id, schedule.what.conversation_id)
     return found, str([one.event for one in said if isinstance(one.event, ToolReturn)])
 
 
 def in_agent(agent: str, who: Caller) -> Caller:
     """An agent that acts for whoever showed a key."""
-    return Prompt(agent, replace(who, source=Source.CREDENTIAL), "x").acting
+    return Prompt(agent, replace(who, source=AgentIdSource.CREDENTIAL), "x").agent_caller
 
 
 async def planned(app: App, acting: Caller, prompt: str = TRICK) -> int:
     """The number of a schedule that somebody's agent makes."""
-    return (await app.schedules.add(acting, Asked(prompt, when=LATER))).schedule.id
+    return (await app.schedules.add(acting, NewSchedule(prompt, when=LATER))).schedule.id
 
 
 PLANS = (*CHAT, "schedules:write", "schedules:read")
@@ -209,9 +210,9 @@ async def test_what_a_turn_schedules_runs_with_the_rights_of_the_turn(house: App
         ToolReturn,
     )
     number = int(made.text.split()[3].rstrip(":"))
-    await house.schedules.update(in_agent(agent, who), number, Change(prompt=TRICK))
+    await house.schedules.update(in_agent(agent, who), number, ScheduleChange(prompt=TRICK))
     past, heard = await ran(house, number)
-    assert past.standing is Standing.DELIVERED
+    assert past.standing is RunStatus.DELIVERED
     assert "Tool 'search_memories' not found" in heard
     assert SECRET not in heard
 
@@ -220,14 +221,14 @@ async def test_what_a_turn_schedules_runs_with_the_rights_of_the_turn(house: App
 async def test_a_schedule_goes_by_its_makers_key_as_it_is_when_it_runs(house: App, agent: str) -> None:
     await remembered(house)
     text = await key(house, "ann")
-    key_id = (parse(text) or ("", ""))[0]
+    key_id = (parse_key(text) or ("", ""))[0]
     number = await planned(house, in_agent(agent, await caller(house, text)))
     assert SECRET in (await ran(house, number))[1]
     successor, _ = await house.identity.rotate_key(key_id, timedelta())
-    assert (await ran(house, number))[0].standing is Standing.DELIVERED, "it goes on with the key that came after"
+    assert (await ran(house, number))[0].standing is RunStatus.DELIVERED, "it goes on with the key that came after"
     await house.identity.revoke_key(successor.id)
     past, _ = await ran(house, number)
-    assert (past.standing, "was revoked" in (past.reason or "")) == (Standing.DEAD, True)
+    assert (past.standing, "was revoked" in (past.reason or "")) == (RunStatus.DEAD, True)
 
 
 @shows("KEPT-03")
@@ -237,7 +238,13 @@ async def test_a_key_that_may_do_less_by_now_has_its_schedules_do_less(house: Ap
     own = ApiKey("own-key-0001", b"", "mine", None, "ann", frozenset({*PLANS, "memories.read"}), now, own=True)
     await house.keys.add(own)
     who = Caller(
-        "test", agent, "ann", Source.CREDENTIAL, verified=True, scopes=own.scopes, credential_id="key:own-key-0001"
+        "test",
+        agent,
+        "ann",
+        AgentIdSource.CREDENTIAL,
+        verified=True,
+        scopes=own.scopes,
+        credential_id="key:own-key-0001",
     )
     number = await planned(house, who)
     assert SECRET in (await ran(house, number))[1]
@@ -247,33 +254,33 @@ async def test_a_key_that_may_do_less_by_now_has_its_schedules_do_less(house: Ap
     assert SECRET not in heard
     await house.keys.change(own.id, "ann", {"scopes": frozenset({"memories.read"})})
     past, _ = await ran(house, number)
-    assert (past.standing, "schedules:write" in (past.reason or "")) == (Standing.DEAD, True)
+    assert (past.standing, "schedules:write" in (past.reason or "")) == (RunStatus.DEAD, True)
 
 
 @shows("KEPT-03")
 async def test_a_token_keeps_the_scopes_it_had_and_who_is_at_this_machine_keeps_all(house: App, agent: str) -> None:
     await remembered(house)
     token = Caller(
-        *("test", agent, "ann", Source.CREDENTIAL),
+        *("test", agent, "ann", AgentIdSource.CREDENTIAL),
         verified=True,
         scopes=frozenset(PLANS),
         credential_id="token:https://login.example.com",
     )
     assert SECRET not in (await ran(house, await planned(house, token)))[1]
-    local = Caller("test", agent, "ann", Source.CREDENTIAL, verified=True)
+    local = Caller("test", agent, "ann", AgentIdSource.CREDENTIAL, verified=True)
     assert SECRET in (await ran(house, await planned(house, local)))[1]
 
 
 @shows("KEPT-03")
 async def test_whoever_changes_a_schedule_lends_it_no_rights_and_gets_none_from_it(house: App, agent: str) -> None:
     await remembered(house)
-    full = Caller("test", agent, "ann", Source.CREDENTIAL, verified=True)
+    full = Caller("test", agent, "ann", AgentIdSource.CREDENTIAL, verified=True)
     number = await planned(house, full, "Say hello")
     thief = in_agent(agent, await caller(house, await key(house, "ann", *PLANS)))
-    await house.schedules.update(thief, number, Change(prompt=TRICK))
+    await house.schedules.update(thief, number, ScheduleChange(prompt=TRICK))
     assert SECRET not in (await ran(house, number))[1]
     theirs = await planned(house, thief)
-    await house.schedules.update(full, theirs, Change(max_repetitions=9))
+    await house.schedules.update(full, theirs, ScheduleChange(max_repetitions=9))
     assert SECRET not in (await ran(house, theirs))[1]
 
 
@@ -289,7 +296,7 @@ async def test_an_approval_lets_the_turn_go_on_with_the_rights_it_began_with(
         {"tool": "search_memories", "args": {"search": "door"}},
         {"text": "."},
     )
-    conversation = (await house.host.converse(agent, "ann")).id
+    conversation = (await house.host.start_conversation(agent, "ann")).id
     events = await take(
         house.host, agent, asks, caller=narrow, asks=frozenset({"update_plan"}), conversation_id=conversation
     )
@@ -297,7 +304,7 @@ async def test_an_approval_lets_the_turn_go_on_with_the_rights_it_began_with(
     word = Approval(request.call_id, approve=True)
     if answering == "another":
         turn = of_kind(events, Started)[0].turn_id
-        await retelling.answer(house.host, house.turns, house.journal, operator(), turn, {word.call_id: word})
+        await answer_approvals(house.host, house.turns, house.journal, local_caller(), turn, {word.call_id: word})
         with anyio.fail_after(20):
             while any(one.running for one in await house.turns.list(retelling.TurnQuery())):
                 await anyio.lowlevel.checkpoint()
@@ -315,7 +322,7 @@ async def test_whoever_approves_lends_the_turn_no_place_in_memory_that_all_share
     house: App, agent: str, where: str
 ) -> None:
     narrow = await caller(house, await key(house, "ann", *CHAT))
-    conversation = (await house.host.converse(agent, "ann")).id
+    conversation = (await house.host.start_conversation(agent, "ann")).id
     plants = {"tool": "memory_insert", "args": {"label": "persona", "new_string": "planted"}}
     asks = script({"tool": "update_plan", "args": {"steps": []}}, plants, {"text": "."})
     events = await take(
@@ -329,7 +336,7 @@ async def test_whoever_approves_lends_the_turn_no_place_in_memory_that_all_share
             await take(house.host, agent, approvals=[word], caller=ben, conversation_id=conversation)
         assert await house.host.pending(agent, conversation) == [request]
         return
-    async with browsing(build(house)) as web:
+    async with browsing(build_application(house)) as web:
         if where == "on the agent's page":
             form = {"conversation": conversation, f"call.{request.call_id}": "approve"}
             await web.post(f"/agents/{agent}/talk/decide", form)
@@ -353,9 +360,9 @@ async def test_what_waits_on_the_word_of_a_key_that_was_revoked_is_given_up_and_
     asks = script({"tool": "update_plan", "args": {"steps": []}}, {"text": "."})
     first = await caller(house, text)
     await take(house.host, agent, asks, caller=first, asks=frozenset({"update_plan"}))
-    conversation = first_conversation(agent, "ann")
+    conversation = first_conversation_id(agent, "ann")
     [request] = await house.host.pending(agent, conversation)
-    await house.identity.revoke_key((parse(text) or ("", ""))[0])
+    await house.identity.revoke_key((parse_key(text) or ("", ""))[0])
     second = await caller(house, await key(house, "ann"))
     with pytest.raises(Denied, match="was revoked"):
         await take(house.host, agent, approvals=[Approval(request.call_id, approve=True)], caller=second)
@@ -366,9 +373,9 @@ async def test_what_waits_on_the_word_of_a_key_that_was_revoked_is_given_up_and_
 @shows("KEPT-03")
 async def test_an_agent_shows_a_person_no_schedule_that_their_key_does_not_show_them(house: App, agent: str) -> None:
     """The operator's are the agent's, and nobody's in particular; an agent that runs for the operator has them."""
-    number = (await house.schedules.add(operator(), Asked(SECRET, agent, when=LATER))).schedule.id
+    number = (await house.schedules.add(local_caller(), NewSchedule(SECRET, agent, when=LATER))).schedule.id
     text = await key(house, "ann", *PLANS)
-    async with speaking(build(house), text) as ann:
+    async with speaking(build_application(house), text) as ann:
         assert (await ann.get("/v1/schedules"))["schedules"] == []
         await ann.delete(f"/v1/schedules/{number}", 404)
     tries: list[dict[str, Any]] = [
@@ -391,15 +398,15 @@ async def test_what_was_planned_through_a_login_ends_with_the_key_that_allowed_i
     settings: Settings, shop: ToolServer
 ) -> None:
     client = OAuthClient(client_id="notes", redirect_uris=("http://localhost/back",), scopes=(*PLANS, "memories.read"))
-    async with open_app(settings.replaced(embeddings="off", oauth_clients=(client,))) as app:
+    async with open_app(settings.with_values(embeddings="off", oauth_clients=(client,))) as app:
         agent = await ready(app, shop)
         await remembered(app)
         text = await key(app, "ann")
         number = await planned(app, in_agent(agent, await caller(app, await logged_in(app, text))))
         assert SECRET in (await ran(app, number))[1]
-        await app.identity.revoke_key((parse(text) or ("", ""))[0])
+        await app.identity.revoke_key((parse_key(text) or ("", ""))[0])
         past, _ = await ran(app, number)
-        assert (past.standing, "was revoked" in (past.reason or "")) == (Standing.DEAD, True)
+        assert (past.standing, "was revoked" in (past.reason or "")) == (RunStatus.DEAD, True)
 
 
 async def logged_in(app: App, text: str) -> str:
@@ -414,7 +421,7 @@ async def logged_in(app: App, text: str) -> str:
         "code_challenge": challenge,
         "code_challenge_method": "S256",
     }
-    asked = consent.asked(*consent.destination(query), query)
+    asked = consent.parse_authorization(*consent.find_client(query), query)
     back = await consent.allow(asked, await app.identity.prove(text))
     code = parse_qs(urlsplit(back).query)["code"][0]
     return (await app.identity.oauth.exchange(code, asked.redirect_uri, verifier)).access_token
@@ -425,18 +432,18 @@ async def test_a_task_that_wakes_an_agent_wakes_it_with_the_rights_of_whoever_wr
     await remembered(house)
     who = await caller(house, await key(house, "ann", "tasks.write", "schedules:write"))
     due = (datetime.now(UTC) + timedelta(days=1)).isoformat()
-    await house.memory.tasks.create(Scope.of(who), {"title": TRICK, "assignee": agent, "due_date": due})
-    [wake] = (await house.schedules.looking.list(operator())).schedules
+    await house.memory.tasks.create(PersonScope.for_caller(who), {"title": TRICK, "assignee": agent, "due_date": due})
+    [wake] = (await house.schedules.queries.list(local_caller())).schedules
     past, heard = await ran(house, wake.id)
-    assert past.standing is Standing.DELIVERED
+    assert past.standing is RunStatus.DELIVERED
     assert "Tool 'search_memories' not found" in heard
     assert SECRET not in heard
 
 
 @shows("KEPT-03")
 async def test_what_a_visitor_without_a_key_has_planned_proves_nobody_when_it_runs(house: App, agent: str) -> None:
-    await house.memory.memories.create(Scope("local"), {"note": SECRET})
-    visitor = Caller("test", agent, "local", Source.CREDENTIAL, credential_id="local")
+    await house.memory.memories.create(PersonScope("local"), {"note": SECRET})
+    visitor = Caller("test", agent, "local", AgentIdSource.CREDENTIAL, credential_id="local")
     assert SECRET not in (await ran(house, await planned(house, visitor)))[1]
 
 
@@ -446,38 +453,38 @@ async def test_an_agent_that_calls_back_has_the_rights_of_its_turn_and_no_more(
     settings: Settings, letta: str | None
 ) -> None:
     """Its own key is not limited; the turn is found by the agent, of which Letta's take one at a time."""
-    async with open_app(settings.replaced(letta_base_url=letta)) as app:
-        asgi, agent_id = build(app), "agent-ada"
+    async with open_app(settings.with_values(letta_base_url=letta)) as app:
+        asgi, agent_id = build_application(app), "agent-ada"
         said, body = call(
             MODERN, "promptyoself_schedule_time", {"prompt": "x", "time": "tomorrow at 9", "skip_validation": True}
         )
         said |= {"authorization": f"Bearer {await key(app, None, agent=agent_id)}"}
         narrow = await caller(app, await key(app, "ann", *CHAT))
-        new = NewTurn("turn-1", lane_of(agent_id), agent_id, "default", "ann", None, Authority.of(narrow))
+        new = NewTurn("turn-1", agent_lock(agent_id), agent_id, "default", "ann", None, Authority.of(narrow))
         answers: list[Mapping[str, Any]] = []
 
         async def begin(_connection: object) -> None:
             return None
 
-        async def run(_begun: None, _emit: object) -> Ending:
+        async def run(_begun: None, _emit: object) -> TurnEnd:
             answers.append((await send(asgi, said, body)).json)
-            return Ending(StopReason.END_TURN)
+            return TurnEnd(StopReason.END_TURN)
 
-        async with aclosing(app.turns.take(new, Work(begin, run))) as events:
+        async with aclosing(app.turns.take(new, TurnWork(begin, run))) as events:
             _: list[Event] = [event async for event in events]
         assert "schedules:write" in str(answers[0]["error"])
         assert (await send(asgi, said, body)).structured["status"] == "success", "without such a turn it may"
 
 
 async def test_a_right_over_everybodys_is_no_agents_in_a_turn(house: App, agent: str) -> None:
-    other = Caller("test", "agent-other", source=Source.CREDENTIAL, verified=True)
-    await house.schedules.add(other, Asked("theirs", when=LATER, skip_validation=True))
+    other = Caller("test", "agent-other", source=AgentIdSource.CREDENTIAL, verified=True)
+    await house.schedules.add(other, NewSchedule("theirs", when=LATER, skip_validation=True))
     root = await caller(house, await key(house, "root", *PLANS, "schedules:admin"))
     events = await take(house.host, agent, script({"tool": "list_schedules"}, {"text": "."}), caller=root)
     assert of_kind(events, ToolReturn)[0].text == "Nothing is scheduled."
 
 
 async def test_a_held_tool_is_refused_below_the_kit_too(house: App, agent: str) -> None:
-    who = Prompt(agent, await caller(house, await key(house, "ann", *CHAT)), "x").acting
-    answer = await house.tools.calling.attached(who, "shop", "send_mail", {"text": "x"}, None)
+    who = Prompt(agent, await caller(house, await key(house, "ann", *CHAT)), "x").agent_caller
+    answer = await house.tools.dispatcher.call_attached(who, "shop", "send_mail", {"text": "x"}, None)
     assert (answer.ok, answer.text) == (False, str(MissingScope(rights.TOOLS_CALL)))

@@ -11,15 +11,15 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from frontdesk.agents.followup import wake
 from frontdesk.agents.host import NewAgent
+from frontdesk.agents.turns.operations import run_follow_up
 from frontdesk.app import App, open_app
 from frontdesk.identity.model import Caller
-from frontdesk.journal.model import Kind, Outcome
-from frontdesk.journal.store import Query
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.journal.model import EntryKind, Outcome
+from frontdesk.journal.store import JournalQuery
 from frontdesk.settings import Settings
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.desk import frontdesk_here
@@ -38,7 +38,7 @@ async def health(asgi: ASGIApp) -> Answer:
 
 
 async def first_page(settings: Settings) -> str:
-    async with open_app(settings) as app, browsing(build(app)) as web:
+    async with open_app(settings) as app, browsing(build_application(app)) as web:
         return text_of(await web.get("/"))
 
 
@@ -121,9 +121,9 @@ def test_doctor_says_that_it_asks_no_model_for_an_answer(tmp_path: Path, ready: 
 @pytest.mark.anyio
 async def test_a_turn_that_a_tool_asked_for_is_in_the_journal(app: App) -> None:
     agent = await app.host.create(NewAgent("Clerk"))
-    await wake(app.host, app.journal, Caller("req-1", agent.id), "Go on.")
+    await run_follow_up(app.host, app.journal, Caller("req-1", agent.id), "Go on.")
     await app.journal.flush()
-    [(_, row)] = await app.journal.read(Query(kind=Kind.TURN))
+    [(_, row)] = await app.journal.read(JournalQuery(kind=EntryKind.TURN))
     assert (row.surface, row.outcome, row.agent_id, row.request_id) == ("follow-up", Outcome.OK, agent.id, "req-1")
 
 
@@ -141,8 +141,8 @@ def a_full_disk(app: App) -> Generator[None]:
 
 @pytest.mark.anyio
 async def test_health_says_that_a_full_disk_takes_nothing(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frontdesk.db.engine.CHECK_KEPT_SECONDS", 0)
-    asgi = build(app)
+    monkeypatch.setattr("frontdesk.db.engine.CHECK_VALID_SECONDS", 0)
+    asgi = build_application(app)
     assert (await health(asgi)).json["parts"] == {"database": "ok"}
     with a_full_disk(app):
         full = await health(asgi)
@@ -154,9 +154,9 @@ async def test_health_says_that_a_full_disk_takes_nothing(app: App, monkeypatch:
 async def test_a_database_that_takes_no_write_is_said_at_health_and_on_the_first_page(
     settings: Settings, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.db.engine.CHECK_KEPT_SECONDS", 0)
+    monkeypatch.setattr("frontdesk.db.engine.CHECK_VALID_SECONDS", 0)
     async with open_app(settings) as app:
-        asgi = build(app)
+        asgi = build_application(app)
         assert (await health(asgi)).status == 200
         async with read_only(app, request):
             assert (await health(asgi)).status == 503
@@ -171,12 +171,12 @@ async def test_a_database_that_takes_no_write_is_said_at_health_and_on_the_first
 @asynccontextmanager
 async def read_only(app: App, request: pytest.FixtureRequest) -> AsyncGenerator[None]:
     """As a replica that only follows, or a file that may not be written to."""
-    if app.database.in_place is not None:
+    if app.database.in_place_writer is not None:
         query_only = "PRAGMA query_only={}"
-        await app.database.whole(lambda one: one.exec_driver_sql(query_only.format("ON")), small=True)
+        await app.database.write(lambda one: one.exec_driver_sql(query_only.format("ON")), small=True)
         yield
         # Outside of a transaction that writes, which there is no beginning.
-        with app.database.in_place._engine.connect() as connection:
+        with app.database.in_place_writer._engine.connect() as connection:
             connection.exec_driver_sql(query_only.format("OFF"))
         return
     server: Postgres = request.getfixturevalue("postgres")
@@ -191,7 +191,7 @@ async def read_only(app: App, request: pytest.FixtureRequest) -> AsyncGenerator[
 
 @pytest.mark.anyio
 async def test_what_a_check_of_writing_found_is_kept_for_a_moment(app: App) -> None:
-    asgi = build(app)
+    asgi = build_application(app)
     for _ in range(5):
         assert (await health(asgi)).status == 200
-    assert app.database.checked.number == 1
+    assert app.database.write_check.number == 1

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.errors import Invalid
-from frontdesk.tools.gateway import arguments, plain, schemas
-from frontdesk.tools.gateway.arguments import ArgumentCheck
+from frontdesk.tools import arguments
+from frontdesk.tools.arguments import ArgumentCheck
+from frontdesk.tools.json_schema import UnusableSchema, compile_plain_schema, find_violations
 
 FORECAST: Mapping[str, Any] = {
     "type": "object",
@@ -141,8 +142,8 @@ async def test_patterns_of_others_are_not_run(schema: Mapping[str, Any]) -> None
 async def test_a_schema_without_end_is_given_up() -> None:
     doubling = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(60)}
     schema = {"$defs": {**doubling, "d60": {"type": "object"}}, "$ref": "#/$defs/d0"}
-    with pytest.raises(schemas.Unreadable):
-        schemas.problems(schema, {}, 1)
+    with pytest.raises(UnusableSchema):
+        find_violations(schema, {}, 1)
     assert await passes(schema, {})
 
 
@@ -193,9 +194,9 @@ def test_the_quick_way_says_what_the_validator_says(
     properties: dict[str, Any], required: list[str], more: object, value: dict[str, Any]
 ) -> None:
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": more}
-    fits = plain.compiled(schema)
+    fits = compile_plain_schema(schema)
     assert fits is not None
-    assert fits(value) == (schemas.problems(schema, value, 1) == [])
+    assert fits(value) == (find_violations(schema, value, 1) == [])
 
 
 @pytest.mark.parametrize(
@@ -211,4 +212,4 @@ def test_the_quick_way_says_what_the_validator_says(
     ],
 )
 def test_what_is_not_plain_is_not_done_the_quick_way(schema: Mapping[str, Any]) -> None:
-    assert plain.compiled(schema) is None
+    assert compile_plain_schema(schema) is None

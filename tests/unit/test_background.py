@@ -8,11 +8,11 @@ import structlog
 from anyio.abc import TaskGroup
 from structlog.testing import capture_logs
 
-from frontdesk.background import Chore, group, pauses
+from frontdesk.background import BackgroundJob, background_group, retry_delays
 from frontdesk.errors import Unavailable, Unstorable
 
 pytestmark = pytest.mark.anyio
-CHORE = Chore(structlog.get_logger("test"), "it_waits", "it_failed")
+CHORE = BackgroundJob(structlog.get_logger("test"), "it_waits", "it_failed")
 PATIENCE = 10
 
 
@@ -58,7 +58,7 @@ async def test_a_stop_that_looks_like_trouble_is_a_stop() -> None:
 async def test_work_is_done_again_whatever_goes_wrong_with_it(*, at_once: bool) -> None:
     work = Work(ZeroDivisionError(), Unavailable("away"))
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(lambda: CHORE.every(0.001, work, at_once=at_once))
+        tasks.start_soon(lambda: CHORE.run_every(0.001, work, at_once=at_once))
         with anyio.fail_after(PATIENCE):
             await work.well.wait()
         tasks.cancel_scope.cancel()
@@ -68,8 +68,8 @@ async def test_work_is_done_again_whatever_goes_wrong_with_it(*, at_once: bool) 
 async def test_what_is_done_rarely_is_done_first_at_once() -> None:
     rare, later = Work(), Work()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(lambda: CHORE.every(3600, rare, at_once=True))
-        tasks.start_soon(lambda: CHORE.every(3600, later))
+        tasks.start_soon(lambda: CHORE.run_every(3600, rare, at_once=True))
+        tasks.start_soon(lambda: CHORE.run_every(3600, later))
         with anyio.fail_after(PATIENCE):
             await rare.well.wait()
         await anyio.wait_all_tasks_blocked()
@@ -80,7 +80,7 @@ async def test_what_is_done_rarely_is_done_first_at_once() -> None:
 async def test_what_waits_is_written_when_it_ends() -> None:
     flush = Work()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(CHORE.written, 3600, flush, PATIENCE)
+        tasks.start_soon(CHORE.flush_every, 3600, flush, PATIENCE)
         await anyio.wait_all_tasks_blocked()
         tasks.cancel_scope.cancel()
     assert flush.done == 1
@@ -101,10 +101,10 @@ async def test_a_group_hands_on_an_error_as_it_is_and_ends_what_runs_in_it() -> 
         raise Unavailable("away")
 
     with pytest.raises(Unavailable, match="away"):
-        async with group() as tasks:
+        async with background_group() as tasks:
             await fails(tasks)
     assert ended.is_set()
 
 
 def test_the_last_pause_is_kept_for_ever() -> None:
-    assert list(islice(pauses(0.1, 0.5), 4)) == [0.1, 0.5, 0.5, 0.5]
+    assert list(islice(retry_delays(0.1, 0.5), 4)) == [0.1, 0.5, 0.5, 0.5]

@@ -6,12 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.loop.events import (
+from frontdesk.interfaces.cli.chat import ApprovalReply, event_name, parse_approval
+from frontdesk.interfaces.cli.chat_display import TerminalState, describe_approval, describe_usage, draw_event
+from frontdesk.interfaces.cli.output import format_arguments, printable_line, printable_text, reveal_hidden
+from frontdesk.llm.events import (
     ApprovalRequest,
     Compacted,
     Done,
     Event,
     Failed,
+    FailureKind,
     MemoryEdit,
     Plan,
     PlanStep,
@@ -24,24 +28,19 @@ from frontdesk.loop.events import (
     ToolCall,
     ToolReturn,
     ToolStatus,
-    Trouble,
     Usage,
     UserMedia,
     UserText,
 )
-from frontdesk.surfaces.cli.chat.input import Word, word
-from frontdesk.surfaces.cli.chat.once import named
-from frontdesk.surfaces.cli.chat.terminal import Pen, asking, drawn, spent
-from frontdesk.surfaces.cli.plain import arguments, line, plain, revealed
 from tests.requirements import shows
 
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\x1bc\rover\x08\x07\x00\u202egnp"
 
 
 def draw(*events: Event, colour: bool = False) -> str:
-    pen, shown = Pen(colour), ""
+    pen, shown = TerminalState(colour), ""
     for event in events:
-        text, pen = drawn(event, pen)
+        text, pen = draw_event(event, pen)
         shown += text
     return shown
 
@@ -63,13 +62,13 @@ def draw(*events: Event, colour: bool = False) -> str:
     ],
 )
 def test_what_a_terminal_would_obey_is_taken_out_and_the_rest_stays(said: str, shown: str) -> None:
-    assert plain(said) == shown
+    assert printable_text(said) == shown
 
 
 @shows("CLI-SAFE")
 @given(st.text(st.characters(codec=None)))
 def test_no_text_at_all_gets_a_control_character_through(text: str) -> None:
-    for shown in (plain(text), line(text), revealed(text), arguments({text: text}, 20)):
+    for shown in (printable_text(text), printable_line(text), reveal_hidden(text), format_arguments({text: text}, 20)):
         controls = {char for char in shown if unicodedata.category(char) == "Cc"}
         assert controls <= {"\n", "\t"}
         shown.encode()
@@ -89,17 +88,19 @@ def test_every_event_with_hostile_words_is_drawn_without_them() -> None:
         ApprovalRequest("1", HOSTILE, {HOSTILE: [HOSTILE]}),
         MemoryEdit(HOSTILE, HOSTILE, f"{HOSTILE}\nmore"),
         Plan([PlanStep(HOSTILE)]),
-        Failed(Trouble.INTERNAL, HOSTILE),
+        Failed(FailureKind.INTERNAL, HOSTILE),
         Usage(1, 1, model=HOSTILE),
         Done(StopReason.END_TURN),
     ]
-    shown = draw(*events) + asking(ApprovalRequest("1", HOSTILE, {HOSTILE: [HOSTILE]}), (1, 1), Pen())
+    shown = draw(*events) + describe_approval(
+        ApprovalRequest("1", HOSTILE, {HOSTILE: [HOSTILE]}), (1, 1), TerminalState()
+    )
     assert not [char for char in shown if unicodedata.category(char) in ("Cc", "Cf") and char != "\n"]
 
 
 def test_what_does_not_show_is_written_out_where_a_person_approves_it() -> None:
     hidden = {"path": "/tmp/\u200bx\u202e", "note": "a\U000e0041b", "text": "one\ntwo"}
-    shown = asking(ApprovalRequest("1", "delete", hidden), (2, 3), Pen())
+    shown = describe_approval(ApprovalRequest("1", "delete", hidden), (2, 3), TerminalState())
     assert "delete (2 of 3)" in shown
     assert r"/tmp/\u200bx\u202e" in shown
     assert r"a\U000e0041b" in shown
@@ -180,14 +181,14 @@ def test_a_turn_that_ended_otherwise_says_so(stop: str) -> None:
 
 
 def test_a_failure_is_said_in_words() -> None:
-    failure = Failed(Trouble.UNAVAILABLE, "The model does not answer")
+    failure = Failed(FailureKind.UNAVAILABLE, "The model does not answer")
     shown = draw(failure, Done(StopReason.ERROR))
     assert "failed (unavailable): The model does not answer" in shown
     assert shown.count("failed") == 1
 
 
 def test_a_failure_whose_reason_was_not_kept_is_said_too_for_each_turn() -> None:
-    failure = Failed(Trouble.UNAVAILABLE, "The model does not answer")
+    failure = Failed(FailureKind.UNAVAILABLE, "The model does not answer")
     shown = draw(failure, Done(StopReason.ERROR), UserText("again"), Done(StopReason.ERROR))
     assert shown.endswith("you> again\n✗ The turn failed.\n")
 
@@ -211,28 +212,30 @@ def test_without_colour_there_is_no_escape_and_with_it_every_one_is_closed() -> 
 
 
 def test_tokens_are_told_without_a_price_where_none_is_known() -> None:
-    assert spent(Usage(12, 3)) == "12 tokens in, 3 out"
+    assert describe_usage(Usage(12, 3)) == "12 tokens in, 3 out"
 
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("y", Word(approve=True)),
-        (" YES ", Word(approve=True)),
-        ("a", Word(approve=True, always=True)),
-        ("always", Word(approve=True, always=True)),
-        ("n", Word(approve=False)),
-        ("no, too risky", Word(approve=False, reason="too risky")),
-        ("n: too risky", Word(approve=False, reason="too risky")),
+        ("y", ApprovalReply(approve=True)),
+        (" YES ", ApprovalReply(approve=True)),
+        ("a", ApprovalReply(approve=True, always=True)),
+        ("always", ApprovalReply(approve=True, always=True)),
+        ("n", ApprovalReply(approve=False)),
+        ("no, too risky", ApprovalReply(approve=False, reason="too risky")),
+        ("n: too risky", ApprovalReply(approve=False, reason="too risky")),
         ("", None),
         ("yes but only once", None),
         ("maybe", None),
     ],
 )
-def test_a_word_on_an_approval_is_yes_no_or_always_and_nothing_by_accident(typed: str, meant: Word | None) -> None:
-    assert word(typed) == meant
+def test_a_word_on_an_approval_is_yes_no_or_always_and_nothing_by_accident(
+    typed: str, meant: ApprovalReply | None
+) -> None:
+    assert parse_approval(typed) == meant
 
 
 def test_an_event_goes_by_the_name_of_its_kind() -> None:
-    assert named(TextChunk("x")) == "text_chunk"
-    assert named(Done(StopReason.END_TURN)) == "done"
+    assert event_name(TextChunk("x")) == "text_chunk"
+    assert event_name(Done(StopReason.END_TURN)) == "done"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from frontdesk.agents.chat.words import Ear, dump, load
-from frontdesk.loop.events import Compacted, Event, Failed, ToolArguments, Trouble, Usage, UserMedia, UserText
+from frontdesk.agents.chat.model import ReplyBuilder, dump_reply_events, load_reply_events
+from frontdesk.llm.events import Compacted, Event, Failed, FailureKind, ToolArguments, Usage, UserMedia, UserText
 
 
 @pytest.mark.parametrize(
@@ -13,14 +13,14 @@ from frontdesk.loop.events import Compacted, Event, Failed, ToolArguments, Troub
         UserMedia("image/png", b"png"),
         ToolArguments("call-1", "tool", "{"),
         Compacted("about tea"),
-        Failed(Trouble.TOO_LONG, "It no longer fits"),
+        Failed(FailureKind.TOO_LONG, "It no longer fits"),
     ],
 )
 def test_what_is_not_of_the_reply_is_no_word_of_it(event: Event) -> None:
-    assert Ear().hear(event) is None
+    assert ReplyBuilder().add_event(event) is None
 
 
 def test_what_a_turn_took_is_told_as_it_is_stored() -> None:
     usage = Usage(1, 2, 3, "m", 0.5, 40, 100)
-    assert Ear().hear(usage) is usage
-    assert load(dump([usage])) == [usage]
+    assert ReplyBuilder().add_event(usage) is usage
+    assert load_reply_events(dump_reply_events([usage])) == [usage]

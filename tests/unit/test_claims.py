@@ -3,8 +3,8 @@
 import pytest
 
 from frontdesk.errors import Unauthenticated
-from frontdesk.identity.claims import credential
 from frontdesk.identity.model import Credential
+from frontdesk.identity.tokens import credential_of_claims
 from frontdesk.settings import Issuer
 
 STANDARD = Issuer(issuer="https://id.example")
@@ -12,7 +12,7 @@ ENTRA = Issuer(issuer="https://login.example/tenant", claims="entra")
 
 
 def told(issuer: Issuer = STANDARD, **claims: object) -> tuple[str | None, str | None]:
-    found = credential(claims, issuer)
+    found = credential_of_claims(claims, issuer)
     return found.user_id, found.agent_id
 
 
@@ -32,7 +32,7 @@ def told(issuer: Issuer = STANDARD, **claims: object) -> tuple[str | None, str |
 def test_subject_is_the_user_and_actor_or_client_the_agent(
     claims: dict[str, object], expected: tuple[str | None, str | None]
 ) -> None:
-    found = credential(claims, STANDARD)
+    found = credential_of_claims(claims, STANDARD)
     assert (found.user_id, found.agent_id) == expected
 
 
@@ -66,7 +66,7 @@ def test_an_issuers_prefix_keeps_its_people_and_agents_apart() -> None:
 def test_scopes_are_limits_only_where_a_token_carries_some(
     claims: dict[str, object], scopes: frozenset[str] | None
 ) -> None:
-    found: Credential = credential({"sub": "ann", **claims}, STANDARD)
+    found: Credential = credential_of_claims({"sub": "ann", **claims}, STANDARD)
     assert found.scopes == scopes
 
 

@@ -10,10 +10,10 @@ import anyio
 import numpy as np
 import pytest
 
-from frontdesk.embedding.builtin import CHUNK, MODEL, NAME, BuiltinEmbedder
-from frontdesk.embedding.port import Vectors
+from frontdesk.embedding.builtin import CHUNK_SIZE, MODEL_FOLDER, MODEL_NAME, BuiltinEmbedder
+from frontdesk.embedding.embedder import Vectors
 from frontdesk.errors import Unavailable
-from frontdesk.tools.text import tool_text
+from frontdesk.tools.model import tool_text
 
 pytestmark = pytest.mark.anyio
 
@@ -60,7 +60,7 @@ async def test_a_text_has_the_same_vector_alone_in_any_order_and_from_another_co
     embedder: BuiltinEmbedder,
 ) -> None:
     texts = [*TOOLS, *QUESTIONS] * 4
-    assert len(texts) > 2 * CHUNK
+    assert len(texts) > 2 * CHUNK_SIZE
     together = await embedder.embed(texts)
     assert alike(together[::-1], await embedder.embed(texts[::-1]))
     assert alike(together[2:3], await embedder.embed([texts[2]]))
@@ -73,7 +73,7 @@ async def test_many_tasks_at_once_get_their_own_vectors() -> None:
     found: dict[int, Vectors] = {}
 
     async def ask(number: int) -> None:
-        texts = [QUESTIONS[number % 5]] * (1 + CHUNK * (number % 2))
+        texts = [QUESTIONS[number % 5]] * (1 + CHUNK_SIZE * (number % 2))
         found[number] = await embedder.embed(texts)
 
     async with anyio.create_task_group() as group:
@@ -124,7 +124,7 @@ async def test_a_question_does_not_wait_for_a_catalogue(embedder: BuiltinEmbedde
 
 
 async def test_a_model_that_is_not_there_is_reported(tmp_path: Path) -> None:
-    for texts in (["one"], ["many"] * (CHUNK + 1)):
+    for texts in (["one"], ["many"] * (CHUNK_SIZE + 1)):
         with pytest.raises(Unavailable, match="FRONTDESK_EMBEDDINGS to off"):
             await BuiltinEmbedder(tmp_path).embed(texts)
 
@@ -138,6 +138,6 @@ def test_the_runtime_is_not_loaded_before_the_first_text() -> None:
 
 
 def test_another_model_has_another_name() -> None:
-    digest = sha256((MODEL / "model.onnx").read_bytes()).hexdigest()
+    digest = sha256((MODEL_FOLDER / "model.onnx").read_bytes()).hexdigest()
     known = {"frontdesk-minilm-1": "4763970d123f67b88903306f452d377fac234fd6be2873b32721fa23b105eb17"}
-    assert known.get(NAME) == digest, "vectors are kept by the model's name: give a new model a new one"
+    assert known.get(MODEL_NAME) == digest, "vectors are kept by the model's name: give a new model a new one"

@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 from starlette.responses import RedirectResponse, Response
 
-from frontdesk.embedding.remote import BATCH, RemoteEmbedder
+from frontdesk.embedding.remote import BATCH_SIZE, RemoteEmbedder
 from frontdesk.errors import ConfigurationError, Unavailable
 from tests.support.embeddings_server import WIDTH, EmbeddingsServer, Spoil, open_embeddings_server, vector
 
@@ -54,11 +54,11 @@ async def test_both_kinds_of_api_give_rows_of_length_one_in_the_order_of_the_tex
 
 
 async def test_many_texts_are_asked_for_in_batches(server: EmbeddingsServer) -> None:
-    texts = [f"text {number}" for number in range(2 * BATCH + 1)]
+    texts = [f"text {number}" for number in range(2 * BATCH_SIZE + 1)]
     async with remote(server) as embedder:
         found = await embedder.embed(texts)
     assert np.allclose(found, [unit(text) for text in texts], atol=1e-6)
-    assert [len(asked.body["input"]) for asked in server.asked] == [BATCH, BATCH, 1]
+    assert [len(asked.body["input"]) for asked in server.asked] == [BATCH_SIZE, BATCH_SIZE, 1]
 
 
 async def test_no_texts_need_no_request(server: EmbeddingsServer) -> None:

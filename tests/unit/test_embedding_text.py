@@ -2,7 +2,7 @@
 
 import pytest
 
-from frontdesk.tools.text import spaced, tool_text
+from frontdesk.tools.model import space_words, tool_text
 
 
 def test_a_tool_with_everything_is_one_line_of_server_name_description_and_inputs() -> None:
@@ -36,4 +36,4 @@ def test_what_is_empty_is_left_out() -> None:
     ],
 )
 def test_names_fall_into_the_words_they_are_made_of(name: str, words: str) -> None:
-    assert spaced(name) == words
+    assert space_words(name) == words

@@ -14,8 +14,8 @@ from training.pairs import Pair, batches, in_part, own_pairs, read_pairs, taken_
 from training.sets import RetrievalSet, read_set
 from training.weights import average, mix, read_weights, write_weights
 
-from frontdesk.embedding.port import Vectors
-from frontdesk.tools.text import tool_text
+from frontdesk.embedding.embedder import Vectors
+from frontdesk.tools.model import tool_text
 
 TEXT = tool_text("Law/Family", "getDivorce", "Tells how to part. In steps.", ["where", "at_once"])
 TOOLS: list[dict[str, object]] = [

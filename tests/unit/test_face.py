@@ -15,9 +15,9 @@ import frontdesk
 from tests.support.desk import clean_environment
 
 ROOT = Path(__file__).parents[2]
-EXTENSIONS = ROOT / "src/frontdesk/platform/extensions"
+EXTENSIONS = ROOT / "src/frontdesk/agent365/extensions"
 # What needs an extra, and where it is used.
-EXTRAS = {"openai-agents": EXTENSIONS / "openai", "agent-framework": EXTENSIONS / "agentframework"}
+EXTRAS = {"openai-agents": EXTENSIONS / "openai.py", "agent-framework": EXTENSIONS / "agentframework.py"}
 
 
 def test_every_public_name_is_there_and_described() -> None:
@@ -47,7 +47,7 @@ def test_whatever_is_imported_is_declared() -> None:
         known = [*project["dependencies"], *(project["optional-dependencies"][extra] if extra else ())]
         declared = {re.split(r"[\[<>=; ]", text)[0] for text in known}
         others = [] if extra else list(EXTRAS.values())
-        paths = [path for path in folder.rglob("*.py") if not any(path.is_relative_to(other) for other in others)]
+        paths = [path for path in [folder, *folder.rglob("*.py")] if path.is_file() and path not in others]
         imported = {top for path in paths for top in _imported(path)}
         foreign = sorted(imported - {*sys.stdlib_module_names, "frontdesk"})
         names = {top: {name.lower().replace("_", "-") for name in owners[top]} for top in foreign}

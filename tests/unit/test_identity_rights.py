@@ -15,7 +15,7 @@ def test_at_this_machine_who_is_not_limited_runs_the_house_and_elsewhere_who_was
         scopes = visitor.shows.scopes if visitor.shows else None
         granted = scopes is not None and SCHEDULES_ADMIN in scopes
         at_home = visitor.trusted and not visitor.forwarded
-        assert rights.runs_house(caller, SCHEDULES_ADMIN) is (granted or (at_home and scopes is None)), visitor
+        assert rights.is_local_or_granted(caller, SCHEDULES_ADMIN) is (granted or (at_home and scopes is None)), visitor
 
 
 def test_a_key_makes_nobody_the_operator_and_the_operator_runs_the_house() -> None:
@@ -24,8 +24,8 @@ def test_a_key_makes_nobody_the_operator_and_the_operator_runs_the_house() -> No
             assert (visitor.shows, visitor.names) == (None, None)
             assert visitor.trusted
             assert not visitor.forwarded
-        if rights.is_admin(caller, SCHEDULES_ADMIN):
-            assert rights.runs_house(caller, SCHEDULES_ADMIN)
+        if rights.is_operator_or_granted(caller, SCHEDULES_ADMIN):
+            assert rights.is_local_or_granted(caller, SCHEDULES_ADMIN)
 
 
 def test_a_caller_without_a_key_is_told_from_one_who_shows_it_here() -> None:

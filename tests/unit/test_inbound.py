@@ -7,12 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.errors import AgentIdMismatch, Denied, InvalidAgentId
-from frontdesk.identity.inbound import METADATA_KEYS, NESTED_IN, NESTED_KEYS, Policy, metadata_agent, resolve
-from frontdesk.identity.model import Caller, Credential, Signals, Source
+from frontdesk.identity.inbound import (
+    METADATA_KEYS,
+    NESTED_GROUPS,
+    NESTED_KEYS,
+    IdentityPolicy,
+    agent_id_in_metadata,
+    resolve_caller,
+)
+from frontdesk.identity.model import AgentIdSource, Caller, Credential, Signals
 from tests.requirements import shows
 
-OPEN = Policy()
-EXPOSED = Policy(proof_required=True)
+OPEN = IdentityPolicy()
+EXPOSED = IdentityPolicy(proof_required=True)
 ids = st.from_regex(r"[A-Za-z0-9_-]{1,128}", fullmatch=True).filter(lambda text: text.lower() not in ("none", "null"))
 maybe_ids = st.none() | ids
 
@@ -49,17 +56,17 @@ def test_the_most_trusted_signal_names_the_agent(
         parameter=parameter,
         metadata={"agent_id": metadata} if metadata else {},
     )
-    caller = resolve(said, Policy(default_agent=default), only)
+    caller = resolve_caller(said, IdentityPolicy(default_agent=default), only)
     order = [
-        (credential, Source.CREDENTIAL),
-        (header, Source.HEADER),
-        (parameter, Source.PARAMETER),
-        (metadata, Source.METADATA),
-        (default, Source.ENVIRONMENT),
-        (only, Source.SINGLE_AGENT),
-        (None, Source.NONE),
+        (credential, AgentIdSource.CREDENTIAL),
+        (header, AgentIdSource.HEADER),
+        (parameter, AgentIdSource.PARAMETER),
+        (metadata, AgentIdSource.METADATA),
+        (default, AgentIdSource.ENVIRONMENT),
+        (only, AgentIdSource.SINGLE_AGENT),
+        (None, AgentIdSource.NONE),
     ]
-    expected = next((agent, source) for agent, source in order if agent or source is Source.NONE)
+    expected = next((agent, source) for agent, source in order if agent or source is AgentIdSource.NONE)
     assert (caller.agent_id, caller.source) == expected
     assert caller.verified == (credential is not None)
 
@@ -68,10 +75,10 @@ def test_the_most_trusted_signal_names_the_agent(
 @given(header=ids, parameter=ids)
 def test_header_and_parameter_must_match(header: str, parameter: str) -> None:
     if header == parameter:
-        assert resolve(signals(header=header, parameter=parameter), OPEN).agent_id == header
+        assert resolve_caller(signals(header=header, parameter=parameter), OPEN).agent_id == header
     else:
         with pytest.raises(AgentIdMismatch) as caught:
-            resolve(signals(header=header, parameter=parameter), OPEN)
+            resolve_caller(signals(header=header, parameter=parameter), OPEN)
         assert str(caught.value) == f"Agent ID mismatch: header '{header}' != parameter '{parameter}'"
 
 
@@ -80,17 +87,17 @@ def test_header_and_parameter_must_match(header: str, parameter: str) -> None:
 def test_an_id_is_either_well_formed_or_refused(text: str) -> None:
     said, text = signals(parameter=text), text.strip()
     if text.lower() in ("", "none", "null"):
-        assert resolve(said, OPEN).agent_id is None
+        assert resolve_caller(said, OPEN).agent_id is None
     elif len(text) <= 128 and text.isascii() and all(char.isalnum() or char in "_-" for char in text):
-        assert resolve(said, OPEN).agent_id == text
+        assert resolve_caller(said, OPEN).agent_id == text
     else:
         with pytest.raises(InvalidAgentId):
-            resolve(said, OPEN)
+            resolve_caller(said, OPEN)
 
 
 @pytest.mark.parametrize("value", ["", "none", "None", "NULL", None])
 def test_no_id_by_another_name_is_no_id(value: str | None) -> None:
-    assert resolve(signals(header=value, parameter=value), OPEN) == Caller("r-1", local=True, any_agent=True)
+    assert resolve_caller(signals(header=value, parameter=value), OPEN) == Caller("r-1", local=True, any_agent=True)
 
 
 @pytest.mark.parametrize(
@@ -98,10 +105,12 @@ def test_no_id_by_another_name_is_no_id(value: str | None) -> None:
 )
 def test_what_is_not_an_id_is_refused(value: object) -> None:
     with pytest.raises(InvalidAgentId, match="Invalid agent ID format: "):
-        resolve(signals(parameter=value), OPEN)
+        resolve_caller(signals(parameter=value), OPEN)
 
 
-@pytest.mark.parametrize("path", [*METADATA_KEYS, *(f"{group}.{name}" for group in NESTED_IN for name in NESTED_KEYS)])
+@pytest.mark.parametrize(
+    "path", [*METADATA_KEYS, *(f"{group}.{name}" for group in NESTED_GROUPS for name in NESTED_KEYS)]
+)
 @pytest.mark.parametrize("prefix", ["", "metadata."])
 def test_metadata_is_read_under_every_name_and_nesting(path: str, prefix: str) -> None:
     metadata: object = "agent-7"
@@ -110,8 +119,8 @@ def test_metadata_is_read_under_every_name_and_nesting(path: str, prefix: str) -
     ):
         metadata = {name: metadata}
     assert isinstance(metadata, dict)
-    assert metadata_agent(metadata) == (prefix + path, "agent-7")
-    assert resolve(signals(metadata=metadata), OPEN).agent_id == "agent-7"
+    assert agent_id_in_metadata(metadata) == (prefix + path, "agent-7")
+    assert resolve_caller(signals(metadata=metadata), OPEN).agent_id == "agent-7"
 
 
 @given(
@@ -127,10 +136,10 @@ def test_metadata_is_read_under_every_name_and_nesting(path: str, prefix: str) -
 def test_no_metadata_breaks_resolution(metadata: dict[str, object]) -> None:
     for shaped in (metadata, {"metadata": metadata}, {"agent": metadata}):
         try:
-            caller = resolve(signals(metadata=shaped), OPEN)
+            caller = resolve_caller(signals(metadata=shaped), OPEN)
         except InvalidAgentId:
             continue
-        assert caller.source in (Source.METADATA, Source.NONE)
+        assert caller.source in (AgentIdSource.METADATA, AgentIdSource.NONE)
 
 
 @shows("ID-EXPOSED")
@@ -142,34 +151,39 @@ def test_beyond_loopback_only_a_covering_credential_names_an_agent(
     credential = key(bound, user) if bound or user else None
     said = signals(credential=credential, **{source: value})
     if bound == stated:
-        assert resolve(said, EXPOSED).verified
+        assert resolve_caller(said, EXPOSED).verified
     else:
         with pytest.raises(Denied):
-            resolve(said, EXPOSED)
+            resolve_caller(said, EXPOSED)
 
 
 def test_a_platform_key_speaks_for_the_agent_it_names() -> None:
-    caller = resolve(signals(credential=key("*", "u"), header="agent-1"), EXPOSED)
-    assert (caller.agent_id, caller.source, caller.verified, caller.user_id) == ("agent-1", Source.HEADER, True, "u")
+    caller = resolve_caller(signals(credential=key("*", "u"), header="agent-1"), EXPOSED)
+    assert (caller.agent_id, caller.source, caller.verified, caller.user_id) == (
+        "agent-1",
+        AgentIdSource.HEADER,
+        True,
+        "u",
+    )
 
 
 def test_a_request_that_a_proxy_passed_on_is_not_from_loopback() -> None:
     with pytest.raises(Denied):
-        resolve(signals(header="agent-1", forwarded=True), OPEN)
+        resolve_caller(signals(header="agent-1", forwarded=True), OPEN)
 
 
 def test_a_stranger_beyond_loopback_does_not_get_the_default_agent() -> None:
-    policy = Policy(proof_required=True, default_agent="agent-1")
-    assert resolve(signals(credential=key(None, "u")), policy, "agent-2").agent_id is None
-    assert resolve(signals(credential=key("*")), policy).agent_id == "agent-1"
+    policy = IdentityPolicy(proof_required=True, default_agent="agent-1")
+    assert resolve_caller(signals(credential=key(None, "u")), policy, "agent-2").agent_id is None
+    assert resolve_caller(signals(credential=key("*")), policy).agent_id == "agent-1"
 
 
 def test_a_credential_does_not_speak_for_another_agent() -> None:
     with pytest.raises(Denied, match="bound to agent 'agent-1'"):
-        resolve(signals(credential=key("agent-1"), parameter="agent-2"), OPEN)
+        resolve_caller(signals(credential=key("agent-1"), parameter="agent-2"), OPEN)
 
 
 def test_the_header_is_not_read_when_it_is_switched_off() -> None:
-    policy = Policy(read_header=False)
-    assert resolve(signals(header="agent-1"), policy).agent_id is None
-    assert resolve(signals(header="agent-1", parameter="agent-2"), policy).agent_id == "agent-2"
+    policy = IdentityPolicy(read_header=False)
+    assert resolve_caller(signals(header="agent-1"), policy).agent_id is None
+    assert resolve_caller(signals(header="agent-1", parameter="agent-2"), policy).agent_id == "agent-2"

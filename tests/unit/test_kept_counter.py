@@ -12,9 +12,8 @@ from pydantic import TypeAdapter
 from structlog.testing import capture_logs
 
 from frontdesk.errors import Unavailable
-from frontdesk.identity.jwks import FRESH_SECONDS, REFETCH_SECONDS, STALE_SECONDS
-from frontdesk.identity.oauth.counters import Counter, Kept
-from frontdesk.identity.oauth.upstream import Upstreams
+from frontdesk.identity.sign_in import IssuerEndpointCache, IssuerEndpoints, SignInIssuers
+from frontdesk.identity.tokens import FRESH_SECONDS, REFETCH_SECONDS, STALE_SECONDS
 from frontdesk.settings import Issuer
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +23,7 @@ DESCRIPTION = {
     "authorization_endpoint": f"{ISSUER}/authorize",
     "token_endpoint": f"{ISSUER}/token",
 }
-COUNTER = Counter(f"{ISSUER}/authorize", f"{ISSUER}/token", secret_in_form=False)
+COUNTER = IssuerEndpoints(f"{ISSUER}/authorize", f"{ISSUER}/token", secret_in_form=False)
 
 
 class Login:
@@ -43,15 +42,15 @@ class Login:
         return httpx2.Response(200, json=self.description)
 
     @asynccontextmanager
-    async def kept(self) -> AsyncGenerator[Kept]:
+    async def kept(self) -> AsyncGenerator[IssuerEndpointCache]:
         async with httpx2.AsyncClient(transport=httpx2.MockTransport(self.answer)) as client:
-            yield Kept(ISSUER, client)
+            yield IssuerEndpointCache(ISSUER, client)
 
 
 async def test_what_an_issuer_said_holds_for_a_while_and_those_who_ask_at_once_share_one_answer() -> None:
     login = Login()
     async with login.kept() as counter:
-        found: list[Counter | None] = []
+        found: list[IssuerEndpoints | None] = []
 
         async def look() -> None:
             found.append(await counter.find(0))
@@ -88,7 +87,7 @@ async def test_an_address_for_codes_that_is_none_is_told_as_an_issuer_that_canno
     transport = httpx2.MockTransport(Login(token_endpoint=address).answer)
     monkeypatch.setattr(httpx2, "AsyncClient", partial(httpx2.AsyncClient, transport=transport))
     known = TypeAdapter(Issuer).validate_python({"issuer": ISSUER, "sign_in": {"client_id": "pages"}})
-    upstreams = Upstreams([known], "http://127.0.0.1:3020", {})
+    upstreams = SignInIssuers([known], "http://127.0.0.1:3020", {})
     try:
         with pytest.raises(Unavailable, match="cannot be asked right now"):
             await sign_in(upstreams)
@@ -96,6 +95,6 @@ async def test_an_address_for_codes_that_is_none_is_told_as_an_issuer_that_canno
         await upstreams.close()
 
 
-async def sign_in(upstreams: Upstreams) -> None:
-    _, errand = await upstreams.send(ISSUER)
+async def sign_in(upstreams: SignInIssuers) -> None:
+    _, errand = await upstreams.begin(ISSUER)
     await upstreams.redeem(errand, {"state": errand.state, "code": "x"})

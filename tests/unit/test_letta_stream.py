@@ -19,16 +19,21 @@ from letta_client.types.agents import LettaStreamingResponse, Message
 from pydantic import TypeAdapter
 
 from frontdesk.agents.host import Approval, Prompt
-from frontdesk.agents.letta.errors import LettaTrouble, told
-from frontdesk.agents.letta.history import answer_to, in_order, recalled
-from frontdesk.agents.letta.memory import edits, may_have_changed
-from frontdesk.agents.letta.stream import Reader
-from frontdesk.agents.letta.turn import refusal
+from frontdesk.agents.letta.convert import (
+    build_history,
+    find_answer,
+    memory_edits,
+    memory_may_have_changed,
+    oldest_first,
+)
+from frontdesk.agents.letta.server import LettaFailure, translate_error
+from frontdesk.agents.letta.turn import RunReader, why_refused
 from frontdesk.errors import FrontdeskError, Invalid, NotFound, PendingApproval, Unavailable
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import (
+from frontdesk.llm.events import (
     ApprovalRequest,
     Event,
+    FailureKind,
     MemoryEdit,
     TextChunk,
     ThoughtChunk,
@@ -36,12 +41,11 @@ from frontdesk.loop.events import (
     ToolCall,
     ToolReturn,
     ToolStatus,
-    Trouble,
     Usage,
     UserMedia,
     UserText,
 )
-from frontdesk.loop.tools import Tool, ToolOutcome
+from frontdesk.llm.tools import Tool, ToolOutcome
 
 RECORDING: dict[str, list[dict[str, Any]]] = json.loads(Path(__file__).with_name("letta_recording.json").read_text())
 STREAMED: TypeAdapter[LettaStreamingResponse] = TypeAdapter(LettaStreamingResponse)
@@ -49,7 +53,7 @@ KEPT: TypeAdapter[list[Message]] = TypeAdapter(list[Message])
 URL = "http://letta.example"
 
 
-def read(reader: Reader, recording: str) -> list[Event]:
+def read(reader: RunReader, recording: str) -> list[Event]:
     reader.begin_run()
     return [event for chunk in RECORDING[recording] for event in reader.read(STREAMED.validate_python(chunk))]
 
@@ -63,7 +67,7 @@ def kept() -> list[Message]:
 
 
 def test_thought_and_text_come_token_by_token() -> None:
-    reader = Reader()
+    reader = RunReader()
 
     events = read(reader, "thought_and_text")
 
@@ -77,7 +81,7 @@ def test_thought_and_text_come_token_by_token() -> None:
 
 
 def test_a_call_is_told_in_pieces_then_whole_and_before_it_has_run() -> None:
-    events = read(Reader(), "memory_tool")
+    events = read(RunReader(), "memory_tool")
 
     pieces = [event for event in events if isinstance(event, ToolArguments)]
     arguments = {"label": "human", "new_string": "likes tea"}
@@ -89,7 +93,7 @@ def test_a_call_is_told_in_pieces_then_whole_and_before_it_has_run() -> None:
 
 
 def test_a_call_is_whole_with_its_last_piece_and_does_not_wait_for_the_return() -> None:
-    reader = Reader()
+    reader = RunReader()
     chunks = [STREAMED.validate_python(chunk) for chunk in RECORDING["memory_tool"]]
     last_piece = max(index for index, chunk in enumerate(chunks) if chunk.message_type == "tool_call_message")
 
@@ -99,14 +103,14 @@ def test_a_call_is_whole_with_its_last_piece_and_does_not_wait_for_the_return() 
 
 
 def test_several_returns_in_one_message_go_to_the_calls_they_belong_to() -> None:
-    events = read(Reader(), "several_calls")
+    events = read(RunReader(), "several_calls")
 
     returns = [(event.name, event.status) for event in events if isinstance(event, ToolReturn)]
     assert returns == [("memory_insert", ToolStatus.OK), ("nothere", ToolStatus.UNKNOWN)]
 
 
 def test_a_call_that_letta_drops_gets_a_return_that_says_so() -> None:
-    reader = Reader()
+    reader = RunReader()
     calls = [event for event in read(reader, "second_call_dropped") if isinstance(event, ToolCall)]
 
     left = reader.leftovers()
@@ -117,7 +121,7 @@ def test_a_call_that_letta_drops_gets_a_return_that_says_so() -> None:
 
 
 def test_a_call_that_letta_keeps_until_others_are_approved_gets_no_return_before_it_ran() -> None:
-    reader = Reader()
+    reader = RunReader()
     held = next(event for event in read(reader, "calls_of_both_sides") if isinstance(event, ToolCall))
     assert reader.open_calls()
 
@@ -130,7 +134,7 @@ def test_a_call_that_letta_keeps_until_others_are_approved_gets_no_return_before
 
 
 def test_a_return_that_we_gave_ourselves_is_not_told_a_second_time() -> None:
-    reader = Reader()
+    reader = RunReader()
     asked = [chunk for chunk in RECORDING["calls_of_both_sides"] if chunk["message_type"] == "approval_request_message"]
     ours = asked[0]["tool_call"]["tool_call_id"]
     first = read(reader, "calls_of_both_sides")
@@ -145,7 +149,7 @@ def test_a_return_that_we_gave_ourselves_is_not_told_a_second_time() -> None:
 
 
 def test_usage_counts_on_over_the_runs_of_a_turn() -> None:
-    reader = Reader()
+    reader = RunReader()
     read(reader, "calls_of_both_sides")
 
     events = read(reader, "answers_of_both_sides")
@@ -173,7 +177,7 @@ def test_arguments_that_are_no_json_object_are_kept_as_they_were_written(
         {"id": "m", "date": "2026-11-16T03:55:44Z", "message_type": "tool_call_message", "tool_call": call},
         {"message_type": "stop_reason", "stop_reason": "end_turn"},
     ]
-    reader = Reader()
+    reader = RunReader()
 
     events = [event for chunk in chunks for event in reader.read(STREAMED.validate_python(chunk))]
 
@@ -181,7 +185,7 @@ def test_arguments_that_are_no_json_object_are_kept_as_they_were_written(
 
 
 def test_a_history_tells_calls_with_their_returns_and_ends_with_what_waits() -> None:
-    told_again = [said.event for said in recalled(kept())]
+    told_again = [said.event for said in build_history(kept())]
 
     words = [(type(event).__name__, getattr(event, "name", "")) for event in told_again]
     assert words == [
@@ -213,13 +217,13 @@ def test_a_history_says_nothing_of_how_a_call_went_that_runs_after_an_approval()
     messages = kept()
     asked = next(index for index, one in enumerate(messages) if one.message_type == "approval_request_message")
 
-    told_again = [said.event for said in recalled(messages[: asked + 1])]
+    told_again = [said.event for said in build_history(messages[: asked + 1])]
 
     assert [type(event) for event in told_again[-2:]] == [ToolCall, ApprovalRequest]
 
 
 def test_a_turn_of_the_past_goes_from_one_word_of_the_person_to_the_next() -> None:
-    said = recalled(kept())
+    said = build_history(kept())
 
     opened = [one.turn_id for one in said if isinstance(one.event, UserText)]
     assert len(set(opened)) == 4
@@ -232,16 +236,16 @@ def test_messages_are_put_in_order_whichever_end_the_server_began_with() -> None
     groups = [[message for message in messages if message.id == name] for name in dict.fromkeys(m.id for m in messages)]
     reversed_page = [message for group in reversed(groups) for message in group]
 
-    assert in_order(reversed_page, newest_first=True) == messages
-    assert in_order(messages, newest_first=False) == messages
-    assert in_order(messages, newest_first=True) == messages
+    assert oldest_first(reversed_page, newest_first=True) == messages
+    assert oldest_first(messages, newest_first=False) == messages
+    assert oldest_first(messages, newest_first=True) == messages
 
 
 def test_a_return_whose_call_lies_before_the_page_is_left_out() -> None:
     messages = kept()
     first_return = next(index for index, one in enumerate(messages) if one.message_type == "tool_return_message")
 
-    said = recalled(messages[first_return:])
+    said = build_history(messages[first_return:])
 
     assert isinstance(said[0].event, TextChunk)
 
@@ -256,7 +260,7 @@ def test_what_letta_says_in_the_persons_place_is_not_the_persons_word() -> None:
         ]
     )
 
-    assert [said.event for said in recalled(messages)] == [UserText('{"type": "order"}')]
+    assert [said.event for said in build_history(messages)] == [UserText('{"type": "order"}')]
 
 
 def test_a_picture_without_a_word_begins_a_turn_and_one_without_data_is_left_out() -> None:
@@ -273,7 +277,7 @@ def test_a_picture_without_a_word_begins_a_turn_and_one_without_data_is_left_out
         ]
     )
 
-    said = recalled(messages)
+    said = build_history(messages)
 
     assert [one.event for one in said] == [
         UserText("hi"),
@@ -282,13 +286,13 @@ def test_a_picture_without_a_word_begins_a_turn_and_one_without_data_is_left_out
         TextChunk("two"),
     ]
     assert [one.turn_id for one in said] == ["m0", "m0", "m2", "m2"]
-    assert (answer_to(messages, "o0"), answer_to(messages, "o2")) == ("one", "two")
+    assert (find_answer(messages, "o0"), find_answer(messages, "o2")) == ("one", "two")
 
 
 def test_an_edit_shows_blocks_that_changed_came_or_went() -> None:
     before, after = {"human": "Ann", "old": "x", "same": "s"}, {"human": "Ann, tea", "same": "s", "new": "y"}
 
-    assert edits(before, after) == [
+    assert memory_edits(before, after) == [
         MemoryEdit("human", "Ann", "Ann, tea"),
         MemoryEdit("new", "", "y"),
         MemoryEdit("old", "x", ""),
@@ -296,8 +300,10 @@ def test_an_edit_shows_blocks_that_changed_came_or_went() -> None:
 
 
 def test_only_a_memory_tool_that_worked_may_have_changed_memory() -> None:
-    assert may_have_changed([ToolReturn("c", "memory_insert", "")])
-    assert not may_have_changed([ToolReturn("c", "memory_insert", "", ToolStatus.ERROR), ToolReturn("c", "search", "")])
+    assert memory_may_have_changed([ToolReturn("c", "memory_insert", "")])
+    assert not memory_may_have_changed(
+        [ToolReturn("c", "memory_insert", "", ToolStatus.ERROR), ToolReturn("c", "search", "")]
+    )
 
 
 async def nothing(_arguments: object) -> ToolOutcome:
@@ -332,7 +338,7 @@ def test_each_call_that_waits_needs_a_word_but_the_callers_own_that_need_none(
     approvals = [Approval(call_id, approve=True) for call_id in approved]
     prompt = Prompt("agent-1", Caller("request-1"), text, approvals, tools=tools)
 
-    assert type(refusal(prompt, pending)) is (mistake or type(None))
+    assert type(why_refused(prompt, pending)) is (mistake or type(None))
 
 
 def answered(status: int, body: object, kind: type[APIStatusError] = APIStatusError) -> APIStatusError:
@@ -346,24 +352,32 @@ def in_stream(error_type: str, message: str, detail: str = "") -> APIStatusError
 @pytest.mark.parametrize(
     ("error", "trouble", "hint"),
     [
-        (answered(401, {}, AuthenticationError), Trouble.UNAUTHENTICATED, "LETTA_API_KEY or LETTA_SERVER_PASSWORD"),
-        (APIConnectionError(request=httpx.Request("GET", URL)), Trouble.UNAVAILABLE, "LETTA_BASE_URL"),
-        (httpx.ReadTimeout("silence"), Trouble.UNAVAILABLE, "LETTA_BASE_URL"),
-        (answered(500, {}), Trouble.UNAVAILABLE, "500"),
-        (in_stream("llm_authentication", "Failed", "401 from the provider"), Trouble.UNAUTHENTICATED, "provider's key"),
-        (in_stream("llm_rate_limit", "Slow down"), Trouble.RATE_LIMITED, "Slow down"),
-        (in_stream("internal_error", "Odd", "Connection error during streaming"), Trouble.UNAVAILABLE, "Connection"),
-        (in_stream("internal_error", "Odd"), Trouble.INTERNAL, "Odd"),
-        (in_stream("context_window_overflow_in_system_prompt", "Full"), Trouble.TOO_LONG, "Full"),
-        (in_stream("llm_error", "Failed", "This model's maximum context length is 9"), Trouble.TOO_LONG, "new one"),
-        (answered(400, {"detail": "context_window_exceeded"}, BadRequestError), Trouble.TOO_LONG, "larger context"),
-        (answered(404, {"detail": "NOT_FOUND: Handle a/b not found"}, NotFoundError), Trouble.NOT_FOUND, "'a/b'"),
+        (answered(401, {}, AuthenticationError), FailureKind.UNAUTHENTICATED, "LETTA_API_KEY or LETTA_SERVER_PASSWORD"),
+        (APIConnectionError(request=httpx.Request("GET", URL)), FailureKind.UNAVAILABLE, "LETTA_BASE_URL"),
+        (httpx.ReadTimeout("silence"), FailureKind.UNAVAILABLE, "LETTA_BASE_URL"),
+        (answered(500, {}), FailureKind.UNAVAILABLE, "500"),
+        (
+            in_stream("llm_authentication", "Failed", "401 from the provider"),
+            FailureKind.UNAUTHENTICATED,
+            "provider's key",
+        ),
+        (in_stream("llm_rate_limit", "Slow down"), FailureKind.RATE_LIMITED, "Slow down"),
+        (
+            in_stream("internal_error", "Odd", "Connection error during streaming"),
+            FailureKind.UNAVAILABLE,
+            "Connection",
+        ),
+        (in_stream("internal_error", "Odd"), FailureKind.INTERNAL, "Odd"),
+        (in_stream("context_window_overflow_in_system_prompt", "Full"), FailureKind.TOO_LONG, "Full"),
+        (in_stream("llm_error", "Failed", "This model's maximum context length is 9"), FailureKind.TOO_LONG, "new one"),
+        (answered(400, {"detail": "context_window_exceeded"}, BadRequestError), FailureKind.TOO_LONG, "larger context"),
+        (answered(404, {"detail": "NOT_FOUND: Handle a/b not found"}, NotFoundError), FailureKind.NOT_FOUND, "'a/b'"),
     ],
 )
-def test_what_letta_does_wrong_says_what_to_check(error: Exception, trouble: Trouble, hint: str) -> None:
-    found = told(error, URL, "agent 'agent-1'")
+def test_what_letta_does_wrong_says_what_to_check(error: Exception, trouble: FailureKind, hint: str) -> None:
+    found = translate_error(error, URL, "agent 'agent-1'")
 
-    assert isinstance(found, LettaTrouble)
+    assert isinstance(found, LettaFailure)
     assert isinstance(found, Unavailable)
     assert found.trouble is trouble
     assert hint in str(found)
@@ -373,18 +387,20 @@ def test_what_letta_does_wrong_says_what_to_check(error: Exception, trouble: Tro
 def test_an_approval_that_waits_is_recognised_in_a_stream_that_had_begun() -> None:
     message = "CONFLICT: Cannot send a new message: The agent is waiting for approval on a tool call."
 
-    assert isinstance(told(in_stream("internal_error", message), URL, "agent 'agent-1'"), PendingApproval)
+    assert isinstance(translate_error(in_stream("internal_error", message), URL, "agent 'agent-1'"), PendingApproval)
 
 
 @pytest.mark.parametrize("detail", ["[{'loc': ('path', 'agent_id'), 'msg': 'too short'}]", "Invalid agent ID format"])
 def test_an_id_that_does_not_look_like_one_is_of_nothing_that_is_there(detail: str) -> None:
     error = answered(422, {"detail": detail}, UnprocessableEntityError)
 
-    assert isinstance(told(error, URL, "agent 'nonsense'"), NotFound)
+    assert isinstance(translate_error(error, URL, "agent 'nonsense'"), NotFound)
 
 
 def test_what_is_not_there_is_named_without_what_the_server_says_of_itself() -> None:
-    found = told(answered(404, {"detail": "actor='user-0' not found"}, NotFoundError), URL, "agent 'agent-1'")
+    found = translate_error(
+        answered(404, {"detail": "actor='user-0' not found"}, NotFoundError), URL, "agent 'agent-1'"
+    )
 
     assert isinstance(found, NotFound)
     assert str(found) == "The Letta server has no agent 'agent-1'"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import structlog
 
-from frontdesk.surfaces import logs
+from frontdesk.interfaces import logs
 from tests.conftest import settings_with
 from tests.support.desk import ROOT
 
@@ -22,7 +22,7 @@ SECRET = "S3CRET"
 @pytest.fixture(params=["text", "json"])
 def sink(request: pytest.FixtureRequest) -> io.StringIO:
     found = io.StringIO()
-    logs.configure(settings_with(FRONTDESK_LOG_FORMAT=request.param))
+    logs.configure_logs(settings_with(FRONTDESK_LOG_FORMAT=request.param))
     structlog.configure(logger_factory=structlog.WriteLoggerFactory(found), cache_logger_on_first_use=False)
     return found
 
@@ -58,11 +58,11 @@ def test_a_librarys_record_is_passed_on_without_its_arguments(sink: io.StringIO)
 
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_every_line_says_which_part_wrote_it(form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    logs.configure(settings_with(FRONTDESK_LOG_FORMAT=form))
-    structlog.get_logger("frontdesk.schedule").warning("worker_waits")
+    logs.configure_logs(settings_with(FRONTDESK_LOG_FORMAT=form))
+    structlog.get_logger("frontdesk.schedules").warning("worker_waits")
     logging.getLogger("mcp.server").warning("body was %s", SECRET)
     ours, theirs = capsys.readouterr().err.splitlines()
-    assert "frontdesk.schedule" in ours
+    assert "frontdesk.schedules" in ours
     assert ("mcp.server" in theirs, SECRET in theirs) == (True, False)
 
 
@@ -84,7 +84,7 @@ def log_in_every_way(times: int = 1) -> None:
 def test_a_log_on_a_full_disk_ends_nobody(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     full = Path("/dev/full").open("w")  # noqa: SIM115 - what lies in it cannot be written when it is closed either
     monkeypatch.setattr(sys, "stderr", full)
-    logs.configure(settings_with(FRONTDESK_LOG_FORMAT=form))
+    logs.configure_logs(settings_with(FRONTDESK_LOG_FORMAT=form))
     # More than is held back for a file.
     log_in_every_way(times=100)
     with suppress(OSError):
@@ -93,7 +93,7 @@ def test_a_log_on_a_full_disk_ends_nobody(form: str, monkeypatch: pytest.MonkeyP
 
 
 def test_every_event_is_explained() -> None:
-    """By `log.…("event")`, `say("event")`, or as one of the two of a `Chore`."""
+    """By `log.…("event")`, `say("event")`, or as one of the two of a `BackgroundJob`."""
     page = ROOT.joinpath("docs/reference/logs.md").read_text()
     rows = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
     explained = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
@@ -103,7 +103,7 @@ def test_every_event_is_explained() -> None:
 
 def events(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call) and re.search(r"(\blog\.\w+|^say|^Chore)$", ast.unparse(node.func)):
-            told = node.args[1:] if ast.unparse(node.func) == "Chore" else node.args[:1]
+        if isinstance(node, ast.Call) and re.search(r"(\blog\.\w+|^say|^BackgroundJob)$", ast.unparse(node.func)):
+            told = node.args[1:] if ast.unparse(node.func) == "BackgroundJob" else node.args[:1]
             constants = [part for arg in told for part in ast.walk(arg) if isinstance(part, ast.Constant)]
             yield from (part.value for part in constants if isinstance(part.value, str))

@@ -11,18 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.errors import ConfigurationError, Invalid
-from frontdesk.loop.mcp.model import OAuth, RemoteTool
+from frontdesk.mcp_client.model import OAuthConfig, RemoteTool
 from frontdesk.settings import ToolServer
-from frontdesk.tools.catalogue.manifest import parse, read_manifest
-from frontdesk.tools.catalogue.naming import apart, server_name
-from frontdesk.tools.catalogue.servers import Origin, ServerSpec, Transport, connectable, of_settings
+from frontdesk.tools.manifest import parse_manifest, read_manifest
+from frontdesk.tools.servers import (
+    ServerOrigin,
+    ServerSpec,
+    Transport,
+    distinct_server_names,
+    server_name,
+    spec_from_settings,
+    to_mcp_server,
+)
 from tests.requirements import shows
 
 SECRETS = {"TOKEN": "s3cret", "EMPTY": ""}
 
 
 def only(document: object) -> ServerSpec:
-    [found] = parse(document, "m.json")
+    [found] = parse_manifest(document, "m.json")
     return found
 
 
@@ -40,12 +47,12 @@ def test_the_common_form_is_read(tmp_path: Path) -> None:
     assert (files.command, files.args) == ("npx", ("-y", "files"))
     assert files.env == {"KEY": "${TOKEN}", "PORT": "7"}
     assert (mail.name, mail.transport, mail.headers) == ("Mail-Tools-2", Transport.HTTP, {"x": "${TOKEN}"})
-    assert (old.transport, old.origin) == (Transport.SSE, Origin.MANIFEST)
+    assert (old.transport, old.origin) == (Transport.SSE, ServerOrigin.MANIFEST)
 
 
 def test_vs_codes_form_is_read() -> None:
     found = only({"servers": {"git": {"type": "stdio", "command": "git-mcp", "env": {"K": "${env:TOKEN}"}}}})
-    assert connectable(found, SECRETS).env == {"K": "s3cret"}
+    assert to_mcp_server(found, SECRETS).env == {"K": "s3cret"}
 
 
 def test_agent_365s_form_is_read_and_stands_at_the_platform_where_no_address_is_given() -> None:
@@ -53,13 +60,13 @@ def test_agent_365s_form_is_read_and_stands_at_the_platform_where_no_address_is_
         {"mcpServerName": "mcp_../MailTools", "mcpServerUniqueName": "unlike", "scope": "McpServers.Mail.All"},
         {"mcpServerName": "mcp_Files", "url": "https://files.example/mcp", "audience": "api://x"},
     ]
-    mail, files = parse({"mcpServers": entries}, "ToolingManifest.json")
+    mail, files = parse_manifest({"mcpServers": entries}, "ToolingManifest.json")
     platform = "https://agent365.svc.cloud.microsoft/agents/servers/mcp_..%2FMailTools"
-    assert (mail.name, connectable(mail, {}).url) == ("mcp-MailTools", platform)
+    assert (mail.name, to_mcp_server(mail, {}).url) == ("mcp-MailTools", platform)
     for endpoint in ("http://localhost:1", "http://localhost:1/"):
-        local = connectable(mail, {"MCP_PLATFORM_ENDPOINT": endpoint})
+        local = to_mcp_server(mail, {"MCP_PLATFORM_ENDPOINT": endpoint})
         assert local.url == "http://localhost:1/agents/servers/mcp_..%2FMailTools"
-    assert connectable(files, {}).url == "https://files.example/mcp"
+    assert to_mcp_server(files, {}).url == "https://files.example/mcp"
 
 
 @shows("KEPT-07")
@@ -79,12 +86,14 @@ def test_agent_365s_form_is_read_and_stands_at_the_platform_where_no_address_is_
 def test_agent_365s_hosts_and_marked_servers_are_told_which_agent_calls(
     url: str, headers: Mapping[str, str], endpoint: str | None, sends: bool
 ) -> None:
-    server = connectable(ServerSpec("mail", url=url, headers=headers), {"MCP_PLATFORM_ENDPOINT": endpoint or ""})
+    server = to_mcp_server(ServerSpec("mail", url=url, headers=headers), {"MCP_PLATFORM_ENDPOINT": endpoint or ""})
     assert (server.sends_agent_id, server.headers) == (sends, {})
 
 
 def test_a_server_that_the_platform_names_is_one_of_agent_365s() -> None:
-    assert connectable(ServerSpec("mail", url="https://mail.example/", origin=Origin.PLATFORM), {}).sends_agent_id
+    assert to_mcp_server(
+        ServerSpec("mail", url="https://mail.example/", origin=ServerOrigin.PLATFORM), {}
+    ).sends_agent_id
 
 
 @shows("A365-TOKENS")
@@ -109,18 +118,18 @@ def test_in_development_a_variable_holds_the_token_for_the_platforms_own_address
         {"mcpServerName": "own", "headers": {"Authorization": "Basic x"}},
         {"mcpServerName": "theirs", "user_token": True},
     ]
-    at_platform, *others = (connectable(spec, environ) for spec in parse({"mcpServers": entries}, "m.json"))
+    at_platform, *others = (to_mcp_server(spec, environ) for spec in parse_manifest({"mcpServers": entries}, "m.json"))
     assert at_platform.headers.get("authorization") == shown
     assert [server.headers for server in others] == [{}, {"Authorization": "Basic x"}, {}]
 
 
 def test_a_server_of_the_platform_gets_at_no_variable() -> None:
     said = "https://evil.example/${TOKEN}"
-    spec = ServerSpec("evil", url=said, headers={"x": "${TOKEN}"}, origin=Origin.PLATFORM)
-    server = connectable(spec, SECRETS)
+    spec = ServerSpec("evil", url=said, headers={"x": "${TOKEN}"}, origin=ServerOrigin.PLATFORM)
+    server = to_mcp_server(spec, SECRETS)
     assert (server.url, server.headers) == (said, {"x": "${TOKEN}"})
     with pytest.raises(Invalid, match="address"):
-        ServerSpec("evil", url="${TOKEN}", origin=Origin.PLATFORM)
+        ServerSpec("evil", url="${TOKEN}", origin=ServerOrigin.PLATFORM)
 
 
 def test_tools_that_are_listed_are_taken_and_names_alone_are_not() -> None:
@@ -156,7 +165,7 @@ def test_tools_that_are_listed_are_taken_and_names_alone_are_not() -> None:
 )
 def test_a_mistake_is_told_with_its_place(document: object, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        parse(document, "m.json")
+        parse_manifest(document, "m.json")
 
 
 @pytest.mark.parametrize(("content", "said"), [(b"{", "not valid JSON"), (b"\xff", "not valid JSON"), (None, "read")])
@@ -184,7 +193,7 @@ def test_no_document_is_so_strange_that_it_is_more_than_a_mistake(document: obje
 
 def parsed_or_refused(document: object) -> Sequence[ServerSpec] | str:
     try:
-        return parse(document, "m.json")
+        return parse_manifest(document, "m.json")
     except ConfigurationError as error:
         return str(error)
 
@@ -203,20 +212,24 @@ NAMES = st.text(max_size=40) | st.sampled_from(["Mail", "mail", "M ail", "M_ail"
 def test_servers_of_whatever_names_are_told_apart_and_no_newcomer_takes_anothers_name(
     said: list[tuple[str, str]],
 ) -> None:
-    names = apart(said)
+    names = distinct_server_names(said)
     assert len(set(names)) == len(names) == len(said)
     for name in names:
         ServerSpec(name, url="https://x.example")
-    before = dict(zip(said[1:], apart(said[1:]), strict=True))
+    before = dict(zip(said[1:], distinct_server_names(said[1:]), strict=True))
     for one, name in zip(said, names, strict=True):
         assert name not in before.values() or before.get(one) == name
 
 
 def test_names_that_come_to_the_same_are_kept_apart_by_a_digest() -> None:
-    plain, *others = apart([("mcp_Mail", "a"), ("mcp_Files", "b"), ("mcp Files", "c"), ("mcp-Files", "d")])
+    plain, *others = distinct_server_names(
+        [("mcp_Mail", "a"), ("mcp_Files", "b"), ("mcp Files", "c"), ("mcp-Files", "d")]
+    )
     assert plain == "mcp-Mail"
     assert all(re.fullmatch(r"mcp-Files-[0-9a-f]{10}", name) for name in others)
-    assert apart([("mcp-Files-0123456789", "x")]) != ["mcp-Files-0123456789"], "nobody can ask for a digest"
+    assert distinct_server_names([("mcp-Files-0123456789", "x")]) != ["mcp-Files-0123456789"], (
+        "nobody can ask for a digest"
+    )
 
 
 def test_secrets_are_looked_up_when_a_server_is_reached_and_never_shown() -> None:
@@ -226,14 +239,14 @@ def test_secrets_are_looked_up_when_a_server_is_reached_and_never_shown() -> Non
         headers={"authorization": "Bearer ${TOKEN}"},
         oauth={},
     )
-    server = connectable(spec, SECRETS)
+    server = to_mcp_server(spec, SECRETS)
     assert (server.url, server.headers) == ("https://shop.example/mcp?key=s3cret", {"authorization": "Bearer s3cret"})
     literal = ServerSpec("shop", Transport.STDIO, command="run", args=("s3cret",), env={"A": "s3cret"})
     assert "s3cret" not in f"{spec!r} {spec} {server!r} {server} {literal!r} {literal}"
     assert spec.place == "https://${HOST:-shop.example}/mcp"
     for environ in ({}, {"TOKEN": ""}):
         with pytest.raises(ConfigurationError, match=r"'shop' wants the environment variable TOKEN"):
-            connectable(spec, environ)
+            to_mcp_server(spec, environ)
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x" * 31, "host", "a_b", "a::b"])
@@ -251,22 +264,22 @@ def test_a_server_of_the_settings_is_reached_as_it_is_set() -> None:
         "oauth": {"token_url": "https://id.example/token", "client_id": "desk", "client_secret": "${TOKEN}"},
         "timeout": 5,
     }
-    spec = of_settings(ToolServer.model_validate(said))
-    server = connectable(spec, SECRETS)
+    spec = spec_from_settings(ToolServer.model_validate(said))
+    server = to_mcp_server(spec, SECRETS)
     assert (server.transport, server.headers, server.timeout) == ("sse", {"x-key": "s3cret"}, 5)
-    assert isinstance(server.oauth, OAuth)
+    assert isinstance(server.oauth, OAuthConfig)
     assert server.oauth.client_secret is not None
     assert server.oauth.client_secret.get_secret_value() == "s3cret"
-    stdio = of_settings(ToolServer.model_validate({"name": "run", "command": "npx", "args": ["x"]}))
-    assert connectable(stdio, {}).command == ("npx", "x")
+    stdio = spec_from_settings(ToolServer.model_validate({"name": "run", "command": "npx", "args": ["x"]}))
+    assert to_mcp_server(stdio, {}).command == ("npx", "x")
 
 
 def test_a_server_of_the_settings_that_has_no_address_is_told_with_the_settings_name() -> None:
     with pytest.raises(ConfigurationError, match="FRONTDESK_MCP_SERVERS: The address of tool server 'shop'"):
-        of_settings(ToolServer.model_validate({"name": "shop", "url": "shop.example"}))
+        spec_from_settings(ToolServer.model_validate({"name": "shop", "url": "shop.example"}))
 
 
 @pytest.mark.parametrize("oauth", [{"token_url": "https://x"}, {"token_url": "https://x", "client_id": "a", "zzz": 1}])
 def test_oauth_that_is_not_complete_is_said(oauth: Mapping[str, Any]) -> None:
     with pytest.raises(ConfigurationError, match="'shop': oauth needs token_url and client_id"):
-        connectable(ServerSpec("shop", url="https://shop.example", oauth=oauth), {})
+        to_mcp_server(ServerSpec("shop", url="https://shop.example", oauth=oauth), {})

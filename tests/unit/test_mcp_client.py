@@ -16,14 +16,20 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from frontdesk.errors import ConfigurationError, Unavailable
-from frontdesk.loop.mcp import ready, results
-from frontdesk.loop.mcp.endpoint import MAX_ANSWER
-from frontdesk.loop.mcp.model import McpServer, bare_token, is_plain_address
-from frontdesk.loop.mcp.names import TAKEN_BY_APIS, api_name
-from frontdesk.loop.mcp.pool import McpClients
-from frontdesk.loop.mcp.wire import LARGE, Events, parse
-from frontdesk.loop.tools import ToolOutcome
-from frontdesk.tools.gateway.result import read
+from frontdesk.llm.tools import ToolOutcome
+from frontdesk.mcp_client import client
+from frontdesk.mcp_client.http import MAX_ANSWER
+from frontdesk.mcp_client.model import API_NAME, McpServer, api_name, bare_token, is_plain_address
+from frontdesk.mcp_client.pool import McpClientPool
+from frontdesk.mcp_client.wire import (
+    AUTH_TOOLS,
+    LARGE_BODY,
+    SseParser,
+    parse_frame,
+    tools_on_page,
+    without_sign_in_tools,
+)
+from frontdesk.tools.calls import read_result
 from tests.requirements import shows
 from tests.support.calling import call
 from tests.support.serving import serve
@@ -83,16 +89,16 @@ def test_a_server_that_cannot_be_reached_as_set_is_refused_without_its_secrets(
 @example(texts=["a"], end="\n", mark="\ufeff", sizes=[1])
 def test_events_are_the_same_however_they_are_cut(texts: list[str], end: str, mark: str, sizes: list[int]) -> None:
     body = "".join(f"data: {text}{end}data: x{end}event: message{end}: note{end}id: 1{end}{end}" for text in texts)
-    rest, events, found = (mark + body).encode(), Events(), list[bytes]()
+    rest, events, found = (mark + body).encode(), SseParser(), list[bytes]()
     while rest:
         for size in sizes:
-            found += events.feed(rest[:size])
+            found += events.feed_messages(rest[:size])
             rest = rest[size:]
     assert found == [f"{text}\nx".encode() for text in texts]
 
 
 def test_events_of_another_kind_and_unfinished_ones_are_no_messages() -> None:
-    assert Events().feed(b"event: endpoint\ndata: /sse\n\nid: 1\ndata:\n\ndata: cut") == []
+    assert SseParser().feed_messages(b"event: endpoint\ndata: /sse\n\nid: 1\ndata:\n\ndata: cut") == []
 
 
 NAMES = st.text(alphabet="ab_-. é", min_size=1, max_size=40)
@@ -102,7 +108,7 @@ NAMES = st.text(alphabet="ab_-. é", min_size=1, max_size=40)
 def test_every_tool_gets_a_name_of_its_own_that_apis_take(pairs: list[tuple[str, str]]) -> None:
     names = [api_name(server, tool, {}) for server, tool in pairs]
     assert len(set(names)) == len(pairs)
-    assert all(TAKEN_BY_APIS.fullmatch(name) for name in names)
+    assert all(API_NAME.fullmatch(name) for name in names)
 
 
 def test_names_stay_as_they_are_where_they_can() -> None:
@@ -132,26 +138,26 @@ def test_names_stay_as_they_are_where_they_can() -> None:
     ],
 )
 def test_what_a_result_says_to_a_model(result: Mapping[str, Any], outcome: ToolOutcome) -> None:
-    found = read("work", result, len(json.dumps(result)))
+    found = read_result("work", result, len(json.dumps(result)))
     assert ToolOutcome(found.text, ok=found.ok) == outcome
 
 
 def test_a_tool_that_wants_more_input_has_failed() -> None:
-    assert not read("work", {"resultType": "input_required", "inputRequests": {}}, 60).ok
+    assert not read_result("work", {"resultType": "input_required", "inputRequests": {}}, 60).ok
 
 
 def test_tools_without_a_name_are_none_and_a_missing_schema_takes_anything() -> None:
     page = {"tools": [{"name": "a", "title": "A"}, {"description": "nameless"}, 7]}
-    assert [(tool.name, tool.description, tool.parameters) for tool in results.tools_of(page)] == [
+    assert [(tool.name, tool.description, tool.parameters) for tool in tools_on_page(page)] == [
         ("a", "A", {"type": "object"})
     ]
 
 
 def test_tools_to_sign_in_are_hidden_only_where_the_server_keeps_the_token() -> None:
-    plain = results.tools_of({"tools": [{"name": "authenticate"}, {"name": "work"}]})
-    assert results.for_agents(plain) == plain
-    keeping = results.tools_of({"tools": [{"name": name} for name in (*results.AUTH_TOOLS, "work")]})
-    assert [tool.name for tool in results.for_agents(keeping)] == ["work"]
+    plain = tools_on_page({"tools": [{"name": "authenticate"}, {"name": "work"}]})
+    assert without_sign_in_tools(plain) == plain
+    keeping = tools_on_page({"tools": [{"name": name} for name in (*AUTH_TOOLS, "work")]})
+    assert [tool.name for tool in without_sign_in_tools(keeping)] == ["work"]
 
 
 RECEIVED: list[Mapping[str, Any]] = []
@@ -233,8 +239,8 @@ async def misbehave(request: Request) -> Response:
 
 
 @pytest.fixture(scope="module")
-async def clients() -> AsyncGenerator[McpClients]:
-    pool = McpClients()
+async def clients() -> AsyncGenerator[McpClientPool]:
+    pool = McpClientPool()
     yield pool
     await pool.close()
 
@@ -279,14 +285,14 @@ def nothing_secret() -> Generator[list[str]]:
     ],
 )
 async def test_a_broken_server_is_told_of_and_gives_no_secret_away(
-    broken: str, clients: McpClients, how: str, reason: str
+    broken: str, clients: McpClientPool, how: str, reason: str
 ) -> None:
     address = "http://127.0.0.1:1" if how == "dead" else broken
     query = "version=1999-01-01&" if how == "version" else ""
     server = McpServer(
         how, f"{address}/{how}?{query}key=query-secret", {"x-api-key": "fixed-secret"}, user_token=how == "echoes"
     )
-    pool = McpClients(timeout=0.1) if how == "silent" else clients
+    pool = McpClientPool(timeout=0.1) if how == "silent" else clients
     client = pool.client(server, "ada", TOKEN)
     with nothing_secret() as texts:
         outcome = await call(client, "work", {})
@@ -302,7 +308,7 @@ async def test_a_broken_server_is_told_of_and_gives_no_secret_away(
         await pool.close()
 
 
-async def test_what_a_server_asks_in_between_is_answered(broken: str, clients: McpClients) -> None:
+async def test_what_a_server_asks_in_between_is_answered(broken: str, clients: McpClientPool) -> None:
     server = McpServer("asking", f"{broken}/asks")
     assert await call(clients.client(server, None, None), "work", {}) == ToolOutcome("fine")
     assert [frame["id"] for frame in RECEIVED if "params" in frame] == [1, 2]
@@ -313,20 +319,20 @@ async def test_what_a_server_asks_in_between_is_answered(broken: str, clients: M
     assert answers["ping"]["headers"]["mcp-protocol-version"] == "2025-06-18"
 
 
-async def test_a_cookie_of_one_user_is_not_shown_for_another(broken: str, clients: McpClients) -> None:
+async def test_a_cookie_of_one_user_is_not_shown_for_another(broken: str, clients: McpClientPool) -> None:
     for user in ("ada", "ben"):
         assert (await call(clients.client(McpServer("cookies", f"{broken}/fine"), user, None), "work", {})).ok
     assert not any("cookie" in frame["headers"] for frame in RECEIVED)
 
 
-async def test_a_token_that_no_header_can_hold_stays_out_of_the_message(broken: str, clients: McpClients) -> None:
+async def test_a_token_that_no_header_can_hold_stays_out_of_the_message(broken: str, clients: McpClientPool) -> None:
     server = McpServer("strict", f"{broken}/fine", user_token=True)
     for token in (f"{TOKEN}\r\nx-agent-id: other", f"{TOKEN}-ü"):
         outcome = await call(clients.client(server, "ada", token), "work", {})
         assert (outcome.ok, "'x-user-auth-token'" in outcome.text, TOKEN in outcome.text) == (False, True, False)
 
 
-async def test_a_client_is_of_one_server_one_user_and_one_token(clients: McpClients) -> None:
+async def test_a_client_is_of_one_server_one_user_and_one_token(clients: McpClientPool) -> None:
     first, second = (McpServer("shop", "http://host/mcp", {"x-key": key}) for key in "ab")
     asked_for = [(first, "ada", "1"), (second, "ada", "1"), (first, "ben", "1"), (first, "ada", "2")]
     asked_for += [(first, None, "1"), (first, "ada", None), (first, None, None)]
@@ -334,14 +340,14 @@ async def test_a_client_is_of_one_server_one_user_and_one_token(clients: McpClie
     assert clients.client(first, "ada", "Bearer 1") is clients.client(first, "ada", "1")
 
 
-async def test_a_tool_that_fails_over_the_token_is_called_again_with_it(broken: str, clients: McpClients) -> None:
+async def test_a_tool_that_fails_over_the_token_is_called_again_with_it(broken: str, clients: McpClientPool) -> None:
     server = McpServer("keeps", f"{broken}/keeps", user_token=True)
     assert await call(clients.client(server, "ada", TOKEN), "work", {}) == ToolOutcome("fine")
     assert (asked("work"), asked("set_access_token")) == (2, 2)
 
 
 async def test_no_token_is_left_with_a_server_that_would_keep_it_for_everybody(
-    broken: str, clients: McpClients
+    broken: str, clients: McpClientPool
 ) -> None:
     server = McpServer("sessionless", f"{broken}/sessionless", user_token=True)
     client = clients.client(server, "ada", TOKEN)
@@ -355,7 +361,7 @@ async def test_no_token_is_left_with_a_server_that_would_keep_it_for_everybody(
 
 @pytest.mark.parametrize(("user_token", "calls"), [(True, 2), (False, 1)])
 async def test_a_refused_request_is_repeated_once_where_there_is_a_token(
-    broken: str, clients: McpClients, *, user_token: bool, calls: int
+    broken: str, clients: McpClientPool, *, user_token: bool, calls: int
 ) -> None:
     server = McpServer("doubts", f"{broken}/doubts", user_token=user_token)
     outcome = await call(clients.client(server, "ada", TOKEN), "work", {})
@@ -363,7 +369,7 @@ async def test_a_refused_request_is_repeated_once_where_there_is_a_token(
 
 
 async def test_an_error_that_merely_sounds_like_authentication_is_not_repeated(
-    broken: str, clients: McpClients
+    broken: str, clients: McpClientPool
 ) -> None:
     server = McpServer("misses", f"{broken}/misses")
     outcome = await call(clients.client(server, "ada", TOKEN), "work", {})
@@ -371,15 +377,15 @@ async def test_an_error_that_merely_sounds_like_authentication_is_not_repeated(
 
 
 @shows("KEPT-12")
-async def test_a_listing_without_end_is_cut_and_that_is_said(broken: str, clients: McpClients) -> None:
+async def test_a_listing_without_end_is_cut_and_that_is_said(broken: str, clients: McpClientPool) -> None:
     listing = await clients.client(McpServer("pages", f"{broken}/pages"), "ada", None).listing()
     assert listing.left_out == ["its list repeats its page after 2 pages and 2 tools; the rest is left out"]
 
 
 async def test_a_listing_that_is_too_large_is_cut_long_before_its_last_page(
-    broken: str, clients: McpClients, monkeypatch: pytest.MonkeyPatch
+    broken: str, clients: McpClientPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ready, "MAX_LISTING", 200)
+    monkeypatch.setattr(client, "MAX_LISTING", 200)
     assert len(await clients.client(McpServer("pages", f"{broken}/pages"), "ada", None).tools()) < 5
 
 
@@ -397,7 +403,7 @@ VALUES = st.recursive(
 @example(1.7976931348623157e308, False)
 def test_a_large_answer_is_read_as_a_small_one_is(value: object, ascii_alone: bool) -> None:
     said = json.dumps({"result": value}, ensure_ascii=ascii_alone).encode(errors="surrogatepass")
-    small, large = parse(said), parse(said + b" " * LARGE)
+    small, large = parse_frame(said), parse_frame(said + b" " * LARGE_BODY)
     assert repr(small) == repr(large)
 
 
@@ -416,5 +422,5 @@ def test_a_large_answer_is_read_as_a_small_one_is(value: object, ascii_alone: bo
     ],
 )
 def test_a_large_answer_that_is_odd_is_taken_or_refused_as_a_small_one_is(body: bytes) -> None:
-    padding = b" " * LARGE if b"\x00" not in body else " ".encode("utf-16-le") * LARGE
-    assert repr(parse(body + padding)) == repr(parse(body))
+    padding = b" " * LARGE_BODY if b"\x00" not in body else " ".encode("utf-16-le") * LARGE_BODY
+    assert repr(parse_frame(body + padding)) == repr(parse_frame(body))

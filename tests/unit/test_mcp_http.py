@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from frontdesk.loop.mcp.http import Failure, Http, proxy_for
+from frontdesk.mcp_client.http import HttpClient, HttpFailure, proxy_for
 from tests.requirements import shows
 from tests.support.waiting import until
 
@@ -85,18 +85,20 @@ async def scripted(script: Script, tls: ssl.SSLContext | None = None) -> AsyncGe
 
 
 @pytest.fixture
-async def http() -> AsyncGenerator[Http]:
-    client = Http(proxies={})
+async def http() -> AsyncGenerator[HttpClient]:
+    client = HttpClient(proxies={})
     yield client
     await client.close()
 
 
-async def post(http: Http, url: str, body: bytes = b"{}", headers: Mapping[str, str] = NOTHING) -> tuple[int, bytes]:
+async def post(
+    http: HttpClient, url: str, body: bytes = b"{}", headers: Mapping[str, str] = NOTHING
+) -> tuple[int, bytes]:
     return await ask(http, "POST", url, body, headers)
 
 
 async def ask(
-    http: Http, method: str, url: str, body: bytes | None = None, headers: Mapping[str, str] = NOTHING
+    http: HttpClient, method: str, url: str, body: bytes | None = None, headers: Mapping[str, str] = NOTHING
 ) -> tuple[int, bytes]:
     with anyio.fail_after(SECONDS):
         async with http.send(method, url, {"x-said": "a", **headers}, body) as answer:
@@ -120,13 +122,15 @@ async def ask(
         ([HEAD + b"content-length: 1000000\r\n\r\n", *[b"x" * 100_000] * 10], b"x" * 1_000_000),
     ],
 )
-async def test_answers_are_read_in_every_form(http: Http, pieces: list[Piece], body: bytes) -> None:
+async def test_answers_are_read_in_every_form(http: HttpClient, pieces: list[Piece], body: bytes) -> None:
     async with scripted(Script(pieces)) as url:
         assert await post(http, url) == (200, body)
 
 
 @pytest.mark.parametrize("status", [204, 304])
-async def test_an_answer_without_a_body_leaves_its_connection_to_the_next_request(http: Http, status: int) -> None:
+async def test_an_answer_without_a_body_leaves_its_connection_to_the_next_request(
+    http: HttpClient, status: int
+) -> None:
     script = Script([b"HTTP/1.1 %d Nothing\r\n\r\n" % status], [OK])
     async with scripted(script) as url:
         assert await post(http, url) == (status, b"")
@@ -152,13 +156,13 @@ async def test_an_answer_without_a_body_leaves_its_connection_to_the_next_reques
         ([HEAD + b"transfer-encoding: chunked\r\n\r\n0\r\n", *[LONG_HEADER] * 1000], NOT_HTTP),
     ],
 )
-async def test_answers_that_are_none_are_failures(http: Http, pieces: list[Piece], reason: str) -> None:
+async def test_answers_that_are_none_are_failures(http: HttpClient, pieces: list[Piece], reason: str) -> None:
     async with scripted(Script(pieces)) as url:
-        with pytest.raises(Failure, match=reason):
+        with pytest.raises(HttpFailure, match=reason):
             await post(http, url)
 
 
-async def test_a_connection_serves_one_request_after_another(http: Http) -> None:
+async def test_a_connection_serves_one_request_after_another(http: HttpClient) -> None:
     script = Script([OK], [OK], [OK])
     async with scripted(script) as url:
         for _ in range(3):
@@ -185,7 +189,7 @@ async def test_a_connection_serves_one_request_after_another(http: Http) -> None
 )
 @pytest.mark.parametrize("turns", [0, 20], ids=["at once", "later"])
 async def test_a_connection_that_said_more_or_hung_up_is_not_used_again(
-    http: Http, first: list[Piece], turns: int
+    http: HttpClient, first: list[Piece], turns: int
 ) -> None:
     more = asyncio.Event()
     head, *rest = first
@@ -203,11 +207,11 @@ async def test_a_connection_that_said_more_or_hung_up_is_not_used_again(
 
 
 @shows("KEPT-08")
-async def test_a_call_is_never_sent_twice_and_what_changes_nothing_may_be(http: Http) -> None:
+async def test_a_call_is_never_sent_twice_and_what_changes_nothing_may_be(http: HttpClient) -> None:
     script = Script([OK], [None], [OK], [None], [OK])
     async with scripted(script) as url:
         await post(http, url)
-        with pytest.raises(Failure, match=BROKE_OFF):
+        with pytest.raises(HttpFailure, match=BROKE_OFF):
             await post(http, url)
         assert len(script.requests) == 2
         await post(http, url)
@@ -216,7 +220,7 @@ async def test_a_call_is_never_sent_twice_and_what_changes_nothing_may_be(http: 
 
 
 async def test_a_connection_left_idle_is_closed() -> None:
-    http, script = Http(idle_seconds=0.02, proxies={}), Script([OK], [OK])
+    http, script = HttpClient(idle_seconds=0.02, proxies={}), Script([OK], [OK])
     async with scripted(script) as url:
         await post(http, url)
         await until(lambda: script.open == 0)
@@ -225,7 +229,7 @@ async def test_a_connection_left_idle_is_closed() -> None:
     await http.close()
 
 
-async def test_an_answer_left_early_takes_its_connection_along(http: Http) -> None:
+async def test_an_answer_left_early_takes_its_connection_along(http: HttpClient) -> None:
     script = Script([HEAD + b"content-length: 9\r\n\r\nhalf"], [OK])
     async with scripted(script) as url:
         async with http.send("POST", url, {}, b"") as answer:
@@ -235,7 +239,7 @@ async def test_an_answer_left_early_takes_its_connection_along(http: Http) -> No
     assert script.connections == 2
 
 
-async def test_a_caller_who_gives_up_takes_the_connection_along(http: Http) -> None:
+async def test_a_caller_who_gives_up_takes_the_connection_along(http: HttpClient) -> None:
     script = Script([], [OK])
     async with scripted(script) as url:
         async with anyio.create_task_group() as asking:
@@ -247,7 +251,7 @@ async def test_a_caller_who_gives_up_takes_the_connection_along(http: Http) -> N
 
 
 @shows("KEPT-08")
-async def test_who_sends_faster_than_we_read_has_to_wait(http: Http) -> None:
+async def test_who_sends_faster_than_we_read_has_to_wait(http: HttpClient) -> None:
     size = 64 * MB
     script = Script([HEAD + b"content-length: %d\r\n\r\n" % size, *[b"x" * MB] * 64], [OK])
     async with scripted(script) as url:
@@ -263,21 +267,21 @@ async def test_who_sends_faster_than_we_read_has_to_wait(http: Http) -> None:
     assert script.connections == 1
 
 
-async def test_a_large_body_is_sent_whole(http: Http) -> None:
+async def test_a_large_body_is_sent_whole(http: HttpClient) -> None:
     script = Script([OK])
     async with scripted(script) as url:
         assert await post(http, url, b"x" * 3 * MB) == (200, b"ok")
     assert script.requests[0].endswith(b"\r\n\r\n" + b"x" * 3 * MB)
 
 
-async def test_what_is_compressed_comes_as_it_is(http: Http) -> None:
+async def test_what_is_compressed_comes_as_it_is(http: HttpClient) -> None:
     packed = gzip.compress(bytes(10 * MB))
     head = HEAD + b"content-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(packed)
     async with scripted(Script([head + packed])) as url:
         assert await post(http, url) == (200, packed)
 
 
-async def test_no_redirect_is_followed_and_no_cookie_kept(http: Http) -> None:
+async def test_no_redirect_is_followed_and_no_cookie_kept(http: HttpClient) -> None:
     script = Script(
         [b"HTTP/1.1 307 Moved\r\nlocation: /else\r\nset-cookie: user=ada\r\ncontent-length: 0\r\n\r\n"], [OK]
     )
@@ -290,16 +294,16 @@ async def test_no_redirect_is_followed_and_no_cookie_kept(http: Http) -> None:
 
 
 @pytest.mark.parametrize("headers", [{"x": "a\r\nx-agent-id: other"}, {"x": "a\nb"}, {"x": "a\x00b"}, {"x\r\ny": "a"}])
-async def test_a_header_cannot_bring_others_along(http: Http, headers: dict[str, str]) -> None:
+async def test_a_header_cannot_bring_others_along(http: HttpClient, headers: dict[str, str]) -> None:
     script = Script([OK])
     async with scripted(script) as url:
-        with pytest.raises(Failure, match="header") as refused:
+        with pytest.raises(HttpFailure, match="header") as refused:
             await post(http, url, headers=headers)
     assert "other" not in str(refused.value)
     assert script.requests == []
 
 
-async def test_where_a_request_ends_is_for_the_library_to_say(http: Http) -> None:
+async def test_where_a_request_ends_is_for_the_library_to_say(http: HttpClient) -> None:
     script = Script([OK])
     said = {"transfer-encoding": "chunked", "content-length": "0", "connection": "x", "expect": "y", "host": "inner"}
     async with scripted(script) as url:
@@ -328,7 +332,7 @@ async def test_a_proxy_of_the_environment_is_asked_for_any_address(
     script = Script([OK])
     async with scripted(script) as address:
         monkeypatch.setenv("HTTP_PROXY", address.replace("http://", "http://ada:word@").removesuffix("/mcp"))
-        http = Http()
+        http = HttpClient()
         assert await post(http, url) == (200, b"ok")
         await http.close()
     first, *lines = script.requests[0].decode().split("\r\n")
@@ -348,7 +352,7 @@ def test_which_addresses_go_through_which_proxy(monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_no_login_of_the_surroundings_is_shown(
-    http: Http, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    http: HttpClient, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login ada password secret\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
@@ -361,8 +365,8 @@ async def test_no_login_of_the_surroundings_is_shown(
 @pytest.mark.parametrize(
     "url", ["ftp://host/", "http://u@host/", "http://u:p@host/", "http://host:x/", "host", "http:///x", "http://[::1/"]
 )
-async def test_an_address_that_is_none_is_a_failure(http: Http, url: str) -> None:
-    with pytest.raises(Failure, match="address"):
+async def test_an_address_that_is_none_is_a_failure(http: HttpClient, url: str) -> None:
+    with pytest.raises(HttpFailure, match="address"):
         await post(http, url)
 
 
@@ -397,14 +401,14 @@ async def test_a_certificate_must_be_trusted_and_name_the_host(monkeypatch: pyte
     tls.load_cert_chain(file)
     script = Script([OK], [OK])
     async with scripted(script, tls) as url:
-        stranger = Http()
-        with pytest.raises(Failure, match="certificate is not trusted"):
+        stranger = HttpClient()
+        with pytest.raises(HttpFailure, match="certificate is not trusted"):
             await post(stranger, url)
         await stranger.close()
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
-        trusting = Http()
+        trusting = HttpClient()
         assert [await post(trusting, url), await post(trusting, url)] == [(200, b"ok")] * 2
-        with pytest.raises(Failure, match="certificate is not trusted"):
+        with pytest.raises(HttpFailure, match="certificate is not trusted"):
             await post(trusting, url.replace("127.0.0.1", "localhost"))
         await trusting.close()
     assert len(script.requests) == 2
@@ -412,19 +416,19 @@ async def test_a_certificate_must_be_trusted_and_name_the_host(monkeypatch: pyte
 
 @shows("KEPT-08")
 async def test_what_is_closed_while_its_first_request_is_made_ready_leaves_nothing_open() -> None:
-    http = Http(proxies={})
+    http = HttpClient(proxies={})
     asking = asyncio.create_task(post(http, "http://127.0.0.1:1/"))
     # It waits for a thread now, which loads the library.
     await asyncio.sleep(0)
     await http.close()
-    with pytest.raises(Failure, match="shutting down"):
+    with pytest.raises(HttpFailure, match="shutting down"):
         await asking
     del http, asking
     # Whatever was left open says so now.
     gc.collect()
 
 
-async def test_nothing_is_sent_once_it_is_closed(http: Http) -> None:
+async def test_nothing_is_sent_once_it_is_closed(http: HttpClient) -> None:
     await http.close()
-    with pytest.raises(Failure, match="shutting down"):
+    with pytest.raises(HttpFailure, match="shutting down"):
         await post(http, "http://127.0.0.1:1/")

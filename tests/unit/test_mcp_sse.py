@@ -7,9 +7,9 @@ import anyio
 import httpx2
 import pytest
 
-from frontdesk.loop.mcp.model import Broken, McpServer, Unauthorized
-from frontdesk.loop.mcp.pool import McpClients
-from frontdesk.loop.tools import ToolOutcome
+from frontdesk.llm.tools import ToolOutcome
+from frontdesk.mcp_client.model import McpServer, McpServerUnavailable, McpUnauthorized
+from frontdesk.mcp_client.pool import McpClientPool
 from tests.support.calling import call
 from tests.support.upstreams import TOOLS, Upstream, open_upstream
 from tests.support.waiting import until
@@ -31,8 +31,8 @@ def upstream(running: Upstream) -> Upstream:
 
 
 @pytest.fixture
-async def clients() -> AsyncGenerator[McpClients]:
-    pool = McpClients()
+async def clients() -> AsyncGenerator[McpClientPool]:
+    pool = McpClientPool()
     yield pool
     await pool.close()
 
@@ -41,7 +41,7 @@ def sse(upstream: Upstream, path: str = "/sse", **headers: str) -> McpServer:
     return McpServer("old", f"{upstream.url}{path}", headers, transport="sse", timeout=SECONDS)
 
 
-async def test_tools_are_listed_and_called_over_one_stream(upstream: Upstream, clients: McpClients) -> None:
+async def test_tools_are_listed_and_called_over_one_stream(upstream: Upstream, clients: McpClientPool) -> None:
     client = clients.client(sse(upstream), "ada", None)
     assert tuple(tool.name for tool in await client.tools()) == TOOLS
     before = len(upstream.streams)
@@ -57,7 +57,7 @@ async def test_tools_are_listed_and_called_over_one_stream(upstream: Upstream, c
 
 
 async def test_what_a_call_says_of_itself_is_in_the_headers_of_its_request(
-    upstream: Upstream, clients: McpClients
+    upstream: Upstream, clients: McpClientPool
 ) -> None:
     client = clients.client(sse(upstream, **{"x-api-key": "fixed"}), "ada", None)
     seen = json.loads((await call(client, "headers", {}, {"x-agent-id": "agent-1", "authorization": "no"})).text)
@@ -65,7 +65,7 @@ async def test_what_a_call_says_of_itself_is_in_the_headers_of_its_request(
 
 
 async def test_a_stream_that_ends_fails_the_calls_on_it_and_the_next_call_opens_another(
-    upstream: Upstream, clients: McpClients
+    upstream: Upstream, clients: McpClientPool
 ) -> None:
     client = clients.client(sse(upstream), "ada", None)
     assert (await call(client, "echo", {})).ok
@@ -86,37 +86,39 @@ async def test_a_stream_that_ends_fails_the_calls_on_it_and_the_next_call_opens_
 
 @pytest.mark.parametrize("elsewhere", ["http://127.0.0.1:1/messages", "//example.com/messages", "https:/messages"])
 async def test_requests_are_never_posted_to_another_origin(
-    upstream: Upstream, clients: McpClients, elsewhere: str
+    upstream: Upstream, clients: McpClientPool, elsewhere: str
 ) -> None:
     upstream.elsewhere = elsewhere
-    with pytest.raises(Broken, match="another origin"):
-        await clients.client(sse(upstream), "eve", None).raw("echo", {})
+    with pytest.raises(McpServerUnavailable, match="another origin"):
+        await clients.client(sse(upstream), "eve", None).call_tool("echo", {})
 
 
-async def test_a_server_that_gives_no_stream_is_told_of(upstream: Upstream, clients: McpClients) -> None:
-    with pytest.raises(Broken, match=r"no stream of events \(HTTP 405\).*transport to http"):
-        await clients.client(sse(upstream, "/mcp"), None, None).raw("echo", {})
-    with pytest.raises(Broken, match="ConnectError"):
-        await clients.client(McpServer("gone", "http://127.0.0.1:1/sse", transport="sse"), None, None).raw("echo", {})
+async def test_a_server_that_gives_no_stream_is_told_of(upstream: Upstream, clients: McpClientPool) -> None:
+    with pytest.raises(McpServerUnavailable, match=r"no stream of events \(HTTP 405\).*transport to http"):
+        await clients.client(sse(upstream, "/mcp"), None, None).call_tool("echo", {})
+    with pytest.raises(McpServerUnavailable, match="ConnectError"):
+        await clients.client(McpServer("gone", "http://127.0.0.1:1/sse", transport="sse"), None, None).call_tool(
+            "echo", {}
+        )
     upstream.guarded = True
-    with pytest.raises(Unauthorized, match="HTTP 401"):
-        await clients.client(sse(upstream), "ben", None).raw("echo", {})
+    with pytest.raises(McpUnauthorized, match="HTTP 401"):
+        await clients.client(sse(upstream), "ben", None).call_tool("echo", {})
 
 
 async def test_progress_is_handed_on_and_a_call_that_nobody_waits_for_is_cancelled(
-    upstream: Upstream, clients: McpClients
+    upstream: Upstream, clients: McpClientPool
 ) -> None:
     client, steps = clients.client(sse(upstream), "ada", None), list[float]()
 
     async def progress(done: float, _total: float | None, _message: str | None) -> None:
         steps.append(done)
 
-    await client.raw("steps", {}, progress=progress)
+    await client.call_tool("steps", {}, progress=progress)
     assert steps == [1, 2, 3]
     held, left = upstream.held, upstream.left
     with anyio.fail_after(SECONDS):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(client.raw, "hold", dict[str, object]())
+            tasks.start_soon(client.call_tool, "hold", dict[str, object]())
             await until(lambda: upstream.held > held)
             tasks.cancel_scope.cancel()
         await until(lambda: upstream.left > left)

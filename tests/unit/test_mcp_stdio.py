@@ -15,12 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.errors import ConfigurationError, Unavailable
-from frontdesk.loop.mcp.client import McpClient
-from frontdesk.loop.mcp.model import Broken, McpServer, OAuth, Unfit
-from frontdesk.loop.mcp.pool import KEPT_CHILDREN, McpClients
-from frontdesk.loop.mcp.stdio.lines import Lines, Overlong
-from frontdesk.loop.mcp.stdio.restarts import LONGEST_PAUSE, STEADY_SECONDS, Restarts
-from frontdesk.loop.tools import ToolOutcome
+from frontdesk.llm.tools import ToolOutcome
+from frontdesk.mcp_client.client import McpClient
+from frontdesk.mcp_client.model import McpServer, McpServerUnavailable, OAuthConfig, UnsupportedRequest
+from frontdesk.mcp_client.pool import MAX_PROCESSES, McpClientPool
+from frontdesk.mcp_client.stdio import LONGEST_RESTART_DELAY, STABLE_SECONDS, RestartBackoff
+from frontdesk.text import LineBuffer, OverlongLine
 from tests.support.calling import call
 from tests.support.waiting import until
 
@@ -35,8 +35,8 @@ def server(*manners: str, **options: Any) -> McpServer:
 
 
 @pytest.fixture
-async def clients() -> AsyncGenerator[McpClients]:
-    pool = McpClients()
+async def clients() -> AsyncGenerator[McpClientPool]:
+    pool = McpClientPool()
     yield pool
     await pool.close()
 
@@ -58,7 +58,7 @@ def is_gone(pid: int) -> bool:
     return not psutil.pid_exists(pid)
 
 
-async def test_a_child_is_started_once_and_answers_all_users(clients: McpClients) -> None:
+async def test_a_child_is_started_once_and_answers_all_users(clients: McpClientPool) -> None:
     pids: set[int] = set()
 
     async def ask(user: str) -> None:
@@ -71,14 +71,14 @@ async def test_a_child_is_started_once_and_answers_all_users(clients: McpClients
     assert "echo" in {tool.name for tool in await clients.client(server(), None, None).tools()}
 
 
-async def test_a_child_that_acts_for_the_user_is_the_users_own(clients: McpClients) -> None:
+async def test_a_child_that_acts_for_the_user_is_the_users_own(clients: McpClientPool) -> None:
     mine = server(user_token=True)
     for user in ("ada", "ben"):
         outcome = await call(clients.client(mine, user, f"token-of-{user}"), "token", {})
         assert outcome == ToolOutcome(f"token-of-{user}")
 
 
-async def test_answers_find_their_requests_in_any_order(clients: McpClients) -> None:
+async def test_answers_find_their_requests_in_any_order(clients: McpClientPool) -> None:
     client = clients.client(server(), None, None)
     outcomes: list[ToolOutcome] = []
 
@@ -94,7 +94,7 @@ async def test_answers_find_their_requests_in_any_order(clients: McpClients) -> 
 
 
 async def test_a_child_sees_little_of_our_environment_and_who_a_call_is_for(
-    clients: McpClients, monkeypatch: pytest.MonkeyPatch
+    clients: McpClientPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FRONTDESK_SECRET", SECRET)
     client = clients.client(server(env={"KEY": "given"}), None, None)
@@ -114,31 +114,31 @@ async def test_a_child_sees_little_of_our_environment_and_who_a_call_is_for(
     }
 
 
-async def test_a_child_of_the_revision_without_handshake_is_asked_in_its_way(clients: McpClients) -> None:
+async def test_a_child_of_the_revision_without_handshake_is_asked_in_its_way(clients: McpClientPool) -> None:
     about = await told(clients.client(server("modern"), None, None), "about")
     assert about["meta"]["io.modelcontextprotocol/protocolVersion"] == "2026-07-28"
 
 
-async def test_nonsense_on_stdout_is_passed_over_and_questions_are_answered(clients: McpClients) -> None:
+async def test_nonsense_on_stdout_is_passed_over_and_questions_are_answered(clients: McpClientPool) -> None:
     client = clients.client(server("chatty"), None, None)
     assert await told(client, "echo", {"a": "ü"}) == {"a": "ü"}
     assert {"jsonrpc": "2.0", "id": "ping-1", "result": {}} in await told(client, "seen")
 
 
-async def test_a_child_that_dies_in_a_call_says_why_and_is_started_again(clients: McpClients) -> None:
+async def test_a_child_that_dies_in_a_call_says_why_and_is_started_again(clients: McpClientPool) -> None:
     client = clients.client(server(env={"KEY": SECRET}), None, None)
     first = (await told(client, "about"))["pid"]
-    with structlog.testing.capture_logs() as logged, pytest.raises(Broken) as raised:
-        await client.raw("die", {})
+    with structlog.testing.capture_logs() as logged, pytest.raises(McpServerUnavailable) as raised:
+        await client.call_tool("die", {})
     # Its last words may be about somebody else's call: they are for whoever runs the desk.
     assert str(raised.value).endswith("ended (exit status 3); it last said: cannot go on with [secret]")
-    assert raised.value.public.endswith("ended (exit status 3)")
+    assert raised.value.public_message.endswith("ended (exit status 3)")
     assert all(entry["log_level"] == "debug" for entry in logged if "line" in entry)
     await until(lambda: is_gone(first))
     assert (await told(client, "about"))["pid"] != first
 
 
-async def test_a_child_killed_from_outside_in_a_call_is_told_of_at_once(clients: McpClients) -> None:
+async def test_a_child_killed_from_outside_in_a_call_is_told_of_at_once(clients: McpClientPool) -> None:
     client = clients.client(server(), None, None)
     pid = (await told(client, "about"))["pid"]
     outcomes: list[ToolOutcome] = []
@@ -154,14 +154,14 @@ async def test_a_child_killed_from_outside_in_a_call_is_told_of_at_once(clients:
     assert "ended (signal 9)" in outcomes[0].text
 
 
-async def test_a_child_that_keeps_dying_is_not_started_at_once_each_time(clients: McpClients) -> None:
+async def test_a_child_that_keeps_dying_is_not_started_at_once_each_time(clients: McpClientPool) -> None:
     client = clients.client(server(), None, None)
     texts = [(await call(client, "die", {})).text for _ in range(3)]
     assert ["exit status 3" in text for text in texts] == [True, True, False]
     assert "ended 2 times in a row; try again in 0." in texts[2]
 
 
-async def test_what_a_child_started_goes_with_it_however_it_ends(clients: McpClients) -> None:
+async def test_what_a_child_started_goes_with_it_however_it_ends(clients: McpClientPool) -> None:
     client = clients.client(server(), None, None)
     orphans = [int((await call(client, "adopt", {})).text) for _ in range(2)]
     assert not any(is_gone(pid) for pid in orphans)
@@ -171,7 +171,7 @@ async def test_what_a_child_started_goes_with_it_however_it_ends(clients: McpCli
 
 @pytest.mark.parametrize("manners", [(), ("stubborn",)])
 async def test_closing_ends_a_child_and_all_it_started(manners: tuple[str, ...]) -> None:
-    pool = McpClients()
+    pool = McpClientPool()
     client = pool.client(server(*manners), None, None)
     pids = [(await told(client, "about"))["pid"], int((await call(client, "adopt", {})).text)]
     with anyio.fail_after(SECONDS):
@@ -182,7 +182,7 @@ async def test_closing_ends_a_child_and_all_it_started(manners: tuple[str, ...])
         pool.client(server(), None, None)
 
 
-async def test_a_server_that_leaves_the_register_takes_its_child_along(clients: McpClients) -> None:
+async def test_a_server_that_leaves_the_register_takes_its_child_along(clients: McpClientPool) -> None:
     client = clients.client(server(), None, None)
     pid = (await told(client, "about"))["pid"]
     clients.retire(server())
@@ -190,33 +190,33 @@ async def test_a_server_that_leaves_the_register_takes_its_child_along(clients: 
     assert len(clients) == 0
 
 
-async def test_progress_is_handed_on(clients: McpClients) -> None:
+async def test_progress_is_handed_on(clients: McpClientPool) -> None:
     steps: list[tuple[float, float | None, str | None]] = []
 
     async def progress(done: float, total: float | None, message: str | None) -> None:
         steps.append((done, total, message))
 
-    result = await clients.client(server(), None, None).raw("steps", {}, progress=progress)
+    result = await clients.client(server(), None, None).call_tool("steps", {}, progress=progress)
     assert result.value["content"][0]["text"] == "done"
     assert steps == [(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")]
 
 
-async def test_a_call_that_nobody_waits_for_is_cancelled_there(clients: McpClients) -> None:
+async def test_a_call_that_nobody_waits_for_is_cancelled_there(clients: McpClientPool) -> None:
     client = clients.client(server(), None, None)
     await told(client, "seen")
     with anyio.move_on_after(0.05):
-        await client.raw("hold", {})
+        await client.call_tool("hold", {})
     await until_cancelled(client)
 
 
-async def test_a_call_that_takes_too_long_is_given_up(clients: McpClients) -> None:
+async def test_a_call_that_takes_too_long_is_given_up(clients: McpClientPool) -> None:
     client = clients.client(server(timeout=1), None, None)
-    with pytest.raises(Broken, match="longer than 1 s"):
-        await client.raw("hold", {})
+    with pytest.raises(McpServerUnavailable, match="longer than 1 s"):
+        await client.call_tool("hold", {})
     await until_cancelled(client)
 
 
-async def test_an_answer_beyond_the_limit_fails_its_call_alone(clients: McpClients) -> None:
+async def test_an_answer_beyond_the_limit_fails_its_call_alone(clients: McpClientPool) -> None:
     client = clients.client(server(), None, None)
     outcomes: list[ToolOutcome] = []
 
@@ -226,8 +226,8 @@ async def test_an_answer_beyond_the_limit_fails_its_call_alone(clients: McpClien
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(hold)
         await told(client, "seen")
-        with pytest.raises(Unfit, match="more than 16 MiB"):
-            await client.raw("huge", {})
+        with pytest.raises(UnsupportedRequest, match="more than 16 MiB"):
+            await client.call_tool("huge", {})
         await call(client, "release", {})
     assert outcomes == [ToolOutcome("held")]
 
@@ -241,12 +241,12 @@ async def test_an_answer_beyond_the_limit_fails_its_call_alone(clients: McpClien
     ],
 )
 async def test_a_program_that_is_no_server_is_told_of(
-    clients: McpClients, command: tuple[str, ...], reason: str
+    clients: McpClientPool, command: tuple[str, ...], reason: str
 ) -> None:
     timeout = 0.5 if "mute" in command else 30
     client = clients.client(McpServer("wrong", transport="stdio", command=command, timeout=timeout), None, None)
-    with pytest.raises(Broken) as raised:
-        await client.raw("echo", {})
+    with pytest.raises(McpServerUnavailable) as raised:
+        await client.call_tool("echo", {})
     assert reason in str(raised.value)
     assert SECRET not in str(raised.value)
 
@@ -258,7 +258,7 @@ async def test_a_program_that_is_no_server_is_told_of(
         {"command": ("",)},
         {"command": ("a\0b",)},
         {"command": ("a",), "env": {"A=B": "c"}},
-        {"command": ("a",), "oauth": OAuth("https://issuer/token", "id")},
+        {"command": ("a",), "oauth": OAuthConfig("https://issuer/token", "id")},
         {"command": ("a",), "timeout": 0},
     ],
 )
@@ -267,15 +267,15 @@ def test_a_server_on_stdio_that_cannot_be_run_is_refused(options: Mapping[str, A
         McpServer("child", transport="stdio", **options)
 
 
-async def test_the_children_of_users_are_few(clients: McpClients) -> None:
-    for number in range(KEPT_CHILDREN + 5):
+async def test_the_children_of_users_are_few(clients: McpClientPool) -> None:
+    for number in range(MAX_PROCESSES + 5):
         clients.client(server(user_token=True), f"user-{number}", "token")
-    assert len(clients) == KEPT_CHILDREN
+    assert len(clients) == MAX_PROCESSES
 
 
 @given(st.lists(st.binary(max_size=9)), st.lists(st.integers(1, 7), min_size=1))
 def test_lines_are_the_same_however_they_are_cut(parts: list[bytes], sizes: list[int]) -> None:
-    lines, found, rest = Lines(1000), list[bytes | Overlong](), b"\n".join([*parts, b""])
+    lines, found, rest = LineBuffer(1000), list[bytes | OverlongLine](), b"\n".join([*parts, b""])
     whole = [line.strip() for line in rest.split(b"\n")[:-1] if line.strip()]
     while rest:
         for size in sizes:
@@ -285,33 +285,33 @@ def test_lines_are_the_same_however_they_are_cut(parts: list[bytes], sizes: list
 
 
 def test_a_line_beyond_the_limit_is_known_by_its_ends_alone() -> None:
-    lines = Lines(10)
+    lines = LineBuffer(10)
     assert lines.feed(b'{"id": 1, ' + b"x" * 5000) == []
     (found,) = lines.feed(b'yyy"id": 2}\n')
-    assert isinstance(found, Overlong)
+    assert isinstance(found, OverlongLine)
     assert (found.head[:8], found.tail[-8:], len(found.head), len(found.tail)) == (b'{"id": 1', b'"id": 2}', 512, 512)
     assert lines.feed(b"short\n") == [b"short"]
 
 
 def test_a_program_is_started_again_at_once_then_ever_later_until_it_ran_for_a_while() -> None:
-    restarts, waits = Restarts(), list[float]()
+    restarts, waits = RestartBackoff(), list[float]()
     for _ in range(12):
-        restarts = restarts.crashed(100.0, 101.0)
-        waits.append(restarts.wait(101.0))
+        restarts = restarts.after_crash(100.0, 101.0)
+        waits.append(restarts.remaining_delay(101.0))
     assert waits[:4] == [0, 0.5, 1, 2]
-    assert waits[-1] == LONGEST_PAUSE
-    assert restarts.wait(101.0 + LONGEST_PAUSE) == 0
-    assert restarts.crashed(0, STEADY_SECONDS).wait(STEADY_SECONDS) == 0
+    assert waits[-1] == LONGEST_RESTART_DELAY
+    assert restarts.remaining_delay(101.0 + LONGEST_RESTART_DELAY) == 0
+    assert restarts.after_crash(0, STABLE_SECONDS).remaining_delay(STABLE_SECONDS) == 0
 
 
-async def test_a_server_that_leaves_the_register_while_it_starts_leaves_no_child_behind(clients: McpClients) -> None:
+async def test_a_server_that_leaves_the_register_while_it_starts_leaves_no_child_behind(clients: McpClientPool) -> None:
     def children() -> set[int]:
         return {child.pid for child in psutil.Process().children()}
 
     client, others = clients.client(server("mute"), None, None), children()
 
     async def ask() -> None:
-        with pytest.raises(Broken), anyio.fail_after(SECONDS):
+        with pytest.raises(McpServerUnavailable), anyio.fail_after(SECONDS):
             await client.tools()
 
     async with anyio.create_task_group() as tasks:

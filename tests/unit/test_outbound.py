@@ -17,9 +17,9 @@ from starlette.routing import Route
 from frontdesk.identity import outbound
 from frontdesk.identity.model import Caller
 from frontdesk.identity.tokens import unverified_claims
-from frontdesk.loop.mcp import endpoint
-from frontdesk.loop.mcp.model import McpServer, OAuth
-from frontdesk.loop.mcp.pool import McpClients
+from frontdesk.mcp_client import http
+from frontdesk.mcp_client.model import McpServer, OAuthConfig
+from frontdesk.mcp_client.pool import McpClientPool
 from tests.requirements import shows
 from tests.support.serving import serve
 
@@ -95,13 +95,13 @@ def test_a_header_that_would_be_empty_is_left_out(
     folder.mkdir()
     folder.joinpath("pyproject.toml").write_text(content)
     monkeypatch.chdir(folder)
-    assert outbound.platform_headers() == outbound.headers() == {}
+    assert outbound.platform_headers() == outbound.caller_headers() == {}
 
 
 def test_caller_and_request_go_along(tmp_path: Path) -> None:
     caller = Caller("r-1", agent_id="agent-1")
     said = {"x-agent-id": "agent-1", "x-request-id": "r-1"}
-    assert outbound.headers(caller) == said
+    assert outbound.caller_headers(caller) == said
     assert outbound.platform_headers(caller, application_name="naïve\r\nname") == {**said, "x-ms-agentid": "naive name"}
 
 
@@ -109,7 +109,7 @@ def test_the_trace_goes_along() -> None:
     from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
 
     with TracerProvider().get_tracer("test").start_as_current_span("outer") as span:
-        said = outbound.headers(Caller("r-1"))
+        said = outbound.caller_headers(Caller("r-1"))
     assert format(span.get_span_context().trace_id, "032x") in said["traceparent"]
 
 
@@ -144,8 +144,8 @@ def open_recorder() -> Generator[Recorder]:
 
 
 @asynccontextmanager
-async def opened(application: str | None = None, **options: Any) -> AsyncGenerator[McpClients]:
-    pool = McpClients(application=application, **options)
+async def opened(application: str | None = None, **options: Any) -> AsyncGenerator[McpClientPool]:
+    pool = McpClientPool(application=application, **options)
     try:
         yield pool
     finally:
@@ -162,7 +162,7 @@ async def test_every_request_to_a_marked_server_names_the_agent_of_the_token_tha
             )
             client = pool.client(server, None, None)
             await client.tools()
-            await client.raw("x", {}, {"X-MS-AgentId": "said"})
+            await client.call_tool("x", {}, {"X-MS-AgentId": "said"})
         kinds = ("initialize", "notifications/initialized", "tools/list", "tools/call", "DELETE")
         assert recorder.agents == [(kind, "app") for kind in kinds]
 
@@ -175,7 +175,7 @@ async def test_no_request_to_another_server_names_it() -> None:
             server = McpServer("r", recorder.url, {"Authorization": f"bearer {token(appid='app')}"})
             client = pool.client(server, None, None)
             await client.tools()
-            await client.raw("x", {}, {"X-MS-AgentId": "said"})
+            await client.call_tool("x", {}, {"X-MS-AgentId": "said"})
         assert {agent for _, agent in recorder.agents} == {None}
 
 
@@ -199,7 +199,7 @@ async def test_a_token_beats_what_the_call_says_and_that_the_application(
     with open_recorder() as recorder:
         async with opened(application) as pool:
             server = McpServer("r", recorder.url, headers, user_token=user_token is not None, sends_agent_id=True)
-            await pool.client(server, "ada", user_token).raw("x", {}, {"x-ms-agentid": said} if said else {})
+            await pool.client(server, "ada", user_token).call_tool("x", {}, {"x-ms-agentid": said} if said else {})
         assert dict(recorder.agents)["tools/call"] == named
 
 
@@ -215,14 +215,14 @@ async def test_a_token_that_is_renewed_names_its_own_agent_and_is_read_once(monk
     async def authorize(_server: McpServer, _user: str | None, _token: str | None, refused: str | None) -> str:
         return token(appid="first") if refused is None and not recorder.agents[3:] else token(appid="second")
 
-    monkeypatch.setattr(endpoint, "agent_id_from_token", reading)
+    monkeypatch.setattr(http, "agent_id_from_token", reading)
     with open_recorder() as recorder:
         async with opened("desk", authorize=authorize) as pool:
-            oauth = OAuth("https://issuer/token", "desk")
+            oauth = OAuthConfig("https://issuer/token", "desk")
             client = pool.client(McpServer("r", recorder.url, oauth=oauth, sends_agent_id=True), None, None)
             recorder.refuses = 1
             for _ in range(5):
-                await client.raw("x", {})
+                await client.call_tool("x", {})
         named = [agent for kind, agent in recorder.agents if kind == "tools/call"]
         assert named == ["first", *["second"] * 5]
         assert [found for found in read if found] == [token(appid="first"), token(appid="second")]

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.errors import RateLimited
-from frontdesk.identity.buckets import Bucket
 from frontdesk.identity.model import Caller
-from frontdesk.identity.rates import KEPT_BUCKETS, RateLimiter
+from frontdesk.identity.rates import MAX_BUCKETS, RateLimiter
+from frontdesk.identity.store import TokenBucket
 from frontdesk.settings import Rate
 from tests.requirements import shows
 
@@ -23,7 +23,7 @@ def test_no_window_ever_grants_more_than_burst_plus_refill(
     limit: int, seconds: float, steps: list[tuple[float, int]]
 ) -> None:
     rate, now, granted = Rate(limit=limit, seconds=seconds), 1000.0, 0
-    bucket = Bucket(limit, now)
+    bucket = TokenBucket(limit, now)
     for pause, count in steps:
         now += pause
         bucket, got, wait = bucket.take_up_to(rate, count, now)
@@ -35,17 +35,17 @@ def test_no_window_ever_grants_more_than_burst_plus_refill(
 
 def test_waiting_as_long_as_told_is_long_enough() -> None:
     rate = Rate(limit=3, seconds=60)
-    bucket, _, wait = Bucket(0.25, 1000.0).take_up_to(rate, 1, 1000.0)
+    bucket, _, wait = TokenBucket(0.25, 1000.0).take_up_to(rate, 1, 1000.0)
     assert bucket.take_up_to(rate, 1, 1000.0 + wait)[1] == 1
 
 
 @shows("KEPT-11")
 def test_a_clock_that_steps_back_grants_nothing_and_is_gone_by_from_then_on() -> None:
     rate = Rate(limit=60, seconds=60)
-    bucket, granted, wait = Bucket(0, 1000.0).take_up_to(rate, 1, 500.0)
+    bucket, granted, wait = TokenBucket(0, 1000.0).take_up_to(rate, 1, 500.0)
     assert (granted, wait) == (0, 1.0)
     assert bucket.take_up_to(rate, 1, 500.0 + wait)[1] == 1
-    bucket, granted, _ = Bucket(0, 1000.0).take_up_to(rate, 1, 990.0)
+    bucket, granted, _ = TokenBucket(0, 1000.0).take_up_to(rate, 1, 990.0)
     assert (granted, bucket.at) == (0, 1000.0), "another replica's clock is ahead"
 
 
@@ -65,6 +65,6 @@ async def test_each_agent_and_each_user_has_a_rate_of_its_own() -> None:
 @pytest.mark.anyio
 async def test_the_limiter_forgets_the_oldest_rather_than_grow() -> None:
     limiter = RateLimiter(Rate(limit=1, seconds=60), None, None)
-    for number in range(KEPT_BUCKETS + 5):
+    for number in range(MAX_BUCKETS + 5):
         await limiter.admit(Caller("r", agent_id=f"a{number}"), 0)
-    assert len(limiter._buckets) == KEPT_BUCKETS
+    assert len(limiter._buckets) == MAX_BUCKETS

@@ -7,44 +7,42 @@ from typing import Any
 import pytest
 
 from frontdesk.errors import Conflict, Invalid
-from frontdesk.schedule import guard, making, numbers
-from frontdesk.schedule.asked import Asked, Change
-from frontdesk.schedule.guard import Run
-from frontdesk.schedule.limits import Limits
-from frontdesk.schedule.model import (
+from frontdesk.schedules.create import CurrentRun, ScheduleLimits, build_schedule, change_schedule, check_may_schedule
+from frontdesk.schedules.model import (
     SECOND,
-    Forward,
+    AnswerForwarding,
     Misfire,
-    NewSchedule,
     Overlap,
-    Policy,
     Schedule,
-    State,
+    ScheduleDefinition,
+    SchedulePolicy,
+    ScheduleState,
     Trigger,
     TriggerKind,
-    us,
+    to_us,
 )
+from frontdesk.schedules.requests import NewSchedule, ScheduleChange, parse_schedule_id
 from tests.requirements import shows
 
-NOW = us(datetime(2026, 3, 4, 12, tzinfo=UTC))
-LIMITS = Limits(longest_prompt=100)
+NOW = to_us(datetime(2026, 3, 4, 12, tzinfo=UTC))
+LIMITS = ScheduleLimits(longest_prompt=100)
 HOOK = "https://example.com/hook"
 BAD_TIME = (
     "Invalid time format. Use ISO 8601 like 2025-12-25T10:00:00Z or include offset, e.g. 2025-12-25T10:00:00-05:00"
 )
 
 
-def made(**said: Any) -> NewSchedule:
+def made(**said: Any) -> ScheduleDefinition:
     asked: dict[str, Any] = {"prompt": "Ping", **said}
-    return making.made(Asked(**asked), "agent-1", "ann", LIMITS, NOW)
+    return build_schedule(NewSchedule(**asked), "agent-1", "ann", LIMITS, NOW)
 
 
-def standing(new: NewSchedule, fired: int = 0) -> Schedule:
-    return Schedule(7, new, State.ACTIVE, NOW + SECOND, NOW + SECOND, fired, None, NOW, NOW)
+def standing(new: ScheduleDefinition, fired: int = 0) -> Schedule:
+    return Schedule(7, new, ScheduleState.ACTIVE, NOW + SECOND, NOW + SECOND, fired, None, NOW, NOW)
 
 
-def changed(new: NewSchedule, fired: int = 0, **said: Any) -> NewSchedule:
-    return making.changed(standing(new, fired), Change(**said), LIMITS, NOW)
+def changed(new: ScheduleDefinition, fired: int = 0, **said: Any) -> ScheduleDefinition:
+    return change_schedule(standing(new, fired), ScheduleChange(**said), LIMITS, NOW)
 
 
 @shows("SCHEDULE-ERRORS")
@@ -172,8 +170,8 @@ def test_a_change_names_something_and_no_empty_prompt() -> None:
 
 def test_a_start_and_an_end_hold_for_a_rule() -> None:
     trigger = made(every="30m", start_at="2026-03-05T15:00:00Z", end_at="in two days", jitter="1m").trigger
-    assert trigger.start_us == us(datetime(2026, 3, 5, 15, tzinfo=UTC))
-    assert trigger.end_us == us(datetime(2026, 3, 6, 12, tzinfo=UTC))
+    assert trigger.start_us == to_us(datetime(2026, 3, 5, 15, tzinfo=UTC))
+    assert trigger.end_us == to_us(datetime(2026, 3, 6, 12, tzinfo=UTC))
     assert trigger.jitter_s == 60
 
 
@@ -181,8 +179,8 @@ def test_policy_and_forwarding_are_as_asked() -> None:
     new = made(
         every="5m", overlap="SKIP", misfire="all", max_late="10m", attempts="3", webhook=HOOK, max_repetitions="4"
     )
-    assert new.policy == Policy(Overlap.SKIP, Misfire.ALL, 600, 3)
-    assert new.forward == Forward(HOOK)
+    assert new.policy == SchedulePolicy(Overlap.SKIP, Misfire.ALL, 600, 3)
+    assert new.forward == AnswerForwarding(HOOK)
     assert new.max_repetitions == 4
 
 
@@ -193,7 +191,7 @@ def test_two_runs_do_not_come_closer_than_allowed() -> None:
     assert made(every="10s")
     assert made(every="2s", max_repetitions=1), "what runs once is a delay"
     with pytest.raises(Invalid, match="every 60 s"):
-        Limits(shortest_s=61).check_pace(Trigger(TriggerKind.CRON, "0,1 9 * * *"), None)
+        ScheduleLimits(shortest_s=61).check_pace(Trigger(TriggerKind.CRON, "0,1 9 * * *"), None)
 
 
 @shows("SCHEDULE-LIMITS")
@@ -249,20 +247,20 @@ def test_a_change_is_held_to_the_same_limits() -> None:
 
 @shows("SCHEDULE-LIMITS")
 def test_a_run_of_a_repeating_schedule_plants_no_other_that_repeats() -> None:
-    again = [Run("run-42-1", 42, recurring=True)]
+    again = [CurrentRun("run-42-1", 42, recurring=True)]
     with pytest.raises(Conflict, match="scheduled run of schedule 42, which repeats by itself"):
-        guard.check(again, 0, recurring=True)
-    guard.check(again, 2, recurring=False)
-    guard.check([Run("run-42-1", 42, recurring=False)], 0, recurring=True)
-    guard.check([], 99, recurring=True)
+        check_may_schedule(again, 0, recurring=True)
+    check_may_schedule(again, 2, recurring=False)
+    check_may_schedule([CurrentRun("run-42-1", 42, recurring=False)], 0, recurring=True)
+    check_may_schedule([], 99, recurring=True)
     with pytest.raises(Conflict, match="as many as one run may"):
-        guard.check(again, 3, recurring=False)
+        check_may_schedule(again, 3, recurring=False)
 
 
 def test_a_schedules_number_may_come_as_text() -> None:
-    assert [numbers.schedule_id(value) for value in (42, "42", " 42 ", 42.0)] == [42] * 4
-    assert [numbers.schedule_id(value) for value in (-1, 0, 2**70, "-7")] == [0] * 4
+    assert [parse_schedule_id(value) for value in (42, "42", " 42 ", 42.0)] == [42] * 4
+    assert [parse_schedule_id(value) for value in (-1, 0, 2**70, "-7")] == [0] * 4
     values: list[object] = [None, "x", "4 2", True, [1], 1.5, "٤", "9" * 30]
     for value in values:
         with pytest.raises(Invalid, match="Schedule ID must be a number"):
-            numbers.schedule_id(value)
+            parse_schedule_id(value)

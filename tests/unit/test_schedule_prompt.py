@@ -15,12 +15,11 @@ from frontdesk.errors import (
     TakenOver,
     Unavailable,
 )
-from frontdesk.identity.model import Source
-from frontdesk.loop.events import Done, Event, Failed, Started, StopReason, TextChunk, ToolCall, Trouble
-from frontdesk.schedule.delivery import ANSWER_BYTES, LEFT_OUT, Heard, prompt_of
-from frontdesk.schedule.model import SECOND, Delivered, Occurrence, Undelivered, delivery_id
-from frontdesk.schedule.prompt import composed
-from frontdesk.schedule.retry import settled
+from frontdesk.identity.model import AgentIdSource
+from frontdesk.llm.events import Done, Event, Failed, FailureKind, Started, StopReason, TextChunk, ToolCall
+from frontdesk.schedules.delivery import ANSWER_BYTES, TRUNCATED, DeliveryTurn, compose_prompt, prompt_of
+from frontdesk.schedules.delivery_rules import settle_attempt
+from frontdesk.schedules.model import SECOND, DeliveryFailed, DeliveryResult, Occurrence, delivery_id
 
 DUE = 1_794_816_000_000_000
 LATE = DUE + 90_500_000
@@ -39,7 +38,7 @@ STARTED = Started("turn-1", "conv-1")
 
 
 def test_a_run_is_told_that_it_is_one_when_it_was_due_and_under_which_id() -> None:
-    head, _, prompt = composed(RUN, LATE).partition("\n\n")
+    head, _, prompt = compose_prompt(RUN, LATE).partition("\n\n")
     assert prompt == "Write the report.\n\nAll of it."
     assert head == (
         "[This is a scheduled run of schedule 42, number 3, and not a request to schedule anything again. "
@@ -59,58 +58,58 @@ def test_a_run_is_told_that_it_is_one_when_it_was_due_and_under_which_id() -> No
     ],
 )
 def test_a_run_is_told_what_is_special_about_it(change: dict[str, object], sentence: str) -> None:
-    assert sentence in composed(replace(RUN, **change), LATE)
-    assert sentence not in composed(RUN, LATE)
+    assert sentence in compose_prompt(replace(RUN, **change), LATE)
+    assert sentence not in compose_prompt(RUN, LATE)
 
 
 def test_a_run_is_in_the_name_of_its_agent_and_its_person_and_carries_its_id() -> None:
     prompt = prompt_of(replace(RUN, conversation_id="conv-7"), LATE)
     caller = prompt.caller
     assert (caller.agent_id, caller.user_id, caller.request_id) == ("agent-1", "ann", RUN.id)
-    assert caller.source is Source.SCHEDULE
+    assert caller.source is AgentIdSource.SCHEDULE
     assert (prompt.agent_id, prompt.conversation_id, prompt.otid) == ("agent-1", "conv-7", RUN.id)
     assert prompt.patient
     assert not prompt.again
     assert prompt_of(replace(RUN, in_doubt=True), LATE).again
 
 
-def outcome(*events: Event, occurrence: Occurrence = RUN) -> Delivered:
-    heard = Heard(occurrence)
+def outcome(*events: Event, occurrence: Occurrence = RUN) -> DeliveryResult:
+    heard = DeliveryTurn(occurrence)
     for event in events:
-        heard.take_in(event)
+        heard.add_event(event)
     return heard.outcome()
 
 
 def test_what_the_agent_said_is_kept_with_its_steps_apart() -> None:
     tool = ToolCall("call-1", "look", {})
     words = (TextChunk("Let me "), TextChunk("see."), tool, tool, TextChunk("It is "), TextChunk("noon."))
-    assert outcome(STARTED, *words, Done(StopReason.END_TURN)) == Delivered("Let me see.\n\nIt is noon.")
+    assert outcome(STARTED, *words, Done(StopReason.END_TURN)) == DeliveryResult("Let me see.\n\nIt is noon.")
 
 
 def test_an_agent_that_said_nothing_has_no_answer() -> None:
-    assert outcome(STARTED, TextChunk(" \n"), Done(StopReason.END_TURN)) == Delivered(None)
+    assert outcome(STARTED, TextChunk(" \n"), Done(StopReason.END_TURN)) == DeliveryResult(None)
 
 
 @pytest.mark.parametrize("letter", ["x", "ü", "😀"])
 def test_of_a_long_answer_the_beginning_is_kept(letter: str) -> None:
     answer = outcome(STARTED, *[TextChunk(letter * 1000)] * 200, Done(StopReason.END_TURN)).answer
     assert answer is not None
-    assert answer.endswith(LEFT_OUT)
-    assert set(answer.removesuffix(LEFT_OUT)) == {letter}
+    assert answer.endswith(TRUNCATED)
+    assert set(answer.removesuffix(TRUNCATED)) == {letter}
     assert ANSWER_BYTES - 4 <= len(answer.encode()) <= ANSWER_BYTES
 
 
 @pytest.mark.parametrize("stop", [StopReason.MAX_STEPS, StopReason.MAX_TOKENS, StopReason.REFUSAL])
 def test_a_turn_that_ended_short_was_taken_all_the_same(stop: StopReason) -> None:
-    assert outcome(STARTED, TextChunk("so far"), Done(stop)) == Delivered("so far")
+    assert outcome(STARTED, TextChunk("so far"), Done(stop)) == DeliveryResult("so far")
 
 
 def test_a_turn_that_waits_for_approval_was_taken() -> None:
-    assert outcome(STARTED, Done(StopReason.REQUIRES_APPROVAL)) == Delivered(None)
+    assert outcome(STARTED, Done(StopReason.REQUIRES_APPROVAL)) == DeliveryResult(None)
 
 
-def why(*events: Event, occurrence: Occurrence = RUN) -> Undelivered:
-    with pytest.raises(Undelivered) as caught:
+def why(*events: Event, occurrence: Occurrence = RUN) -> DeliveryFailed:
+    with pytest.raises(DeliveryFailed) as caught:
         outcome(*events, occurrence=occurrence)
     return caught.value
 
@@ -118,16 +117,16 @@ def why(*events: Event, occurrence: Occurrence = RUN) -> Undelivered:
 @pytest.mark.parametrize(
     ("trouble", "permanent", "counted"),
     [
-        (Trouble.UNAVAILABLE, False, True),
-        (Trouble.UNAUTHENTICATED, False, True),
-        (Trouble.INTERNAL, False, True),
-        (Trouble.RATE_LIMITED, False, True),
-        (Trouble.BUSY, False, False),
-        (Trouble.INVALID, True, True),
+        (FailureKind.UNAVAILABLE, False, True),
+        (FailureKind.UNAUTHENTICATED, False, True),
+        (FailureKind.INTERNAL, False, True),
+        (FailureKind.RATE_LIMITED, False, True),
+        (FailureKind.BUSY, False, False),
+        (FailureKind.INVALID, True, True),
     ],
 )
 def test_what_went_wrong_says_whether_to_try_again_and_whether_it_counts(
-    trouble: Trouble, permanent: bool, counted: bool
+    trouble: FailureKind, permanent: bool, counted: bool
 ) -> None:
     error = why(STARTED, Failed(trouble, "No."), Done(StopReason.ERROR))
     assert (str(error), error.permanent, error.counted) == ("No.", permanent, counted)
@@ -135,10 +134,10 @@ def test_what_went_wrong_says_whether_to_try_again_and_whether_it_counts(
 
 
 def test_the_wait_that_the_other_side_asked_for_is_kept_within_an_hour() -> None:
-    failed = Failed(Trouble.RATE_LIMITED, "Slow down.", 17.0)
+    failed = Failed(FailureKind.RATE_LIMITED, "Slow down.", 17.0)
     assert why(STARTED, failed, Done(StopReason.ERROR)).retry_after == 17.0
     endless = why(STARTED, replace(failed, retry_after=1e9), Done(StopReason.ERROR))
-    assert settled(RUN, endless, DUE, 0, 0.5).wait_us == 3600.5 * SECOND
+    assert settle_attempt(RUN, endless, DUE, 0, 0.5).wait_us == 3600.5 * SECOND
 
 
 def test_a_run_that_somebody_cancelled_is_not_begun_again() -> None:
@@ -169,15 +168,15 @@ def test_a_run_that_was_cut_off_is_tried_again_and_counts_for_nothing(ends: tupl
 def test_what_a_host_refuses_says_whether_to_try_again_and_whether_it_counts(
     error: FrontdeskError, permanent: bool, counted: bool, wait: float | None
 ) -> None:
-    told = Heard(RUN).refused(error)
+    told = DeliveryTurn(RUN).failure_of(error)
     assert (told.permanent, told.counted, told.retry_after) == (permanent, counted, wait)
     assert not told.in_doubt
 
 
 def test_what_a_stranger_may_not_know_of_a_failure_is_not_kept_with_it() -> None:
-    told = Heard(RUN).refused(Unavailable("The database at 10.1.2.3 is away", public="The database is away"))
+    told = DeliveryTurn(RUN).failure_of(Unavailable("The database at 10.1.2.3 is away", public="The database is away"))
     assert str(told) == "The database is away"
 
 
 def test_a_doubt_stays_until_a_turn_has_looked_into_it() -> None:
-    assert Heard(replace(RUN, in_doubt=True)).refused(Unavailable("Away.")).in_doubt
+    assert DeliveryTurn(replace(RUN, in_doubt=True)).failure_of(Unavailable("Away.")).in_doubt

@@ -3,10 +3,19 @@
 import pytest
 
 from frontdesk.errors import Denied, MissingAgentId, MissingScope
-from frontdesk.identity.model import Caller, Source
+from frontdesk.identity import rights
+from frontdesk.identity.model import AgentIdSource, Caller
 from frontdesk.identity.rights import SCHEDULES_ADMIN, TOOLS_CALL
-from frontdesk.schedule import rights
-from frontdesk.schedule.defaults.service import scope_of
+from frontdesk.schedules.access import (
+    can_act_for,
+    can_see,
+    is_schedules_admin,
+    owner_filter,
+    require_acting_for,
+    require_read,
+    require_write,
+)
+from frontdesk.schedules.agents import scope_of
 from tests.requirements import shows
 from tests.support.scheduling import ADA, ANN, BOB, OPERATOR, OWNERS, visitors
 
@@ -18,14 +27,14 @@ def test_every_kind_of_caller_sees_its_own_and_nothing_else() -> None:
     assert len(EVERYONE) > 300
     for visitor, caller in EVERYONE:
         for owner in OWNERS:
-            assert rights.sees(caller, *owner) == visitor.may_see(owner), (visitor, owner)
+            assert can_see(caller, *owner) == visitor.may_see(owner), (visitor, owner)
 
 
 @shows("SCHEDULE-OWN")
 def test_nobody_but_an_admin_is_ever_given_everybodys() -> None:
     for visitor, caller in EVERYONE:
         try:
-            whose = rights.whose(caller)
+            whose = owner_filter(caller)
         except MissingAgentId:
             assert caller.agent_id is None
             assert caller.user_id is None
@@ -40,37 +49,37 @@ def test_a_caller_that_names_an_agent_speaks_for_no_other() -> None:
         if admin or not rights.names_agent(caller):
             continue
         other = BOB if caller.agent_id == ADA else ADA
-        assert rights.speaks_for(caller, str(caller.agent_id))
+        assert can_act_for(caller, str(caller.agent_id))
         with pytest.raises(Denied, match=other):
-            rights.require_speaking_for(caller, other)
+            require_acting_for(caller, other)
 
 
 def test_a_proven_person_without_an_agent_speaks_for_none_beyond_this_machine() -> None:
     for visitor, caller in EVERYONE:
         shown = visitor.shows
-        if shown is None or shown.agent_id is not None or visitor.names or rights.is_admin(caller):
+        if shown is None or shown.agent_id is not None or visitor.names or is_schedules_admin(caller):
             continue
         free = visitor.trusted and not visitor.forwarded
-        assert rights.speaks_for(caller, BOB) is free
+        assert can_act_for(caller, BOB) is free
 
 
 def test_who_sits_at_this_machine_is_the_operator_until_it_names_somebody() -> None:
-    assert rights.is_admin(OPERATOR)
-    assert rights.is_admin(Caller("1", ADA, source=Source.ENVIRONMENT, local=True))
-    assert not rights.is_admin(Caller("1", ADA, source=Source.HEADER, local=True))
-    assert not rights.is_admin(Caller("1", user_id=ANN, local=True))
-    assert not rights.is_admin(Caller("1"))
+    assert is_schedules_admin(OPERATOR)
+    assert is_schedules_admin(Caller("1", ADA, source=AgentIdSource.ENVIRONMENT, local=True))
+    assert not is_schedules_admin(Caller("1", ADA, source=AgentIdSource.HEADER, local=True))
+    assert not is_schedules_admin(Caller("1", user_id=ANN, local=True))
+    assert not is_schedules_admin(Caller("1"))
 
 
 def test_a_scope_is_asked_for_by_name_and_admin_covers_the_others() -> None:
     limited = Caller("1", ADA, verified=True, scopes=frozenset({TOOLS_CALL}))
     with pytest.raises(MissingScope, match="schedules:read"):
-        rights.may_read(limited)
+        require_read(limited)
     with pytest.raises(MissingScope, match="schedules:write"):
-        rights.may_write(limited)
+        require_write(limited)
     admin = Caller("1", ADA, verified=True, scopes=frozenset({SCHEDULES_ADMIN}))
-    rights.may_read(admin)
-    rights.may_write(admin)
+    require_read(admin)
+    require_write(admin)
 
 
 def test_no_two_callers_of_different_people_keys_or_agents_share_a_scope() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from frontdesk.loop.schemas import inlined
-from frontdesk.loop.tools import Given, ToolOutcome, typed_tool
+from frontdesk.llm.tools import ToolInput, ToolOutcome, inline_definitions, typed_tool
 
 
 class Colour(StrEnum):
@@ -22,7 +21,7 @@ class Wheel(BaseModel):
     colour: Colour = Field(Colour.RED, description="Of the wheel.")
 
 
-class Cart(Given):
+class Cart(ToolInput):
     wheels: list[Wheel]
     spare: Wheel | None = None
     colours: dict[str, Colour] = Field(default_factory=dict[str, Colour])
@@ -34,7 +33,7 @@ class Branch(BaseModel):
 
 
 def test_a_definition_stands_where_it_is_referred_to_with_what_was_said_beside_it() -> None:
-    told = inlined(Cart.model_json_schema())
+    told = inline_definitions(Cart.model_json_schema())
     colour = {"default": "red", "description": "Of the wheel.", "enum": ["red", "blue"], "type": "string"}
     wheel = {"properties": {"title": {"type": "string"}, "colour": colour}, "required": ["title"], "type": "object"}
     assert told["properties"]["wheels"] == {"items": wheel, "type": "array"}
@@ -44,14 +43,14 @@ def test_a_definition_stands_where_it_is_referred_to_with_what_was_said_beside_i
 
 
 def test_what_holds_itself_takes_anything_inside() -> None:
-    branches = inlined(Branch.model_json_schema())["properties"]["branches"]
+    branches = inline_definitions(Branch.model_json_schema())["properties"]["branches"]
     assert branches == {"type": "array", "items": {}}
 
 
 def test_data_in_a_schema_is_left_as_it_is() -> None:
     data: dict[str, Any] = {"title": "kept", "$ref": "#/$defs/none"}
     schema = {"title": "dropped", "default": data, "examples": [data], "const": data, "enum": [data]}
-    assert inlined(schema) == {key: schema[key] for key in ("default", "examples", "const", "enum")}
+    assert inline_definitions(schema) == {key: schema[key] for key in ("default", "examples", "const", "enum")}
 
 
 def test_a_tool_of_ours_shows_its_arguments_whole() -> None:

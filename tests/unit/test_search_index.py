@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 from numpy.typing import NDArray
 
-from frontdesk.tools.model import Kind
-from frontdesk.tools.search.index import Index
-from frontdesk.tools.search.model import Doc, Hit, Query
+from frontdesk.tools.index import ToolIndex
+from frontdesk.tools.index_segments import IndexHit, IndexQuery, ToolDocument
+from frontdesk.tools.model import ToolKind
 
 WORDS = ("weather", "issue", "email", "invoice", "flight", "search", "create", "list")
 DIMENSIONS = 16
@@ -25,9 +25,9 @@ def direction(text: str) -> NDArray[np.float32]:
     return (found / np.linalg.norm(found)).astype(np.float32)
 
 
-def doc(number: int, words: Sequence[str] = (), server: str = "s", kind: Kind = Kind.MCP) -> Doc:
+def doc(number: int, words: Sequence[str] = (), server: str = "s", kind: ToolKind = ToolKind.MCP) -> ToolDocument:
     name = f"{'_'.join(words[:2])}_{number}"
-    return Doc(f"{server}::{name}", server, name, " ".join(words), tuple(words[2:3]), kind)
+    return ToolDocument(f"{server}::{name}", server, name, " ".join(words), tuple(words[2:3]), kind)
 
 
 docs = st.builds(
@@ -35,11 +35,11 @@ docs = st.builds(
     st.integers(0, 30),
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=4),
     st.sampled_from(("s", "t")),
-    st.sampled_from(Kind),
+    st.sampled_from(ToolKind),
 )
 
 
-def filled(index: Index, tools: Sequence[Doc], *, vectors: bool = True) -> Index:
+def filled(index: ToolIndex, tools: Sequence[ToolDocument], *, vectors: bool = True) -> ToolIndex:
     index.put(tools)
     if vectors:
         missing = index.missing_vectors()
@@ -47,8 +47,8 @@ def filled(index: Index, tools: Sequence[Doc], *, vectors: bool = True) -> Index
     return index
 
 
-def found(index: Index, text: str, *, vectors: bool = True, limit: int = 100) -> list[Hit]:
-    return index.search(Query(text, direction(text)[None] if vectors else None, limit=limit))
+def found(index: ToolIndex, text: str, *, vectors: bool = True, limit: int = 100) -> list[IndexHit]:
+    return index.search(IndexQuery(text, direction(text)[None] if vectors else None, limit=limit))
 
 
 class Changes(RuleBasedStateMachine):
@@ -58,12 +58,12 @@ class Changes(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.index = Index()
-        self.known: dict[str, Doc] = {}
+        self.index = ToolIndex()
+        self.known: dict[str, ToolDocument] = {}
         self.placed: set[str] = set()
 
     @rule(target=tools, given=st.lists(docs, max_size=12))
-    def put(self, given: list[Doc]) -> object:
+    def put(self, given: list[ToolDocument]) -> object:
         wanted = {one.id: one for one in given}
         self.placed -= {tool_id for tool_id, one in wanted.items() if self.known.get(tool_id) != one}
         self.index.put(given)
@@ -84,7 +84,7 @@ class Changes(RuleBasedStateMachine):
 
     @invariant()
     def answers_as_if_made_afresh(self) -> None:
-        fresh = Index()
+        fresh = ToolIndex()
         fresh.put(self.known.values())
         placed = sorted(self.placed)
         fresh.set_vectors(placed, np.array([direction(one) for one in placed]).reshape(-1, DIMENSIONS))
@@ -100,41 +100,45 @@ TestChanges = Changes.TestCase
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(docs, max_size=25, unique_by=lambda one: one.id), st.randoms(use_true_random=False))
-def test_the_order_of_insertion_does_not_matter(tools: list[Doc], random: object) -> None:
+def test_the_order_of_insertion_does_not_matter(tools: list[ToolDocument], random: object) -> None:
     shuffled = sorted(tools, key=lambda one: hash((one.id, str(random))))
     for text in QUERIES:
-        assert found(filled(Index(), tools), text) == found(filled(Index(), shuffled), text)
+        assert found(filled(ToolIndex(), tools), text) == found(filled(ToolIndex(), shuffled), text)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(docs, min_size=1, max_size=25), st.data())
-def test_filters_never_let_another_tool_through_and_hide_none_of_theirs(tools: list[Doc], data: st.DataObject) -> None:
-    index = filled(Index(), tools)
+def test_filters_never_let_another_tool_through_and_hide_none_of_theirs(
+    tools: list[ToolDocument], data: st.DataObject
+) -> None:
+    index = filled(ToolIndex(), tools)
     known = {one.id: one for one in tools}
     allowed = data.draw(st.sets(st.sampled_from(sorted(known))))
     everything = {hit.id for hit in found(index, "create")}
-    query = Query("create", direction("create")[None], limit=100, servers=frozenset({"s"}), kinds=frozenset({Kind.MCP}))
+    query = IndexQuery(
+        "create", direction("create")[None], limit=100, servers=frozenset({"s"}), kinds=frozenset({ToolKind.MCP})
+    )
     got = {hit.id for hit in index.search(query)}
-    assert got == {one for one in everything if known[one].server == "s" and known[one].kind is Kind.MCP}
-    one_of_them = Query("create", direction("create")[None], limit=1, allowed=allowed.__contains__)
+    assert got == {one for one in everything if known[one].server == "s" and known[one].kind is ToolKind.MCP}
+    one_of_them = IndexQuery("create", direction("create")[None], limit=1, allowed=allowed.__contains__)
     assert len(index.search(one_of_them)) == min(1, len(allowed & everything))
     assert all(hit.id in allowed for hit in index.search(one_of_them))
 
 
 def test_what_did_not_change_keeps_its_vector_and_what_did_loses_it() -> None:
-    index = filled(Index(), [doc(1, ["weather"]), doc(2, ["email"])])
-    index.put([doc(1, ["weather"]), Doc("s::email_2", "s", "email_2", "Now it sends letters.")])
+    index = filled(ToolIndex(), [doc(1, ["weather"]), doc(2, ["email"])])
+    index.put([doc(1, ["weather"]), ToolDocument("s::email_2", "s", "email_2", "Now it sends letters.")])
     assert index.missing_vectors() == ["s::email_2"]
 
 
 def test_vectors_of_another_model_are_refused() -> None:
-    index = filled(Index(), [doc(1, ["weather"])])
+    index = filled(ToolIndex(), [doc(1, ["weather"])])
     with pytest.raises(ValueError, match="another model"):
         index.set_vectors(["s::weather_1"], np.ones((1, 3), np.float32))
 
 
 def test_an_empty_index_finds_nothing() -> None:
-    index = Index()
+    index = ToolIndex()
     index.remove(["a::b"])
     index.set_vectors(["a::b"], np.ones((1, 3), np.float32))
     assert found(index, "anything") == []
@@ -144,7 +148,7 @@ def test_an_empty_index_finds_nothing() -> None:
 def test_a_search_sees_the_tools_of_one_moment_while_others_change_them() -> None:
     """Two sets of tools take turns, each put whole: no search may see some of one and some of the other."""
     sides = [[doc(number, ["weather", side]) for number in range(40)] for side in ("email", "flight")]
-    index = Index()
+    index = ToolIndex()
     stop, mixed = Event(), list[set[str]]()
 
     def look() -> None:

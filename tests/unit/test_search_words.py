@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.tools.search.bm25 import rarity, weigh
-from frontdesk.tools.search.clauses import MOST, clauses
-from frontdesk.words import COMMON, split, stem, terms
+from frontdesk.search.bm25 import term_rarity, weigh_terms
+from frontdesk.search.words import STOP_WORDS, split_words, stem, terms
+from frontdesk.tools.finder import MOST_CLAUSES, split_clauses
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from frontdesk.words import COMMON, split, stem, terms
     ],
 )
 def test_a_name_is_cut_where_a_reader_would_cut_it(name: str, words: str) -> None:
-    assert split(name) == words.split()
+    assert split_words(name) == words.split()
 
 
 @pytest.mark.parametrize(
@@ -51,36 +51,36 @@ def test_an_ending_that_belongs_to_the_word_stays(word: str) -> None:
 
 def test_words_that_people_say_around_a_wish_are_no_terms() -> None:
     assert [word for _, word in terms("Could you please send an email to my boss?")] == ["send", "email", "boss"]
-    assert not terms(" ".join(COMMON))
+    assert not terms(" ".join(STOP_WORDS))
 
 
 @given(st.text(max_size=60))
 def test_any_text_can_be_cut_and_nothing_is_made_up(text: str) -> None:
     lowered = text.lower()
-    assert all(word and word in lowered for word in split(text))
+    assert all(word and word in lowered for word in split_words(text))
 
 
 def test_a_word_of_the_name_weighs_more_than_one_of_the_description() -> None:
-    weights = {word: weight for _, word, weight in weigh(("weather", "", "forecast", ""))}
+    weights = {word: weight for _, word, weight in weigh_terms(("weather", "", "forecast", ""))}
     assert weights["weather"] > weights["forecast"] > 0
 
 
 @given(st.lists(st.text("abc _", max_size=40), min_size=4, max_size=4))
 def test_no_word_weighs_more_than_one(fields: list[str]) -> None:
-    assert all(0 < weight < 1 for _, _, weight in weigh(fields))
+    assert all(0 < weight < 1 for _, _, weight in weigh_terms(fields))
 
 
 def test_a_rare_word_tells_more_than_a_common_one_even_among_few_tools() -> None:
-    assert rarity(1, 1000) > rarity(500, 1000) > 0
-    assert rarity(1, 3) > rarity(3, 3) > rarity(3000, 3000)
+    assert term_rarity(1, 1000) > term_rarity(500, 1000) > 0
+    assert term_rarity(1, 3) > term_rarity(3, 3) > term_rarity(3000, 3000)
 
 
 def test_a_short_query_is_one_text() -> None:
-    assert clauses("  Send an email to Ann.  ") == ["Send an email to Ann."]
+    assert split_clauses("  Send an email to Ann.  ") == ["Send an email to Ann."]
 
 
 def test_a_long_query_is_also_taken_apart() -> None:
-    found = clauses(
+    found = split_clauses(
         "I am planning a trip to Lisbon next week. Find me a flight from Berlin, and then book a hotel near the river."
     )
     assert found[0].startswith("I am planning")
@@ -93,6 +93,6 @@ def test_a_long_query_is_also_taken_apart() -> None:
 
 @given(st.text(max_size=400))
 def test_a_query_has_only_so_many_clauses(text: str) -> None:
-    found = clauses(text)
+    found = split_clauses(text)
     assert found[0] == text.strip()
-    assert len(found) <= 1 + MOST
+    assert len(found) <= 1 + MOST_CLAUSES

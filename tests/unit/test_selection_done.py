@@ -10,18 +10,18 @@ import pytest
 
 from frontdesk.agents.host import AgentHost, HeldTool, ToolChange
 from frontdesk.errors import NotFound, Unavailable
-from frontdesk.tools.selection.carry_out import LEFT, SILENT, carry_out, select
-from frontdesk.tools.selection.model import Choice, Plan, Selection
+from frontdesk.tools.agent_tools import NOT_IN_CATALOGUE_REASON, UNCONFIRMED_REASON, apply_plan, change_agent_tools
+from frontdesk.tools.selection import SelectionPlan, SelectionResult, ToolChoice
 
 pytestmark = pytest.mark.anyio
 TOOLS = {f"shop::{name}": HeldTool(f"shop__{name}", "", server="shop", remote_name=name) for name in "abc"}
 
 
-def choice(name: str, score: float | None = None) -> Choice:
-    return Choice(f"shop__{name}", f"shop::{name}", "because", score)
+def choice(name: str, score: float | None = None) -> ToolChoice:
+    return ToolChoice(f"shop__{name}", f"shop::{name}", "because", score)
 
 
-PLAN = Plan([choice("a", 90), choice("b", 80)], [choice("k")], [choice("x"), choice("y")], [choice("s", 10)])
+PLAN = SelectionPlan([choice("a", 90), choice("b", 80)], [choice("k")], [choice("x"), choice("y")], [choice("s", 10)])
 
 
 @dataclass
@@ -52,15 +52,15 @@ class Desk:
         return cast("AgentHost", self)
 
 
-async def done(desk: Desk, tools: Mapping[str, HeldTool] = TOOLS, seconds: float = 60) -> Selection:
-    return await carry_out(desk.host, "agent-1", PLAN, tools, seconds=seconds)
+async def done(desk: Desk, tools: Mapping[str, HeldTool] = TOOLS, seconds: float = 60) -> SelectionResult:
+    return await apply_plan(desk.host, "agent-1", PLAN, tools, seconds=seconds)
 
 
 async def test_what_was_planned_is_done_in_one_change_and_told() -> None:
     desk = Desk()
     selection = await done(desk)
     assert desk.asked == [(["shop__a", "shop__b"], ["shop__x", "shop__y"])]
-    assert selection == Selection(PLAN.attach, PLAN.keep, PLAN.detach, PLAN.skipped, [])
+    assert selection == SelectionResult(PLAN.attach, PLAN.keep, PLAN.detach, PLAN.skipped, [])
 
 
 async def test_what_fails_is_told_beside_what_did_not() -> None:
@@ -71,7 +71,7 @@ async def test_what_fails_is_told_beside_what_did_not() -> None:
     assert [(one.id, one.reason, one.score) for one in selection.failed] == [
         ("shop::b", "could not be attached: the server is down", 80),
         ("shop::x", "could not be detached: it is stuck", None),
-        ("shop::y", f"could not be detached: {SILENT}", None),
+        ("shop::y", f"could not be detached: {UNCONFIRMED_REASON}", None),
     ]
 
 
@@ -79,7 +79,7 @@ async def test_a_tool_that_has_left_the_catalogue_is_not_asked_for() -> None:
     desk = Desk()
     selection = await done(desk, {"shop::a": TOOLS["shop::a"]})
     assert desk.asked[0][0] == ["shop__a"]
-    assert [one.reason for one in selection.failed] == [f"could not be attached: {LEFT}"]
+    assert [one.reason for one in selection.failed] == [f"could not be attached: {NOT_IN_CATALOGUE_REASON}"]
 
 
 @pytest.mark.parametrize(
@@ -104,43 +104,43 @@ async def test_an_agent_that_is_not_there_is_an_error() -> None:
 async def test_a_dry_run_asks_nothing_of_the_host_and_keeps_nobody_waiting() -> None:
     desk = Desk()
 
-    async def decide(_held: Sequence[HeldTool]) -> Plan:
+    async def decide(_held: Sequence[HeldTool]) -> SelectionPlan:
         return PLAN
 
     def turn_of(_agent_id: str) -> nullcontext[None]:
         raise AssertionError
 
-    selection = await select(desk.host, "agent-1", decide, TOOLS, turn_of, dry_run=True)
-    assert selection == Selection(PLAN.attach, PLAN.keep, PLAN.detach, PLAN.skipped, dry_run=True)
+    selection = await change_agent_tools(desk.host, "agent-1", decide, TOOLS, turn_of, dry_run=True)
+    assert selection == SelectionResult(PLAN.attach, PLAN.keep, PLAN.detach, PLAN.skipped, dry_run=True)
     assert desk.asked == []
 
 
 async def test_where_nothing_is_to_be_done_the_host_is_asked_for_nothing() -> None:
     desk = Desk()
 
-    async def decide(_held: Sequence[HeldTool]) -> Plan:
-        return Plan()
+    async def decide(_held: Sequence[HeldTool]) -> SelectionPlan:
+        return SelectionPlan()
 
-    assert await select(desk.host, "agent-1", decide, {}, nullcontext) == Selection()
+    assert await change_agent_tools(desk.host, "agent-1", decide, {}, nullcontext) == SelectionResult()
     assert desk.asked == []
 
 
 async def test_what_was_decided_is_decided_again_once_it_is_our_turn() -> None:
-    desk, recorded, plans = Desk(), list[Selection](), iter([PLAN, Plan([choice("c", 70)])])
+    desk, recorded, plans = Desk(), list[SelectionResult](), iter([PLAN, SelectionPlan([choice("c", 70)])])
 
-    async def decide(_held: Sequence[HeldTool]) -> Plan:
+    async def decide(_held: Sequence[HeldTool]) -> SelectionPlan:
         return next(plans)
 
-    async def record(selection: Selection) -> None:
+    async def record(selection: SelectionResult) -> None:
         recorded.append(selection)
 
-    selection = await select(desk.host, "agent-1", decide, TOOLS, nullcontext, record=record)
+    selection = await change_agent_tools(desk.host, "agent-1", decide, TOOLS, nullcontext, record=record)
     assert desk.asked == [(["shop__c"], [])]
     assert recorded == [selection]
 
 
 async def test_a_caller_that_leaves_midway_leaves_nothing_unrecorded() -> None:
-    recorded, leaving = list[Selection](), anyio.CancelScope()
+    recorded, leaving = list[SelectionResult](), anyio.CancelScope()
 
     class Slow(Desk):
         async def change_tools(self, agent_id: str, attach: Sequence[HeldTool], detach: Sequence[str]) -> ToolChange:
@@ -148,12 +148,12 @@ async def test_a_caller_that_leaves_midway_leaves_nothing_unrecorded() -> None:
             await anyio.lowlevel.checkpoint()
             return await Desk.change_tools(self, agent_id, attach, detach)
 
-    async def decide(_held: Sequence[HeldTool]) -> Plan:
+    async def decide(_held: Sequence[HeldTool]) -> SelectionPlan:
         return PLAN
 
-    async def record(selection: Selection) -> None:
+    async def record(selection: SelectionResult) -> None:
         recorded.append(selection)
 
     with leaving:
-        await select(Slow().host, "agent-1", decide, TOOLS, nullcontext, record=record)
+        await change_agent_tools(Slow().host, "agent-1", decide, TOOLS, nullcontext, record=record)
     assert [len(one.attached) for one in recorded] == [2]

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from frontdesk.errors import ConfigurationError
-from frontdesk.identity.oauth.clients import Terms
-from frontdesk.settings import Rate, Settings, file_keys, origin
+from frontdesk.identity.oauth_server import OAuthServerConfig
+from frontdesk.settings import Rate, Settings
+from frontdesk.settings.model import config_file_keys, value_origin
 from tests.conftest import settings_with
 from tests.requirements import shows
 
@@ -29,7 +30,7 @@ from tests.requirements import shows
 def test_names_of_other_products_are_honoured(name: str, field: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, "value-1")
     assert getattr(Settings.read(), field) == "value-1"
-    assert origin(field, os.environ, frozenset()) == name
+    assert value_origin(field, os.environ, frozenset()) == name
 
 
 @shows("KEPT-14")
@@ -48,7 +49,7 @@ def test_a_variable_that_names_no_agent_leaves_it_to_the_next(blank: str, monkey
     assert Settings.read().default_agent_id is None
     monkeypatch.setenv("LETTA_AGENT_ID", "agent-1")
     assert Settings.read().default_agent_id == "agent-1"
-    assert origin("default_agent_id", os.environ, frozenset()) == "LETTA_AGENT_ID"
+    assert value_origin("default_agent_id", os.environ, frozenset()) == "LETTA_AGENT_ID"
 
 
 @shows("KEPT-14")
@@ -65,12 +66,12 @@ def test_space_around_the_key_of_letta_is_not_part_of_it_and_a_blank_one_is_none
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, " key\n")
-    token = Settings.read().letta_token
+    token = Settings.read().letta_secret
     assert token is not None
     assert token.get_secret_value() == "key"
     monkeypatch.setenv(name, " \n")
     monkeypatch.setenv("LETTA_BASE_URL", "  ")
-    assert (Settings.read().letta_token, Settings.read().letta_base_url) == (None, None)
+    assert (Settings.read().letta_secret, Settings.read().letta_base_url) == (None, None)
 
 
 @pytest.mark.parametrize("name", ["LETTA_BASE_URL", "LETTA_API_URL"])
@@ -103,10 +104,10 @@ def test_the_environment_beats_the_file_and_the_file_the_default(
     settings = Settings.read()
     assert (settings.port, settings.host, settings.journal_days) == (5000, "::1", 30)
     assert settings.rate_agent == Rate(limit=5, seconds=60)
-    keys = file_keys()
-    assert origin("port", os.environ, keys) == "FRONTDESK_PORT"
-    assert origin("host", os.environ, keys) == "frontdesk.toml"
-    assert origin("journal_days", os.environ, keys) == "default"
+    keys = config_file_keys()
+    assert value_origin("port", os.environ, keys) == "FRONTDESK_PORT"
+    assert value_origin("host", os.environ, keys) == "frontdesk.toml"
+    assert value_origin("journal_days", os.environ, keys) == "default"
 
 
 def test_issuers_come_from_the_file_as_tables(tmp_path: Path) -> None:
@@ -206,4 +207,4 @@ def test_the_client_of_one_setting_is_one_more_unless_it_is_listed() -> None:
 def test_a_scope_that_is_none_is_told_at_the_start(values: dict[str, Any]) -> None:
     clients = [{"client_id": "app", "redirect_uris": ["app://back"], **one} for one in values.get("OAUTH_CLIENTS", [])]
     with pytest.raises(ConfigurationError, match="names the scope 'all'; there are: "):
-        Terms.of(settings_with(**values | {"OAUTH_CLIENTS": clients}), "https://desk.example", frozenset())
+        OAuthServerConfig.of(settings_with(**values | {"OAUTH_CLIENTS": clients}), "https://desk.example", frozenset())

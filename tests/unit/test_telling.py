@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from frontdesk.tools.finding import Finding, Found
-from frontdesk.tools.model import CatalogueTool, Kind
-from frontdesk.tools.quality import ndcg, quality
-from frontdesk.tools.selection.model import Choice, Selection
-from frontdesk.tools.service import Outcomes
-from frontdesk.tools.telling import told
+from frontdesk.search.evaluation import compute_ndcg, measure_ranking
+from frontdesk.tools.finder import ToolMatch, ToolSearchResults
+from frontdesk.tools.model import CatalogueTool, ToolKind
+from frontdesk.tools.operations import describe_found_tools
+from frontdesk.tools.selection import SelectionResult, ToolChoice
+from frontdesk.tools.service import FindToolsResult
 
 
 def a_tool(name: str = "send", description: str = "Sends.", **more: Any) -> CatalogueTool:
@@ -18,16 +18,16 @@ def a_tool(name: str = "send", description: str = "Sends.", **more: Any) -> Cata
     return CatalogueTool(f"shop::{name}", "shop", name, description, parameters, **more)
 
 
-def words(*findings: Finding, selection: Selection | None = None, searched: int = 5, **more: Any) -> str:
-    found = Found(
+def words(*findings: ToolMatch, selection: SelectionResult | None = None, searched: int = 5, **more: Any) -> str:
+    found = ToolSearchResults(
         findings,
         searched,
         best=more.pop("best", None),
         by_meaning=more.pop("by_meaning", True),
         unread=more.pop("unread", 0),
     )
-    outcomes = Outcomes(found, selection or Selection(), servers=more.pop("servers", ()))
-    return told(outcomes, **more)
+    outcomes = FindToolsResult(found, selection or SelectionResult(), servers=more.pop("servers", ()))
+    return describe_found_tools(outcomes, **more)
 
 
 def test_an_empty_catalogue_says_how_to_fill_it() -> None:
@@ -48,7 +48,7 @@ def test_many_servers_are_cut_short() -> None:
 
 def test_a_long_description_and_many_arguments_are_cut_short() -> None:
     many: dict[str, Any] = {"properties": {f"p{number}": {} for number in range(40)}, "required": ["p3"]}
-    text = words(Finding(a_tool(description="word " * 200, parameters=many), 80))
+    text = words(ToolMatch(a_tool(description="word " * 200, parameters=many), 80))
     assert "…" in text
     assert "Arguments: p3 (required), p0, p1" in text
     assert "p24 and 15 more" in text
@@ -56,22 +56,22 @@ def test_a_long_description_and_many_arguments_are_cut_short() -> None:
 
 
 def test_a_tool_of_a_server_that_is_away_is_marked_and_one_of_the_host_is_not_to_be_called() -> None:
-    text = words(Finding(a_tool(stale=True), 80))
+    text = words(ToolMatch(a_tool(stale=True), 80))
     assert "did not answer lately" in text
-    host = CatalogueTool("host::archive", "host", "archive", "", {}, Kind.HOST)
-    assert "call_tool" not in words(Finding(host, 80))
+    host = CatalogueTool("host::archive", "host", "archive", "", {}, ToolKind.HOST)
+    assert "call_tool" not in words(ToolMatch(host, 80))
 
 
 def test_what_gave_way_what_was_left_and_what_failed_are_told_with_reasons() -> None:
-    many = [Choice(f"tool{number}", None, "made room") for number in range(20)]
-    done = Selection(
-        attached=[Choice("a", "shop::a", "scored 80")],
-        kept=[Choice("b", None, "wanted, and held already", 60), Choice("c", None, "there is room")],
+    many = [ToolChoice(f"tool{number}", None, "made room") for number in range(20)]
+    done = SelectionResult(
+        attached=[ToolChoice("a", "shop::a", "scored 80")],
+        kept=[ToolChoice("b", None, "wanted, and held already", 60), ToolChoice("c", None, "there is room")],
         detached=many,
-        skipped=[Choice("d", None, "no room")],
-        failed=[Choice("e", None, "the host refused")],
+        skipped=[ToolChoice("d", None, "no room")],
+        failed=[ToolChoice("e", None, "the host refused")],
     )
-    text = words(Finding(a_tool(), 80), selection=done)
+    text = words(ToolMatch(a_tool(), 80), selection=done)
     assert "Attached: a (scored 80).\nHeld already: b.\nDetached: tool0 (made room)" in text
     assert "tool11 (made room) and 8 more." in text
     assert "Not attached: d (no room).\nFailed: e (the host refused)." in text
@@ -84,10 +84,10 @@ def test_a_strange_schema_has_no_needed_arguments(schema: dict[str, Any]) -> Non
 
 
 def test_the_figures_are_the_usual_ones() -> None:
-    assert ndcg(["a", "b"], {"a", "b"}) == 1
-    assert ndcg(["x", "a"], {"a"}) == pytest.approx(0.6309, abs=1e-4)
-    assert ndcg([*"abcdefghij", "z"], {"z"}) == 0
-    found = quality([(["a", "x"], {"a"}), (["x", "y", "b"], {"b", "c"}), ([], {"d"})])
+    assert compute_ndcg(["a", "b"], {"a", "b"}) == 1
+    assert compute_ndcg(["x", "a"], {"a"}) == pytest.approx(0.6309, abs=1e-4)
+    assert compute_ndcg([*"abcdefghij", "z"], {"z"}) == 0
+    found = measure_ranking([(["a", "x"], {"a"}), (["x", "y", "b"], {"b", "c"}), ([], {"d"})])
     assert astuple(found) == pytest.approx(
         ((1 + 0.5 / (1 + 0.6309)) / 3, 1 / 3, 1 / 2, 1 / 2, (1 + 1 / 3) / 3), abs=1e-4
     )

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError, field_validator
 
-from frontdesk.loop.text import is_storable, one_line, some_of, storable
-from frontdesk.loop.tools import Given, problems_of
-from frontdesk.schedule.model import Delivered, Undelivered
-from frontdesk.schedule.retry import ERROR_LENGTH, settled
+from frontdesk.llm.tools import ToolInput, describe_validation_errors
+from frontdesk.schedules.delivery_rules import ERROR_LENGTH, settle_attempt
+from frontdesk.schedules.model import DeliveryFailed, DeliveryResult
+from frontdesk.text import is_storable, list_first, one_line, storable
 from tests.unit.test_schedule_prompt import RUN
 
 WHOLE, HALF, MARK = "\N{GRINNING FACE}", "\ud83d", "\N{REPLACEMENT CHARACTER}"
@@ -36,10 +36,10 @@ def test_a_text_is_cut_to_one_line(text: str, line: str) -> None:
 
 @pytest.mark.parametrize(("names", "said"), [([], ""), (["a", "b"], "a, b"), (["a", "b", "c"], "a, b, …")])
 def test_some_names_stand_for_many(names: list[str], said: str) -> None:
-    assert some_of(names, 2) == said
+    assert list_first(names, 2) == said
 
 
-class Order(Given):
+class Order(ToolInput):
     """For a test."""
 
     tea: str
@@ -56,16 +56,16 @@ class Order(Given):
 def test_what_does_not_fit_is_told_by_its_place_and_without_what_was_sent() -> None:
     with pytest.raises(ValidationError) as raised:
         Order.model_validate({"tea": "secret", "cups": "many"})
-    assert problems_of(raised.value) == (
+    assert describe_validation_errors(raised.value) == (
         "tea: there is only green; cups: Input should be a valid integer, unable to parse string as an integer"
     )
     with pytest.raises(ValidationError) as raised:
         Order.model_validate(7)
-    assert problems_of(raised.value).startswith("arguments: Input should be")
+    assert describe_validation_errors(raised.value).startswith("arguments: Input should be")
 
 
 def test_what_a_run_came_to_is_made_fit_to_be_stored() -> None:
-    said = settled(RUN, Delivered(f"a\0{HALF}\ude00"), 0, 0, 0.0)
-    failed = settled(RUN, Undelivered(f"{HALF}{'x' * ERROR_LENGTH}"), 0, 0, 0.0)
+    said = settle_attempt(RUN, DeliveryResult(f"a\0{HALF}\ude00"), 0, 0, 0.0)
+    failed = settle_attempt(RUN, DeliveryFailed(f"{HALF}{'x' * ERROR_LENGTH}"), 0, 0, 0.0)
     assert said.answer == f"a{WHOLE}"
     assert failed.error == MARK + "x" * (ERROR_LENGTH - 1)

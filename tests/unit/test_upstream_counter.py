@@ -2,7 +2,7 @@
 
 import pytest
 
-from frontdesk.identity.oauth.counters import Counter, counter_of
+from frontdesk.identity.sign_in import IssuerEndpoints, read_endpoints
 
 ISSUER = "https://login.example"
 GOOD = {
@@ -13,7 +13,9 @@ GOOD = {
 
 
 def test_addresses_are_taken_from_the_issuers_own_description() -> None:
-    assert counter_of(ISSUER, GOOD) == Counter(f"{ISSUER}/authorize", f"{ISSUER}/token", secret_in_form=False)
+    assert read_endpoints(ISSUER, GOOD) == IssuerEndpoints(
+        f"{ISSUER}/authorize", f"{ISSUER}/token", secret_in_form=False
+    )
 
 
 @pytest.mark.parametrize(
@@ -27,7 +29,7 @@ def test_addresses_are_taken_from_the_issuers_own_description() -> None:
 )
 def test_a_secret_goes_into_the_form_where_the_issuer_takes_it_nowhere_else(methods: object, in_form: bool) -> None:
     said = {**GOOD, "token_endpoint_auth_methods_supported": methods}
-    assert counter_of(ISSUER, said).secret_in_form == in_form
+    assert read_endpoints(ISSUER, said).secret_in_form == in_form
 
 
 @pytest.mark.parametrize(
@@ -43,4 +45,4 @@ def test_a_secret_goes_into_the_form_where_the_issuer_takes_it_nowhere_else(meth
 )
 def test_what_is_not_the_issuers_or_not_safe_is_not_acted_on(changed: dict[str, object]) -> None:
     with pytest.raises((ValueError, TypeError), match=r"another issuer's|neither https|cannot be asked|no text"):
-        counter_of(ISSUER, {**GOOD, **changed})
+        read_endpoints(ISSUER, {**GOOD, **changed})

@@ -23,13 +23,13 @@ import uvicorn
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app, running
 from frontdesk.identity.model import Caller
-from frontdesk.schedule.asked import Asked
-from frontdesk.surfaces import http, serving
-from frontdesk.surfaces.acp.doorstep import Doorstep
-from frontdesk.surfaces.acp.editor.model import Editor
-from frontdesk.surfaces.acp.greeting import Capabilities, Offer
-from frontdesk.surfaces.acp.live.connection import Connection
-from frontdesk.surfaces.acp.wire.peer import Peer
+from frontdesk.interfaces.acp.connection import EditorConnection
+from frontdesk.interfaces.acp.editor import Editor
+from frontdesk.interfaces.acp.handshake import AcpServer, AgentCapabilities, EditorCapabilities
+from frontdesk.interfaces.acp.jsonrpc import RpcPeer
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.uvicorn_server import BoundedHeadProtocol, UvicornServer, open_listener
+from frontdesk.schedules.requests import NewSchedule
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.desk import ROOT
@@ -66,8 +66,8 @@ CALLS: Mapping[str, Mapping[str, object]] = {
 
 Step = tuple[str, str]
 
-ENDED: Step = ("agents/embedded/performance.py", "Performance.end")
-SENT: Step = ("schedule/forwards/store.py", "ForwardStore.sent")
+ENDED: Step = ("agents/embedded/turn.py", "Performance.end")
+SENT: Step = ("schedules/webhook_store.py", "ForwardStore.sent")
 
 
 def steps_of(text: str) -> list[Step]:
@@ -217,16 +217,16 @@ async def edit(app: App, trace: Trace, folder: Path) -> Sequence[Step]:
                 carrier.incoming.put_nowait(frame(id=heard["id"], result=allowed))
 
     @asynccontextmanager
-    async def connect(peer: Peer, can: Capabilities) -> AsyncGenerator[Connection]:
+    async def connect(peer: RpcPeer, can: EditorCapabilities) -> AsyncGenerator[EditorConnection]:
         async def who() -> Caller:
             return Caller("walker", user_id="ann", local=True, any_agent=True)
 
-        async with Connection.open(app, Editor(peer, can), who, None) as connection:
+        async with EditorConnection.open(app, Editor(peer, can), who, None) as connection:
             yield connection
 
     answer, begin = dict[str, Any](), 0
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Doorstep(carrier, Offer(), connect, _raise).run)
+        tasks.start_soon(AcpServer(carrier, AgentCapabilities(), connect, _raise).run)
         await ask("initialize", protocolVersion=1)
         session = await ask("session/new", cwd=str(folder), mcpServers=[])
         begin = len(trace.entered)
@@ -252,7 +252,7 @@ async def wake(app: App, trace: Trace, agent_id: str, webhook: str) -> Sequence[
     me = Caller("walker", agent_id, None, local=True, any_agent=True)
     soon = datetime.now(UTC) + timedelta(seconds=0.5)
     await app.schedules.add(
-        me, Asked(prompt="Say hello", agent_id=agent_id, time=soon.isoformat(), webhook=f"{webhook}/ok")
+        me, NewSchedule(prompt="Say hello", agent_id=agent_id, time=soon.isoformat(), webhook=f"{webhook}/ok")
     )
     await until(lambda: SENT in trace.entered, SECONDS)
     return trace.entered
@@ -261,11 +261,11 @@ async def wake(app: App, trace: Trace, agent_id: str, webhook: str) -> Sequence[
 @asynccontextmanager
 async def at_the_door(app: App) -> AsyncGenerator[httpx2.AsyncClient]:
     """The app at work and served as `frontdesk up` does it, on a socket; and a client of it."""
-    listener = serving.listen(app.settings)
+    listener = open_listener(app.settings)
     config = uvicorn.Config(
-        http.build(app), http=serving.BoundedHead, lifespan="off", access_log=False, log_config=None
+        build_application(app), http=BoundedHeadProtocol, lifespan="off", access_log=False, log_config=None
     )
-    server = serving.Server(config)
+    server = UvicornServer(config)
     async with running(app), anyio.create_task_group() as tasks:
         tasks.start_soon(server.serve, [listener])
         async with httpx2.AsyncClient(base_url=address_of(listener), timeout=SECONDS) as client:

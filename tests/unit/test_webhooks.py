@@ -9,10 +9,9 @@ import pytest
 from pydantic import SecretStr
 
 from frontdesk.errors import Invalid
-from frontdesk.loop.waits import seconds_asked
-from frontdesk.schedule.forwards.address import addresses, check_webhook, is_public
-from frontdesk.schedule.forwards.model import Pace, Unsent, forward_of
-from frontdesk.schedule.forwards.signing import signature
+from frontdesk.schedules.webhook_store import WebhookNotSent, WebhookRetryPolicy, build_webhook_call
+from frontdesk.schedules.webhooks import check_webhook, is_public_address, resolve_addresses, sign_body
+from frontdesk.text import parse_retry_after
 from tests.unit.test_schedule_prompt import DUE, RUN
 
 pytestmark = pytest.mark.anyio
@@ -21,13 +20,13 @@ HOOK = "https://hooks.example.com/in/secret-path"
 
 def test_a_receiver_can_check_the_signature_with_the_secret_alone() -> None:
     body = '{"answer": "ü"}'.encode()
-    said = dict(part.split("=", 1) for part in signature(SecretStr("s3cret"), body, 1_794_820_800).split(","))
+    said = dict(part.split("=", 1) for part in sign_body(SecretStr("s3cret"), body, 1_794_820_800).split(","))
     assert said["t"] == "1794820800"
     assert said["v1"] == hmac.new(b"s3cret", b"1794820800." + body, hashlib.sha256).hexdigest()
 
 
 def test_what_goes_on_names_the_delivery_and_holds_the_answer() -> None:
-    forward = forward_of(RUN, HOOK, "It is noon: ü", DUE + 2_000_000)
+    forward = build_webhook_call(RUN, HOOK, "It is noon: ü", DUE + 2_000_000)
     assert (forward.occurrence_id, forward.url) == (RUN.id, HOOK)
     assert json.loads(forward.body) == {
         "delivery_id": "run-42-1794816000000",
@@ -44,13 +43,17 @@ def test_what_goes_on_names_the_delivery_and_holds_the_answer() -> None:
 def test_each_attempt_waits_twice_as_long_as_the_one_before_less_by_chance_and_never_over_an_hour(
     attempt: int, wait: float
 ) -> None:
-    assert [Pace().wait(attempt, None, chance) for chance in (0.0, 0.5, 1.0)] == [wait, 0.75 * wait, 0.5 * wait]
+    assert [WebhookRetryPolicy().wait_s(attempt, None, chance) for chance in (0.0, 0.5, 1.0)] == [
+        wait,
+        0.75 * wait,
+        0.5 * wait,
+    ]
 
 
 def test_a_receiver_may_ask_for_a_longer_wait_and_not_for_a_shorter_one() -> None:
-    assert Pace().wait(1, 100.0, 0.5) == 100.0
-    assert Pace().wait(5, 1.0, 0.5) == 60.0
-    assert Pace().wait(1, 1e9, 0.5) == 3600.0
+    assert WebhookRetryPolicy().wait_s(1, 100.0, 0.5) == 100.0
+    assert WebhookRetryPolicy().wait_s(5, 1.0, 0.5) == 60.0
+    assert WebhookRetryPolicy().wait_s(1, 1e9, 0.5) == 3600.0
 
 
 @pytest.mark.parametrize(
@@ -58,11 +61,11 @@ def test_a_receiver_may_ask_for_a_longer_wait_and_not_for_a_shorter_one() -> Non
     [("17", 17.0), (" 3 ", 3.0), ("Mon, 16 Nov 2020 08:00:00 GMT", 0.0), ("soon", None), ("-5", None), (None, None)],
 )
 def test_a_wait_is_read_as_seconds_or_as_a_date(said: str | None, seconds: float | None) -> None:
-    assert seconds_asked(said) == seconds
+    assert parse_retry_after(said) == seconds
 
 
 def test_a_wait_until_a_later_date_is_counted_from_now() -> None:
-    assert (seconds_asked("Mon, 16 Nov 2226 08:00:00 GMT") or 0) > 1e9
+    assert (parse_retry_after("Mon, 16 Nov 2226 08:00:00 GMT") or 0) > 1e9
 
 
 @pytest.mark.parametrize(
@@ -135,26 +138,26 @@ def test_without_a_secret_to_sign_with_no_webhook_is_taken() -> None:
     ],
 )
 def test_an_address_that_is_not_public_is_known_in_every_dress(address: str) -> None:
-    assert not is_public(ipaddress.ip_address(address))
+    assert not is_public_address(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "2600::1", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::"])
 def test_a_public_address_is_known_too(address: str) -> None:
-    assert is_public(ipaddress.ip_address(address))
+    assert is_public_address(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.1", "2130706433", "0x7f000001", "::1", "0"])
 async def test_what_leads_to_this_machine_is_not_sent_to_however_it_is_written(host: str) -> None:
-    with pytest.raises(Unsent, match="FRONTDESK_WEBHOOK_PRIVATE") as caught:
-        await addresses(host, 80, private=False)
+    with pytest.raises(WebhookNotSent, match="FRONTDESK_WEBHOOK_PRIVATE") as caught:
+        await resolve_addresses(host, 80, private=False)
     assert caught.value.permanent
 
 
 async def test_where_private_networks_are_allowed_the_addresses_behind_a_name_are_told() -> None:
-    assert "127.0.0.1" in await addresses("localhost", 80, private=True)
+    assert "127.0.0.1" in await resolve_addresses("localhost", 80, private=True)
 
 
 async def test_a_name_that_leads_nowhere_is_tried_again_later() -> None:
-    with pytest.raises(Unsent, match="cannot be resolved") as caught:
-        await addresses("a-name-of-nobody.invalid", 80, private=False)
+    with pytest.raises(WebhookNotSent, match="cannot be resolved") as caught:
+        await resolve_addresses("a-name-of-nobody.invalid", 80, private=False)
     assert not caught.value.permanent

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.embedding.builtin import MODEL
-from frontdesk.embedding.wordpiece import REMEMBERED, WordPiece
+from frontdesk.embedding.builtin import MODEL_FOLDER, WORDS_REMEMBERED, WordPieceTokenizer
 
 START, END, UNKNOWN = 101, 102, 100
 
@@ -27,30 +26,32 @@ GOLDEN: list[Golden] = json.loads(Path(__file__).with_name("wordpiece_golden.jso
 
 
 @pytest.fixture(scope="module")
-def wordpiece() -> WordPiece:
-    return WordPiece.read(MODEL / "vocab.txt")
+def wordpiece() -> WordPieceTokenizer:
+    return WordPieceTokenizer.read(MODEL_FOLDER / "vocab.txt")
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda golden: ascii(golden["text"][:20]))
-def test_ids_are_those_of_the_reference(golden: Golden, wordpiece: WordPiece) -> None:
+def test_ids_are_those_of_the_reference(golden: Golden, wordpiece: WordPieceTokenizer) -> None:
     assert wordpiece.ids(golden["text"], golden["limit"]) == golden["ids"]
 
 
-def test_a_special_token_in_a_text_is_plain_text(wordpiece: WordPiece) -> None:
+def test_a_special_token_in_a_text_is_plain_text(wordpiece: WordPieceTokenizer) -> None:
     ids = wordpiece.ids("[SEP] [CLS] [MASK] [PAD]", 128)
     assert ids[0] == START
     assert ids[-1] == END
     assert not {0, START, END, 103} & set(ids[1:-1])
 
 
-def test_a_word_met_again_has_the_same_pieces_when_the_memory_was_full_in_between(wordpiece: WordPiece) -> None:
+def test_a_word_met_again_has_the_same_pieces_when_the_memory_was_full_in_between(
+    wordpiece: WordPieceTokenizer,
+) -> None:
     before = wordpiece.ids("unaffordable", 128)
-    for number in range(REMEMBERED + 1):
+    for number in range(WORDS_REMEMBERED + 1):
         wordpiece.ids(f"w{number}", 128)
     assert wordpiece.ids("unaffordable", 128) == before
 
 
-def test_a_megabyte_is_cut_before_it_costs_anything(wordpiece: WordPiece) -> None:
+def test_a_megabyte_is_cut_before_it_costs_anything(wordpiece: WordPieceTokenizer) -> None:
     assert wordpiece.ids("word " * 200_000, 128) == wordpiece.ids("word " * 200, 128)
     assert wordpiece.ids("x" * 1_000_000, 128) == [START, UNKNOWN, END]
 
@@ -63,4 +64,4 @@ def test_any_text_has_ids_within_the_limit(text: str) -> None:
     assert 2 <= len(ids) <= 32
 
 
-_SHARED = WordPiece.read(MODEL / "vocab.txt")
+_SHARED = WordPieceTokenizer.read(MODEL_FOLDER / "vocab.txt")

@@ -9,9 +9,9 @@ import anyio
 from frontdesk.agents.host import NewAgent, Prompt
 from frontdesk.app import open_app
 from frontdesk.identity.model import Caller
-from frontdesk.memory.scope import Scope
-from frontdesk.schedule.asked import Asked
-from frontdesk.tools.catalogue.servers import ServerSpec
+from frontdesk.memory.model import PersonScope
+from frontdesk.schedules.requests import NewSchedule
+from frontdesk.tools.servers import ServerSpec
 from tests.conftest import settings_with
 from tests.support.desk import open_desk
 from tests.support.tool_servers import open_tool_server, tool
@@ -44,9 +44,9 @@ async def _fill(data: Path, url: str) -> None:
         prompt = Prompt(agent.id, Caller("hostile", user_id=PERSON), MEGABYTE)
         async for _ in app.host.send(prompt):
             continue
-        await app.tools.house.add_server(operator, ServerSpec("evil", url=url, description=ATTACK))
+        await app.tools.administration.add_server(operator, ServerSpec("evil", url=url, description=ATTACK))
         scheduled = Caller("hostile", agent.id, local=True, any_agent=True)
-        await app.schedules.add(scheduled, Asked(ATTACK, every="1h"))
-        scope = Scope.of(Caller("hostile", user_id=PERSON, local=True, any_agent=True))
+        await app.schedules.add(scheduled, NewSchedule(ATTACK, every="1h"))
+        scope = PersonScope.for_caller(Caller("hostile", user_id=PERSON, local=True, any_agent=True))
         await app.memory.tasks.create(scope, {"title": ATTACK[:200], "description": ATTACK})
         await app.memory.memories.create(scope, {"title": ATTACK[:200], "note": ATTACK})

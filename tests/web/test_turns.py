@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from frontdesk.agents.host import NewAgent, Prompt
 from frontdesk.app import open_app
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import Started
+from frontdesk.llm.events import Started
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.chat import somebody

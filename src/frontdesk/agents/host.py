@@ -1,19 +1,20 @@
-"""The port to whatever runs the agents."""
+"""Defines `AgentHost`, the port to whatever runs the agents, and the values that it takes and gives."""
 
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
+import anyio
 from pydantic import SecretStr
 
 from frontdesk.agents.turns.model import TurnRecord
-from frontdesk.errors import Invalid
+from frontdesk.errors import Invalid, Unavailable
 from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import ApprovalRequest, Compacted, Event
-from frontdesk.loop.tools import Tool
+from frontdesk.llm.events import ApprovalRequest, Compacted, Event, Failed
+from frontdesk.llm.tools import Tool
 
 MAX_STEPS = 10
 
@@ -26,7 +27,7 @@ class Everyone(Enum):
 
 EVERYONE: Final = Everyone.EVERYONE
 # A person by id, None for a turn that names nobody, or everyone.
-Whose = str | Everyone | None
+PersonFilter = str | Everyone | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MemoryBlock:
     """A memory block: a labelled text that is always before the agent's eyes.
 
     A `per_person` block has a text for each person the agent works for; None is what its label usually is: `human` is
@@ -81,7 +82,7 @@ class NewAgent:
     name: str
     description: str = ""
     model: str | None = None
-    blocks: Sequence[Block] = ()
+    blocks: Sequence[MemoryBlock] = ()
     owner: str | None = None
 
 
@@ -151,7 +152,7 @@ class ModelChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class Traits:
+class HostFeatures:
     """What only some hosts can do with a turn or a conversation.
 
     `asks`: hold back any tool that a prompt names. `steers`: hear what is said while the agent works. `rewinds`:
@@ -159,14 +160,14 @@ class Traits:
     good, so that it need not be told again. `keeps_turns`: know of all that was said in which turn it was.
     """
 
-    asks: bool = False
-    steers: bool = False
-    rewinds: bool = False
-    context_stays: bool = False
+    can_require_approval: bool = False
+    can_steer: bool = False
+    can_rewind: bool = False
+    keeps_context: bool = False
     keeps_turns: bool = False
 
 
-def nothing_more() -> Sequence[str]:
+def no_new_texts() -> Sequence[str]:
     """What somebody says who says no more."""
     return ()
 
@@ -207,7 +208,7 @@ class Prompt:
     model: str | None = None
     effort: str | None = None
     asks: frozenset[str] = frozenset()
-    heard: Callable[[], Sequence[str]] = nothing_more
+    heard: Callable[[], Sequence[str]] = no_new_texts
     runs: bool = False
 
     def __post_init__(self) -> None:
@@ -219,7 +220,7 @@ class Prompt:
         if self.max_steps < 1:
             raise Invalid("A turn takes at least one step")
 
-    def going_on(self, caller: Caller) -> "Prompt":
+    def continued_for(self, caller: Caller) -> "Prompt":
         """The same word on what waits, in the name of whom the turn was for; nobody lends it anything of their own."""
         if caller == self.caller:
             return self
@@ -227,13 +228,13 @@ class Prompt:
         return replace(self, caller=caller, user_token=token, runs=False)
 
     @property
-    def acting(self) -> Caller:
+    def agent_caller(self) -> Caller:
         """Who acts in the turn: its agent, for whoever sent the prompt, with the rights of their credential."""
-        return replace(self.caller, agent_id=self.agent_id, scopes=rights.without_others(self.caller.scopes))
+        return replace(self.caller, agent_id=self.agent_id, scopes=rights.without_others_scopes(self.caller.scopes))
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class HistoryItem:
     """One thing of a conversation's past, in the words of a turn."""
 
     id: str
@@ -262,22 +263,24 @@ class AgentHost(Protocol):
 
     async def delete(self, agent_id: str) -> None: ...
 
-    async def serving(self, agent_id: str, user_id: str | None) -> str:
+    async def agent_for_person(self, agent_id: str, user_id: str | None) -> str:
         """The agent that serves a person who names this one: it, or on some hosts one of their own, made if need be.
 
         `Denied` where it serves somebody else alone.
         """
         ...
 
-    async def others(self, user_id: str) -> Collection[str]:
+    async def agents_of_others(self, user_id: str) -> Collection[str]:
         """The ids of the agents that serve other people alone."""
         ...
 
-    async def converse(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:
+    async def start_conversation(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:
         """Begin a new conversation, with a person where one is known; it is with the agent that serves them."""
         ...
 
-    async def conversations(self, agent_id: str, limit: int, user_id: Whose = EVERYONE) -> Sequence[Conversation]:
+    async def conversations(
+        self, agent_id: str, limit: int, user_id: PersonFilter = EVERYONE
+    ) -> Sequence[Conversation]:
         """The newest first."""
         ...
 
@@ -290,30 +293,30 @@ class AgentHost(Protocol):
         """
         ...
 
-    async def cancel(self, agent_id: str, conversation_id: str | None = None, user_id: Whose = EVERYONE) -> bool:
+    async def cancel(self, agent_id: str, conversation_id: str | None = None, user_id: PersonFilter = EVERYONE) -> bool:
         """Stop what is under way; whether there was anything."""
         ...
 
     async def pending(
-        self, agent_id: str, conversation_id: str | None = None, user_id: Whose = EVERYONE
+        self, agent_id: str, conversation_id: str | None = None, user_id: PersonFilter = EVERYONE
     ) -> Sequence[ApprovalRequest]:
         """What waits for somebody's word."""
         ...
 
     async def history(
-        self, agent_id: str, conversation_id: str | None = None, *, limit: int = 200, user_id: Whose = EVERYONE
-    ) -> Sequence[Said]:
+        self, agent_id: str, conversation_id: str | None = None, *, limit: int = 200, user_id: PersonFilter = EVERYONE
+    ) -> Sequence[HistoryItem]:
         """The newest `limit` messages' worth of what was said, in order."""
         ...
 
-    async def retell(self, turn: TurnRecord) -> Sequence[Said]:
+    async def turn_history(self, turn: TurnRecord) -> Sequence[HistoryItem]:
         """What was said in one turn, in order, as far as it is kept and so far.
 
         A host that does not know what was said in which turn tells what was said while it was taken.
         """
         ...
 
-    async def blocks(self, agent_id: str, user_id: Whose = None, *, runs: bool = True) -> Sequence[Block]:
+    async def blocks(self, agent_id: str, user_id: PersonFilter = None, *, runs: bool = True) -> Sequence[MemoryBlock]:
         """The agent's memory as this person's turns have it; for EVERYONE what a person begins with.
 
         `runs`: whoever looks runs the installation, and so the agent; its owner does anyway.
@@ -326,20 +329,20 @@ class AgentHost(Protocol):
         label: str,
         value: str,
         seen: str | None = None,
-        user_id: Whose = None,
+        user_id: PersonFilter = None,
         *,
         runs: bool = True,
-    ) -> Block:
+    ) -> MemoryBlock:
         """Give a block another value; `Conflict` where it is not any more what `seen` marks, as `mark_of` does."""
         ...
 
-    async def block_versions(self, agent_id: str, label: str, user_id: Whose = None) -> Sequence[BlockVersion]:
+    async def block_versions(self, agent_id: str, label: str, user_id: PersonFilter = None) -> Sequence[BlockVersion]:
         """What stood in a block before, the newest first; nothing where the host does not keep it."""
         ...
 
     async def set_block(
         self, agent_id: str, label: str, *, per_person: bool | None = None, people_write: bool | None = None
-    ) -> Block:
+    ) -> MemoryBlock:
         """Say whose a block is, and who may change it; `Invalid` where the host cannot."""
         ...
 
@@ -357,12 +360,12 @@ class AgentHost(Protocol):
         """Attach and detach several at once; what fails is told, and keeps nothing else from being done."""
         ...
 
-    async def offered(self) -> Sequence[HeldTool]:
+    async def host_tools(self) -> Sequence[HeldTool]:
         """The host's own tools that any of its agents could be given, without those of MCP servers."""
         ...
 
     @property
-    def traits(self) -> Traits: ...
+    def features(self) -> HostFeatures: ...
 
     async def models(self) -> Sequence[ModelChoice]:
         """What a prompt may name as its model; the first is what an agent without one of its own thinks with."""
@@ -372,15 +375,19 @@ class AgentHost(Protocol):
         """A new conversation of this person that begins with all that was said in another of theirs."""
         ...
 
-    async def forget(self, agent_id: str, conversation_id: str, user_id: Whose = EVERYONE) -> None:
+    async def forget(self, agent_id: str, conversation_id: str, user_id: PersonFilter = EVERYONE) -> None:
         """Delete a conversation and all that was said in it; nothing where there is none. The first one stays."""
         ...
 
-    async def rewind(self, agent_id: str, conversation_id: str | None, turns: int, user_id: Whose = EVERYONE) -> int:
+    async def rewind(
+        self, agent_id: str, conversation_id: str | None, turns: int, user_id: PersonFilter = EVERYONE
+    ) -> int:
         """Forget the newest turns; how many there were. `Invalid` where the host cannot."""
         ...
 
-    async def compact(self, agent_id: str, conversation_id: str | None, user_id: Whose = EVERYONE) -> Compacted | None:
+    async def compact(
+        self, agent_id: str, conversation_id: str | None, user_id: PersonFilter = EVERYONE
+    ) -> Compacted | None:
         """Sum up what was said, to make room; None where there is too little. A model that fails is raised."""
         ...
 
@@ -391,3 +398,26 @@ async def only_agent(host: AgentHost) -> str | None:
     """The id of the host's agent if it has exactly one."""
     first = await host.list(2)
     return first[0].id if len(first) == 1 else None
+
+
+def compaction_result(events: Sequence[Event]) -> Compacted | None:
+    """What took the place of what was said, or None where there was too little of it; a turn that failed is raised."""
+    for event in events:
+        if isinstance(event, Failed):
+            if event.trouble.is_permanent:
+                raise Invalid(event.message)
+            raise Unavailable(event.message, retry_after=event.retry_after)
+    return next((event for event in events if isinstance(event, Compacted)), None)
+
+
+T = TypeVar("T")
+# It is asked for names mostly; one that takes longer keeps nobody from all the rest.
+HOST_LOOK_SECONDS = 3
+HOST_SILENT = f"The agents' host has not answered within {HOST_LOOK_SECONDS} s; what it knows is missing until it does"
+
+
+async def host_answer_in_time(asked: Awaitable[T]) -> T:
+    """What the host says, or `Unavailable` where it takes too long."""
+    with anyio.move_on_after(HOST_LOOK_SECONDS):
+        return await asked
+    raise Unavailable(HOST_SILENT)

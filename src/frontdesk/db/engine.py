@@ -1,4 +1,4 @@
-"""One async engine for the process, on SQLite or PostgreSQL, and the transaction every store uses."""
+"""Opens the database, SQLite or PostgreSQL, and gives its transactions."""
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
@@ -17,8 +17,16 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from frontdesk.db.migrate import upgrade
-from frontdesk.db.sqlite import WRITES, Aside, InPlace, Looks, keep_private, only_server, open_engine
+from frontdesk.db.migrate import upgrade_schema
+from frontdesk.db.sqlite import (
+    WRITE_OPTION,
+    InPlaceWriter,
+    SqliteReaders,
+    ThreadWriter,
+    create_sqlite_engine,
+    hold_server_lock,
+    make_files_private,
+)
 from frontdesk.errors import ConfigurationError, Unavailable, Unstorable
 from frontdesk.settings import Settings
 
@@ -27,11 +35,11 @@ POOL_SECONDS = 10
 STATEMENT_SECONDS = 20
 # How long a check of whether writing works may take, and how long what it found counts.
 CHECK_SECONDS = 2
-CHECK_KEPT_SECONDS = 5
+CHECK_VALID_SECONDS = 5
 # On SQLite each of so many checks is written where the log of changes is folded back.
-CHECKS_ASIDE = 16
+CHECKS_PER_CHECKPOINT = 16
 # A row that is always there, written as it is: on a full disk or a read-only replica that fails as every change does.
-TOUCH = text("UPDATE alembic_version SET version_num = version_num")
+WRITE_NOTHING = text("UPDATE alembic_version SET version_num = version_num")
 DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
     "sqlite+aiosqlite": "sqlite+aiosqlite",
@@ -56,10 +64,10 @@ class Transaction(Protocol):
 class WriteCheck:
     """What the last write that was only a check came to."""
 
-    turn: anyio.Lock = field(default_factory=anyio.Lock)
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
     number: int = 0
     at: float = -float("inf")
-    trouble: str | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,33 +76,33 @@ class Database:
 
     engine: AsyncEngine
     url: URL
-    in_place: InPlace | None = None
-    aside: Aside | None = None
-    looks: Looks | None = None
-    checked: WriteCheck = field(default_factory=WriteCheck)
+    in_place_writer: InPlaceWriter | None = None
+    thread_writer: ThreadWriter | None = None
+    readers: SqliteReaders | None = None
+    write_check: WriteCheck = field(default_factory=WriteCheck)
 
     @classmethod
     async def open(cls, settings: Settings) -> Self:
         """Connect, and bring the schema up to date."""
         url = database_url(settings)
-        if (path := file_of(url)) is not None:
+        if (path := database_file(url)) is not None:
             _make_private_folder(path.parent)
-            keep_private(path, with_copies=settings.database_url is None)
+            make_files_private(path, with_copies=settings.database_url is None)
         engine = _create_engine(url)
         async with AsyncExitStack() as undo:
             undo.push_async_callback(engine.dispose)
             try:
                 with anyio.CancelScope(shield=url.drivername.startswith("sqlite")):
-                    await upgrade(engine.execution_options(**{WRITES: True}))
+                    await upgrade_schema(engine.execution_options(**{WRITE_OPTION: True}))
             except (DBAPIError, OSError) as error:
                 raise Unavailable(
-                    f"The database {describe(url)} cannot be used: {_cause(error)}. "
+                    f"The database {describe_url(url)} cannot be used: {_cause_text(error)}. "
                     "Check FRONTDESK_DATABASE_URL, or that FRONTDESK_DATA can be written to"
                 ) from error
             undo.pop_all()
         if not url.drivername.startswith("sqlite"):
             return cls(engine, url)
-        return cls(engine, url, InPlace(url), Aside(url), Looks(url))
+        return cls(engine, url, InPlaceWriter(url), ThreadWriter(url), SqliteReaders(url))
 
     @property
     def shared(self) -> bool:
@@ -103,39 +111,39 @@ class Database:
 
     def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """A use case that writes; on SQLite it takes the writer's place at once, so it cannot lose it midway."""
-        return self._begin(self.engine.execution_options(**{WRITES: True}))
+        return self._begin(self.engine.execution_options(**{WRITE_OPTION: True}))
 
     @asynccontextmanager
-    async def brief(self) -> AsyncGenerator[Transaction]:
+    async def brief_transaction(self) -> AsyncGenerator[Transaction]:
         """A use case of a few small statements, which waits for nothing in between; SQLite does them in place."""
-        if self.in_place is None:
+        if self.in_place_writer is None:
             async with self.transaction() as connection:
                 yield connection
             return
-        with self._explained():
-            async with self.in_place.transaction() as here:
+        with self._translated_errors():
+            async with self.in_place_writer.transaction() as here:
                 yield here
 
-    async def whole(self, work: Callable[[Connection], T], *, small: bool) -> T:
+    async def write(self, work: Callable[[Connection], T], *, small: bool) -> T:
         """A use case of many statements that is one plain function: SQLite does it in a single trip to a thread.
 
         A `small` one, of a few rows, costs less than the trip, and is done in place.
         """
-        if self.in_place is None or self.aside is None:
+        if self.in_place_writer is None or self.thread_writer is None:
             async with self.transaction() as connection:
                 return await connection.run_sync(work)
-        with self._explained():
-            return await (self.in_place if small else self.aside).do(work)
+        with self._translated_errors():
+            return await (self.in_place_writer if small else self.thread_writer).run(work)
 
-    async def look(self, work: Callable[[Connection], T]) -> T:
+    async def read(self, work: Callable[[Connection], T]) -> T:
         """A use case that only reads and is one plain function: SQLite does it in a single trip to a thread."""
-        if self.looks is None:
-            async with self.reading() as connection:
+        if self.readers is None:
+            async with self.read_transaction() as connection:
                 return await connection.run_sync(work)
-        with self._explained():
-            return await self.looks.do(work)
+        with self._translated_errors():
+            return await self.readers.run(work)
 
-    def reading(self) -> AbstractAsyncContextManager[AsyncConnection]:
+    def read_transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
         """A use case that only reads, and keeps nobody waiting."""
         return self._begin(self.engine)
 
@@ -144,7 +152,7 @@ class Database:
         # Cut off midway, a transaction leaves SQLite's thread behind; it is short, so a cancelled caller waits.
         # PostgreSQL may be far away and silent: there a caller's time limit must hold.
         try:
-            with self._explained(), anyio.CancelScope(shield=not self.shared):
+            with self._translated_errors(), anyio.CancelScope(shield=not self.shared):
                 async with engine.begin() as connection:
                     yield connection
         except Unavailable:
@@ -153,7 +161,7 @@ class Database:
             raise
 
     @contextmanager
-    def _explained(self) -> Generator[None]:
+    def _translated_errors(self) -> Generator[None]:
         """What the driver raises, in our words."""
         try:
             yield
@@ -161,39 +169,39 @@ class Database:
             raise Unstorable("A value is too long, out of range, or holds NUL, and cannot be stored") from error
         except (DBAPIError, PoolTimeout) as error:
             raise Unavailable(
-                f"The database {describe(self.url)} does not answer: {_cause(error)}",
+                f"The database {describe_url(self.url)} does not answer: {_cause_text(error)}",
                 public="The database does not answer; try again shortly",
             ) from error
 
     async def ping(self) -> None:
         """One round trip."""
-        async with self.reading() as connection:
+        async with self.read_transaction() as connection:
             await connection.exec_driver_sql("SELECT 1")
 
-    async def write_trouble(self) -> str | None:
+    async def write_problem(self) -> str | None:
         """Why nothing can be written, or None where a small write works; it is tried every few seconds at most."""
-        checked = self.checked
-        async with checked.turn:
-            if anyio.current_time() - checked.at < CHECK_KEPT_SECONDS:
-                return checked.trouble
+        checked = self.write_check
+        async with checked.lock:
+            if anyio.current_time() - checked.at < CHECK_VALID_SECONDS:
+                return checked.problem
             checked.number += 1
             try:
                 with anyio.fail_after(CHECK_SECONDS):
-                    await self.whole(_touch, small=True)
-                if self.in_place is not None and checked.number % CHECKS_ASIDE == 0:
+                    await self.write(_write_nothing, small=True)
+                if self.in_place_writer is not None and checked.number % CHECKS_PER_CHECKPOINT == 0:
                     async with self.transaction() as connection:
-                        await connection.run_sync(_touch)
-                checked.trouble = None
+                        await connection.run_sync(_write_nothing)
+                checked.problem = None
             except TimeoutError:
-                checked.trouble = f"no write within {CHECK_SECONDS} s"
+                checked.problem = f"no write within {CHECK_SECONDS} s"
             except Unavailable as error:
                 cause = error.__cause__
-                checked.trouble = _cause(cause) if isinstance(cause, DBAPIError | PoolTimeout) else str(error)
+                checked.problem = _cause_text(cause) if isinstance(cause, DBAPIError | PoolTimeout) else str(error)
             checked.at = anyio.current_time()
-            return checked.trouble
+            return checked.problem
 
     async def close(self) -> None:
-        for extra in (self.in_place, self.aside, self.looks):
+        for extra in (self.in_place_writer, self.thread_writer, self.readers):
             if extra is not None:
                 extra.close()
         await self.engine.dispose()
@@ -215,7 +223,7 @@ def database_url(settings: Settings) -> URL:
     return url.set(drivername=driver)
 
 
-def file_of(url: URL) -> Path | None:
+def database_file(url: URL) -> Path | None:
     """The file of a SQLite database that has one, whatever leads there: SQLite puts its own files beside it."""
     named = url.database if url.drivername.startswith("sqlite") else None
     if named and named.startswith("file:") and "uri" in url.query:
@@ -224,18 +232,18 @@ def file_of(url: URL) -> Path | None:
 
 
 @contextmanager
-def serving(settings: Settings) -> Generator[None]:
+def server_lock(settings: Settings) -> Generator[None]:
     """The place of a server on the database: SQLite has one, PostgreSQL as many as there are."""
-    path = file_of(database_url(settings))
+    path = database_file(database_url(settings))
     if path is None:
         yield
         return
     _make_private_folder(path.parent)
-    with only_server(path):
+    with hold_server_lock(path):
         yield
 
 
-def describe(url: URL) -> str:
+def describe_url(url: URL) -> str:
     """The database in words that are safe to show: no password."""
     if url.drivername.startswith("sqlite"):
         return url.database or ":memory:"
@@ -244,7 +252,7 @@ def describe(url: URL) -> str:
 
 def _create_engine(url: URL) -> AsyncEngine:
     if url.drivername.startswith("sqlite"):
-        return open_engine(url, POOL_SECONDS)
+        return create_sqlite_engine(url, POOL_SECONDS)
     engine = create_async_engine(
         url,
         pool_size=10,
@@ -257,18 +265,18 @@ def _create_engine(url: URL) -> AsyncEngine:
             "tcp_user_timeout": STATEMENT_SECONDS * 1000,
         },
     )
-    event.listen(engine.sync_engine, "checkin", _let_go_if_busy)
+    event.listen(engine.sync_engine, "checkin", _discard_if_busy)
     return engine
 
 
-def _let_go_if_busy(connection: Any, record: ConnectionPoolEntry) -> None:  # noqa: ANN401 - the DBAPI has no common type
+def _discard_if_busy(connection: Any, record: ConnectionPoolEntry) -> None:  # noqa: ANN401 - the DBAPI has no common type
     """A look at whether it lives that was cut off leaves a connection waiting for an answer, of no use to the next."""
     if connection is not None and connection.driver_connection.info.transaction_status is TransactionStatus.ACTIVE:
         record.invalidate()
 
 
-def _touch(connection: Connection) -> None:
-    connection.execute(TOUCH)
+def _write_nothing(connection: Connection) -> None:
+    connection.execute(WRITE_NOTHING)
 
 
 def _make_private_folder(folder: Path) -> None:
@@ -278,6 +286,6 @@ def _make_private_folder(folder: Path) -> None:
         raise ConfigurationError(f"The folder {folder} cannot be made: {error.strerror}; set FRONTDESK_DATA") from error
 
 
-def _cause(error: DBAPIError | PoolTimeout | OSError) -> str:
+def _cause_text(error: DBAPIError | PoolTimeout | OSError) -> str:
     origin = error.orig if isinstance(error, DBAPIError) else error
     return str(origin).strip().splitlines()[0] if str(origin).strip() else type(origin).__name__

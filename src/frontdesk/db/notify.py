@@ -1,4 +1,4 @@
-"""Word between processes that share a PostgreSQL database."""
+"""Sends and receives PostgreSQL notifications between processes."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,17 +12,17 @@ from sqlalchemy.engine import URL
 from frontdesk.errors import Unavailable
 
 CONNECT_SECONDS = 10
-SEND = text("SELECT pg_notify(:channel, :payload)")
+PG_NOTIFY = text("SELECT pg_notify(:channel, :payload)")
 
 
 def notify(connection: Connection, channel: str, payload: str) -> None:
     """Tell whoever listens, as soon as this transaction can be seen; SQLite has nobody to tell."""
     if connection.dialect.name == "postgresql":
-        connection.execute(SEND, {"channel": channel, "payload": payload})
+        connection.execute(PG_NOTIFY, {"channel": channel, "payload": payload})
 
 
 @asynccontextmanager
-async def listening(url: URL, channel: str) -> AsyncGenerator[AsyncGenerator[str]]:
+async def listen(url: URL, channel: str) -> AsyncGenerator[AsyncGenerator[str]]:
     """What is said on a channel from now on, until the connection is lost."""
     address = url.set(drivername="postgresql").render_as_string(hide_password=False)
     try:

@@ -1,73 +1,1085 @@
-"""Every table, once, for both databases; each room's stand in `tables/`."""
+"""Defines every table, for both databases.
 
-from frontdesk.db.tables.agents import (
-    agent_tools,
-    agents,
-    block_versions,
-    blocks,
-    chat_replies,
-    chat_sessions,
-    chat_words,
-    conversations,
-    handed_tools,
-    letta_agents,
-    messages,
-    person_blocks,
-    turns,
+Every row names whose it is, first in its key: a row of one person cannot point at a row of another. On PostgreSQL all
+tables but `people` are walled off by row (`db/row_security.py`).
+
+All of it is made from the items and walled off like them. `n` numbers a person's items in the order in which they were
+first kept; a person's change waits for the one before it, so that numbers, words and cells are always of one piece.
+
+Times are microseconds since the epoch: the scheduler compares and moves a great many of them.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    false,
+    text,
+    true,
 )
-from frontdesk.db.tables.identity import (
-    api_keys,
-    buckets,
-    mcp_session_persons,
-    mcp_sessions,
-    oauth_grants,
-    oauth_requests,
-    oauth_tokens,
+from typing_extensions import override
+
+
+class UtcDateTime(TypeDecorator[datetime]):
+    """A point in time, always UTC: a naive one is refused going in, an aware one comes out."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    @override
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError("a time without a zone cannot be stored")
+        return value.astimezone(UTC)
+
+    @override
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+# SQLite numbers rows by itself only for INTEGER, PostgreSQL wants the wider type.
+RowNumber = BigInteger().with_variant(Integer, "sqlite")
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
 )
-from frontdesk.db.tables.journal import journal
-from frontdesk.db.tables.memory import (
-    activities,
-    ai_task_events,
-    ai_tasks,
-    categories,
-    memories,
-    memory_anchors,
-    people,
-    task_relations,
-    tasks,
-    time_entries,
-    timeline_items,
+
+# Numbers that only grow, each bumped in the transaction of the change it counts: whoever has seen one number can ask
+# for what came after it and misses nothing, since the row stays locked until the change can be seen.
+counters = Table(
+    "counters",
+    metadata,
+    Column("name", String(250), primary_key=True),
+    Column("value", BigInteger, nullable=False),
 )
-from frontdesk.db.tables.recall import recall_cells, recall_docs, recall_loose, recall_regions, recall_words
-from frontdesk.db.tables.schedule import (
-    IS_OVER,
-    UNDER_WAY,
-    WAITS_FOR_ITS_TIME,
-    agent_defaults,
-    attempts,
-    forwards,
-    lanes,
-    occurrences,
-    schedules,
+
+agents = Table(
+    "agents",
+    metadata,
+    Column("id", String(128), primary_key=True),
+    Column("name", String(200), nullable=False),
+    Column("description", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("model", String(200)),
+    # The person who made it and so runs it; null where whoever runs the installation did.
+    Column("owner", String(200)),
 )
-from frontdesk.db.tables.shared import Moment, counters, metadata
-from frontdesk.db.tables.tools import (
-    held_tools,
-    tool_rights,
-    tool_searches,
-    tool_servers,
-    tool_turns,
-    tool_uses,
-    tool_vectors,
-    tools,
+
+# A `per_person` block holds here only what its agent's owner wrote into it: what a person sees who has no row yet.
+blocks = Table(
+    "blocks",
+    metadata,
+    Column("agent_id", String(128), primary_key=True),
+    Column("label", String(100), primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("size_limit", Integer, nullable=False),
+    Column("read_only", Boolean, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Column("per_person", Boolean, nullable=False, server_default=false()),
+    Column("people_write", Boolean, nullable=False, server_default=false()),
 )
-from frontdesk.db.tables.workspace import editor_sessions, permissions, workspaces
+
+# What an agent knows of one person. `user_id` is '' for turns that name nobody.
+person_blocks = Table(
+    "person_blocks",
+    metadata,
+    Column("agent_id", String(128), primary_key=True),
+    Column("label", String(100), primary_key=True),
+    Column("user_id", String(200), primary_key=True),
+    Column("value", Text, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Index(None, "user_id"),
+)
+
+# What stood in a block before it was changed; the newest few of each are kept. `user_id` says whose row it was, null
+# the block that everybody shares, and `written_by` whose turn changed that one.
+block_versions = Table(
+    "block_versions",
+    metadata,
+    Column("id", RowNumber, primary_key=True, autoincrement=True),
+    Column("agent_id", String(128), nullable=False),
+    Column("label", String(100), nullable=False),
+    Column("value", Text, nullable=False),
+    Column("until", UtcDateTime, nullable=False),
+    Column("user_id", String(200)),
+    Column("written_by", String(200)),
+    Index(None, "agent_id", "label", "id"),
+    Index(None, "user_id"),
+    Index(None, "written_by"),
+)
+
+agent_tools = Table(
+    "agent_tools",
+    metadata,
+    Column("agent_id", String(128), primary_key=True),
+    Column("name", String(64), primary_key=True),
+    Column("description", Text, nullable=False),
+    Column("parameters", Text, nullable=False),
+    Column("server", String(100), nullable=False),
+    Column("remote_name", String(200), nullable=False),
+    Column("needs_approval", Boolean, nullable=False),
+    Column("attached_at", UtcDateTime, nullable=False),
+)
+
+conversations = Table(
+    "conversations",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("agent_id", String(128), nullable=False),
+    Column("user_id", String(200)),
+    Column("title", String(200), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("summary", Text),
+    Column("summary_until", BigInteger, nullable=False),
+    Index(None, "agent_id", "created_at"),
+)
+
+TURN_IS_WAITING = text("pending IS NOT NULL")
+# A turn of any host: `lane` is what is taken one turn at a time, a conversation here, an agent on Letta.
+turns = Table(
+    "turns",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("lane", String(140), nullable=False),
+    Column("agent_id", String(128), nullable=False),
+    Column("conversation_id", String(128), nullable=False),
+    Column("user_id", String(200)),
+    Column("running", Boolean, nullable=False),
+    Column("stop", String(20)),
+    Column("pending", Text),
+    Column("owner", String(200), nullable=False),
+    Column("leased_until", UtcDateTime, nullable=False),
+    Column("cancel_asked", Boolean, nullable=False),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("cost_usd", Float),
+    Column("failure", Text),
+    Column("started_at", UtcDateTime, nullable=False),
+    Column("ended_at", UtcDateTime),
+    Column("otid", String(64)),
+    # On whose word it is taken: credentials by their ids, and the scopes that bound them.
+    Column("credentials", Text),
+    Column("scopes", Text),
+    Index(None, "lane", "started_at"),
+    Index(None, "started_at", "id"),
+    Index(None, "agent_id", "started_at", "id"),
+    Index(None, "stop", "started_at", "id"),
+    Index(None, "agent_id", "stop", "started_at", "id"),
+    Index("ix_turns_waiting", "started_at", "id", sqlite_where=TURN_IS_WAITING, postgresql_where=TURN_IS_WAITING),
+    Index(
+        "ix_turns_waiting_lane",
+        "lane",
+        "conversation_id",
+        sqlite_where=TURN_IS_WAITING,
+        postgresql_where=TURN_IS_WAITING,
+    ),
+    Index("uq_turns_running", "lane", unique=True, sqlite_where=text("running"), postgresql_where=text("running")),
+)
+
+messages = Table(
+    "messages",
+    metadata,
+    Column("id", RowNumber, primary_key=True, autoincrement=True),
+    Column("conversation_id", String(64), nullable=False),
+    Column("turn_id", String(64), nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("folded", Text, nullable=False),
+    Column("payload", Text, nullable=False),
+    Index(None, "conversation_id", "id"),
+    Index(None, "turn_id", "id"),
+)
+
+chat_sessions = Table(
+    "chat_sessions",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("user_id", String(200), nullable=False),
+    Column("agent_id", String(128), nullable=False),
+    Column("conversation_id", String(128), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime, nullable=False),
+    Index(None, "user_id", "created_at"),
+)
+
+# Replies that are being told, or were a moment ago: how a stream at one replica hears a turn that runs at another.
+chat_replies = Table(
+    "chat_replies",
+    metadata,
+    Column("id", String(24), primary_key=True),
+    Column("session_id", String(32), nullable=False),
+    Column("user_id", String(200), nullable=False),
+    Column("opened_at", UtcDateTime, nullable=False),
+    Column("touched_at", UtcDateTime, nullable=False),
+    Column("ended", Boolean, nullable=False),
+    Column("read", Boolean, nullable=False),
+    Column("cancel_asked", Boolean, nullable=False),
+    Index(None, "session_id"),
+)
+
+# Some words of a reply, the first of them the reply's word `number`.
+chat_words = Table(
+    "chat_words",
+    metadata,
+    Column("message_id", String(24), primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("payload", Text, nullable=False),
+)
+
+# What the door for a Letta server's agents lists: a copy, so that it outlives the tool's place in the catalogue.
+handed_tools = Table(
+    "handed_tools",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("server", String(100), nullable=False),
+    Column("remote_name", String(200), nullable=False),
+    Column("description", Text, nullable=False),
+    Column("parameters", Text, nullable=False),
+    Column("registered_as", String(200)),
+    Column("handed_at", UtcDateTime, nullable=False),
+)
+
+# Whom an agent of a Letta server serves: one person (`user_id`), or several (`shared`), or nobody itself, as a
+# `template` from which each person gets an agent. A row with a template is an agent that was made from it, and has no
+# id until Letta has made it: until then whoever has the `claim` is at it.
+letta_agents = Table(
+    "letta_agents",
+    metadata,
+    Column("id", RowNumber, primary_key=True, autoincrement=True),
+    Column("agent_id", String(128)),
+    Column("kind", String(20), nullable=False),
+    Column("user_id", String(200)),
+    Column("template_id", String(128)),
+    Column("claim", String(32)),
+    Column("claimed_until", UtcDateTime),
+    Column("remark", Text, nullable=False),
+    Column("noted_at", UtcDateTime, nullable=False),
+    Index("uq_letta_agents_agent_id", "agent_id", unique=True),
+    Index("uq_letta_agents_template_id_user_id", "template_id", "user_id", unique=True),
+    Index(None, "user_id"),
+)
+
+# The names of a person's own keys differ.
+KEY_IS_OWN = text("own AND revoked_at IS NULL")
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("secret_sha256", LargeBinary(32), nullable=False),
+    Column("name", String(200), nullable=False),
+    Column("agent_id", String(128)),
+    Column("user_id", String(200)),
+    Column("scopes", Text),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("expires_at", UtcDateTime),
+    Column("revoked_at", UtcDateTime),
+    Column("last_used_at", UtcDateTime),
+    Column("replaces", String(16)),
+    Column("own", Boolean, nullable=False, server_default=false()),
+    Column("is_active", Boolean, nullable=False, server_default=true()),
+    Column("preview", String(16)),
+    Column("updated_at", UtcDateTime),
+    Index("uq_api_keys_own_name", "user_id", "name", unique=True, sqlite_where=KEY_IS_OWN, postgresql_where=KEY_IS_OWN),
+)
+
+# A login that somebody has been asked for and has not settled yet, bound to the browser that was asked.
+oauth_requests = Table(
+    "oauth_requests",
+    metadata,
+    Column("id_sha256", LargeBinary(32), primary_key=True),
+    Column("browser_sha256", LargeBinary(32), nullable=False),
+    Column("client_id", String(200), nullable=False),
+    Column("redirect_uri", Text, nullable=False),
+    Column("scopes", Text, nullable=False),
+    Column("state", Text),
+    Column("challenge", String(43), nullable=False),
+    Column("expires_at", UtcDateTime, nullable=False),
+)
+
+# What a person allowed a client: the code it got, and everything that came of it. `proof` is what they showed.
+oauth_grants = Table(
+    "oauth_grants",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("client_id", String(200), nullable=False),
+    Column("user_id", String(200), nullable=False),
+    Column("scopes", Text, nullable=False),
+    Column("proof", Text, nullable=False),
+    Column("email", Text),
+    Column("name", Text),
+    Column("code_sha256", LargeBinary(32), nullable=False),
+    Column("redirect_uri", Text, nullable=False),
+    Column("challenge", String(43), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("code_expires_at", UtcDateTime, nullable=False),
+    Column("code_used_at", UtcDateTime),
+    Column("revoked_at", UtcDateTime),
+    Index(None, "code_sha256", unique=True),
+    Index(None, "user_id"),
+)
+
+oauth_tokens = Table(
+    "oauth_tokens",
+    metadata,
+    Column("token_sha256", LargeBinary(32), primary_key=True),
+    Column("grant_id", String(32), ForeignKey("oauth_grants.id", ondelete="CASCADE"), nullable=False),
+    Column("kind", String(10), nullable=False),
+    Column("scopes", Text, nullable=False),
+    Column("expires_at", UtcDateTime, nullable=False),
+    Column("used_at", UtcDateTime),
+    Index(None, "grant_id"),
+    Index(None, "expires_at"),
+)
+
+# A token that a client left for its MCP session, sealed with what only the session's id opens.
+mcp_sessions = Table(
+    "mcp_sessions",
+    metadata,
+    Column("id_sha256", LargeBinary(32), primary_key=True),
+    Column("sealed", Text, nullable=False),
+    Column("expires_at", UtcDateTime, nullable=False),
+)
+
+# Whom an MCP session acts for: one person, or, where there is none here, whoever each of its calls proves.
+mcp_session_persons = Table(
+    "mcp_session_persons",
+    metadata,
+    Column("id_sha256", LargeBinary(32), primary_key=True),
+    Column("person_hash", LargeBinary(32)),
+    Column("expires_at", UtcDateTime, nullable=False),
+)
+
+buckets = Table(
+    "rate_buckets",
+    metadata,
+    Column("key", String(300), primary_key=True),
+    Column("tokens", Float, nullable=False),
+    Column("refilled_at", Float, nullable=False),
+)
+
+# Few rows, and the ones that people look for.
+IS_NOT_OK = text("outcome <> 'ok'")
+
+journal = Table(
+    "journal",
+    metadata,
+    Column("id", RowNumber, primary_key=True, autoincrement=True),
+    Column("at", UtcDateTime, nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("surface", String(20), nullable=False),
+    Column("action", String(200), nullable=False),
+    Column("outcome", String(20), nullable=False),
+    Column("reason", String(300)),
+    Column("agent_id", String(128)),
+    Column("user_id", String(200)),
+    Column("source", String(20), nullable=False),
+    Column("verified", Boolean, nullable=False),
+    Column("request_id", String(128)),
+    Column("duration_us", Integer, nullable=False),
+    Index(None, "at"),
+    Index(None, "agent_id", "id"),
+    Index("ix_journal_wrong", "outcome", "id", sqlite_where=IS_NOT_OK, postgresql_where=IS_NOT_OK),
+)
+
+TIMER_IS_RUNNING = text("end_at IS NULL")
+TASK_IS_SUBTASK = text("parent_task_id IS NOT NULL")
+TASK_HAS_DUE_DATE = text("due_date IS NOT NULL")
+
+
+def _user_id_column() -> Column[Any]:
+    return Column("user_id", String(200), primary_key=True)
+
+
+def _id_column(name: str = "id") -> Column[Any]:
+    return Column(name, String(36), primary_key=True)
+
+
+def _reference_within_person(to: str, column: str = "id") -> ForeignKeyConstraint:
+    """To a row of the same person, with which it goes."""
+    return ForeignKeyConstraint(["user_id", column], [f"{to}.user_id", f"{to}.id"], ondelete="CASCADE")
+
+
+# Who there is, and where they are; nothing that they said. `number` names a person where a short name is wanted.
+people = Table(
+    "people",
+    metadata,
+    Column("number", RowNumber, primary_key=True, autoincrement=True),
+    Column("user_id", String(200), nullable=False),
+    Column("zone", String(64), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    # How many of their items can be found, and how many of those are found by their words alone so far.
+    Column("found", Integer, nullable=False),
+    Column("unread", Integer, nullable=False),
+    # The last number that an item of theirs was given there, and the number of the embedder that is to read them.
+    Column("numbered", Integer, nullable=False, server_default="0"),
+    Column("model", Integer),
+    Index(None, "user_id", unique=True),
+    Index(None, "unread", sqlite_where=text("unread > 0"), postgresql_where=text("unread > 0")),
+)
+
+categories = Table(
+    "categories",
+    metadata,
+    _user_id_column(),
+    _id_column(),
+    Column("name", String(50), nullable=False),
+    # The name as it is looked for, whatever its case.
+    Column("name_key", String(200), nullable=False),
+    Column("description", Text, nullable=False),
+    Column("color", String(7), nullable=False),
+    Column("icon", String(100), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Index("uq_categories_user_id_name_key", "user_id", "name_key", unique=True),
+)
+
+# What tasks, memories, activities, routines and habits have in common; the first three have a row more of their own.
+# `tags` is a tag a line, each with a line break before and after it.
+timeline_items = Table(
+    "timeline_items",
+    metadata,
+    _user_id_column(),
+    _id_column(),
+    Column("type", String(10), nullable=False),
+    Column("title", String(500), nullable=False),
+    Column("description", Text, nullable=False),
+    Column("start_time", UtcDateTime),
+    Column("end_time", UtcDateTime),
+    Column("is_time_consuming", Boolean, nullable=False),
+    Column("render_on_timeline", Boolean, nullable=False),
+    Column("category_id", String(36)),
+    Column("tags", Text, nullable=False),
+    Column("status", String(10), nullable=False),
+    Column("priority", String(10), nullable=False),
+    Column("metadata", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    ForeignKeyConstraint(["user_id", "category_id"], ["categories.user_id", "categories.id"]),
+    Index(None, "user_id", "type", "created_at"),
+    Index(None, "user_id", "start_time"),
+    Index(None, "user_id", "created_at"),
+    Index(None, "user_id", "updated_at"),
+    Index(None, "user_id", "category_id"),
+)
+
+tasks = Table(
+    "tasks",
+    metadata,
+    _user_id_column(),
+    _id_column(),
+    Column("status", String(12), nullable=False),
+    Column("due_date", UtcDateTime),
+    Column("estimated_duration", Integer),
+    Column("progress", Integer, nullable=False),
+    Column("assignee", String(200)),
+    Column("notes", Text, nullable=False),
+    Column("completion_date", UtcDateTime),
+    Column("parent_task_id", String(36)),
+    Column("hierarchy_level", Integer, nullable=False),
+    Column("hierarchy_path", Text, nullable=False),
+    Column("subtask_order", Integer, nullable=False),
+    Column("completion_behavior", String(30), nullable=False),
+    Column("progress_calculation", String(20), nullable=False),
+    Column("subtask_count", Integer, nullable=False),
+    Column("completed_subtask_count", Integer, nullable=False),
+    Column("tracked_minutes_total", Integer, nullable=False),
+    Column("tracked_segments_count", Integer, nullable=False),
+    Column("is_ai_task", Boolean, nullable=False),
+    # The schedule that wakes an agent when this is due.
+    Column("wake_schedule_id", Integer),
+    _reference_within_person("timeline_items"),
+    _reference_within_person("tasks", "parent_task_id"),
+    Index(None, "user_id", "status"),
+    Index(None, "user_id", "parent_task_id", sqlite_where=TASK_IS_SUBTASK, postgresql_where=TASK_IS_SUBTASK),
+    Index(None, "user_id", "due_date", sqlite_where=TASK_HAS_DUE_DATE, postgresql_where=TASK_HAS_DUE_DATE),
+)
+
+task_relations = Table(
+    "task_relations",
+    metadata,
+    _user_id_column(),
+    _id_column(),
+    Column("task_id", String(36), nullable=False),
+    Column("related_task_id", String(36), nullable=False),
+    Column("relation", String(12), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    _reference_within_person("tasks", "task_id"),
+    _reference_within_person("tasks", "related_task_id"),
+    Index("uq_task_relations", "user_id", "task_id", "related_task_id", "relation", unique=True),
+    Index(None, "user_id", "related_task_id"),
+)
+
+memories = Table(
+    "memories",
+    metadata,
+    _user_id_column(),
+    _id_column(),
+    Column("memory_type", String(10), nullable=False),
+    Column("status", String(10), nullable=False),
+    Column("note", Text, nullable=False),
+    Column("emotion_valence", Integer),
+    Column("emotion_arousal", Integer),
+    Column("energy_delta", Integer),
+    Column("place_name", String(300)),
+    Column("latitude", Float),
+    Column("longitude", Float),
+    Column("is_highlight", Boolean, nullable=False),
+    Column("salience_score", Float),
+    Column("captured_at", UtcDateTime, nullable=False),
+    Column("happened_start", UtcDateTime),
+    Column("happened_end", UtcDateTime),
+    # What it takes the place of and what took its own; when it is no longer true; which agent wrote it down.
+    Column("supersedes", String(36)),
+    Column("superseded_by", String(36)),
+    Column("expires_at", UtcDateTime),
+    Column("agent_id", String(128)),
+    _reference_within_person("timeline_items"),
+    Index(None, "user_id", "captured_at"),
+)
+
+memory_anchors = Table(
+    "memory_anchors",
+    metadata,
+    _user_id_column(),
+    _id_column("memory_id"),
+    _id_column("anchor_item_id"),
+    Column("relation", String(20), primary_key=True),
+    Column("local_start", UtcDateTime),
+    Column("local_end", UtcDateTime),
+    Column("weight", Float, nullable=False),
+    Column("notes", Text, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    _reference_within_person("memories", "memory_id"),
+    _reference_within_person("timeline_items", "anchor_item_id"),
+    Index(None, "user_id", "anchor_item_id"),
+)
+
+activities = Table(
+    "activities",
+    metadata,
+    _user_id_column(),
+    _id_column(),
+    Column("activity_type", String(12), nullable=False),
+    Column("status", String(10), nullable=False),
+    Column("started_at", UtcDateTime, nullable=False),
+    Column("ended_at", UtcDateTime),
+    Column("duration_minutes", Integer),
+    Column("mood_before", Integer),
+    Column("mood_after", Integer),
+    Column("energy_before", Integer),
+    Column("energy_after", Integer),
+    Column("satisfaction_level", Integer),
+    Column("intensity_level", String(10), nullable=False),
+    Column("location", String(300)),
+    Column("weather", String(300)),
+    Column("companions", Text, nullable=False),
+    Column("notes", Text, nullable=False),
+    Column("insights", Text, nullable=False),
+    Column("gratitude", Text, nullable=False),
+    _reference_within_person("timeline_items"),
+    Index(None, "user_id", "started_at"),
+)
+
+time_entries = Table(
+    "time_entries",
+    metadata,
+    _user_id_column(),
+    _id_column(),
+    Column("timeline_item_id", String(36), nullable=False),
+    Column("start_at", UtcDateTime, nullable=False),
+    Column("end_at", UtcDateTime),
+    Column("duration_minutes", Integer),
+    Column("source", String(10), nullable=False),
+    Column("note", Text, nullable=False),
+    # What it was spent on, as that was called then.
+    Column("item_type", String(10), nullable=False),
+    Column("item_title", String(500), nullable=False),
+    Column("category_id", String(36)),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    _reference_within_person("timeline_items", "timeline_item_id"),
+    Index(
+        "uq_time_entries_running",
+        "user_id",
+        unique=True,
+        sqlite_where=TIMER_IS_RUNNING,
+        postgresql_where=TIMER_IS_RUNNING,
+    ),
+    Index(None, "user_id", "start_at"),
+    Index(None, "user_id", "timeline_item_id", "start_at"),
+)
+
+# What agents are to do. Whoever works on one holds a lease; `claims` counts those who did, so that one whose lease is
+# over can be told apart from the next.
+ai_tasks = Table(
+    "ai_tasks",
+    metadata,
+    _user_id_column(),
+    _id_column(),
+    Column("task_id", String(36), nullable=False),
+    Column("agent_id", String(128), nullable=False),
+    Column("agent_name", String(200), nullable=False),
+    Column("objective", Text, nullable=False),
+    Column("deliverables", Text, nullable=False),
+    Column("context", Text, nullable=False),
+    Column("acceptance_criteria", Text, nullable=False),
+    Column("task_type", String(20), nullable=False),
+    Column("dependencies", Text, nullable=False),
+    Column("mode", String(10), nullable=False),
+    Column("guardrails", Text, nullable=False),
+    Column("metadata", Text, nullable=False),
+    Column("status", String(12), nullable=False),
+    Column("priority", String(10), nullable=False),
+    Column("progress_message", Text, nullable=False),
+    Column("error_message", Text, nullable=False),
+    Column("execution_result", Text, nullable=False),
+    Column("estimated_cost_usd", Float),
+    Column("actual_cost_usd", Float),
+    Column("estimated_duration_min", Integer),
+    Column("actual_duration_min", Integer),
+    Column("is_local_task", Boolean, nullable=False),
+    Column("executor_workspace_id", String(128)),
+    Column("assigned_at", UtcDateTime),
+    Column("started_at", UtcDateTime),
+    Column("completed_at", UtcDateTime),
+    Column("due_at", UtcDateTime),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Column("leased_by", String(200)),
+    Column("leased_until", UtcDateTime),
+    Column("claims", Integer, nullable=False),
+    _reference_within_person("tasks", "task_id"),
+    Index("uq_ai_tasks_task_agent", "user_id", "task_id", "agent_id", unique=True),
+    Index(None, "user_id", "status", "assigned_at"),
+    Index(None, "user_id", "agent_id", "status"),
+)
+
+ai_task_events = Table(
+    "ai_task_events",
+    metadata,
+    _user_id_column(),
+    _id_column("ai_task_id"),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("from_status", String(12)),
+    Column("to_status", String(12), nullable=False),
+    Column("by_agent", String(128)),
+    Column("note", Text, nullable=False),
+    _reference_within_person("ai_tasks", "ai_task_id"),
+)
+
+TERM_LENGTH = 60
+
+
+def _number_column(name: str) -> Column[Any]:
+    return Column(name, Integer, primary_key=True, autoincrement=False)
+
+
+# `model` is the number of the embedder that read the text, 0 until one has: then there is a vector, and a cell with it.
+recall_docs = Table(
+    "recall_docs",
+    metadata,
+    _user_id_column(),
+    _number_column("n"),
+    Column("item_id", String(36), nullable=False),
+    Column("text", Text, nullable=False),
+    Column("model", Integer, nullable=False),
+    Column("cell", Integer),
+    Column("vector", LargeBinary),
+    ForeignKeyConstraint(["user_id", "item_id"], ["timeline_items.user_id", "timeline_items.id"], ondelete="CASCADE"),
+    Index(None, "user_id", "item_id", unique=True),
+    Index(None, "user_id", "model", "n"),
+)
+
+# The terms of the newest items and their weights, until they are folded into `recall_words` with those of others.
+recall_loose = Table(
+    "recall_loose",
+    metadata,
+    _user_id_column(),
+    _number_column("n"),
+    Column("words", Text, nullable=False),
+)
+
+# Which items hold a term: `docs` has the places of those that do within a block of numbers, and what it weighs there.
+recall_words = Table(
+    "recall_words",
+    metadata,
+    _user_id_column(),
+    Column("term", String(TERM_LENGTH), primary_key=True),
+    _number_column("block"),
+    Column("docs", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+# Vectors of like meaning lie together in cells, and like cells in regions: a search reads the likeliest of both.
+recall_regions = Table(
+    "recall_regions",
+    metadata,
+    _user_id_column(),
+    _number_column("region"),
+    Column("model", Integer, nullable=False),
+    Column("centre", LargeBinary, nullable=False),
+    Column("cells", LargeBinary, nullable=False),
+)
+
+recall_cells = Table(
+    "recall_cells",
+    metadata,
+    _user_id_column(),
+    _number_column("cell"),
+    Column("model", Integer, nullable=False),
+    Column("vectors", LargeBinary, nullable=False),
+)
+
+# The line before an agent, and a second one for what may run beside it. `due_us` is when somebody must look at the
+# line, at the latest: whoever makes something due earlier lowers it, only who holds the row's lock raises it.
+lanes = Table(
+    "lanes",
+    metadata,
+    Column("name", String(140), primary_key=True),
+    Column("serial", Boolean, nullable=False),
+    Column("due_us", BigInteger),
+    Index(None, "due_us", sqlite_where=text("due_us IS NOT NULL"), postgresql_where=text("due_us IS NOT NULL")),
+    # Kept by name, as each is looked for: a million schedules fire a fifth quicker.
+    sqlite_with_rowid=False,
+)
+
+SCHEDULE_IS_WAITING = text("state = 'active' AND fire_us IS NOT NULL")
+SCHEDULE_IS_OVER = text("state IN ('ended', 'cancelled')")
+SCHEDULE_IS_RESTING = text("state IN ('paused', 'cancelled', 'ended')")
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("id", RowNumber, primary_key=True, autoincrement=True),
+    Column("agent_id", String(128), nullable=False),
+    Column("user_id", String(200)),
+    Column("lane", String(140), nullable=False),
+    Column("prompt", Text, nullable=False),
+    Column("kind", String(10), nullable=False),
+    Column("value", Text, nullable=False),
+    Column("zone", String(64), nullable=False),
+    Column("start_us", BigInteger),
+    Column("end_us", BigInteger),
+    Column("jitter_s", Integer, nullable=False),
+    Column("max_repetitions", Integer),
+    Column("overlap", String(10), nullable=False),
+    Column("misfire", String(10), nullable=False),
+    Column("max_late_s", Integer),
+    Column("attempts", Integer, nullable=False),
+    Column("words", Text),
+    Column("webhook", Text),
+    Column("timeline", Boolean, nullable=False),
+    Column("conversation_id", String(128)),
+    Column("made_by", String(64)),
+    # On whose word it runs, as with turns.
+    Column("credentials", Text),
+    Column("scopes", Text),
+    Column("state", String(10), nullable=False),
+    Column("intended_us", BigInteger),
+    Column("fire_us", BigInteger),
+    Column("fired", Integer, nullable=False),
+    Column("last_us", BigInteger),
+    Column("last_ended_us", BigInteger),
+    Column("created_us", BigInteger, nullable=False),
+    Column("updated_us", BigInteger, nullable=False),
+    Index(None, "lane", "fire_us", "id", sqlite_where=SCHEDULE_IS_WAITING, postgresql_where=SCHEDULE_IS_WAITING),
+    Index(None, "fire_us", "id", sqlite_where=SCHEDULE_IS_WAITING, postgresql_where=SCHEDULE_IS_WAITING),
+    Index(
+        "ix_schedules_resting", "state", "id", sqlite_where=SCHEDULE_IS_RESTING, postgresql_where=SCHEDULE_IS_RESTING
+    ),
+    Index(None, "agent_id", "id"),
+    Index(
+        None, "user_id", "id", sqlite_where=text("user_id IS NOT NULL"), postgresql_where=text("user_id IS NOT NULL")
+    ),
+    Index(None, "made_by", sqlite_where=text("made_by IS NOT NULL"), postgresql_where=text("made_by IS NOT NULL")),
+    Index(None, "updated_us", sqlite_where=SCHEDULE_IS_OVER, postgresql_where=SCHEDULE_IS_OVER),
+    sqlite_autoincrement=True,
+)
+
+RUN_IS_ACTIVE = text("standing IN ('running', 'waiting')")
+RUN_HOLDS_QUEUE = text("serial AND standing = 'running'")
+RUN_IS_DEAD = text("standing = 'dead'")
+occurrences = Table(
+    "occurrences",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("schedule_id", BigInteger, nullable=False),
+    Column("agent_id", String(128), nullable=False),
+    Column("user_id", String(200)),
+    Column("lane", String(140), nullable=False),
+    Column("serial", Boolean, nullable=False),
+    Column("intended_us", BigInteger, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("manual", Boolean, nullable=False),
+    Column("standing", String(10), nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("lost", Integer, nullable=False),
+    Column("in_doubt", Boolean, nullable=False),
+    Column("owner", String(200)),
+    Column("fence", BigInteger, nullable=False),
+    Column("leased_until_us", BigInteger),
+    Column("available_us", BigInteger),
+    Column("created_us", BigInteger, nullable=False),
+    Column("started_us", BigInteger),
+    Column("ended_us", BigInteger),
+    Column("reason", Text),
+    Column("answer", Text),
+    Index("uq_occurrences_time", "schedule_id", "intended_us", unique=True),
+    Index(
+        "uq_occurrences_running", "lane", unique=True, sqlite_where=RUN_HOLDS_QUEUE, postgresql_where=RUN_HOLDS_QUEUE
+    ),
+    Index(None, "lane", sqlite_where=RUN_IS_ACTIVE, postgresql_where=RUN_IS_ACTIVE),
+    Index(None, "agent_id", "intended_us"),
+    Index(None, "ended_us", sqlite_where=text("ended_us IS NOT NULL"), postgresql_where=text("ended_us IS NOT NULL")),
+    Index("ix_occurrences_dead", "ended_us", sqlite_where=RUN_IS_DEAD, postgresql_where=RUN_IS_DEAD),
+)
+
+# The attempts at an occurrence that did not settle it; the last one is told by the occurrence's own row.
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("id", RowNumber, primary_key=True, autoincrement=True),
+    Column("occurrence_id", String(64), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("started_us", BigInteger, nullable=False),
+    Column("ended_us", BigInteger, nullable=False),
+    Column("error", Text, nullable=False),
+    Index(None, "occurrence_id", "id"),
+)
+
+# Answers on their way to somebody's webhook.
+FORWARD_IS_WAITING = text("state = 'waiting'")
+forwards = Table(
+    "forwards",
+    metadata,
+    Column("id", RowNumber, primary_key=True, autoincrement=True),
+    Column("occurrence_id", String(64), nullable=False),
+    Column("url", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("available_us", BigInteger),
+    Column("owner", String(200)),
+    Column("leased_until_us", BigInteger),
+    Column("state", String(10), nullable=False),
+    Column("error", Text),
+    Index(None, "available_us", sqlite_where=FORWARD_IS_WAITING, postgresql_where=FORWARD_IS_WAITING),
+    Index(None, "occurrence_id"),
+)
+
+# Whom a scope's prompts go to when nobody is named; the scope '' is everybody's.
+agent_defaults = Table(
+    "agent_defaults",
+    metadata,
+    Column("scope", String(250), primary_key=True),
+    Column("agent_id", String(128), nullable=False),
+    Column("updated_us", BigInteger, nullable=False),
+)
+
+tool_servers = Table(
+    "tool_servers",
+    metadata,
+    Column("name", String(30), primary_key=True),
+    Column("transport", String(10), nullable=False),
+    Column("url", Text, nullable=False),
+    Column("command", Text, nullable=False),
+    Column("env", Text, nullable=False),
+    Column("headers", Text, nullable=False),
+    Column("user_token", Boolean, nullable=False),
+    Column("oauth", Text, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("origin", String(10), nullable=False),
+    Column("hold_changes", Boolean),
+    Column("timeout", Float, nullable=False),
+    Column("status", String(10), nullable=False),
+    Column("error", Text, nullable=False),
+    Column("problems", Text, nullable=False),
+    Column("changes", Text, nullable=False),
+    Column("tools", Integer, nullable=False),
+    Column("crawled_at", UtcDateTime),
+    Column("answered_at", UtcDateTime),
+    Column("declared_at", UtcDateTime),
+    Column("leased_by", String(200)),
+    Column("leased_until", UtcDateTime),
+)
+
+TOOL_HAS_CHANGE = text("change <> ''")
+# `other` is the version that does not count: the new one of a held tool, the former one of a tool that was changed.
+tools = Table(
+    "tools",
+    metadata,
+    Column("id", String(240), primary_key=True),
+    Column("server", String(30), nullable=False),
+    Column("name", String(200), nullable=False),
+    Column("api_name", String(64), nullable=False),
+    Column("description", Text, nullable=False),
+    Column("parameters", Text, nullable=False),
+    Column("inputs", Text, nullable=False),
+    Column("input_texts", Text, nullable=False),
+    Column("annotations", Text, nullable=False),
+    Column("kind", String(10), nullable=False),
+    Column("standing", String(10), nullable=False),
+    Column("change", Text, nullable=False),
+    Column("other", Text),
+    Column("refused", String(80)),
+    Column("seal", String(80), nullable=False),
+    Column("digest", String(64), nullable=False),
+    Column("gone", Boolean, nullable=False),
+    Column("changed_at", UtcDateTime, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Index("uq_tools_api_name", "api_name", unique=True),
+    Index("ix_tools_changed", "id", sqlite_where=TOOL_HAS_CHANGE, postgresql_where=TOOL_HAS_CHANGE),
+    Index(None, "name"),
+    Index(None, "server", "name"),
+    Index(None, "revision", "id"),
+)
+
+tool_vectors = Table(
+    "tool_vectors",
+    metadata,
+    Column("model", String(200), primary_key=True),
+    Column("digest", String(64), primary_key=True),
+    Column("vector", LargeBinary, nullable=False),
+)
+
+# What a tool was found with when it was of use: a vector, never a text.
+tool_uses = Table(
+    "tool_uses",
+    metadata,
+    Column("tenant", String(250), primary_key=True),
+    Column("tool_id", String(240), primary_key=True),
+    Column("query_digest", String(64), primary_key=True),
+    Column("model", String(200), nullable=False),
+    Column("vector", LargeBinary, nullable=False),
+    Column("weight", Float, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Index(None, "tenant", "revision"),
+    Index(None, "at"),
+)
+
+tool_searches = Table(
+    "tool_searches",
+    metadata,
+    Column("id", String(32), primary_key=True),
+    Column("tenant", String(250), nullable=False),
+    Column("caller", String(400), nullable=False),
+    Column("query_digest", String(64), nullable=False),
+    Column("model", String(200), nullable=False),
+    Column("vector", LargeBinary, nullable=False),
+    Column("offered", Text, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Index(None, "caller", "at"),
+    Index(None, "at"),
+)
+
+tool_rights = Table(
+    "tool_rights",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("subject", String(250), nullable=False),
+    Column("effect", String(10), nullable=False),
+    Column("pattern", String(300), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index("uq_tool_rights_rule", "subject", "effect", "pattern", unique=True),
+)
+
+# What Frontdesk attached to agents, as distinct from what people did.
+held_tools = Table(
+    "held_tools",
+    metadata,
+    Column("agent_id", String(128), primary_key=True),
+    Column("tool_id", String(240), primary_key=True),
+    Column("attached_by", String(20), nullable=False),
+    Column("attached_at", UtcDateTime, nullable=False),
+    Column("used_at", UtcDateTime),
+    Index(None, "tool_id"),
+)
+
+# Who is changing an agent's tools just now: one at a time, whichever replica.
+tool_turns = Table(
+    "tool_turns",
+    metadata,
+    Column("agent_id", String(128), primary_key=True),
+    Column("owner", String(200), nullable=False),
+    Column("leased_until", UtcDateTime, nullable=False),
+)
+
+# Nobody in particular is '' here, so that it can be part of a key.
+editor_sessions = Table(
+    "editor_sessions",
+    metadata,
+    Column("id", String(64), primary_key=True),
+    Column("user_id", String(200), nullable=False),
+    Column("agent_id", String(128), nullable=False),
+    Column("conversation_id", String(128), nullable=False),
+    Column("cwd", Text, nullable=False),
+    Column("directories", Text, nullable=False),
+    Column("title", String(200), nullable=False),
+    Column("mode", String(20), nullable=False),
+    Column("model", String(200)),
+    Column("effort", String(20)),
+    Column("asks_memory", Boolean, nullable=False, server_default=false()),
+    Column("cost_usd", Float),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("updated_at", UtcDateTime, nullable=False),
+    Index(None, "user_id", "updated_at", "id"),
+    Index(None, "agent_id"),
+)
+
+# A path may be longer than an index takes, so its digest is the key.
+workspaces = Table(
+    "workspaces",
+    metadata,
+    Column("user_id", String(200), primary_key=True),
+    Column("cwd_sha256", String(64), primary_key=True),
+    Column("cwd", Text, nullable=False),
+    Column("agent_id", String(128), nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
+
+permissions = Table(
+    "permissions",
+    metadata,
+    Column("user_id", String(200), primary_key=True),
+    Column("cwd_sha256", String(64), primary_key=True),
+    Column("scope_sha256", String(64), primary_key=True),
+    Column("cwd", Text, nullable=False),
+    Column("scope", Text, nullable=False),
+    Column("allowed", Boolean, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+)
 
 __all__ = [
-    "IS_OVER",
-    "UNDER_WAY",
-    "WAITS_FOR_ITS_TIME",
-    "Moment",
+    "RUN_IS_ACTIVE",
+    "SCHEDULE_IS_OVER",
+    "SCHEDULE_IS_WAITING",
+    "UtcDateTime",
     "activities",
     "agent_defaults",
     "agent_tools",

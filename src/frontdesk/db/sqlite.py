@@ -1,4 +1,4 @@
-"""SQLite the way we use it: WAL, transactions begun by ourselves, and brief ones done in place.
+"""Sets up SQLite: WAL, private files, one server, and three kinds of connections with a checkpoint thread.
 
 Its files are their owner's alone, and one server at a time has them.
 """
@@ -27,29 +27,29 @@ from frontdesk.errors import Conflict, Unavailable
 
 T = TypeVar("T")
 BUSY_SECONDS = 10
-WRITES = "frontdesk_writes"
-BEGIN = "BEGIN IMMEDIATE"
+WRITE_OPTION = "frontdesk_writes"
+BEGIN_WRITE = "BEGIN IMMEDIATE"
 # Transactions that only read, at once.
-LOOKS = 8
-PAUSES = (0.001, 0.002, 0.005, 0.01, 0.02)
+READER_CONNECTIONS = 8
+BEGIN_RETRY_DELAYS = (0.001, 0.002, 0.005, 0.01, 0.02)
 # Of transactions aside: so many are worth a checkpoint in a lull, and so many without one. A hundred prompts that are
 # settled in one change some five hundred pages where schedules are many.
-MANY = 32
-MOST = 160
+CHECKPOINT_IN_LULL = 32
+CHECKPOINT_AT_ONCE = 160
 LULL_SECONDS = 0.25
 # Whoever fills the log beyond so many pages folds it back at once; folded, its file is cut to so many bytes.
 LAST_RESORT_PAGES = 100_000
 LOG_BYTES = 64 * 1024 * 1024
 PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON")
 # SQLite gives its own files beside the database the rights that the database has.
-BESIDE = ("", "-wal", "-shm", "-journal")
-LOCK = ".lock"
+FILE_SUFFIXES = ("", "-wal", "-shm", "-journal")
+LOCK_SUFFIX = ".lock"
 LOCKED_BYTE = 1024
 
 log = structlog.get_logger("frontdesk.db")
 
 
-def keep_private(path: Path, *, with_copies: bool) -> None:
+def make_files_private(path: Path, *, with_copies: bool) -> None:
     """Make the database its owner's alone, before SQLite makes it, and so whatever is there already.
 
     `with_copies`: also all whose names begin with its name, which are copies in a folder of ours.
@@ -57,7 +57,7 @@ def keep_private(path: Path, *, with_copies: bool) -> None:
     # Only where there is none yet: to close a database that this process has open would drop SQLite's own locks.
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    beside = [path.with_name(path.name + ending) for ending in BESIDE]
+    beside = [path.with_name(path.name + ending) for ending in FILE_SUFFIXES]
     with suppress(OSError):
         beside += [one for one in path.parent.iterdir() if with_copies and one.name.startswith(path.name)]
     for one in beside:
@@ -72,14 +72,14 @@ def keep_private(path: Path, *, with_copies: bool) -> None:
 
 
 @contextmanager
-def only_server(path: Path) -> Generator[None]:
+def hold_server_lock(path: Path) -> Generator[None]:
     """Hold the place of the one server on a database; the system gives it up when the process ends, however it does."""
     try:
-        lock = os.open(path.with_name(path.name + LOCK), os.O_CREAT | os.O_RDWR, 0o600)
+        lock = os.open(path.with_name(path.name + LOCK_SUFFIX), os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:
         raise Unavailable(f"{path.parent} cannot be written to: {error.strerror}; set FRONTDESK_DATA") from error
     try:
-        if not _locked(lock):
+        if not _try_lock(lock):
             by = os.read(lock, 20).decode("ascii", "replace").strip()
             raise Conflict(
                 f"Another server{f' (process {by})' if by.isdigit() else ''} uses the database {path} already. "
@@ -95,7 +95,7 @@ def only_server(path: Path) -> Generator[None]:
         os.close(lock)
 
 
-def _locked(number: int) -> bool:
+def _try_lock(number: int) -> bool:
     try:
         if sys.platform == "win32":
             import msvcrt  # noqa: PLC0415
@@ -116,17 +116,17 @@ def _locked(number: int) -> bool:
     return True
 
 
-def open_engine(url: URL, pool_seconds: float) -> AsyncEngine:
+def create_sqlite_engine(url: URL, pool_seconds: float) -> AsyncEngine:
     """An engine whose writers take their place at once; see `Database.transaction`."""
     engine = create_async_engine(
         url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None}, pool_timeout=pool_seconds
     )
-    event.listen(engine.sync_engine, "connect", _pragmas)
-    event.listen(engine.sync_engine, "begin", _begin)
+    event.listen(engine.sync_engine, "connect", _set_pragmas)
+    event.listen(engine.sync_engine, "begin", _begin_transaction)
     return engine
 
 
-class InPlace:
+class InPlaceWriter:
     """One more connection, used on the event loop itself.
 
     The driver takes each statement to a thread of its own, four trips for a SELECT, and a trip costs many times what
@@ -140,23 +140,23 @@ class InPlace:
             connect_args={"timeout": 0, "isolation_level": None, "check_same_thread": False},
             poolclass=StaticPool,
         )
-        event.listen(self._engine, "connect", _pragmas_in_place)
+        event.listen(self._engine, "connect", _set_in_place_pragmas)
         self._turn = anyio.Lock()
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncGenerator["Here"]:
+    async def transaction(self) -> AsyncGenerator["InPlaceTransaction"]:
         async with self._turn:
             with self._engine.connect() as connection:
-                await _begin_patiently(connection)
-                yield Here(connection)
+                await _begin_with_retries(connection)
+                yield InPlaceTransaction(connection)
                 # Left by an exception, the connection rolls back as it is closed.
                 connection.commit()
 
-    async def do(self, work: Callable[[Connection], T]) -> T:
+    async def run(self, work: Callable[[Connection], T]) -> T:
         """A transaction that is a function; nothing comes between its statements."""
         async with self._turn:
             with self._engine.connect() as connection:
-                await _begin_patiently(connection)
+                await _begin_with_retries(connection)
                 done = work(connection)
                 connection.commit()
                 return done
@@ -165,7 +165,7 @@ class InPlace:
         self._engine.dispose()
 
 
-class Aside:
+class ThreadWriter:
     """One more connection, for transactions that go to a thread whole: one trip, however many statements."""
 
     def __init__(self, url: URL) -> None:
@@ -174,22 +174,22 @@ class Aside:
             connect_args={"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False},
             poolclass=StaticPool,
         )
-        event.listen(self._engine, "connect", _pragmas_aside)
-        self._checkpoints = Checkpoints(url)
+        event.listen(self._engine, "connect", _set_thread_pragmas)
+        self._checkpoints = CheckpointThread(url)
         self._turn = anyio.Lock()
         # A caller whose task is cancelled by other means than a scope leaves the thread behind, at its work.
         self._thread = Lock()
 
-    async def do(self, work: Callable[[Connection], T]) -> T:
+    async def run(self, work: Callable[[Connection], T]) -> T:
         async with self._turn:
-            return await anyio.to_thread.run_sync(self._do, work)
+            return await anyio.to_thread.run_sync(self._run, work)
 
-    def _do(self, work: Callable[[Connection], T]) -> T:
+    def _run(self, work: Callable[[Connection], T]) -> T:
         with self._thread, self._engine.connect() as connection:
-            connection.exec_driver_sql(BEGIN)
+            connection.exec_driver_sql(BEGIN_WRITE)
             done = work(connection)
             connection.commit()
-        self._checkpoints.note()
+        self._checkpoints.count_transaction()
         return done
 
     def close(self) -> None:
@@ -197,24 +197,24 @@ class Aside:
         self._engine.dispose()
 
 
-class Looks:
+class SqliteReaders:
     """Connections for transactions that only read: each goes to a thread whole, and several go at once."""
 
     def __init__(self, url: URL) -> None:
         self._engine = create_engine(
             url.set(drivername="sqlite+pysqlite"),
             connect_args={"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False},
-            pool_size=LOOKS,
+            pool_size=READER_CONNECTIONS,
             max_overflow=0,
         )
-        event.listen(self._engine, "connect", _pragmas)
-        event.listen(self._engine, "begin", _begin)
-        self._turns = anyio.CapacityLimiter(LOOKS)
+        event.listen(self._engine, "connect", _set_pragmas)
+        event.listen(self._engine, "begin", _begin_transaction)
+        self._turns = anyio.CapacityLimiter(READER_CONNECTIONS)
 
-    async def do(self, work: Callable[[Connection], T]) -> T:
-        return await anyio.to_thread.run_sync(self._do, work, limiter=self._turns)
+    async def run(self, work: Callable[[Connection], T]) -> T:
+        return await anyio.to_thread.run_sync(self._run, work, limiter=self._turns)
 
-    def _do(self, work: Callable[[Connection], T]) -> T:
+    def _run(self, work: Callable[[Connection], T]) -> T:
         with self._engine.begin() as connection:
             return work(connection)
 
@@ -222,7 +222,7 @@ class Looks:
         self._engine.dispose()
 
 
-class Checkpoints:
+class CheckpointThread:
     """Folds the log of changes back into the database when much was written, in a thread that may wait for the disk.
 
     Much falls due at the same moment, on the hour, and is over in seconds: a checkpoint waits for that, if it can.
@@ -234,10 +234,10 @@ class Checkpoints:
         self._wanted, self._closed = Event(), Event()
         self._thread: Thread | None = None
 
-    def note(self) -> None:
+    def count_transaction(self) -> None:
         """One more transaction."""
         self._noted += 1
-        if self._noted - self._folded < MANY:
+        if self._noted - self._folded < CHECKPOINT_IN_LULL:
             return
         if self._thread is None:
             self._thread = Thread(target=self._run, name="checkpoints", daemon=True)
@@ -262,12 +262,12 @@ class Checkpoints:
 
     def _wait_for_lull(self) -> None:
         seen = -1
-        while seen != self._noted and self._noted - self._folded < MOST:
+        while seen != self._noted and self._noted - self._folded < CHECKPOINT_AT_ONCE:
             seen = self._noted
             self._closed.wait(LULL_SECONDS)
 
 
-class Here:
+class InPlaceTransaction:
     """A transaction in place, in the words of the one that is not."""
 
     def __init__(self, connection: Connection) -> None:
@@ -283,35 +283,35 @@ class Here:
         return self._connection.execute(statement, parameters)
 
 
-async def _begin_patiently(connection: Connection) -> None:
-    until, pauses = anyio.current_time() + BUSY_SECONDS, iter(PAUSES)
+async def _begin_with_retries(connection: Connection) -> None:
+    until, pauses = anyio.current_time() + BUSY_SECONDS, iter(BEGIN_RETRY_DELAYS)
     while True:
         try:
-            connection.exec_driver_sql(BEGIN)
+            connection.exec_driver_sql(BEGIN_WRITE)
         except OperationalError:
             connection.rollback()
             if anyio.current_time() > until:
                 raise
-            await anyio.sleep(next(pauses, PAUSES[-1]))
+            await anyio.sleep(next(pauses, BEGIN_RETRY_DELAYS[-1]))
         else:
             return
 
 
-def _pragmas(connection: Any, _record: object) -> None:  # noqa: ANN401 - the DBAPI has no common type
+def _set_pragmas(connection: Any, _record: object) -> None:  # noqa: ANN401 - the DBAPI has no common type
     cursor = connection.cursor()
     # WAL lets readers go on while one writes; NORMAL survives kill -9 whole, a power cut up to the last checkpoint.
     for pragma in PRAGMAS:
-        _patiently(cursor, f"PRAGMA {pragma}")
+        _execute_with_retries(cursor, f"PRAGMA {pragma}")
     cursor.close()
 
 
-def _pragmas_in_place(connection: Any, record: object) -> None:  # noqa: ANN401 - the DBAPI has no common type
-    _pragmas(connection, record)
+def _set_in_place_pragmas(connection: Any, record: object) -> None:  # noqa: ANN401 - the DBAPI has no common type
+    _set_pragmas(connection, record)
     connection.execute("PRAGMA wal_autocheckpoint=0")
 
 
-def _pragmas_aside(connection: Any, record: object) -> None:  # noqa: ANN401 - the DBAPI has no common type
-    _pragmas(connection, record)
+def _set_thread_pragmas(connection: Any, record: object) -> None:  # noqa: ANN401 - the DBAPI has no common type
+    _set_pragmas(connection, record)
     # What goes here is written in bulk, and to fold the log back every thousand pages took a third of the time; so did
     # pages that did not fit into the two megabytes of cache that are the default.
     connection.execute(f"PRAGMA wal_autocheckpoint={LAST_RESORT_PAGES}")
@@ -319,7 +319,7 @@ def _pragmas_aside(connection: Any, record: object) -> None:  # noqa: ANN401 - t
     connection.execute("PRAGMA cache_size=-32000")
 
 
-def _patiently(cursor: Any, statement: str) -> None:  # noqa: ANN401 - the DBAPI has no common type
+def _execute_with_retries(cursor: Any, statement: str) -> None:  # noqa: ANN401 - the DBAPI has no common type
     """SQLite does not wait for its turn to change the journal mode, so processes that start together would trip."""
     for _ in range(BUSY_SECONDS * 50):
         try:
@@ -331,7 +331,7 @@ def _patiently(cursor: Any, statement: str) -> None:  # noqa: ANN401 - the DBAPI
     cursor.execute(statement)
 
 
-def _begin(connection: Connection) -> None:
+def _begin_transaction(connection: Connection) -> None:
     # Python's driver would begin late, and leave DDL outside; we say it ourselves.
-    writes = connection.get_execution_options().get(WRITES, False)
-    connection.exec_driver_sql(BEGIN if writes else "BEGIN")
+    writes = connection.get_execution_options().get(WRITE_OPTION, False)
+    connection.exec_driver_sql(BEGIN_WRITE if writes else "BEGIN")

@@ -1,48 +1,189 @@
-"""The embedder of the package itself: nothing to start, nothing to fetch, loaded when the first text comes."""
+"""Embeds texts with the MiniLM model in the package, in threads, with its own tokenizer."""
 
 import os
-from collections.abc import Sequence
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
+from typing import Any, Protocol
 
 import anyio
 import anyio.to_thread
 import numpy as np
+from numpy.typing import NDArray
 
-from frontdesk.embedding.minilm import DIMENSIONS, MiniLm
-from frontdesk.embedding.port import Vectors
+from frontdesk.embedding.embedder import Vectors
 from frontdesk.errors import Unavailable
 
+# Far more than the longest input holds; what lies behind it costs nothing.
+MAX_TEXT_LENGTH = 8192
+MAX_WORD_LENGTH = 100
+# Words whose pieces are remembered. A catalogue has some thousands of different words.
+WORDS_REMEMBERED = 20_000
+
+_ASCII_WORD = re.compile(r"[a-z0-9]+|[!-/:-@\[-`{-~]")
+_ASCII_CONTROLS = dict.fromkeys((*range(32), 127)) | {ord(blank): " " for blank in "\t\n\r"}
+_CJK = (
+    (0x4E00, 0x9FFF),
+    (0x3400, 0x4DBF),
+    (0x20000, 0x2A6DF),
+    (0x2A700, 0x2B73F),
+    (0x2B740, 0x2B81F),
+    (0x2B920, 0x2CEAF),
+    (0xF900, 0xFAFF),
+    (0x2F800, 0x2FA1F),
+)
+
+
+class WordPieceTokenizer:
+    """A vocabulary, one token a line. What looks like a special token in a text is text like any other."""
+
+    def __init__(self, tokens: Sequence[str]) -> None:
+        self._ids = {token: number for number, token in enumerate(tokens)}
+        self._unknown = (self._ids["[UNK]"],)
+        self._start, self._end = self._ids["[CLS]"], self._ids["[SEP]"]
+        self._pieces_of: dict[str, tuple[int, ...]] = {}
+
+    @classmethod
+    def read(cls, path: Path) -> "WordPieceTokenizer":
+        return cls(path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
+
+    def ids(self, text: str, limit: int) -> list[int]:
+        """At most `limit` ids, the start and end marks among them."""
+        found = [self._start]
+        for word in split_words(text[:MAX_TEXT_LENGTH]):
+            found += self._pieces(word)
+            if len(found) >= limit:
+                break
+        del found[limit - 1 :]
+        return [*found, self._end]
+
+    def _pieces(self, word: str) -> tuple[int, ...]:
+        known = self._pieces_of.get(word)
+        if known is None:
+            if len(self._pieces_of) >= WORDS_REMEMBERED:
+                self._pieces_of.clear()
+            known = self._pieces_of[word] = self._split(word)
+        return known
+
+    def _split(self, word: str) -> tuple[int, ...]:
+        if len(word) > MAX_WORD_LENGTH:
+            return self._unknown
+        pieces: list[int] = []
+        start = 0
+        while start < len(word):
+            prefix = "##" if start else ""
+            for end in range(len(word), start, -1):
+                piece = self._ids.get(prefix + word[start:end])
+                if piece is not None:
+                    break
+            else:
+                return self._unknown
+            pieces.append(piece)
+            start = end
+        return tuple(pieces)
+
+
+def split_words(text: str) -> Iterator[str]:
+    """Lower-case words without accents; each sign of punctuation and each CJK character is a word of its own."""
+    if text.isascii():
+        lowered = text.lower() if text.isprintable() else text.translate(_ASCII_CONTROLS).lower()
+        return (match.group() for match in _ASCII_WORD.finditer(lowered))
+    cleaned = "".join(map(_clean_character, text))
+    return iter("".join(map(_fold_character, unicodedata.normalize("NFD", cleaned))).split())
+
+
+@lru_cache(maxsize=4096)
+def _clean_character(character: str) -> str:
+    if character in "\t\n\r" or unicodedata.category(character).startswith("Z"):
+        return " "
+    # A lone surrogate is no character at all, and the vocabulary knows no private ones.
+    if character == "\ufffd" or unicodedata.category(character) in {"Cc", "Cf", "Co", "Cs"}:
+        return ""
+    return f" {character} " if any(first <= ord(character) <= last for first, last in _CJK) else character
+
+
+@lru_cache(maxsize=4096)
+def _fold_character(character: str) -> str:
+    category = unicodedata.category(character)
+    if category == "Mn":
+        return ""
+    # Of the ASCII signs, some that Unicode calls symbols count as punctuation here.
+    mark = category.startswith("P") or (_ASCII_WORD.fullmatch(character) and not character.isalnum())
+    return f" {character} " if mark else character.lower()
+
+
+DIMENSIONS = 384
+# Longer texts are cut. Of the 10,600 tools of six public sets, five in ten thousand are longer.
+MAX_TOKENS = 128
+
+
+class _OnnxSession(Protocol):
+    def run(self, outputs: Sequence[str], inputs: Mapping[str, NDArray[np.int64]]) -> Sequence[Vectors]: ...
+
+
+class MiniLmModel:
+    """May be called from many threads at once: a run keeps nothing, and uses no thread but its caller's."""
+
+    def __init__(self, folder: Path) -> None:
+        self._words = WordPieceTokenizer.read(folder / "vocab.txt")
+        self._session = _open_session(folder / "model.onnx")
+
+    def vectors(self, texts: Sequence[str]) -> Vectors:
+        # A text is run alone. The numbers inside are rounded by the largest of them, so that beside others a text
+        # would get another vector, and to run several at once saves next to nothing.
+        found = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
+        for row, text in enumerate(texts):
+            ids = np.array([self._words.ids(text, MAX_TOKENS)], dtype=np.int64)
+            found[row] = self._session.run(["vectors"], {"ids": ids})[0][0]
+        return found
+
+
+def _open_session(path: Path) -> _OnnxSession:
+    # It costs memory that only those should pay who search.
+    import onnxruntime  # noqa: PLC0415
+
+    # Half of its names have no types.
+    runtime: Any = onnxruntime
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    # Both keep memory for the next run: a few megabytes, and no time is lost without.
+    options.enable_cpu_mem_arena = options.enable_mem_pattern = False
+    return runtime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
 # A new model needs a new name: vectors of two models must not meet.
-NAME = "frontdesk-minilm-1"
-MODEL = Path(__file__).with_name("model")
+MODEL_NAME = "frontdesk-minilm-1"
+MODEL_FOLDER = Path(__file__).with_name("model")
 # What one trip to a thread takes, so that a cancelled call ends soon. No question has as many clauses.
-CHUNK = 16
+CHUNK_SIZE = 16
 # Questions at a time, and pieces of a catalogue at a time: a question never waits for a catalogue.
-QUESTIONS = 8
-PIECES = min(4, os.cpu_count() or 1)
+QUESTION_THREADS = 8
+CATALOGUE_THREADS = min(4, os.cpu_count() or 1)
 
 
 class BuiltinEmbedder:
     """MiniLM, tuned on tools, on threads beside the event loop."""
 
-    name = NAME
+    name = MODEL_NAME
 
-    def __init__(self, folder: Path = MODEL) -> None:
+    def __init__(self, folder: Path = MODEL_FOLDER) -> None:
         self._folder = folder
         self._lock = Lock()
-        self._model: MiniLm | None = None
-        self._questions = anyio.CapacityLimiter(QUESTIONS)
-        self._pieces = anyio.CapacityLimiter(PIECES)
+        self._model: MiniLmModel | None = None
+        self._questions = anyio.CapacityLimiter(QUESTION_THREADS)
+        self._pieces = anyio.CapacityLimiter(CATALOGUE_THREADS)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        if len(texts) <= CHUNK:
+        if len(texts) <= CHUNK_SIZE:
             return await anyio.to_thread.run_sync(self._vectors, texts, limiter=self._questions)
         found = np.empty((len(texts), DIMENSIONS), dtype=np.float32)
         await anyio.to_thread.run_sync(self._loaded, limiter=self._pieces)
         async with anyio.create_task_group() as group:
-            for start in range(0, len(texts), CHUNK):
-                group.start_soon(self._fill, found[start : start + CHUNK], texts[start : start + CHUNK])
+            for start in range(0, len(texts), CHUNK_SIZE):
+                group.start_soon(self._fill, found[start : start + CHUNK_SIZE], texts[start : start + CHUNK_SIZE])
         return found
 
     async def close(self) -> None:
@@ -54,16 +195,16 @@ class BuiltinEmbedder:
     def _vectors(self, texts: Sequence[str]) -> Vectors:
         return self._loaded().vectors(texts)
 
-    def _loaded(self) -> MiniLm:
+    def _loaded(self) -> MiniLmModel:
         with self._lock:
             if self._model is None:
-                self._model = _load(self._folder)
+                self._model = _load_model(self._folder)
             return self._model
 
 
-def _load(folder: Path) -> MiniLm:
+def _load_model(folder: Path) -> MiniLmModel:
     try:
-        return MiniLm(folder)
+        return MiniLmModel(folder)
     except (ImportError, OSError) as error:
         raise Unavailable(
             f"The embedding model cannot be loaded ({error}); install Frontdesk again, "

@@ -1,4 +1,4 @@
-"""An embedder elsewhere: any API that speaks OpenAI's `/v1/embeddings`, or Ollama's `/api/embed`."""
+"""Embeds texts with an OpenAI-compatible API or an Ollama server."""
 
 from collections.abc import Sequence
 from urllib.parse import urlsplit
@@ -9,28 +9,28 @@ import httpx2
 import numpy as np
 from pydantic import BaseModel, SecretStr, ValidationError
 
-from frontdesk.embedding.port import Vectors
+from frontdesk.embedding.embedder import Vectors
 from frontdesk.errors import ConfigurationError, Unavailable
 
-BATCH = 64
+BATCH_SIZE = 64
 CONNECT_SECONDS = 5
 ANSWER_SECONDS = 30
 # A text is embedded as often as asked, with the same result: trying again is safe. One try more than there are pauses.
-PAUSES = (0.3, 1.0)
-TRY_AGAIN = (408, 425, 429, 500, 502, 503, 504)
+RETRY_DELAYS = (0.3, 1.0)
+RETRY_STATUSES = (408, 425, 429, 500, 502, 503, 504)
 # Three times what 64 vectors of 4,096 numbers take.
-LONGEST_ANSWER = 16_000_000
+MAX_RESPONSE_BYTES = 16_000_000
 # More than any tool says, and less than any model refuses.
-LONGEST_TEXT = 8000
+MAX_TEXT_LENGTH = 8000
 
 
-class _Numbered(BaseModel):
+class _IndexedEmbedding(BaseModel):
     index: int
     embedding: list[float]
 
 
-class _OpenAiAnswer(BaseModel):
-    data: list[_Numbered]
+class _OpenAiResponse(BaseModel):
+    data: list[_IndexedEmbedding]
 
     def rows(self) -> list[list[float]]:
         ordered = sorted(self.data, key=lambda one: one.index)
@@ -39,14 +39,14 @@ class _OpenAiAnswer(BaseModel):
         return [one.embedding for one in ordered]
 
 
-class _OllamaAnswer(BaseModel):
+class _OllamaResponse(BaseModel):
     embeddings: list[list[float]]
 
     def rows(self) -> list[list[float]]:
         return self.embeddings
 
 
-class _Again(Exception):
+class _RetryLater(Exception):
     """It may work the next time."""
 
 
@@ -54,7 +54,7 @@ class RemoteEmbedder:
     """An address with a path (`http://host/v1`) is an OpenAI-compatible API, one without is an Ollama server."""
 
     def __init__(
-        self, address: str, model: str | None, key: SecretStr | None = None, *, pauses: Sequence[float] = PAUSES
+        self, address: str, model: str | None, key: SecretStr | None = None, *, pauses: Sequence[float] = RETRY_DELAYS
     ) -> None:
         if not model:
             raise ConfigurationError(
@@ -66,15 +66,15 @@ class RemoteEmbedder:
         self._model = model
         self._host = urlsplit(address).netloc
         self._url = f"{address}/api/embed" if ollama else f"{address}/embeddings"
-        self._answer: type[_OllamaAnswer | _OpenAiAnswer] = _OllamaAnswer if ollama else _OpenAiAnswer
+        self._answer: type[_OllamaResponse | _OpenAiResponse] = _OllamaResponse if ollama else _OpenAiResponse
         self._extra = {} if ollama else {"encoding_format": "float"}
         self._pauses = pauses
         self._width: int | None = None
         timeout = httpx2.Timeout(ANSWER_SECONDS, connect=CONNECT_SECONDS)
-        self._client = httpx2.AsyncClient(timeout=timeout, follow_redirects=False, headers=_headers(key))
+        self._client = httpx2.AsyncClient(timeout=timeout, follow_redirects=False, headers=_auth_headers(key))
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        batches = [texts[start : start + BATCH] for start in range(0, len(texts), BATCH)]
+        batches = [texts[start : start + BATCH_SIZE] for start in range(0, len(texts), BATCH_SIZE)]
         rows = [await self._embed_batch(batch) for batch in batches]
         return np.concatenate(rows) if rows else np.empty((0, self._width or 0), dtype=np.float32)
 
@@ -85,31 +85,31 @@ class RemoteEmbedder:
         for pause in self._pauses:
             try:
                 return await self._ask(texts)
-            except _Again:
+            except _RetryLater:
                 await anyio.sleep(pause)
         try:
             return await self._ask(texts)
-        except _Again as error:
+        except _RetryLater as error:
             raise Unavailable(f"The embeddings API at {self._host} {error}; try again shortly") from error
 
     async def _ask(self, texts: Sequence[str]) -> Vectors:
         # An empty text is refused by some, and means as little as a blank does.
-        body = {"model": self._model, "input": [text[:LONGEST_TEXT].strip() or " " for text in texts], **self._extra}
+        body = {"model": self._model, "input": [text[:MAX_TEXT_LENGTH].strip() or " " for text in texts], **self._extra}
         try:
             with anyio.fail_after(ANSWER_SECONDS):
                 async with self._client.stream("POST", self._url, json=body) as response:
                     self._check(response.status_code)
                     content = await self._read(response)
         except (httpx2.HTTPError, TimeoutError) as error:
-            raise _Again(f"does not answer ({type(error).__name__})") from error
+            raise _RetryLater(f"does not answer ({type(error).__name__})") from error
         return await anyio.to_thread.run_sync(self._vectors, content, len(texts))
 
     def _check(self, status: int) -> None:
         """What an API says beside the status is not passed on: it may repeat the key."""
         if status == 200:
             return
-        if status in TRY_AGAIN:
-            raise _Again(f"answers with status {status}")
+        if status in RETRY_STATUSES:
+            raise _RetryLater(f"answers with status {status}")
         advice = {
             401: "check FRONTDESK_EMBEDDINGS_KEY",
             403: "check FRONTDESK_EMBEDDINGS_KEY",
@@ -121,34 +121,34 @@ class RemoteEmbedder:
         content = bytearray()
         async for part in response.aiter_bytes():
             content += part
-            if len(content) > LONGEST_ANSWER:
-                raise self._useless("an answer that does not end")
+            if len(content) > MAX_RESPONSE_BYTES:
+                raise self._bad_response("an answer that does not end")
         return bytes(content)
 
     def _vectors(self, content: bytes, wanted: int) -> Vectors:
         try:
             found = np.array(self._answer.model_validate_json(content).rows(), dtype=np.float64)
         except (ValidationError, ValueError, OverflowError) as error:
-            raise self._useless("something else") from error
+            raise self._bad_response("something else") from error
         if found.ndim != 2 or len(found) != wanted:
-            raise self._useless(f"{len(found)} for {wanted} texts")
+            raise self._bad_response(f"{len(found)} for {wanted} texts")
         with np.errstate(over="ignore"):
             lengths = np.linalg.norm(found, axis=1, keepdims=True)
         if not np.isfinite(lengths).all() or not lengths.all():
-            raise self._useless("vectors that are all zeros")
+            raise self._bad_response("vectors that are all zeros")
         if self._width not in (None, found.shape[1]):
-            raise self._useless(f"{found.shape[1]} numbers each, and {self._width} before")
+            raise self._bad_response(f"{found.shape[1]} numbers each, and {self._width} before")
         self._width = found.shape[1]
         return (found / lengths).astype(np.float32)
 
-    def _useless(self, instead: str) -> Unavailable:
+    def _bad_response(self, instead: str) -> Unavailable:
         return Unavailable(
             f"The embeddings API at {self._host} was asked for vectors and gave {instead}; "
             "check FRONTDESK_EMBEDDINGS and FRONTDESK_EMBEDDINGS_MODEL"
         )
 
 
-def _headers(key: SecretStr | None) -> dict[str, str]:
+def _auth_headers(key: SecretStr | None) -> dict[str, str]:
     if key is None:
         return {}
     secret = key.get_secret_value().strip()

@@ -1,4 +1,4 @@
-"""What is done later is done on somebody's word: which credentials gave it, and what these may do by now."""
+"""Remembers which credentials asked for what runs later, and what they may still do."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from frontdesk.errors import Denied
 from frontdesk.identity import rights
 from frontdesk.identity.keys import ApiKey
-from frontdesk.identity.model import KEY, TOKEN, Caller
+from frontdesk.identity.model import KEY_CREDENTIAL_PREFIX, TOKEN_CREDENTIAL_PREFIX, Caller
 from frontdesk.identity.store import KeyStore
 
 # A key that was rotated has a successor; more than so many in a row nobody made by hand.
-ROTATIONS = 1000
+MAX_ROTATIONS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Authority:
         return cls(tuple((caller.credential_id or "").split()), caller.scopes)
 
     @classmethod
-    def read(cls, credentials: str | None, scopes: str | None) -> "Authority":
+    def from_columns(cls, credentials: str | None, scopes: str | None) -> "Authority":
         """As the database has it; where nothing was stored, nothing is limited."""
         if credentials is None and scopes is None:
             return UNLIMITED
@@ -45,14 +45,14 @@ class Authority:
     @property
     def is_proven(self) -> bool:
         """Whether each is a key or a token; those who chat without one share a name that proves nothing."""
-        return all(one.startswith((KEY, TOKEN)) for one in self.credentials)
+        return all(one.startswith((KEY_CREDENTIAL_PREFIX, TOKEN_CREDENTIAL_PREFIX)) for one in self.credentials)
 
-    def together(self, other: "Authority") -> "Authority":
+    def combined_with(self, other: "Authority") -> "Authority":
         """What both allow."""
         known = (*self.credentials, *(one for one in other.credentials if one not in self.credentials))
-        return Authority(known, rights.both(self.scopes, other.scopes))
+        return Authority(known, rights.intersect_scopes(self.scopes, other.scopes))
 
-    def acts(self, caller: Caller) -> Caller:
+    def applied_to(self, caller: Caller) -> Caller:
         """The caller, with no other rights than these."""
         shown = " ".join(self.credentials) or None
         verified = self.is_proven if shown else caller.verified
@@ -62,12 +62,12 @@ class Authority:
 UNLIMITED = Authority()
 
 
-def narrowed(caller: Caller, bound: Authority) -> Caller:
+def limit_caller(caller: Caller, bound: Authority) -> Caller:
     """The caller, with those of its rights that others bound it to."""
-    return caller if bound == UNLIMITED else Authority.of(caller).together(bound).acts(caller)
+    return caller if bound == UNLIMITED else Authority.of(caller).combined_with(bound).applied_to(caller)
 
 
-class Authorities:
+class AuthorityService:
     """Looks keys up anew, so that one that was revoked, or may do less by now, counts as it is."""
 
     def __init__(self, store: KeyStore) -> None:
@@ -76,28 +76,30 @@ class Authorities:
     async def of(self, caller: Caller) -> Authority:
         """On whose word a caller does something. Of a key that may do just what its caller may, only its id is kept."""
         found = Authority.of(caller)
-        keys = [await self._store.get(_key_id(one)) for one in found.credentials if one.startswith(KEY)]
+        keys = [
+            await self._store.get(_key_id(one)) for one in found.credentials if one.startswith(KEY_CREDENTIAL_PREFIX)
+        ]
         if len(keys) != len(found.credentials) or any(key is None for key in keys):
             return found
-        if _together([key for key in keys if key is not None]) == found.scopes:
+        if _common_scopes([key for key in keys if key is not None]) == found.scopes:
             return Authority(found.credentials)
         return found
 
-    async def now(self, authority: Authority) -> Authority:
+    async def current(self, authority: Authority) -> Authority:
         """The same with the scopes that its keys have now; `Denied` where one of them works no more."""
         scopes = authority.scopes
-        on_pages = scopes is not None and rights.HOUSE_ADMIN in scopes
+        on_pages = scopes is not None and rights.INSTALLATION_ADMIN in scopes
         for one in authority.credentials:
-            if one.startswith(KEY):
-                found = (await self._working(_key_id(one))).scopes
-                runs_it = on_pages and found is not None and rights.HOUSE_ADMIN in found
-                scopes = rights.both(scopes, rights.EVERYTHING if runs_it else found)
+            if one.startswith(KEY_CREDENTIAL_PREFIX):
+                found = (await self._working_key(_key_id(one))).scopes
+                runs_it = on_pages and found is not None and rights.INSTALLATION_ADMIN in found
+                scopes = rights.intersect_scopes(scopes, rights.ALL_SCOPES if runs_it else found)
         return Authority(authority.credentials, scopes)
 
-    async def _working(self, key_id: str) -> ApiKey:
+    async def _working_key(self, key_id: str) -> ApiKey:
         """A key, or the one that it was rotated into."""
         wanted, now = key_id, datetime.now(UTC)
-        for _ in range(ROTATIONS):
+        for _ in range(MAX_ROTATIONS):
             key = await self._store.get(wanted)
             if key is not None and key.works_at(now):
                 return key
@@ -112,12 +114,12 @@ class Authorities:
         )
 
 
-def _together(keys: Sequence[ApiKey]) -> frozenset[str] | None:
+def _common_scopes(keys: Sequence[ApiKey]) -> frozenset[str] | None:
     scopes: frozenset[str] | None = None
     for key in keys:
-        scopes = rights.both(scopes, key.scopes)
+        scopes = rights.intersect_scopes(scopes, key.scopes)
     return scopes
 
 
 def _key_id(credential: str) -> str:
-    return credential.removeprefix(KEY)
+    return credential.removeprefix(KEY_CREDENTIAL_PREFIX)

@@ -1,25 +1,36 @@
-"""Decides who is calling from what a request says: pure, per request, nothing kept."""
+"""Decides who is calling from what a request says; pure, and nothing is kept."""
 
 import reprlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
-from frontdesk.errors import AgentIdMismatch, Denied, InvalidAgentId
-from frontdesk.identity import keys
-from frontdesk.identity.model import ANY_AGENT, KEY, TOKEN, Caller, Claimed, Credential, Signals, Source, Trace
-from frontdesk.settings import AGENT_ID, NO_ID, Settings
+from frontdesk.errors import AgentIdMismatch, Denied, InvalidAgentId, Unauthenticated
+from frontdesk.identity import keys, rights
+from frontdesk.identity.model import (
+    ANY_AGENT,
+    KEY_CREDENTIAL_PREFIX,
+    TOKEN_CREDENTIAL_PREFIX,
+    AgentIdSource,
+    Caller,
+    ClaimedIds,
+    Credential,
+    RefusalTrace,
+    Signals,
+)
+from frontdesk.settings import Settings
+from frontdesk.settings.model import AGENT_ID_PATTERN, EMPTY_AGENT_IDS
 
 USER_ID_LENGTH = 200
 METADATA_KEYS = ("dev.frontdesk/agentId", "agent_id", "agentId", "letta_agent_id", "caller_agent_id")
-NESTED_IN = ("agent", "caller", "source_agent")
+NESTED_GROUPS = ("agent", "caller", "source_agent")
 NESTED_KEYS = ("id", "agent_id", "agentId")
 # The longest id that can be one, so that what is cut was none.
-CLAIM_LENGTH = 128
+MAX_CLAIM_LENGTH = 128
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class IdentityPolicy:
     """The switches that bear on identity; `logs_in`: issuers or clients are set up, which prove who people are."""
 
     read_header: bool = True
@@ -31,7 +42,7 @@ class Policy:
     logs_in: bool = False
 
     @classmethod
-    def of(cls, settings: Settings) -> "Policy":
+    def of(cls, settings: Settings) -> "IdentityPolicy":
         return cls(
             read_header=settings.enable_agent_id_header,
             require_agent=settings.require_agent_id,
@@ -43,76 +54,80 @@ class Policy:
         )
 
 
-def resolve(signals: Signals, policy: Policy, only_agent: str | None = None) -> Caller:
+def resolve_caller(signals: Signals, policy: IdentityPolicy, only_agent: str | None = None) -> Caller:
     """The caller behind a request; `only_agent` is the host's single agent where that fallback was asked for."""
-    stated, source = _stated(signals, policy)
+    stated, source = _stated_agent(signals, policy)
     credential = signals.credential
     proven = credential.named_agent if credential else None
     trusted = not (policy.proof_required or signals.forwarded)
     if proven is not None:
         if stated is not None and stated != proven:
             raise Denied(f"The credential is bound to agent '{proven}' and cannot speak for '{stated}'; use its own")
-        return _caller(signals, proven, Source.CREDENTIAL, trusted=trusted, verified=True)
+        return _make_caller(signals, proven, AgentIdSource.CREDENTIAL, trusted=trusted, verified=True)
 
     if stated is not None:
         covered = credential is not None and credential.covers(stated)
         if not covered and not trusted:
             raise Denied(f"No credential covers agent '{stated}'; send a key that is bound to it")
-        return _caller(signals, stated, source, trusted=trusted, verified=covered)
+        return _make_caller(signals, stated, source, trusted=trusted, verified=covered)
 
-    unread = not policy.read_header and _named(signals.header) is not None
+    unread = not policy.read_header and _agent_id_text(signals.header) is not None
     if trusted or (credential is not None and credential.agent_id is not None):
         for fallback, origin in (
-            (policy.default_agent, Source.ENVIRONMENT),
-            (only_agent, Source.SINGLE_AGENT),
+            (policy.default_agent, AgentIdSource.ENVIRONMENT),
+            (only_agent, AgentIdSource.SINGLE_AGENT),
         ):
-            if fallback and fallback.lower() not in NO_ID:
-                return _caller(signals, checked(fallback), origin, trusted=trusted, verified=False, unread=unread)
-    return _caller(signals, None, Source.NONE, trusted=trusted, verified=credential is not None, unread=unread)
+            if fallback and fallback.lower() not in EMPTY_AGENT_IDS:
+                return _make_caller(
+                    signals, check_agent_id(fallback), origin, trusted=trusted, verified=False, unread=unread
+                )
+    return _make_caller(
+        signals, None, AgentIdSource.NONE, trusted=trusted, verified=credential is not None, unread=unread
+    )
 
 
-def traced(signals: Signals, shown: str | None = None) -> Trace:
+def trace_refusal(signals: Signals, shown: str | None = None) -> RefusalTrace:
     """What a request says of its sender, for whoever wants to know later why it was refused; nothing of it is proven.
 
     The person is: the credential was checked before. `shown` is the text of one that was not, or did not hold; of a key
     it says which it would be.
     """
-    found = metadata_agent(signals.metadata) if signals.metadata else None
-    claimed = Claimed(
-        header=_claim(signals.header),
-        parameter=_claim(signals.parameter),
-        metadata=_claim(found[1]) if found else None,
-        credential=_shown(signals.credential) or _key_in(shown),
+    found = agent_id_in_metadata(signals.metadata) if signals.metadata else None
+    claimed = ClaimedIds(
+        header=_claim_text(signals.header),
+        parameter=_claim_text(signals.parameter),
+        metadata=_claim_text(found[1]) if found else None,
+        credential=_credential_claim(signals.credential) or _key_claim(shown),
     )
     user_id = signals.credential.user_id if signals.credential else None
-    return Trace(Caller(signals.request_id, user_id=user_id, source=claimed.source), claimed)
+    return RefusalTrace(Caller(signals.request_id, user_id=user_id, source=claimed.source), claimed)
 
 
-def _claim(said: object) -> str | None:
-    if said is None or (isinstance(said, str) and said.strip().lower() in NO_ID):
+def _claim_text(said: object) -> str | None:
+    if said is None or (isinstance(said, str) and said.strip().lower() in EMPTY_AGENT_IDS):
         return None
     text = said if isinstance(said, str) else reprlib.repr(said)
     line = "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text[:CLAIM_LENGTH]
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text[:MAX_CLAIM_LENGTH]
     )
-    return line if len(text) <= CLAIM_LENGTH >= len(line) else f"{line[: CLAIM_LENGTH - 1]}…"
+    return line if len(text) <= MAX_CLAIM_LENGTH >= len(line) else f"{line[: MAX_CLAIM_LENGTH - 1]}…"
 
 
-def _shown(credential: Credential | None) -> str | None:
-    if credential is None or not credential.id.startswith((KEY, TOKEN)):
+def _credential_claim(credential: Credential | None) -> str | None:
+    if credential is None or not credential.id.startswith((KEY_CREDENTIAL_PREFIX, TOKEN_CREDENTIAL_PREFIX)):
         return None
-    return _claim(f"{credential.agent_id} ({credential.id})" if credential.agent_id else credential.id)
+    return _claim_text(f"{credential.agent_id} ({credential.id})" if credential.agent_id else credential.id)
 
 
-def _key_in(shown: str | None) -> str | None:
+def _key_claim(shown: str | None) -> str | None:
     """The key that a text is, by its form; whether there is one, and whose, is another matter."""
-    parsed = keys.parse(shown) if shown else None
-    return None if parsed is None else f"{KEY}{parsed[0]}"
+    parsed = keys.parse_key(shown) if shown else None
+    return None if parsed is None else f"{KEY_CREDENTIAL_PREFIX}{parsed[0]}"
 
 
-def checked(agent_id: str) -> str:
+def check_agent_id(agent_id: str) -> str:
     """The id, if it has the form of one."""
-    if not AGENT_ID.fullmatch(agent_id):
+    if not AGENT_ID_PATTERN.fullmatch(agent_id):
         raise InvalidAgentId(agent_id)
     return agent_id
 
@@ -122,52 +137,58 @@ def is_user_id(text: str) -> bool:
     return 0 < len(text) <= USER_ID_LENGTH and text.isprintable()
 
 
-def metadata_agent(metadata: Mapping[str, object]) -> tuple[str, str] | None:
+def agent_id_in_metadata(metadata: Mapping[str, object]) -> tuple[str, str] | None:
     """The first agent id in request metadata, as (key path, value); looked for at the top, then under `metadata`."""
     nested = metadata.get("metadata")
     for prefix, level in (("", metadata), ("metadata.", nested)):
         if isinstance(level, Mapping):
-            for path, value in _candidates(cast("Mapping[str, object]", level)):
+            for path, value in _metadata_candidates(cast("Mapping[str, object]", level)):
                 named = value.strip() if isinstance(value, str) else ""
-                if named.lower() not in NO_ID:
+                if named.lower() not in EMPTY_AGENT_IDS:
                     return prefix + path, named
     return None
 
 
-def _candidates(level: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+def _metadata_candidates(level: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for key in METADATA_KEYS:
         yield key, level.get(key)
-    for group in NESTED_IN:
+    for group in NESTED_GROUPS:
         inner = level.get(group)
         if isinstance(inner, Mapping):
             for key in NESTED_KEYS:
                 yield f"{group}.{key}", cast("Mapping[str, object]", inner).get(key)
 
 
-def _stated(signals: Signals, policy: Policy) -> tuple[str | None, Source]:
-    header = _named(signals.header) if policy.read_header else None
-    parameter = _named(signals.parameter)
+def _stated_agent(signals: Signals, policy: IdentityPolicy) -> tuple[str | None, AgentIdSource]:
+    header = _agent_id_text(signals.header) if policy.read_header else None
+    parameter = _agent_id_text(signals.parameter)
     if header and parameter and header != parameter:
         raise AgentIdMismatch(header, parameter)
     if header:
-        return checked(header), Source.HEADER
+        return check_agent_id(header), AgentIdSource.HEADER
     if parameter:
-        return checked(parameter), Source.PARAMETER
-    found = metadata_agent(signals.metadata) if signals.metadata else None
-    return (checked(found[1]), Source.METADATA) if found else (None, Source.NONE)
+        return check_agent_id(parameter), AgentIdSource.PARAMETER
+    found = agent_id_in_metadata(signals.metadata) if signals.metadata else None
+    return (check_agent_id(found[1]), AgentIdSource.METADATA) if found else (None, AgentIdSource.NONE)
 
 
-def _named(value: object) -> str | None:
+def _agent_id_text(value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
         raise InvalidAgentId(str(value))
     named = value.strip()
-    return None if named.lower() in NO_ID else named
+    return None if named.lower() in EMPTY_AGENT_IDS else named
 
 
-def _caller(
-    signals: Signals, agent_id: str | None, source: Source, *, trusted: bool, verified: bool, unread: bool = False
+def _make_caller(
+    signals: Signals,
+    agent_id: str | None,
+    source: AgentIdSource,
+    *,
+    trusted: bool,
+    verified: bool,
+    unread: bool = False,
 ) -> Caller:
     credential = signals.credential
     bound = credential is not None and credential.named_agent is not None
@@ -186,4 +207,40 @@ def _caller(
         # Who names an agent means to be that agent, also where the name is not read.
         anonymous=unread and credential is None,
         unread_header=unread,
+    )
+
+
+CLIENT_NOT_TRUSTED = (
+    "A person's token is taken from a trusted client alone: a program on this machine, or one with a key for every "
+    "agent (frontdesk keys create --agent '*'); send the token as Authorization: Bearer … instead"
+)
+
+NAMES_NO_PERSON = "The token in X-User-Auth-Token names no person"
+
+
+def is_trusted_client(credential: Credential | None, *, local: bool) -> bool:
+    """A platform, which has a key for every agent; and at this machine whoever shows nothing."""
+    return local if credential is None else credential.agent_id == ANY_AGENT
+
+
+def check_trusted_client(credential: Credential | None, *, local: bool) -> None:
+    """Refuse a client that speaks for people and may not; one that has its own person may repeat who that is."""
+    if not is_trusted_client(credential, local=local) and (credential is None or credential.user_id is None):
+        raise Denied(CLIENT_NOT_TRUSTED)
+
+
+def credential_on_behalf(client: Credential | None, person: Credential) -> Credential:
+    """The client's agent and the person, with what both may do; it goes by what proves the person."""
+    if person.user_id is None:
+        raise Unauthenticated(NAMES_NO_PERSON)
+    # Who a token was issued to is no agent of ours: that is for the request itself to name. A key is bound to one.
+    bound = person.named_agent if person.id.startswith(KEY_CREDENTIAL_PREFIX) else None
+    if client is None:
+        return replace(person, agent_id=bound)
+    if client.user_id is not None and client.user_id != person.user_id:
+        raise Denied("X-User-Auth-Token is another person's than the credential of this request; send one of them")
+    if bound is not None and client.named_agent not in (None, bound):
+        raise Denied("The key in X-User-Auth-Token is bound to another agent than the credential of this request")
+    return replace(
+        person, agent_id=bound or client.agent_id, scopes=rights.intersect_scopes(client.scopes, person.scopes)
     )

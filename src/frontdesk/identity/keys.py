@@ -1,4 +1,4 @@
-"""API keys as text: `fd_<id>_<secret>_<crc>`, or `zm_…` where people make their own; kept only as a hash."""
+"""Makes and parses API keys: `fd_<id>_<secret>_<crc>`, or `zm_…` for people's own; stored as a hash alone."""
 
 import hashlib
 import hmac
@@ -9,23 +9,23 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from frontdesk.errors import Invalid
-from frontdesk.identity.model import KEY, Credential
+from frontdesk.identity.model import KEY_CREDENTIAL_PREFIX, Credential
 
-PREFIX = "fd_"
+KEY_PREFIX = "fd_"
 # Of keys that people make for themselves, and of those they bring along.
-OWN_PREFIX = "zm_"
-PREFIXES = (PREFIX, OWN_PREFIX)
+OWN_KEY_PREFIX = "zm_"
+KEY_PREFIXES = (KEY_PREFIX, OWN_KEY_PREFIX)
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 ID_LENGTH = 12
 SECRET_LENGTH = 43  # 256 bits in base 62
 CRC_LENGTH = 6
-SHOWN = 6
+PREVIEW_LENGTH = 6
 # Whose the key is that is made on the first start, and what it is called.
-FIRST_USER = "local"
-FIRST_NAME = "first start"
+LOCAL_USER = "local"
+FIRST_KEY_NAME = "first start"
 # As they were issued elsewhere, without an id of their own: one is taken from the hash.
-BROUGHT = re.compile(r"zm_[0-9a-f]{64}")
-HASH = re.compile(r"[0-9a-fA-F]{64}")
+IMPORTED_KEY_PATTERN = re.compile(r"zm_[0-9a-f]{64}")
+SHA256_PATTERN = re.compile(r"[0-9a-fA-F]{64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ class ApiKey:
 
     @property
     def credential(self) -> Credential:
-        return Credential(f"{KEY}{self.id}", self.agent_id, self.user_id, self.scopes)
+        return Credential(f"{KEY_CREDENTIAL_PREFIX}{self.id}", self.agent_id, self.user_id, self.scopes)
 
 
-def mint(prefix: str = PREFIX) -> tuple[str, str, str]:
+def generate_key(prefix: str = KEY_PREFIX) -> tuple[str, str, str]:
     """A new (id, secret, text); the text is shown once and never stored."""
     key_id = "".join(secrets.choice(ALPHABET) for _ in range(ID_LENGTH))
     secret = "".join(secrets.choice(ALPHABET) for _ in range(SECRET_LENGTH))
@@ -75,56 +75,56 @@ def mint(prefix: str = PREFIX) -> tuple[str, str, str]:
     return key_id, secret, f"{body}_{_crc(body)}"
 
 
-def parse(text: str) -> tuple[str, str] | None:
+def parse_key(text: str) -> tuple[str, str] | None:
     """(id, secret) of a well-formed key; a typing slip is caught here, before any look-up."""
-    if BROUGHT.fullmatch(text):
-        return id_of_hash(hash_secret(text)), text
+    if IMPORTED_KEY_PATTERN.fullmatch(text):
+        return key_id_of_hash(hash_secret(text)), text
     body, _, crc = text.rpartition("_")
     prefix, _, rest = body.partition("_")
     key_id, _, secret = rest.partition("_")
-    if f"{prefix}_" not in PREFIXES or len(key_id) != ID_LENGTH or len(secret) != SECRET_LENGTH:
+    if f"{prefix}_" not in KEY_PREFIXES or len(key_id) != ID_LENGTH or len(secret) != SECRET_LENGTH:
         return None
     return (key_id, secret) if hmac.compare_digest(crc.encode(), _crc(body).encode()) else None
 
 
-def minted(key: ApiKey) -> tuple[ApiKey, str]:
+def with_new_secret(key: ApiKey) -> tuple[ApiKey, str]:
     """The key with an id and a secret of its own, whatever it had before, and its text."""
-    key_id, secret, text = mint(OWN_PREFIX if key.own else PREFIX)
-    return replace(key, id=key_id, secret_sha256=hash_secret(secret), preview=preview(text)), text
+    key_id, secret, text = generate_key(OWN_KEY_PREFIX if key.own else KEY_PREFIX)
+    return replace(key, id=key_id, secret_sha256=hash_secret(secret), preview=key_preview(text)), text
 
 
-def successor(old: ApiKey, now: datetime) -> tuple[ApiKey, str]:
+def rotated_key(old: ApiKey, now: datetime) -> tuple[ApiKey, str]:
     """A new key with the rights and the lifetime of an old one, and its text."""
     lifetime = old.expires_at - old.created_at if old.expires_at else None
-    fresh = replace(old, created_at=now, expires_at=ending(now, lifetime), last_used_at=None, replaces=old.id)
-    return minted(fresh)
+    fresh = replace(old, created_at=now, expires_at=expiry(now, lifetime), last_used_at=None, replaces=old.id)
+    return with_new_secret(fresh)
 
 
-def ending(now: datetime, lifetime: timedelta | None) -> datetime | None:
+def expiry(now: datetime, lifetime: timedelta | None) -> datetime | None:
     return now + lifetime if lifetime else None
 
 
-def brought(text: str, *, hashed: bool) -> tuple[bytes, str]:
+def hash_imported_key(text: str, *, hashed: bool) -> tuple[bytes, str]:
     """(SHA-256, preview) of a key that was issued elsewhere, given as it is or as that hash."""
     if hashed:
-        if not HASH.fullmatch(text):
+        if not SHA256_PATTERN.fullmatch(text):
             raise Invalid("The hash of a key is its SHA-256, written as 64 hexadecimal digits")
-        return bytes.fromhex(text), f"{OWN_PREFIX}***"
-    if not BROUGHT.fullmatch(text):
+        return bytes.fromhex(text), f"{OWN_KEY_PREFIX}***"
+    if not IMPORTED_KEY_PATTERN.fullmatch(text):
         raise Invalid("A key that was issued elsewhere is zm_ and 64 hexadecimal digits, in small letters")
-    return hash_secret(text), preview(text)
+    return hash_secret(text), key_preview(text)
 
 
-def preview(text: str) -> str:
+def key_preview(text: str) -> str:
     """Enough of a key to tell it from others by, and no more."""
-    return f"{text[:3]}***{text[-SHOWN:]}"
+    return f"{text[:3]}***{text[-PREVIEW_LENGTH:]}"
 
 
 def hash_secret(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-def id_of_hash(digest: bytes) -> str:
+def key_id_of_hash(digest: bytes) -> str:
     return digest.hex()[:ID_LENGTH]
 
 

@@ -1,4 +1,4 @@
-"""What we say of ourselves and of our caller on requests that leave: two functions, used by every client."""
+"""Builds the headers that tell other servers who we are and for whom we call."""
 
 import tomllib
 import unicodedata
@@ -14,12 +14,12 @@ from frontdesk.identity.tokens import MAX_TOKEN_LENGTH, unverified_claims
 
 AGENT_HEADER = "x-ms-agentid"
 # The trace alone: baggage is a caller's text, and not ours to hand on.
-TRACE = TraceContextTextMapPropagator()
+TRACE_PROPAGATOR = TraceContextTextMapPropagator()
 TOKEN_CLAIMS = ("xms_par_app_azp", "appid", "azp")
 # An id is a GUID or a name; what is longer is none, and servers bound what they take as headers.
-LONGEST = 256
-REMEMBERED = 256
-PLAIN = str.maketrans(
+MAX_ID_LENGTH = 256
+TOKENS_REMEMBERED = 256
+PLAIN_CHARACTERS = str.maketrans(
     {
         "\u2018": "'",
         "\u2019": "'",
@@ -35,14 +35,14 @@ PLAIN = str.maketrans(
 )
 
 
-def headers(caller: Caller | None = None) -> dict[str, str]:
+def caller_headers(caller: Caller | None = None) -> dict[str, str]:
     """The headers for one outbound request; what is not known is left out, never sent empty."""
     found = {
         "x-agent-id": caller.agent_id if caller else None,
         "x-request-id": caller.request_id if caller else None,
     }
     said = {name: header_value(value) for name, value in found.items() if value}
-    TRACE.inject(said)
+    TRACE_PROPAGATOR.inject(said)
     return {name: value for name, value in said.items() if value}
 
 
@@ -55,7 +55,7 @@ def platform_headers(
 ) -> dict[str, str]:
     """The same with `x-ms-agentid`: for Agent 365's hosts, and servers that were marked for it."""
     agent = header_value(platform_agent_id(token, blueprint_id, application_name) or "")
-    return {AGENT_HEADER: agent, **headers(caller)} if agent else headers(caller)
+    return {AGENT_HEADER: agent, **caller_headers(caller)} if agent else caller_headers(caller)
 
 
 def platform_agent_id(
@@ -69,24 +69,24 @@ def agent_id_from_token(token: str | None, claims: tuple[str, ...] = TOKEN_CLAIM
     """The best agent id in a token's claims, unproven; empty when there is none that a header could hold."""
     if not token or len(token) > MAX_TOKEN_LENGTH:
         return ""
-    return _named(token.rpartition(".")[0], claims)
+    return _agent_id_of_unsigned(token.rpartition(".")[0], claims)
 
 
-@lru_cache(REMEMBERED)
-def _named(unsigned: str, claims: tuple[str, ...]) -> str:
+@lru_cache(TOKENS_REMEMBERED)
+def _agent_id_of_unsigned(unsigned: str, claims: tuple[str, ...]) -> str:
     """As the same token comes again and again, it is read once; without its signature, what is kept opens no door."""
-    return _best(unverified_claims(f"{unsigned}."), claims)
+    return _first_id(unverified_claims(f"{unsigned}."), claims)
 
 
-def _best(said: Mapping[str, object], claims: tuple[str, ...]) -> str:
-    return next((found for name in claims if (found := id_of(said.get(name)))), "")
+def _first_id(said: Mapping[str, object], claims: tuple[str, ...]) -> str:
+    return next((found for name in claims if (found := id_text(said.get(name)))), "")
 
 
-def id_of(value: object) -> str:
+def id_text(value: object) -> str:
     """What somebody else says an id is, or nothing where it cannot be one."""
     # A subclass of str may say anything of itself; what is sent is the text alone.
     text = str.__str__(value).strip() if isinstance(value, str) else ""
-    return text if len(text) <= LONGEST and text.isascii() and text.isprintable() else ""
+    return text if len(text) <= MAX_ID_LENGTH and text.isascii() and text.isprintable() else ""
 
 
 @cache
@@ -104,7 +104,7 @@ def project_name(folder: Path) -> str | None:
 def header_value(value: str) -> str:
     """The text as a header can hold it: visible ASCII, accents and curly quotes made plain, the rest spaces."""
     if not (value.isascii() and value.isprintable()):
-        parts = unicodedata.normalize("NFD", value.translate(PLAIN))
+        parts = unicodedata.normalize("NFD", value.translate(PLAIN_CHARACTERS))
         kept = "".join(char for char in parts if not unicodedata.combining(char))
         value = " ".join("".join(char if " " <= char <= "~" else " " for char in kept).split())
-    return value.strip()[:LONGEST].strip()
+    return value.strip()[:MAX_ID_LENGTH].strip()

@@ -1,16 +1,15 @@
-"""Rate limits as token buckets: exact in one process, in shares leased from the database among replicas."""
+"""Limits calls per agent and per user: exact in one process, in leased shares among replicas."""
 
 from collections import OrderedDict
 
 from frontdesk.errors import RateLimited
-from frontdesk.identity.buckets import Bucket
 from frontdesk.identity.model import Caller
-from frontdesk.identity.store import BucketStore
+from frontdesk.identity.store import BucketStore, TokenBucket
 from frontdesk.settings import Rate
 
 # A replica takes this share of a bucket at once, so that most calls need no database.
-SHARE = 0.05
-KEPT_BUCKETS = 10_000
+LEASED_SHARE = 0.05
+MAX_BUCKETS = 10_000
 
 
 class RateLimiter:
@@ -20,7 +19,7 @@ class RateLimiter:
         self._agent = agent
         self._user = user
         self._store = store
-        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     async def admit(self, caller: Caller, now: float) -> None:
         """Count one call, or raise with the time to wait; `now` is in seconds since the epoch."""
@@ -37,31 +36,31 @@ class RateLimiter:
 
     async def _take(self, key: str, rate: Rate, now: float) -> None:
         if self._store is None:
-            wait = self._local(key, rate, now)
+            wait = self._take_local(key, rate, now)
         else:
-            wait = await self._shared(self._store, key, rate, now)
+            wait = await self._take_shared(self._store, key, rate, now)
         if wait > 0:
             raise RateLimited(key.replace(":", " ", 1), wait)
 
-    def _local(self, key: str, rate: Rate, now: float) -> float:
-        bucket, _, wait = self._buckets.get(key, Bucket(rate.limit, now)).take_up_to(rate, 1, now)
+    def _take_local(self, key: str, rate: Rate, now: float) -> float:
+        bucket, _, wait = self._buckets.get(key, TokenBucket(rate.limit, now)).take_up_to(rate, 1, now)
         self._keep(key, bucket)
         return wait
 
-    async def _shared(self, store: BucketStore, key: str, rate: Rate, now: float) -> float:
+    async def _take_shared(self, store: BucketStore, key: str, rate: Rate, now: float) -> float:
         held = self._buckets.get(key)
         # A share is for the bucket's own period; one left over from before is given up, not saved.
         if held is not None and held.tokens >= 1 and now - held.at < rate.seconds:
-            self._keep(key, Bucket(held.tokens - 1, held.at))
+            self._keep(key, TokenBucket(held.tokens - 1, held.at))
             return 0.0
-        share = max(1, int(rate.limit * SHARE))
+        share = max(1, int(rate.limit * LEASED_SHARE))
         granted, wait = await store.lease(key, rate, share, now)
         if granted:
-            self._keep(key, Bucket(granted - 1, now))
+            self._keep(key, TokenBucket(granted - 1, now))
         return wait
 
-    def _keep(self, key: str, bucket: Bucket) -> None:
+    def _keep(self, key: str, bucket: TokenBucket) -> None:
         self._buckets[key] = bucket
         self._buckets.move_to_end(key)
-        if len(self._buckets) > KEPT_BUCKETS:
+        if len(self._buckets) > MAX_BUCKETS:
             self._buckets.popitem(last=False)

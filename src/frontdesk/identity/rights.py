@@ -1,8 +1,8 @@
-"""What a caller may do: scopes, and the one rule about who runs things; pure, from the caller alone."""
+"""Lists the scopes and decides what a caller may do; pure."""
 
 from frontdesk.errors import Denied, MissingAgentId, MissingScope
-from frontdesk.identity.keys import FIRST_USER
-from frontdesk.identity.model import Caller, Source
+from frontdesk.identity.keys import LOCAL_USER
+from frontdesk.identity.model import AgentIdSource, Caller
 
 ACTIVITIES_READ = "activities.read"
 ACTIVITIES_WRITE = "activities.write"
@@ -13,7 +13,7 @@ AI_TASKS_WRITE = "ai_tasks.write"
 CATEGORIES_READ = "categories.read"
 CATEGORIES_WRITE = "categories.write"
 HEALTH_READ = "health:read"
-HOUSE_ADMIN = "house:admin"
+INSTALLATION_ADMIN = "house:admin"
 IDENTITY_READ = "identity:read"
 MEMORIES_READ = "memories.read"
 MEMORIES_WRITE = "memories.write"
@@ -53,7 +53,7 @@ SCOPES = {
     AGENTS_CHAT: "talk with agents: open sessions, send messages, approve, cancel",
     AGENTS_READ: "read one's own sessions with agents, and their streams",
     HEALTH_READ: "read the health tool, which names the database and the agent server",
-    HOUSE_ADMIN: "see everything on the pages, and do there whatever can be done",
+    INSTALLATION_ADMIN: "see everything on the pages, and do there whatever can be done",
     IDENTITY_READ: "ask who one is (whoami)",
     METRICS_READ: "read /metrics",
     SCHEDULES_ADMIN: "see, change and run everybody's schedules, and set everybody's default agent",
@@ -67,11 +67,11 @@ SCOPES = {
 }
 
 # What people's own keys may do, and what a client may ask them for, unless something else was said.
-USUAL_SCOPES = (TASKS_READ, TASKS_WRITE, MEMORIES_READ, MEMORIES_WRITE)
+DEFAULT_KEY_SCOPES = (TASKS_READ, TASKS_WRITE, MEMORIES_READ, MEMORIES_WRITE)
 LOGIN_SCOPES = frozenset({IDENTITY_READ, *MEMORY_SCOPES}) - {MEMORY_ADMIN}
 
 # What a client is told that it may ask for: one that stands for everything is asked for by name, or not at all.
-ADVERTISED = tuple(scope for scope in SCOPES if scope not in (HOUSE_ADMIN, MEMORY_ADMIN))
+ADVERTISED_SCOPES = tuple(scope for scope in SCOPES if scope not in (INSTALLATION_ADMIN, MEMORY_ADMIN))
 
 # What the calls of each capability need; what only whoever runs things may do is asked for by name.
 AGENT_SCOPES = (AGENTS_CHAT, AGENTS_READ)
@@ -81,38 +81,38 @@ SCHEDULE_SCOPES = (SCHEDULES_READ, SCHEDULES_WRITE)
 TOOL_SCOPES = (TOOLS_READ, TOOLS_ATTACH, TOOLS_CALL)
 
 # Where an agent's id came from when the request itself named nobody.
-UNNAMED = frozenset({Source.ENVIRONMENT, Source.SINGLE_AGENT})
+FALLBACK_SOURCES = frozenset({AgentIdSource.ENVIRONMENT, AgentIdSource.SINGLE_AGENT})
 
 
-def allows(scopes: frozenset[str] | None, scope: str) -> bool:
+def allows_scope(scopes: frozenset[str] | None, scope: str) -> bool:
     """Whether scopes include one; None is everything, and `admin` all that is the person's own."""
     return scopes is None or scope in scopes or (MEMORY_ADMIN in scopes and scope in MEMORY_SCOPES)
 
 
 # What a turn never has: an agent looks after what is its own and its person's, and after nobody else's.
-OF_OTHERS = frozenset({SCHEDULES_ADMIN, TOOLS_ADMIN})
+OTHERS_SCOPES = frozenset({SCHEDULES_ADMIN, TOOLS_ADMIN})
 # What the pages let those do who may run the installation.
-EVERYTHING = frozenset(SCOPES)
+ALL_SCOPES = frozenset(SCOPES)
 
 
-def without_others(scopes: frozenset[str] | None) -> frozenset[str] | None:
+def without_others_scopes(scopes: frozenset[str] | None) -> frozenset[str] | None:
     """What is left of scopes for an agent at work."""
-    return None if scopes is None else scopes - OF_OTHERS
+    return None if scopes is None else scopes - OTHERS_SCOPES
 
 
-def may_give(scopes: frozenset[str] | None, scope: str) -> bool:
+def may_grant_scope(scopes: frozenset[str] | None, scope: str) -> bool:
     """Whether who has these scopes may pass one on; who runs the house was granted that by name."""
-    return allows(scopes, scope) and (scope != HOUSE_ADMIN or scopes is not None)
+    return allows_scope(scopes, scope) and (scope != INSTALLATION_ADMIN or scopes is not None)
 
 
-def both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+def intersect_scopes(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
     """What two credentials allow together."""
     if one is None or other is None:
         return other if one is None else one
-    return frozenset(scope for scope in one | other if allows(one, scope) and allows(other, scope))
+    return frozenset(scope for scope in one | other if allows_scope(one, scope) and allows_scope(other, scope))
 
 
-def require(caller: Caller, scope: str) -> None:
+def require_scope(caller: Caller, scope: str) -> None:
     """Refuse a caller whose credential carries scopes but not this one."""
     if caller.scopes is not None and scope not in caller.scopes:
         raise MissingScope(scope)
@@ -120,7 +120,7 @@ def require(caller: Caller, scope: str) -> None:
 
 def names_agent(caller: Caller) -> bool:
     """Whether the request itself, or its credential, says for which agent it is."""
-    return caller.agent_id is not None and caller.source not in UNNAMED
+    return caller.agent_id is not None and caller.source not in FALLBACK_SOURCES
 
 
 def is_operator(caller: Caller) -> bool:
@@ -134,31 +134,31 @@ def runs_installation(caller: Caller) -> bool:
     The person at this machine is called `local` where they show nothing. A prompt that they scheduled for nobody is
     theirs too.
     """
-    if is_operator(caller) or _is_granted(caller, HOUSE_ADMIN):
+    if is_operator(caller) or _is_granted(caller, INSTALLATION_ADMIN):
         return True
-    shown = caller.credential_id if caller.verified or caller.credential_id != FIRST_USER else None
+    shown = caller.credential_id if caller.verified or caller.credential_id != LOCAL_USER else None
     if shown is not None or caller.scopes is not None or caller.anonymous:
         return False
-    return caller.user_id == FIRST_USER or (caller.user_id is None and caller.source is Source.SCHEDULE)
+    return caller.user_id == LOCAL_USER or (caller.user_id is None and caller.source is AgentIdSource.SCHEDULE)
 
 
-def no_agent(caller: Caller) -> MissingAgentId:
+def missing_agent_error(caller: Caller) -> MissingAgentId:
     """What a caller is told that would have to name an agent."""
     return MissingAgentId(unread_header=caller.unread_header)
 
 
-def is_admin(caller: Caller, scope: str) -> bool:
+def is_operator_or_granted(caller: Caller, scope: str) -> bool:
     """Of what belongs to agents and people: the operator, or who was granted it by name."""
     return is_operator(caller) or _is_granted(caller, scope)
 
 
-def require_admin(caller: Caller, scope: str, what: str) -> None:
+def require_operator_or_granted(caller: Caller, scope: str, what: str) -> None:
     """For what concerns everybody's."""
-    if not is_admin(caller, scope):
+    if not is_operator_or_granted(caller, scope):
         raise Denied(f"{what} is for the operator at this machine, or a key with the scope '{scope}'")
 
 
-def runs_house(caller: Caller, scope: str) -> bool:
+def is_local_or_granted(caller: Caller, scope: str) -> bool:
     """Of what belongs to nobody: who was granted it by name, and at this machine whoever is not limited by scopes.
 
     There a name or a key takes nothing away: what they could do without it, they can do with it.
@@ -166,8 +166,8 @@ def runs_house(caller: Caller, scope: str) -> bool:
     return _is_granted(caller, scope) or (caller.local and caller.scopes is None)
 
 
-def require_house(caller: Caller, scope: str) -> None:
-    if not runs_house(caller, scope):
+def require_local_or_granted(caller: Caller, scope: str) -> None:
+    if not is_local_or_granted(caller, scope):
         raise MissingScope(scope)
 
 

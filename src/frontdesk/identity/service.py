@@ -1,4 +1,4 @@
-"""Identity as the doors use it: check a credential, name the caller, hold them to their rate."""
+"""Checks credentials, identifies callers, holds them to their rate, and manages keys."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -17,21 +17,26 @@ from frontdesk.errors import (
     Unavailable,
     UnknownAgent,
 )
-from frontdesk.identity import claims, keys, rights
-from frontdesk.identity.authority import Authority, narrowed
-from frontdesk.identity.inbound import Policy, checked, is_user_id, resolve, traced
-from frontdesk.identity.keyring import KEY_CACHE_SECONDS, Keyring
+from frontdesk.identity import keys, rights
+from frontdesk.identity.authority import Authority, limit_caller
+from frontdesk.identity.inbound import IdentityPolicy, check_agent_id, is_user_id, resolve_caller, trace_refusal
+from frontdesk.identity.key_service import KEY_CACHE_SECONDS, KeyChecker, PersonalKeys, RecentCache, rotate_key
 from frontdesk.identity.keys import ApiKey
-from frontdesk.identity.model import ANY_AGENT, Caller, Credential, Profile, Signals, Trace
-from frontdesk.identity.oauth.model import ACCESS_PREFIX, Proof
-from frontdesk.identity.oauth.service import OAuth
-from frontdesk.identity.own_keys import OwnKeys, rotated
+from frontdesk.identity.mcp_sessions import McpSessionTokens
+from frontdesk.identity.model import (
+    ACCESS_PREFIX,
+    ANY_AGENT,
+    Caller,
+    Credential,
+    Profile,
+    ProvenPerson,
+    RefusalTrace,
+    Signals,
+)
+from frontdesk.identity.oauth_server import AuthorizationServer
 from frontdesk.identity.rates import RateLimiter
-from frontdesk.identity.recent import Recent
-from frontdesk.identity.sessions.service import Sessions
-from frontdesk.identity.sessions.store import SealedStore
-from frontdesk.identity.store import KeyStore
-from frontdesk.identity.tokens import INVALID, Tokens, unverified_claims
+from frontdesk.identity.store import KeyStore, McpSessionStore
+from frontdesk.identity.tokens import INVALID_TOKEN, TokenVerifier, profile_of_claims, unverified_claims
 
 NAME_LENGTH = 200
 # What nobody can use any more goes now and then; housekeeping itself comes every few seconds.
@@ -41,16 +46,16 @@ log = structlog.get_logger("frontdesk.identity")
 
 
 @dataclass(frozen=True, slots=True)
-class Agents:
+class AgentLookup:
     """What identity asks of the agents' host.
 
     `knows` whether there is an agent, `only` which one is alone there, and `bounds` what an agent may do just now by
     the turn that it is taking: it may be the agent that calls, in the middle of it.
     """
 
-    knows: Callable[[str], Awaitable[bool]]
-    only: Callable[[], Awaitable[str | None]]
-    bounds: Callable[[str], Awaitable[Authority]]
+    exists: Callable[[str], Awaitable[bool]]
+    only_agent: Callable[[], Awaitable[str | None]]
+    turn_authority: Callable[[str], Awaitable[Authority]]
 
 
 class Identity:
@@ -58,73 +63,73 @@ class Identity:
 
     def __init__(
         self,
-        policy: Policy,
+        policy: IdentityPolicy,
         store: KeyStore,
-        tokens: Tokens,
+        tokens: TokenVerifier,
         limiter: RateLimiter,
-        agents: Agents,
+        agents: AgentLookup,
         *,
-        oauth: OAuth,
-        sealed: SealedStore,
+        oauth: AuthorizationServer,
+        sealed: McpSessionStore,
         log_sources: bool = False,
     ) -> None:
         self.policy = policy
         self.oauth = oauth
-        self.sessions = Sessions(sealed, self.authenticate)
-        self.own_keys = OwnKeys(store, self._drop)
+        self.sessions = McpSessionTokens(sealed, self.authenticate)
+        self.own_keys = PersonalKeys(store, self._forget_key)
         self._store = store
-        self._keyring = Keyring(store)
+        self._keyring = KeyChecker(store)
         self._tokens = tokens
         self._limiter = limiter
         self._agents = agents
-        self._any_made = Recent[None, bool](KEY_CACHE_SECONDS, 1)
+        self._any_made = RecentCache[None, bool](KEY_CACHE_SECONDS, 1)
         self._log_sources = log_sources
         self._pruned_at = -float("inf")
 
     async def authenticate(self, text: str) -> Credential:
         """The credential that a key or token proves, or `Unauthenticated`."""
         if not text.isascii():
-            raise Unauthenticated(INVALID)
-        if text.startswith(keys.PREFIXES):
+            raise Unauthenticated(INVALID_TOKEN)
+        if text.startswith(keys.KEY_PREFIXES):
             return await self._keyring.check(text)
         if text.startswith(ACCESS_PREFIX):
             return self.oauth.credential(await self.oauth.check(text))
         return await self._tokens.verify(text, datetime.now(UTC), time.monotonic())
 
-    async def prove(self, text: str) -> Proof:
+    async def prove(self, text: str) -> ProvenPerson:
         """The person who logs in with a key or a token; what a client got by an earlier login is nobody's word."""
         credential = await self.authenticate(text)
         if credential.user_id is None or text.startswith(ACCESS_PREFIX):
             raise Unauthenticated("This is nobody's own key or token; show one that was made for you")
-        return Proof(credential, credential.user_id, await self.profile(text))
+        return ProvenPerson(credential, credential.user_id, await self.profile(text))
 
     async def profile(self, text: str) -> Profile:
         """What a key or token that holds says of a person besides who they are; a key says nothing."""
         if text.startswith(ACCESS_PREFIX):
             return (await self.oauth.check(text)).profile
-        return Profile() if text.startswith(keys.PREFIXES) else claims.profile(unverified_claims(text))
+        return Profile() if text.startswith(keys.KEY_PREFIXES) else profile_of_claims(unverified_claims(text))
 
     async def identify(self, signals: Signals) -> Caller:
         """The caller of this one request, within their rate."""
         try:
-            caller = resolve(signals, self.policy)
+            caller = resolve_caller(signals, self.policy)
             if caller.agent_id is None and self.policy.single_agent_fallback:
-                caller = resolve(signals, self.policy, await self._agents.only())
-            if rights.is_operator(caller) and await self._credentials_count():
+                caller = resolve_caller(signals, self.policy, await self._agents.only_agent())
+            if rights.is_operator(caller) and await self._demands_proof():
                 caller = replace(caller, anonymous=True)
             if caller.agent_id is not None and rights.names_agent(caller):
-                bound = await self._agents.bounds(caller.agent_id)
-                caller = replace(narrowed(caller, bound), verified=caller.verified)
+                bound = await self._agents.turn_authority(caller.agent_id)
+                caller = replace(limit_caller(caller, bound), verified=caller.verified)
             # The rate comes first: asking the agent host is the dear part, and a stranger could have us do it at will.
             try:
                 await self._limiter.admit(caller, time.time())
             except RateLimited as error:
-                error.trace = Trace(caller, traced(signals).claimed)
+                error.trace = RefusalTrace(caller, trace_refusal(signals).claimed)
                 raise
-            if self.policy.strict and caller.agent_id is not None and not await self._agents.knows(caller.agent_id):
+            if self.policy.strict and caller.agent_id is not None and not await self._agents.exists(caller.agent_id):
                 raise UnknownAgent(caller.agent_id)
         except FrontdeskError as error:
-            error.trace = error.trace or traced(signals)
+            error.trace = error.trace or trace_refusal(signals)
             raise
         if self._log_sources:
             log.info(
@@ -138,20 +143,20 @@ class Identity:
     def require_agent(self, caller: Caller) -> None:
         """For calls that are made for an agent."""
         if caller.agent_id is None and self.policy.require_agent:
-            raise rights.no_agent(caller)
+            raise rights.missing_agent_error(caller)
 
-    async def _credentials_count(self) -> bool:
+    async def _demands_proof(self) -> bool:
         """Whether somebody set up a way to prove who one is, so that who proves nothing and names nobody is nobody."""
         if self.policy.logs_in:
             return True
         try:
-            return await self._any_made.find(None, self._store.any_made)
+            return await self._any_made.get_or_load(None, self._store.any_made)
         except Unavailable:
             return True
 
     def whoami(self, caller: Caller) -> Caller:
         """The caller as resolved; a person who is proven needs no agent to ask."""
-        rights.require(caller, rights.IDENTITY_READ)
+        rights.require_scope(caller, rights.IDENTITY_READ)
         if caller.user_id is None:
             self.require_agent(caller)
         return caller
@@ -170,11 +175,11 @@ class Identity:
         if agent_id is None and user_id is None:
             raise Invalid("A key needs someone to speak for: give an agent, a user, or both")
         if agent_id not in (None, ANY_AGENT):
-            checked(agent_id)
-        _check(name, user_id, scopes)
+            check_agent_id(agent_id)
+        _check_key_fields(name, user_id, scopes)
         now = datetime.now(UTC)
-        wanted = ApiKey("", b"", name, agent_id, user_id, scopes, now, keys.ending(now, lifetime), replaces=replaces)
-        key, text = keys.minted(wanted)
+        wanted = ApiKey("", b"", name, agent_id, user_id, scopes, now, keys.expiry(now, lifetime), replaces=replaces)
+        key, text = keys.with_new_secret(wanted)
         await self._store.add(key)
         self._any_made.clear()
         return key, text
@@ -183,9 +188,9 @@ class Identity:
         self, text: str, *, hashed: bool, user_id: str, name: str, scopes: frozenset[str] | None
     ) -> ApiKey:
         """Take over a key that a person was given elsewhere: as it is, or as its hash."""
-        digest, preview = keys.brought(text, hashed=hashed)
-        key_id = keys.id_of_hash(digest)
-        _check(name, user_id, scopes)
+        digest, preview = keys.hash_imported_key(text, hashed=hashed)
+        key_id = keys.key_id_of_hash(digest)
+        _check_key_fields(name, user_id, scopes)
         if await self._store.get(key_id) is not None:
             raise Conflict(f"This key is known already, as '{key_id}'")
         key = ApiKey(
@@ -194,13 +199,13 @@ class Identity:
             name or f"imported {key_id}",
             None,
             user_id,
-            scopes or frozenset(rights.USUAL_SCOPES),
+            scopes or frozenset(rights.DEFAULT_KEY_SCOPES),
             datetime.now(UTC),
             own=True,
             preview=preview,
         )
         await self._store.add(key)
-        self._drop(key_id)
+        self._forget_key(key_id)
         return key
 
     async def first_key(self) -> tuple[ApiKey, str] | None:
@@ -208,8 +213,8 @@ class Identity:
         if not await self._store.is_empty():
             return None
         now = datetime.now(UTC)
-        wanted = ApiKey("", b"", keys.FIRST_NAME, None, keys.FIRST_USER, None, now, own=True)
-        key, text = keys.minted(wanted)
+        wanted = ApiKey("", b"", keys.FIRST_KEY_NAME, None, keys.LOCAL_USER, None, now, own=True)
+        key, text = keys.with_new_secret(wanted)
         try:
             await self._store.add(key)
         except Conflict:
@@ -221,38 +226,38 @@ class Identity:
         """A key with the same rights; the old one goes on for `overlap`, or until its own end if that is sooner."""
         old = await self._store.get(key_id)
         if old is None or not old.works_at(datetime.now(UTC)):
-            raise _no_key(key_id)
-        made = await rotated(self._store, old, overlap)
-        self._drop(key_id)
+            raise _no_working_key(key_id)
+        made = await rotate_key(self._store, old, overlap)
+        self._forget_key(key_id)
         return made
 
     async def revoke_key(self, key_id: str) -> None:
         if not await self._store.revoke(key_id, datetime.now(UTC)):
-            raise _no_key(key_id)
-        self._drop(key_id)
+            raise _no_working_key(key_id)
+        self._forget_key(key_id)
 
-    async def end_replaced(self, key_id: str) -> None:
+    async def expire_replaced_key(self, key_id: str) -> None:
         """Let a key run out now that another was made in its place."""
-        await self._store.run_out(key_id, datetime.now(UTC))
-        self._drop(key_id)
+        await self._store.expire(key_id, datetime.now(UTC))
+        self._forget_key(key_id)
 
-    async def tidy(self) -> None:
+    async def run_housekeeping(self) -> None:
         """What is to be done now and then, and never by a request."""
         await self._limiter.prune(time.time())
-        await self._keyring.write_down()
+        await self._keyring.save_last_used()
         if time.monotonic() - self._pruned_at > PRUNE_SECONDS:
             self._pruned_at = time.monotonic()
             await self.oauth.prune()
             await self.sessions.prune()
 
-    def _drop(self, key_id: str) -> None:
+    def _forget_key(self, key_id: str) -> None:
         """A key is not what it was, nor is what clients were allowed on the strength of it."""
         self._keyring.drop(key_id)
         self._any_made.clear()
-        self.oauth.forget()
+        self.oauth.clear_cache()
 
 
-def _check(name: str, user_id: str | None, scopes: frozenset[str] | None) -> None:
+def _check_key_fields(name: str, user_id: str | None, scopes: frozenset[str] | None) -> None:
     if user_id is not None and not is_user_id(user_id):
         raise Invalid("A user id is printable text of at most 200 characters")
     if len(name) > NAME_LENGTH:
@@ -262,5 +267,5 @@ def _check(name: str, user_id: str | None, scopes: frozenset[str] | None) -> Non
             raise Invalid(f"There is no scope '{scope}'; there are: {', '.join(rights.SCOPES)}")
 
 
-def _no_key(key_id: str) -> NotFound:
+def _no_working_key(key_id: str) -> NotFound:
     return NotFound(f"There is no working key '{key_id}'; `frontdesk keys list` shows them")

@@ -1,24 +1,17 @@
-"""Prometheus figures, counted from journal entries off the request path."""
+"""Counts Prometheus metrics from journal entries, off the request path."""
 
 from collections import Counter as Tally
 from collections.abc import Iterable
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    Histogram,
-    disable_created_metrics,
-    generate_latest,
-)
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
 
 from frontdesk import __version__
-from frontdesk.journal.model import Entry, Kind, Outcome
+from frontdesk.journal.model import EntryKind, JournalEntry, Outcome
 
 # A second series per counter, that says when it was first counted, is noise to most who read these.
 disable_created_metrics()
 
-SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+DURATION_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 class Metrics:
@@ -37,7 +30,7 @@ class Metrics:
             "frontdesk_call_seconds",
             "Time a call took.",
             ["surface", "action"],
-            buckets=SECONDS,
+            buckets=DURATION_BUCKETS,
             registry=self._registry,
         )
         self._sources = Counter(
@@ -57,12 +50,12 @@ class Metrics:
             "frontdesk_journal_lost", "Entries that found the journal's queue full.", registry=self._registry
         )
 
-    def count(self, entries: Iterable[Entry]) -> None:
+    def count(self, entries: Iterable[JournalEntry]) -> None:
         took: dict[tuple[str, str], Histogram] = {}
         calls: Tally[tuple[str, str, str]] = Tally()
         sources: Tally[tuple[str, str]] = Tally()
         for entry in entries:
-            action = _label(entry)
+            action = _action_label(entry)
             calls[entry.surface, action, entry.outcome] += 1
             sources[entry.source, str(entry.verified).lower()] += 1
             this = entry.surface, action
@@ -83,6 +76,6 @@ class Metrics:
         return generate_latest(self._registry)
 
 
-def _label(entry: Entry) -> str:
+def _action_label(entry: JournalEntry) -> str:
     """Tools are counted by their server: there may be a hundred thousand of them, and each would be a series."""
-    return entry.action.partition("::")[0] if entry.kind is Kind.TOOL else entry.action
+    return entry.action.partition("::")[0] if entry.kind is EntryKind.TOOL else entry.action

@@ -1,14 +1,14 @@
-"""One row of the journal."""
+"""Defines a journal entry."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from frontdesk.identity.model import Claimed, Source
+from frontdesk.identity.model import AgentIdSource, ClaimedIds
 
 # The surface of the pages. Who looks at figures there must not move them.
-PAGES = "web"
+PAGES_SURFACE = "web"
 
 
 class Outcome(StrEnum):
@@ -21,7 +21,7 @@ class Outcome(StrEnum):
     LIMITED = "limited"
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """What a row records."""
 
     CALL = "call"
@@ -32,14 +32,14 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """What happened, to whom, how long it took. Never what was said: no arguments, no answers, no secrets.
 
     `claimed`: whom a request said it was from, where it was refused.
     """
 
     at: datetime
-    kind: Kind
+    kind: EntryKind
     surface: str
     action: str
     outcome: Outcome
@@ -47,19 +47,19 @@ class Entry:
     reason: str | None = None
     agent_id: str | None = None
     user_id: str | None = None
-    source: Source = Source.NONE
+    source: AgentIdSource = AgentIdSource.NONE
     verified: bool = False
     request_id: str | None = None
-    claimed: Claimed | None = None
+    claimed: ClaimedIds | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class EntryTiming:
     """Of an entry, what figures are made from."""
 
     id: int
     at: datetime
-    kind: Kind
+    kind: EntryKind
     surface: str
     outcome: Outcome
     duration_us: int
@@ -70,9 +70,9 @@ class Beat:
 
 
 @dataclass(frozen=True, slots=True)
-class Failures:
+class FailureSummary:
     """What failed since a moment: how many requests did, or so many `at_least`, and the newest of them first."""
 
     count: int = 0
     at_least: bool = False
-    rows: Sequence[tuple[int, Entry]] = ()
+    rows: Sequence[tuple[int, JournalEntry]] = ()

@@ -1,4 +1,4 @@
-"""What the journal will say of one call, whichever door it came through."""
+"""Records one call in the journal: started, ended, and with which outcome."""
 
 import time
 from dataclasses import dataclass, field, replace
@@ -18,17 +18,17 @@ from frontdesk.errors import (
     Unstorable,
 )
 from frontdesk.identity import rights
-from frontdesk.identity.inbound import traced
-from frontdesk.identity.model import Caller, Claimed, Signals, Source, Trace
-from frontdesk.journal.model import Entry, Kind, Outcome
+from frontdesk.identity.inbound import trace_refusal
+from frontdesk.identity.model import AgentIdSource, Caller, ClaimedIds, RefusalTrace, Signals
+from frontdesk.journal.model import EntryKind, JournalEntry, Outcome
 from frontdesk.journal.service import Journal
 
-ACTION_LENGTH = 200
-NOTHING_CLAIMED = Claimed()
-TURNED_AWAY = frozenset({Outcome.DENIED, Outcome.LIMITED})
+MAX_ACTION_LENGTH = 200
+NO_CLAIMS = ClaimedIds()
+DENIED_OUTCOMES = frozenset({Outcome.DENIED, Outcome.LIMITED})
 
 
-def outcome_of(error: BaseException) -> Outcome:
+def outcome_of_error(error: BaseException) -> Outcome:
     """How a call ended that raised this: what was asked for was not right, or not allowed, or we could not do it."""
     match error:
         case Denied() | Unauthenticated():
@@ -42,7 +42,7 @@ def outcome_of(error: BaseException) -> Outcome:
 
 
 @dataclass(slots=True)
-class Record:
+class CallRecord:
     """Filled in as the call goes along, and written at its end; one that says nothing has failed.
 
     As a context it is written however the work within ends, which is well unless something else was said.
@@ -52,10 +52,10 @@ class Record:
     surface: str
     action: str
     caller: Caller
-    kind: Kind = Kind.CALL
+    kind: EntryKind = EntryKind.CALL
     outcome: Outcome | None = None
     reason: str | None = None
-    claimed: Claimed | None = None
+    claimed: ClaimedIds | None = None
     # What the request said of its sender, once it is known; a call that is let in may still be refused.
     signals: Signals | None = None
     started: int = field(default_factory=time.perf_counter_ns)
@@ -66,19 +66,19 @@ class Record:
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, Exception):
-            self.ended_by(error)
+            self.fail(error)
         elif error is None and self.outcome is None:
             self.outcome = Outcome.OK
         self.write()
 
-    def ended_by(self, error: Exception) -> None:
-        self.outcome, self.reason = outcome_of(error), type(error).__name__
-        if isinstance(error, FrontdeskError) and isinstance(error.trace, Trace):
-            self.trace(error.trace)
-        elif self.signals is not None and (self.outcome in TURNED_AWAY or isinstance(error, IdentityError)):
-            self.trace(traced(self.signals))
+    def fail(self, error: Exception) -> None:
+        self.outcome, self.reason = outcome_of_error(error), type(error).__name__
+        if isinstance(error, FrontdeskError) and isinstance(error.trace, RefusalTrace):
+            self.add_trace(error.trace)
+        elif self.signals is not None and (self.outcome in DENIED_OUTCOMES or isinstance(error, IdentityError)):
+            self.add_trace(trace_refusal(self.signals))
 
-    def trace(self, trace: Trace) -> None:
+    def add_trace(self, trace: RefusalTrace) -> None:
         """Keep what a refused request claimed; a caller who was established stays."""
         self.claimed = trace.claimed
         if self.caller.agent_id is None:
@@ -88,21 +88,21 @@ class Record:
     def write(self) -> None:
         caller, outcome = self.caller, self.outcome or Outcome.FAILED
         # A call that was not let through is a denial.
-        denied = self.kind is Kind.CALL and outcome in TURNED_AWAY
+        denied = self.kind is EntryKind.CALL and outcome in DENIED_OUTCOMES
         self.journal.record(
-            Entry(
+            JournalEntry(
                 self.at,
-                Kind.DENIAL if denied else self.kind,
+                EntryKind.DENIAL if denied else self.kind,
                 self.surface,
-                self.action[:ACTION_LENGTH],
+                self.action[:MAX_ACTION_LENGTH],
                 outcome,
                 (time.perf_counter_ns() - self.started) // 1000,
                 self.reason,
                 caller.agent_id,
                 caller.user_id,
-                Source.OPERATOR if rights.is_operator(caller) else caller.source,
+                AgentIdSource.OPERATOR if rights.is_operator(caller) else caller.source,
                 caller.verified,
                 caller.request_id,
-                None if self.claimed == NOTHING_CLAIMED else self.claimed,
+                None if self.claimed == NO_CLAIMS else self.claimed,
             )
         )

@@ -1,4 +1,4 @@
-"""The journal as the doors use it: record and go on; a background task writes in batches."""
+"""Takes entries in without waiting, writes them in batches, and reads them."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -10,23 +10,31 @@ from itertools import islice
 import anyio
 import structlog
 
-from frontdesk.background import Chore
+from frontdesk.background import BackgroundJob
 from frontdesk.errors import Unavailable, Unstorable
 from frontdesk.journal.metrics import Metrics
-from frontdesk.journal.model import Beat, Entry, Failures
-from frontdesk.journal.store import ByParameter, JournalStore, Naming, Query, ToolCall, ToolUse, UseQuery
+from frontdesk.journal.model import EntryTiming, FailureSummary, JournalEntry
+from frontdesk.journal.store import (
+    AgentIdByParameter,
+    AgentIdUse,
+    JournalQuery,
+    JournalStore,
+    ToolCallRecord,
+    ToolUse,
+    ToolUseQuery,
+)
 
 FLUSH_SECONDS = 0.25
 # So many go in within a few milliseconds, for which everybody else waits.
-BATCH = 100
+BATCH_SIZE = 100
 # Some 20 MB at worst: a database that is away for a minute under load costs no entry.
-KEPT = 50_000
+QUEUE_SIZE = 50_000
 PRUNE_SECONDS = 3600.0
 DRAIN_SECONDS = 5
-LONGEST_CALL = timedelta(hours=1)
+MAX_CALL_TIME = timedelta(hours=1)
 
 log = structlog.get_logger("frontdesk.journal")
-CHORE = Chore(log, "journal_waits", "journal_failed")
+JOURNAL_JOB = BackgroundJob(log, "journal_waits", "journal_failed")
 
 
 class Journal:
@@ -36,18 +44,18 @@ class Journal:
         self._store = store
         self._metrics = metrics
         self._keep = keep
-        self._waiting: deque[Entry] = deque()
+        self._waiting: deque[JournalEntry] = deque()
         self._counted = 0
         self._full = False
         self._writing = anyio.Lock()
         self._forgotten: dict[str, datetime] = {}
 
-    def record(self, entry: Entry) -> None:
+    def record(self, entry: JournalEntry) -> None:
         """Take an entry in; when the queue is full the newest is dropped and counted, and the log says so once."""
-        if len(self._waiting) >= KEPT:
+        if len(self._waiting) >= QUEUE_SIZE:
             self._metrics.count_lost()
             if not self._full:
-                log.error("journal_full", kept=KEPT)
+                log.error("journal_full", kept=QUEUE_SIZE)
             self._full = True
             return
         self._full = False
@@ -58,15 +66,15 @@ class Journal:
     async def run(self) -> None:
         """Write until cancelled, then write what is left."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(partial(CHORE.every, PRUNE_SECONDS, self.prune, at_once=True))
-            await CHORE.written(FLUSH_SECONDS, self._write, DRAIN_SECONDS)
+            tasks.start_soon(partial(JOURNAL_JOB.run_every, PRUNE_SECONDS, self.prune, at_once=True))
+            await JOURNAL_JOB.flush_every(FLUSH_SECONDS, self._write, DRAIN_SECONDS)
 
     async def flush(self) -> None:
         """Write everything that waits; entries leave the queue only once they are stored."""
         async with self._writing:
             while self._waiting:
                 self._count()
-                batch = list(islice(self._waiting, BATCH))
+                batch = list(islice(self._waiting, BATCH_SIZE))
                 # Cut off by a stop while it commits, the batch would be written once more on the way out.
                 with anyio.move_on_after(DRAIN_SECONDS, shield=True) as limit:
                     await self._append(batch)
@@ -77,61 +85,61 @@ class Journal:
                     raise Unavailable("the database takes too long to write")
 
     async def _write(self) -> None:
-        await CHORE.attempt(self.flush, waiting=len(self._waiting))
+        await JOURNAL_JOB.attempt(self.flush, waiting=len(self._waiting))
 
-    async def read(self, query: Query) -> Sequence[tuple[int, Entry]]:
+    async def read(self, query: JournalQuery) -> Sequence[tuple[int, JournalEntry]]:
         return await self._store.read(query)
 
-    async def beats(self, after_id: int, limit: int) -> Sequence[Beat]:
+    async def timings(self, after_id: int, limit: int) -> Sequence[EntryTiming]:
         """The newest entries after this one, the newest first, as far as figures are made from them."""
-        return await self._store.beats(after_id, limit)
+        return await self._store.timings(after_id, limit)
 
-    async def latest(self, limit: int, within: int) -> Sequence[tuple[int, Entry]]:
+    async def latest(self, limit: int, within: int) -> Sequence[tuple[int, JournalEntry]]:
         """The newest entries but for looks at pages, among so many of the newest rows; the newest first."""
         return await self._store.latest(limit, within)
 
-    async def failures(self, since: datetime, limit: int) -> Failures:
+    async def failures(self, since: datetime, limit: int) -> FailureSummary:
         """What failed since then: how many requests, and the newest of them."""
         return await self._store.failures(since, limit)
 
-    async def tool_use(self, query: UseQuery) -> Sequence[ToolUse]:
+    async def tool_use(self, query: ToolUseQuery) -> Sequence[ToolUse]:
         """Which agents use which tools, how often and how well."""
         return await self._store.tool_use(query)
 
-    async def namings(self, agents: Sequence[str], most: int) -> Mapping[str, Sequence[Naming]]:
+    async def agent_id_uses(self, agents: Sequence[str], most: int) -> Mapping[str, Sequence[AgentIdUse]]:
         """How each of these agents was named in the newest rows that tell of it, `most` of them."""
-        return await self._store.namings(agents, most)
+        return await self._store.agent_id_uses(agents, most)
 
-    async def tool_calls(self, tool: str | None, limit: int, within: int) -> Sequence[ToolCall]:
+    async def tool_calls(self, tool: str | None, limit: int, within: int) -> Sequence[ToolCallRecord]:
         """The newest calls, of one tool or of all, among so many of the newest rows; the newest first."""
         return await self._store.tool_calls(tool, limit, within)
 
-    async def denials(self, before_id: int | None, limit: int) -> Sequence[tuple[int, Entry]]:
+    async def denials(self, before_id: int | None, limit: int) -> Sequence[tuple[int, JournalEntry]]:
         """Calls that were not let through, or named an agent that cannot be, the newest first; or older than one."""
         return await self._store.denials(before_id, limit)
 
-    async def by_parameter(self, within: int, limit: int) -> Sequence[ByParameter]:
+    async def agent_ids_by_parameter(self, within: int, limit: int) -> Sequence[AgentIdByParameter]:
         """Agents whose ids came as a parameter, among so many of the newest rows; the most frequent first."""
-        return await self._store.by_parameter(within, limit)
+        return await self._store.agent_ids_by_parameter(within, limit)
 
-    async def of_person(self, user_id: str) -> Sequence[Entry]:
+    async def entries_of_person(self, user_id: str) -> Sequence[JournalEntry]:
         """Everything that is told of a person, oldest first."""
         await self.flush()
-        return await self._store.of_person(user_id)
+        return await self._store.entries_of_person(user_id)
 
-    async def forget_person(self, user_id: str) -> int:
+    async def delete_person(self, user_id: str) -> int:
         """Delete everything that is told of a person, also what waits to be written; how many entries went.
 
         What had begun by then and ends later, the call that asks for this among it, is told without a name.
         """
         now = datetime.now(UTC)
-        recent = {who: at for who, at in self._forgotten.items() if now - at < LONGEST_CALL}
+        recent = {who: at for who, at in self._forgotten.items() if now - at < MAX_CALL_TIME}
         self._forgotten = {**recent, user_id: now}
         await self.flush()
-        return await self._store.forget_person(user_id)
+        return await self._store.delete_person(user_id)
 
     @staticmethod
-    def _without_person(entry: Entry, forgotten_at: datetime) -> Entry:
+    def _without_person(entry: JournalEntry, forgotten_at: datetime) -> JournalEntry:
         return replace(entry, user_id=None) if entry.at <= forgotten_at else entry
 
     async def prune(self) -> None:
@@ -147,7 +155,7 @@ class Journal:
         self._metrics.count(islice(self._waiting, self._counted, None))
         self._counted = len(self._waiting)
 
-    async def _append(self, batch: Sequence[Entry]) -> None:
+    async def _append(self, batch: Sequence[JournalEntry]) -> None:
         """Store a batch; one entry that cannot be stored does not keep the others out."""
         try:
             await self._store.append(batch)

@@ -1,4 +1,4 @@
-"""The journal in the database: append, read, sum up, forget what is old."""
+"""Stores journal entries, reads them, sums them up, and deletes old ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -28,32 +28,38 @@ from sqlalchemy import (
 )
 
 from frontdesk.db.engine import Database
-from frontdesk.db.schema import journal
-from frontdesk.db.tables.journal import WENT_WRONG
-from frontdesk.identity.model import Claimed, Source
-from frontdesk.journal.model import PAGES, Beat, Entry, Failures, Kind, Outcome
+from frontdesk.db.schema import IS_NOT_OK, journal
+from frontdesk.identity.model import AgentIdSource, ClaimedIds
+from frontdesk.journal.model import PAGES_SURFACE, EntryKind, EntryTiming, FailureSummary, JournalEntry, Outcome
 
 PRUNE_BATCH = 5_000
 # What is written in place leaves SQLite's log of changes to grow; a batch that is written aside folds it back.
-ASIDE = 16
+BATCHES_PER_CHECKPOINT = 16
 # So many failed rows are counted, however many there are.
-COUNTED = 500
+MAX_FAILURES_COUNTED = 500
 REASON_LENGTH = 300
 # Refusals by the name of the error: what a request claimed was no agent's id, or that of none that is known.
-BAD_IDS = ("AgentIdMismatch", "InvalidAgentId", "UnknownAgent")
-REFUSED_LOOKED_AT = 2_000
-INSERT = insert(journal)
-BEAT = (journal.c.id, journal.c.at, journal.c.kind, journal.c.surface, journal.c.outcome, journal.c.duration_us)
-A_LOOK_AT_PAGES = and_(journal.c.surface == PAGES, journal.c.action.like("GET %"))
+AGENT_ID_ERRORS = ("AgentIdMismatch", "InvalidAgentId", "UnknownAgent")
+MAX_REFUSALS_READ = 2_000
+INSERT_ENTRIES = insert(journal)
+TIMING_COLUMNS = (
+    journal.c.id,
+    journal.c.at,
+    journal.c.kind,
+    journal.c.surface,
+    journal.c.outcome,
+    journal.c.duration_us,
+)
+IS_PAGE_VIEW = and_(journal.c.surface == PAGES_SURFACE, journal.c.action.like("GET %"))
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class JournalQuery:
     """Which rows to read, oldest first: the newest `limit` of them, or the next `limit` after `after_id`."""
 
     agent_id: str | None = None
     user_id: str | None = None
-    kind: Kind | None = None
+    kind: EntryKind | None = None
     outcome: Outcome | None = None
     since: datetime | None = None
     after_id: int = 0
@@ -61,7 +67,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class UseQuery:
+class ToolUseQuery:
     """Whose calls of which tools to sum up; the most used come first."""
 
     agent_id: str | None = None
@@ -84,29 +90,31 @@ class ToolUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Naming:
+class AgentIdUse:
     """One way in which an agent was named lately: by what, whether that was proven, how often, and when last."""
 
-    kind: Kind
-    source: Source
+    kind: EntryKind
+    source: AgentIdSource
     verified: bool
     times: int
     last_at: datetime
 
 
-_NEWEST = (
+_NEWEST_OF_AGENT = (
     select(journal.c.kind, journal.c.source, journal.c.verified, journal.c.at)
     .where(journal.c.agent_id == bindparam("agent", type_=String()))
     .order_by(journal.c.id.desc())
     .limit(bindparam("most", type_=Integer()))
     .subquery()
 )
-_WAY = (_NEWEST.c.kind, _NEWEST.c.source, _NEWEST.c.verified)
-NAMINGS = select(*_WAY, func.count().label("times"), func.max(_NEWEST.c.at).label("last_at")).group_by(*_WAY)
+_ID_USE_COLUMNS = (_NEWEST_OF_AGENT.c.kind, _NEWEST_OF_AGENT.c.source, _NEWEST_OF_AGENT.c.verified)
+AGENT_ID_USES = select(
+    *_ID_USE_COLUMNS, func.count().label("times"), func.max(_NEWEST_OF_AGENT.c.at).label("last_at")
+).group_by(*_ID_USE_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCallRecord:
     """One call of a tool: when, which, by which agent, and how it went."""
 
     at: datetime
@@ -117,7 +125,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class ByParameter:
+class AgentIdByParameter:
     """An agent whose id came as a parameter lately: how often, how often in the header instead, and when last."""
 
     agent_id: str
@@ -133,13 +141,13 @@ class JournalStore:
         self._database = database
         self._batches = 0
 
-    async def append(self, entries: Sequence[Entry]) -> None:
+    async def append(self, entries: Sequence[JournalEntry]) -> None:
         self._batches += 1
-        aside = self._batches % ASIDE == 0
-        async with self._database.transaction() if aside else self._database.brief() as connection:
-            await connection.execute(INSERT, [_row(entry) for entry in entries])
+        aside = self._batches % BATCHES_PER_CHECKPOINT == 0
+        async with self._database.transaction() if aside else self._database.brief_transaction() as connection:
+            await connection.execute(INSERT_ENTRIES, [_row_of_entry(entry) for entry in entries])
 
-    async def read(self, query: Query) -> Sequence[tuple[int, Entry]]:
+    async def read(self, query: JournalQuery) -> Sequence[tuple[int, JournalEntry]]:
         # Whoever goes on from a row wants what came next; whoever starts wants what came last.
         newest_first = query.after_id == 0
         order = journal.c.id.desc() if newest_first else journal.c.id
@@ -150,11 +158,11 @@ class JournalStore:
                 wanted = wanted.where(journal.c[column] == value)
         if query.since is not None:
             wanted = wanted.where(journal.c.at >= query.since)
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             rows = (await connection.execute(wanted)).mappings().all()
-        return [_entry(dict(row)) for row in (reversed(rows) if newest_first else rows)]
+        return [_entry_of_row(dict(row)) for row in (reversed(rows) if newest_first else rows)]
 
-    async def tool_use(self, query: UseQuery) -> Sequence[ToolUse]:
+    async def tool_use(self, query: ToolUseQuery) -> Sequence[ToolUse]:
         """One row for each agent and tool."""
         calls = func.count().label("calls")
         failed = func.sum(case((journal.c.outcome == Outcome.OK, 0), else_=1))
@@ -167,7 +175,7 @@ class JournalStore:
                 func.avg(journal.c.duration_us).label("mean_us"),
                 func.max(journal.c.at).label("last_at"),
             )
-            .where(journal.c.kind == Kind.TOOL)
+            .where(journal.c.kind == EntryKind.TOOL)
             .group_by(journal.c.agent_id, journal.c.action)
             .order_by(calls.desc(), journal.c.action, journal.c.agent_id)
             .limit(query.limit)
@@ -177,53 +185,59 @@ class JournalStore:
                 wanted = wanted.where(journal.c[column] == value)
         if query.since is not None:
             wanted = wanted.where(journal.c.at >= query.since)
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             rows = (await connection.execute(wanted)).all()
         return [
             ToolUse(row.agent_id, row.action, row.calls, int(row.failed), int(row.mean_us), row.last_at) for row in rows
         ]
 
-    async def namings(self, agents: Sequence[str], most: int) -> Mapping[str, Sequence[Naming]]:
+    async def agent_id_uses(self, agents: Sequence[str], most: int) -> Mapping[str, Sequence[AgentIdUse]]:
         """How each of these agents was named in the newest rows that tell of it, `most` of them."""
 
-        def work(connection: Connection) -> dict[str, Sequence[Naming]]:
+        def work(connection: Connection) -> dict[str, Sequence[AgentIdUse]]:
             return {
-                agent: [_naming(row) for row in connection.execute(NAMINGS, {"agent": agent, "most": most}).mappings()]
+                agent: [
+                    _agent_id_use(row)
+                    for row in connection.execute(AGENT_ID_USES, {"agent": agent, "most": most}).mappings()
+                ]
                 for agent in agents
             }
 
-        return await self._database.look(work)
+        return await self._database.read(work)
 
-    async def tool_calls(self, tool: str | None, limit: int, within: int) -> Sequence[ToolCall]:
+    async def tool_calls(self, tool: str | None, limit: int, within: int) -> Sequence[ToolCallRecord]:
         """The newest calls, of one tool or of all, among so many of the newest rows; the newest first."""
         columns = (journal.c.at, journal.c.action, journal.c.agent_id, journal.c.outcome, journal.c.duration_us)
-        wanted = select(*columns).where(_among_newest(within), journal.c.kind == Kind.TOOL)
+        wanted = select(*columns).where(_among_newest(within), journal.c.kind == EntryKind.TOOL)
         if tool is not None:
             wanted = wanted.where(journal.c.action == tool)
         wanted = wanted.order_by(journal.c.id.desc()).limit(limit)
-        rows = await self._database.look(lambda connection: connection.execute(wanted).all())
-        return [ToolCall(at, named, agent, outcome == Outcome.OK, took) for at, named, agent, outcome, took in rows]
-
-    async def beats(self, after_id: int, limit: int) -> Sequence[Beat]:
-        """The newest `limit` rows after this one, the newest first, as far as figures are made from them."""
-        wanted = select(*BEAT).where(journal.c.id > after_id).order_by(journal.c.id.desc()).limit(limit)
-        rows = await self._database.look(lambda connection: connection.execute(wanted).all())
+        rows = await self._database.read(lambda connection: connection.execute(wanted).all())
         return [
-            Beat(row.id, row.at, Kind(row.kind), row.surface, Outcome(row.outcome), row.duration_us) for row in rows
+            ToolCallRecord(at, named, agent, outcome == Outcome.OK, took) for at, named, agent, outcome, took in rows
         ]
 
-    async def latest(self, limit: int, within: int) -> Sequence[tuple[int, Entry]]:
-        """The newest rows but for looks at pages, among so many of the newest; the newest first."""
-        wanted = select(journal).where(_among_newest(within), not_(A_LOOK_AT_PAGES))
-        wanted = wanted.order_by(journal.c.id.desc()).limit(limit)
-        rows = await self._database.look(lambda connection: connection.execute(wanted).mappings().all())
-        return [_entry(dict(row)) for row in rows]
+    async def timings(self, after_id: int, limit: int) -> Sequence[EntryTiming]:
+        """The newest `limit` rows after this one, the newest first, as far as figures are made from them."""
+        wanted = select(*TIMING_COLUMNS).where(journal.c.id > after_id).order_by(journal.c.id.desc()).limit(limit)
+        rows = await self._database.read(lambda connection: connection.execute(wanted).all())
+        return [
+            EntryTiming(row.id, row.at, EntryKind(row.kind), row.surface, Outcome(row.outcome), row.duration_us)
+            for row in rows
+        ]
 
-    async def failures(self, since: datetime, limit: int) -> Failures:
+    async def latest(self, limit: int, within: int) -> Sequence[tuple[int, JournalEntry]]:
+        """The newest rows but for looks at pages, among so many of the newest; the newest first."""
+        wanted = select(journal).where(_among_newest(within), not_(IS_PAGE_VIEW))
+        wanted = wanted.order_by(journal.c.id.desc()).limit(limit)
+        rows = await self._database.read(lambda connection: connection.execute(wanted).mappings().all())
+        return [_entry_of_row(dict(row)) for row in rows]
+
+    async def failures(self, since: datetime, limit: int) -> FailureSummary:
         """What failed since then: how many requests, and the newest `limit` of them."""
         # Written out, or SQLite would not see that the index of what went wrong has them all.
-        failed = (WENT_WRONG, journal.c.outcome == literal_column(f"'{Outcome.FAILED}'"))
-        newest = select(journal).where(*failed).order_by(journal.c.id.desc()).limit(COUNTED).subquery()
+        failed = (IS_NOT_OK, journal.c.outcome == literal_column(f"'{Outcome.FAILED}'"))
+        newest = select(journal).where(*failed).order_by(journal.c.id.desc()).limit(MAX_FAILURES_COUNTED).subquery()
         # A request leaves a row at each door it fails at: the one that says why tells of it, or else the innermost.
         request = func.coalesce(newest.c.request_id, cast(newest.c.id, String))
         place = func.row_number().over(partition_by=request, order_by=(newest.c.reason.is_(None), newest.c.id))
@@ -232,42 +246,42 @@ class JournalStore:
         wanted = select(each, func.count().over().label("number")).where(each.c.place == 1)
         wanted = wanted.order_by(each.c.id.desc()).limit(limit)
 
-        def work(connection: Connection) -> Failures:
+        def work(connection: Connection) -> FailureSummary:
             rows = [dict(row) for row in connection.execute(wanted).mappings()]
             found = [(row.pop("number"), row.pop("looked_at"), row.pop("place")) for row in rows]
             count, looked_at, _ = found[0] if found else (0, 0, 0)
-            return Failures(count, looked_at == COUNTED, [_entry(row) for row in rows])
+            return FailureSummary(count, looked_at == MAX_FAILURES_COUNTED, [_entry_of_row(row) for row in rows])
 
-        return await self._database.look(work)
+        return await self._database.read(work)
 
-    async def denials(self, before_id: int | None, limit: int) -> Sequence[tuple[int, Entry]]:
+    async def denials(self, before_id: int | None, limit: int) -> Sequence[tuple[int, JournalEntry]]:
         """Calls that were not let through, or named an agent that cannot be, the newest first; or older than one."""
         wanted = select(journal).order_by(journal.c.id.desc()).limit(limit)
         if before_id is not None:
             wanted = wanted.where(journal.c.id < before_id)
 
         # Few of what was refused was refused for an agent's id: so many rows of it are looked at.
-        refused = wanted.where(*_went_wrong(Outcome.REFUSED)).limit(REFUSED_LOOKED_AT).subquery()
-        of_ids = select(refused).where(or_(*(refused.c.reason.like(f"{reason}%") for reason in BAD_IDS)))
-        each = [wanted.where(*_went_wrong(outcome)) for outcome in (Outcome.DENIED, Outcome.LIMITED)]
+        refused = wanted.where(*_has_outcome(Outcome.REFUSED)).limit(MAX_REFUSALS_READ).subquery()
+        of_ids = select(refused).where(or_(*(refused.c.reason.like(f"{reason}%") for reason in AGENT_ID_ERRORS)))
+        each = [wanted.where(*_has_outcome(outcome)) for outcome in (Outcome.DENIED, Outcome.LIMITED)]
 
-        def work(connection: Connection) -> Sequence[tuple[int, Entry]]:
+        def work(connection: Connection) -> Sequence[tuple[int, JournalEntry]]:
             found = [
-                _entry(dict(row))
+                _entry_of_row(dict(row))
                 for statement in (*each, of_ids.order_by(refused.c.id.desc()).limit(limit))
                 for row in connection.execute(statement).mappings()
             ]
             return sorted(found, key=lambda one: one[0], reverse=True)[:limit]
 
-        return await self._database.look(work)
+        return await self._database.read(work)
 
-    async def by_parameter(self, within: int, limit: int) -> Sequence[ByParameter]:
+    async def agent_ids_by_parameter(self, within: int, limit: int) -> Sequence[AgentIdByParameter]:
         """Agents whose ids came as a parameter, among so many of the newest rows; the most frequent first."""
         newest = select(journal.c.agent_id, journal.c.source, journal.c.at).order_by(journal.c.id.desc())
         lately = newest.limit(within).subquery()
-        times = func.sum(case((lately.c.source == Source.PARAMETER, 1), else_=0)).label("times")
-        by_header = func.sum(case((lately.c.source == Source.HEADER, 1), else_=0)).label("by_header")
-        last = func.max(case((lately.c.source == Source.PARAMETER, lately.c.at))).label("last_at")
+        times = func.sum(case((lately.c.source == AgentIdSource.PARAMETER, 1), else_=0)).label("times")
+        by_header = func.sum(case((lately.c.source == AgentIdSource.HEADER, 1), else_=0)).label("by_header")
+        last = func.max(case((lately.c.source == AgentIdSource.PARAMETER, lately.c.at))).label("last_at")
         wanted = (
             select(lately.c.agent_id, times, by_header, last)
             .where(lately.c.agent_id.is_not(None))
@@ -276,8 +290,8 @@ class JournalStore:
             .order_by(times.desc(), lately.c.agent_id)
             .limit(limit)
         )
-        rows = await self._database.look(lambda connection: connection.execute(wanted).all())
-        return [ByParameter(row.agent_id, int(row.times), int(row.by_header), row.last_at) for row in rows]
+        rows = await self._database.read(lambda connection: connection.execute(wanted).all())
+        return [AgentIdByParameter(row.agent_id, int(row.times), int(row.by_header), row.last_at) for row in rows]
 
     async def prune(self, before: datetime) -> int:
         """Forget rows older than `before`, a batch at a time so that nobody waits long; how many went."""
@@ -290,14 +304,14 @@ class JournalStore:
             if done.rowcount < PRUNE_BATCH:
                 return gone
 
-    async def of_person(self, user_id: str) -> Sequence[Entry]:
+    async def entries_of_person(self, user_id: str) -> Sequence[JournalEntry]:
         """Everything that is told of a person, oldest first."""
         wanted = select(journal).where(journal.c.user_id == user_id).order_by(journal.c.id)
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             rows = (await connection.execute(wanted)).mappings().all()
-        return [_entry(dict(row))[1] for row in rows]
+        return [_entry_of_row(dict(row))[1] for row in rows]
 
-    async def forget_person(self, user_id: str) -> int:
+    async def delete_person(self, user_id: str) -> int:
         """Delete everything that is told of a person, a batch at a time so that nobody waits long; how many went."""
         gone = last = 0
         theirs = select(journal.c.id).where(journal.c.user_id == user_id).order_by(journal.c.id).limit(PRUNE_BATCH)
@@ -311,13 +325,13 @@ class JournalStore:
             gone, last = gone + len(ids), ids[-1]
 
     async def count(self) -> int:
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             return (await connection.execute(select(func.count()).select_from(journal))).scalar_one()
 
 
-def _went_wrong(outcome: Outcome) -> tuple[ColumnElement[bool], ...]:
+def _has_outcome(outcome: Outcome) -> tuple[ColumnElement[bool], ...]:
     # One outcome at a time, written out: each is a walk along the index of what went wrong.
-    return and_(WENT_WRONG), journal.c.outcome == literal_column(f"'{outcome}'")
+    return and_(IS_NOT_OK), journal.c.outcome == literal_column(f"'{outcome}'")
 
 
 def _among_newest(rows: int) -> ColumnElement[bool]:
@@ -325,28 +339,30 @@ def _among_newest(rows: int) -> ColumnElement[bool]:
     return journal.c.id > select(func.coalesce(func.max(journal.c.id), 0) - rows).scalar_subquery()
 
 
-def _naming(row: RowMapping) -> Naming:
-    return Naming(Kind(row["kind"]), Source(row["source"]), row["verified"], row["times"], row["last_at"])
+def _agent_id_use(row: RowMapping) -> AgentIdUse:
+    return AgentIdUse(
+        EntryKind(row["kind"]), AgentIdSource(row["source"]), row["verified"], row["times"], row["last_at"]
+    )
 
 
-def appending(columns: Mapping[str, str | bool | ColumnElement[Any]], *where: ColumnElement[bool]) -> Insert:
+def insert_from_select(columns: Mapping[str, str | bool | ColumnElement[Any]], *where: ColumnElement[bool]) -> Insert:
     """A statement that writes rows about rows of another table, for the transaction of what they tell of."""
     told = [value if isinstance(value, ColumnElement) else literal(value) for value in columns.values()]
     return insert(journal).from_select(list(columns), select(*told).where(*where))
 
 
 # What was claimed stands with the reason, and has no column of its own.
-_COLUMNS = tuple(field.name for field in fields(Entry) if field.name != "claimed")
+_COLUMNS = tuple(field.name for field in fields(JournalEntry) if field.name != "claimed")
 _values = attrgetter(*_COLUMNS)
-CLAIMS = frozenset(field.name for field in fields(Claimed))
+CLAIM_NAMES = frozenset(field.name for field in fields(ClaimedIds))
 
 
-def _row(entry: Entry) -> dict[str, object]:
+def _row_of_entry(entry: JournalEntry) -> dict[str, object]:
     row: dict[str, object] = dict(zip(_COLUMNS, _values(entry), strict=True))
     return row if entry.claimed is None else row | {"reason": _with_claims(entry.reason or "", entry.claimed)}
 
 
-def _with_claims(reason: str, claimed: Claimed) -> str:
+def _with_claims(reason: str, claimed: ClaimedIds) -> str:
     """The reason and, each on a line of its own, what was claimed, in as many characters as the column holds."""
     claims = [(name, claim) for name, claim in asdict(claimed).items() if claim is not None]
     room = REASON_LENGTH - len(reason) - sum(len(name) + 2 for name, _ in claims)
@@ -359,11 +375,11 @@ def _with_claims(reason: str, claimed: Claimed) -> str:
     return "\n".join([reason, *sorted(lines)])
 
 
-def _entry(row: dict[str, object]) -> tuple[int, Entry]:
+def _entry_of_row(row: dict[str, object]) -> tuple[int, JournalEntry]:
     number = row.pop("id")
-    row |= {"kind": Kind(row["kind"]), "outcome": Outcome(row["outcome"]), "source": Source(row["source"])}
+    row |= {"kind": EntryKind(row["kind"]), "outcome": Outcome(row["outcome"]), "source": AgentIdSource(row["source"])}
     reason, *claims = str(row["reason"] or "").split("\n")
     claimed = {name: claim for name, _, claim in (one.partition(" ") for one in claims)}
-    if claimed and claimed.keys() <= CLAIMS:
-        row |= {"reason": reason or None, "claimed": Claimed(**claimed)}
-    return number, Entry(**row)  # pyright: ignore[reportReturnType, reportArgumentType] - the columns are the fields
+    if claimed and claimed.keys() <= CLAIM_NAMES:
+        row |= {"reason": reason or None, "claimed": ClaimedIds(**claimed)}
+    return number, JournalEntry(**row)  # pyright: ignore[reportReturnType, reportArgumentType] - the columns are the fields

@@ -1,10 +1,14 @@
-"""The words of the memory room: what is kept for a person."""
+"""Defines what is stored for a person, whose records an operation may use, and searches with their hits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+from frontdesk.errors import Denied, MissingScope, Unauthenticated
+from frontdesk.identity.model import Caller
+from frontdesk.identity.rights import MEMORY_ADMIN
 
 
 class ItemType(StrEnum):
@@ -47,14 +51,14 @@ class TaskStatus(StrEnum):
     CANCELLED = "cancelled"
 
 
-class Completion(StrEnum):
+class CompletionBehavior(StrEnum):
     """When a task with subtasks is completed: by hand, or with the last of them."""
 
     MANUAL = "manual"
     WITH_SUBTASKS = "auto_when_subtasks_complete"
 
 
-class ProgressBy(StrEnum):
+class ProgressCalculation(StrEnum):
     """Where a task's progress comes from; weighted goes by the subtasks' estimated durations."""
 
     MANUAL = "manual"
@@ -62,7 +66,7 @@ class ProgressBy(StrEnum):
     WEIGHTED = "weighted_subtasks"
 
 
-class Relation(StrEnum):
+class TaskRelation(StrEnum):
     """What a task is to another."""
 
     SUBTASK = "subtask"
@@ -197,7 +201,7 @@ class Category:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
+class TimelineItem:
     """What all that stands on the timeline has in common."""
 
     id: str
@@ -242,8 +246,8 @@ class Task:
     hierarchy_level: int = 0
     hierarchy_path: str = ""
     subtask_order: int = 0
-    completion_behavior: Completion = Completion.MANUAL
-    progress_calculation: ProgressBy = ProgressBy.MANUAL
+    completion_behavior: CompletionBehavior = CompletionBehavior.MANUAL
+    progress_calculation: ProgressCalculation = ProgressCalculation.MANUAL
     subtask_count: int = 0
     completed_subtask_count: int = 0
     tracked_minutes_total: int = 0
@@ -264,7 +268,7 @@ class TaskLink:
     id: str
     task_id: str
     related_task_id: str
-    relation: Relation
+    relation: TaskRelation
     created_at: datetime
 
 
@@ -421,3 +425,169 @@ class AiTask:
     leased_until: datetime | None = None
     claims: int = 0
     history: Sequence[AiEvent] = ()
+
+
+NO_PERSON = (
+    "This credential speaks for no person, and so has no tasks or memories; use one that was made for a person "
+    "(frontdesk keys create --user USER)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PersonScope:
+    """One person; the agent that acts for them, if one does; what they may do, None for everything; by what proof."""
+
+    user_id: str
+    agent_id: str | None = None
+    scopes: frozenset[str] | None = None
+    credential_id: str | None = None
+
+    @classmethod
+    def for_caller(cls, caller: Caller) -> "PersonScope":
+        """From who is calling, for this one request. Nobody in particular has no records."""
+        if caller.user_id is None:
+            raise Unauthenticated("Authentication required") if caller.credential_id is None else Denied(NO_PERSON)
+        return cls(caller.user_id, caller.agent_id, caller.scopes, caller.credential_id)
+
+    def allows(self, right: str) -> bool:
+        return self.scopes is None or right in self.scopes or MEMORY_ADMIN in self.scopes
+
+    def require(self, right: str) -> None:
+        """Refuse whoever lacks it, and say what was needed."""
+        if not self.allows(right):
+            raise MissingScope(right)
+
+
+DEFAULT_SEARCH_LIMIT, MAX_SEARCH_LIMIT = 20, 100
+
+
+class SearchMode(StrEnum):
+    """By what it is looked for: by words and meaning together, or by one of them alone."""
+
+    HYBRID = "hybrid"
+    FULL_TEXT = "full_text"
+    SEMANTIC = "semantic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemSearch:
+    """What is looked for, and among what. Times are as people write them, in `zone`, and those of the items.
+
+    Without `statuses`, what is neither deleted nor archived. The last seven are of memories, and find nothing else;
+    those that were superseded or have expired are found only when asked for.
+    """
+
+    text: str
+    types: frozenset[ItemType] | None = None
+    limit: int = DEFAULT_SEARCH_LIMIT
+    mode: SearchMode = SearchMode.HYBRID
+    date_from: str | None = None
+    date_to: str | None = None
+    zone: str | None = None
+    category: str | None = None
+    tags: Sequence[str] = ()
+    every_tag: bool = False
+    statuses: frozenset[ItemStatus] | None = None
+    include_superseded: bool = False
+    include_expired: bool = False
+    memory_type: MemoryType | None = None
+    is_highlight: bool | None = None
+    place_name: str | None = None
+    min_salience: float | None = None
+    min_emotion_valence: int | None = None
+    max_emotion_valence: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemHit:
+    """An item that was found: how well it fits, from 0 to 1, the words it shares, and how near its meaning is.
+
+    `text` is what it was found by. `beside` are words that only its neighbours hold: a memory is found by what was
+    written down right before and after it, too.
+    """
+
+    item: TimelineItem
+    text: str
+    score: float
+    words: Sequence[str] = ()
+    meaning: float | None = None
+    beside: Sequence[str] = ()
+
+    @property
+    def why(self) -> str:
+        said = [
+            f"words: {', '.join(self.words)}" if self.words else "",
+            f"meaning {100 * self.meaning:.0f} of 100" if self.meaning is not None and self.meaning >= 0.01 else "",
+            f"beside what says: {', '.join(self.beside)}" if self.beside else "",
+        ]
+        return "; ".join(part for part in said if part) or "little speaks for it"
+
+
+class ContextRelation(StrEnum):
+    """What an item near another is to it."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    ANCHORED = "anchored"
+    RELATED = "related"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContextItem:
+    """An item near another: written down around it, anchored to it, or tied to it as a task."""
+
+    item: TimelineItem
+    tie: ContextRelation
+
+
+class TimelineSort(StrEnum):
+    """By what items are put in order; where that is said of memories alone, all others come after them."""
+
+    CREATED_AT = "created_at"
+    UPDATED_AT = "updated_at"
+    TITLE = "title"
+    PRIORITY = "priority"
+    CAPTURED_AT = "captured_at"
+    SALIENCE_SCORE = "salience_score"
+    START_TIME = "start_time"
+
+
+@dataclass(frozen=True, slots=True)
+class TimelinePosition:
+    """Where an item stands in the order in which they were made."""
+
+    at: datetime
+    id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineFilter:
+    """What lies, in part at least, between `date_from` and `date_to`: times as people write them, in `timezone`."""
+
+    type: ItemType | None = None
+    status: ItemStatus | None = None
+    priority: Priority | None = None
+    category_id: str | None = None
+    search: str | None = None
+    tags: Sequence[str] = ()
+    every_tag: bool = False
+    is_highlight: bool | None = None
+    memory_type: MemoryType | None = None
+    render_on_timeline: bool | None = None
+    date_from: str | None = None
+    date_to: str | None = None
+    sort_by: str = TimelineSort.CREATED_AT
+    sort_order: str = "desc"
+    limit: int = 50
+    offset: int = 0
+    timezone: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PersonSummary:
+    """Somebody of whom something is kept: where they live, since when, and how many items can be found."""
+
+    user_id: str
+    zone: str
+    created_at: datetime
+    items: int

@@ -1,30 +1,71 @@
-"""The memory room as the doors see it: everything that is kept for people, each part behind a service of its own."""
+"""Builds the memory capability: one service for each kind of record."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from frontdesk.memory.activities.service import Activities
-from frontdesk.memory.categories.service import Categories
-from frontdesk.memory.memories.service import Memories
-from frontdesk.memory.naming.service import Names
-from frontdesk.memory.people.service import People
-from frontdesk.memory.queue.service import Queue
-from frontdesk.memory.recall.service import Recall
-from frontdesk.memory.tasks.service import Tasks
-from frontdesk.memory.timeline.service import Timeline
-from frontdesk.memory.timing.service import Timing
+from frontdesk.db.engine import Database
+from frontdesk.embedding.embedder import Embedder
+from frontdesk.memory.activities import ActivityService
+from frontdesk.memory.categories import CategoryService
+from frontdesk.memory.id_lookup_store import IdLookup
+from frontdesk.memory.memories import MemoryService
+from frontdesk.memory.people import OtherPersonData, PersonDataService
+from frontdesk.memory.search.indexer import MemoryIndexer
+from frontdesk.memory.search.service import ItemSearchService
+from frontdesk.memory.store import PersonDatabase
+from frontdesk.memory.tasks import TaskService
+from frontdesk.memory.time_tracking import TimeTrackingService
+from frontdesk.memory.timeline import TimelineService
+from frontdesk.memory.wakeups import AgentWaker, CancelSchedule, CreateSchedule, FindAgent
+from frontdesk.memory.work_queue import WorkQueueService
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryRoom:
+class RecordServices:
     """Each service takes a `Scope` first, and shows and changes what is that person's."""
 
-    tasks: Tasks
-    memories: Memories
-    activities: Activities
-    timeline: Timeline
-    timing: Timing
-    queue: Queue
-    categories: Categories
-    recall: Recall
-    people: People
-    names: Names
+    tasks: TaskService
+    memories: MemoryService
+    activities: ActivityService
+    timeline: TimelineService
+    time_tracking: TimeTrackingService
+    work_queue: WorkQueueService
+    categories: CategoryService
+    search: ItemSearchService
+    people: PersonDataService
+    id_lookup: IdLookup
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDependencies:
+    """What the room asks of others: to wake an agent, to know agents, and what else is kept of a person."""
+
+    schedule: CreateSchedule
+    cancel: CancelSchedule
+    find_agent: FindAgent
+    agent_name: Callable[[str], Awaitable[str | None]]
+    other_data: Sequence[OtherPersonData] = ()
+
+
+def open_memory(
+    database: Database, embedder: Embedder | None, others: MemoryDependencies
+) -> tuple[RecordServices, MemoryIndexer]:
+    """The room, and what reads for its meaning what comes in; give `run` of that a task of its own."""
+    records = PersonDatabase(database)
+    reader = MemoryIndexer(records, embedder)
+    records.on_change(reader.wake)
+    waker = AgentWaker(records, others.schedule, others.cancel, others.find_agent)
+    tasks = TaskService(records, waker.on_task_change)
+    room = RecordServices(
+        tasks=tasks,
+        memories=MemoryService(records),
+        activities=ActivityService(records),
+        timeline=TimelineService(records, tasks),
+        time_tracking=TimeTrackingService(records),
+        work_queue=WorkQueueService(records, others.agent_name),
+        categories=CategoryService(records),
+        search=ItemSearchService(records, embedder),
+        people=PersonDataService(records, others.other_data),
+        id_lookup=IdLookup(records),
+    )
+    return room, reader

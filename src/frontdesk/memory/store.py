@@ -1,33 +1,33 @@
-"""The one way to records: a transaction in which there is one person alone."""
+"""Opens transactions in which only one person's records are visible, and builds the list queries of all stores."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TypeVar
+from string import ascii_lowercase, ascii_uppercase
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
-from sqlalchemy import Connection, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Select, func, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from frontdesk import zones
-from frontdesk.db import walls
-from frontdesk.db.clock import CLOCK
 from frontdesk.db.engine import Database
+from frontdesk.db.row_security import can_set_role, set_person
 from frontdesk.db.schema import people
-from frontdesk.db.upsert import per_dialect
+from frontdesk.db.statements import SELECT_DATABASE_TIME, per_dialect
 from frontdesk.errors import Conflict
-from frontdesk.memory.scope import Scope
+from frontdesk.memory.model import PersonScope
 
 T = TypeVar("T")
 UTC_NAME = "UTC"
-PERSON = select(people.c.number, people.c.zone)
+SELECT_PERSON = select(people.c.number, people.c.zone)
 # A new person's first two changes may come at once.
-ENROL = per_dialect(lambda insert: insert(people).on_conflict_do_nothing())
+INSERT_PERSON = per_dialect(lambda insert: insert(people).on_conflict_do_nothing())
 
 
 @dataclass(frozen=True, slots=True)
-class Mine:
+class PersonTransaction:
     """One person's records within a transaction: what every store works on."""
 
     connection: Connection
@@ -40,64 +40,118 @@ class Mine:
 
     @property
     def zone(self) -> ZoneInfo:
-        return zones.there(self.zone_name)
+        return zones.zone_of_name(self.zone_name)
 
-    def hold(self) -> None:
+    def lock_person(self) -> None:
         """Let nobody else who does so change what is this person's before the end; SQLite has one writer at a time."""
-        self.connection.execute(PERSON.where(people.c.user_id == self.user_id).with_for_update())
+        self.connection.execute(SELECT_PERSON.where(people.c.user_id == self.user_id).with_for_update())
 
-    def clock(self) -> datetime:
+    def lease_time(self) -> datetime:
         """What time it is for leases, which replicas go by together."""
         if self.connection.dialect.name != "postgresql":
             return self.now
-        return self.connection.execute(CLOCK).scalar_one()
+        return self.connection.execute(SELECT_DATABASE_TIME).scalar_one()
 
 
-class Records:
+class PersonDatabase:
     """Everybody's records, of which a scope opens one person's."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._has_role: bool | None = None
-        self._heard: Callable[[], None] | None = None
+        self._on_change: Callable[[], None] | None = None
 
-    def listen(self, heard: Callable[[], None]) -> None:
+    def on_change(self, heard: Callable[[], None]) -> None:
         """Have this called after every change, once it can be seen."""
-        self._heard = heard
+        self._on_change = heard
 
-    async def read(self, scope: Scope, look: Callable[[Mine], T]) -> T:
+    async def read(self, scope: PersonScope, look: Callable[[PersonTransaction], T]) -> T:
         """What `look` finds among the person's records."""
-        return await self._database.look(partial(self._within, scope, look))
+        return await self._database.read(partial(self._run, scope, look))
 
-    async def change(self, scope: Scope, work: Callable[[Mine], T], *, small: bool = True) -> T:
+    async def change(self, scope: PersonScope, work: Callable[[PersonTransaction], T], *, small: bool = True) -> T:
         """What `work` returns, with all that it changed kept, or nothing of it."""
-        done = await self._database.whole(partial(self._within, scope, partial(_enrolled, work)), small=small)
-        if self._heard is not None:
-            self._heard()
+        done = await self._database.write(partial(self._run, scope, partial(_with_person_row, work)), small=small)
+        if self._on_change is not None:
+            self._on_change()
         return done
 
-    def _within(self, scope: Scope, use: Callable[[Mine], T], connection: Connection) -> T:
+    def _run(self, scope: PersonScope, use: Callable[[PersonTransaction], T], connection: Connection) -> T:
         if connection.dialect.name == "postgresql":
             if self._has_role is None:
-                self._has_role = walls.can_step_in(connection)
-            walls.step_in(connection, scope.user_id, role=self._has_role)
-        found = connection.execute(PERSON.where(people.c.user_id == scope.user_id)).one_or_none()
+                self._has_role = can_set_role(connection)
+            set_person(connection, scope.user_id, role=self._has_role)
+        found = connection.execute(SELECT_PERSON.where(people.c.user_id == scope.user_id)).one_or_none()
         number, zone = (0, UTC_NAME) if found is None else (found.number, found.zone)
-        return use(Mine(connection, scope.user_id, scope.agent_id, datetime.now(UTC), number, zone))
+        return use(PersonTransaction(connection, scope.user_id, scope.agent_id, datetime.now(UTC), number, zone))
 
 
-def _enrolled(work: Callable[[Mine], T], mine: Mine) -> T:
+def _with_person_row(work: Callable[[PersonTransaction], T], mine: PersonTransaction) -> T:
     """With a number for the person, who may be new; a race that the database settles is told as one."""
     try:
         if not mine.number:
-            mine = _enrol(mine)
+            mine = _insert_person(mine)
         return work(mine)
     except IntegrityError as error:
         raise Conflict("Somebody changed the same at this moment; look again, then try once more") from error
 
 
-def _enrol(mine: Mine) -> Mine:
+def _insert_person(mine: PersonTransaction) -> PersonTransaction:
     row = {"user_id": mine.user_id, "zone": UTC_NAME, "created_at": mine.now, "found": 0, "unread": 0}
-    mine.connection.execute(ENROL[mine.connection.dialect.name], row)
-    found = mine.connection.execute(PERSON.where(people.c.user_id == mine.user_id)).one()
+    mine.connection.execute(INSERT_PERSON[mine.connection.dialect.name], row)
+    found = mine.connection.execute(SELECT_PERSON.where(people.c.user_id == mine.user_id)).one()
     return replace(mine, number=found.number, zone_name=found.zone)
+
+
+ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
+def case_variants(text: str) -> tuple[str, ...]:
+    """How a text may stand in a column of which the database has lowered what it can: SQLite lowers A to Z alone."""
+    if text.isascii():
+        return (text.lower(),)
+    ways = (text.lower(), text.upper(), text.title(), text)
+    return tuple(dict.fromkeys(way.translate(ASCII_LOWER) for way in ways))
+
+
+SECOND, INSTANT = timedelta(seconds=1), timedelta(microseconds=1)
+
+
+def contains_text(column: ColumnElement[Any], text: str) -> ColumnElement[bool]:
+    """The column has this text somewhere in it, whatever its case."""
+    lowered = func.lower(column)
+    return or_(*(lowered.contains(way, autoescape=True) for way in case_variants(text)))
+
+
+def contains_words(columns: Sequence[ColumnElement[Any]], text: str) -> list[ColumnElement[bool]]:
+    """Each word of the text stands in one of the columns at least."""
+    return [or_(*(contains_text(column, word) for column in columns)) for word in text.split()]
+
+
+def not_after(column: ColumnElement[Any], bound: datetime) -> ColumnElement[bool]:
+    """At that moment at the latest; one without fractions of a second means the whole second."""
+    return column < bound + (INSTANT if bound.microsecond else SECOND)
+
+
+def order_rows(
+    wanted: Select[Any], column: ColumnElement[Any], tie: ColumnElement[Any], order: str, *, nullable: bool = False
+) -> Select[Any]:
+    """In that order, with those that have no value last either way, and a place for each of those that are alike."""
+    directed = [one.asc() if order == "asc" else one.desc() for one in (column, tie)]
+    return wanted.order_by(directed[0].nulls_last() if nullable else directed[0], directed[1])
+
+
+def fetch_page(
+    mine: PersonTransaction, wanted: Select[Any], limit: int, offset: int
+) -> tuple[Sequence[RowMapping], int]:
+    """Some of the rows, and how many there are in all, counted only where that is not plain from these."""
+    rows = mine.connection.execute(wanted.limit(limit).offset(offset)).mappings().all()
+    if len(rows) < limit and (rows or not offset):
+        return rows, offset + len(rows)
+    counting = wanted.with_only_columns(func.count(), maintain_column_froms=True).order_by(None)
+    return rows, mine.connection.execute(counting).scalar_one()
+
+
+def most_first(rows: Iterable[tuple[T, int]]) -> dict[T, int]:
+    """How many of each, the most first."""
+    return dict(sorted(rows, key=lambda pair: -pair[1]))

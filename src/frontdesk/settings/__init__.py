@@ -1,26 +1,25 @@
-"""Every setting, read once from the environment and frontdesk.toml, and handed down as values."""
+"""Reads every setting once, from the environment and frontdesk.toml, and passes it on as values."""
 
 from frontdesk.settings.model import (
-    AGENT_ID,
+    AGENT_ID_PATTERN,
     CONFIG_FILE_VARIABLE,
-    NO_ID,
-    NO_LONGER_NEEDED,
+    EMPTY_AGENT_IDS,
+    OBSOLETE_VARIABLES,
     Settings,
-    agent_id_in,
-    config_file,
-    file_keys,
-    origin,
-    variables,
+    clean_agent_id,
+    config_file_keys,
+    config_path,
+    value_origin,
+    variable_names,
 )
-from frontdesk.settings.platform import PlatformOAuth
-from frontdesk.settings.tools import ServerOAuth, ToolServer
+from frontdesk.settings.sections import PlatformOAuth, ServerOAuth, ToolServer
 from frontdesk.settings.values import Issuer, OAuthClient, Rate, SignIn, is_loopback
 
 __all__ = [
-    "AGENT_ID",
+    "AGENT_ID_PATTERN",
     "CONFIG_FILE_VARIABLE",
-    "NO_ID",
-    "NO_LONGER_NEEDED",
+    "EMPTY_AGENT_IDS",
+    "OBSOLETE_VARIABLES",
     "Issuer",
     "OAuthClient",
     "PlatformOAuth",
@@ -29,10 +28,10 @@ __all__ = [
     "Settings",
     "SignIn",
     "ToolServer",
-    "agent_id_in",
-    "config_file",
-    "file_keys",
+    "clean_agent_id",
+    "config_file_keys",
+    "config_path",
     "is_loopback",
-    "origin",
-    "variables",
+    "value_origin",
+    "variable_names",
 ]

@@ -1,4 +1,4 @@
-"""The settings class itself: what each is called, what it takes, and where it is read from."""
+"""Defines `Settings`, and reads it from the environment and `frontdesk.toml`."""
 
 import os
 import re
@@ -21,15 +21,12 @@ from pydantic_settings import (
 from typing_extensions import override
 
 from frontdesk.errors import ConfigurationError
-from frontdesk.settings.access import AccessSettings
-from frontdesk.settings.platform import PlatformSettings
-from frontdesk.settings.schedule import ScheduleSettings
-from frontdesk.settings.tools import ToolSettings, comma_list
+from frontdesk.settings.sections import LoginSettings, PlatformSettings, ScheduleSettings, ToolSettings, split_commas
 from frontdesk.settings.values import Issuer, Rate, is_loopback, parse_rate
 
-AGENT_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+AGENT_ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,128}")
 # Words that clients and settings send where there is no agent id.
-NO_ID = frozenset({"", "none", "null"})
+EMPTY_AGENT_IDS = frozenset({"", "none", "null"})
 CONFIG_FILE_VARIABLE = "FRONTDESK_CONFIG"
 DEFAULT_CONFIG_FILE = "frontdesk.toml"
 
@@ -43,28 +40,28 @@ DEFAULT_AGENT_VARIABLES = (
 )
 
 # Variables of products that Frontdesk replaces: a setup that still has them is told so by the doctor.
-NO_LONGER_NEEDED: Mapping[str, str] = {
+OBSOLETE_VARIABLES: Mapping[str, str] = {
     "ZMEMORY_API_URL": "memory is kept by Frontdesk itself, there is no backend to point at",
     "ZMEMORY_TIMEOUT": "memory is kept by Frontdesk itself, there is no backend to wait for",
     "NEXT_PUBLIC_SUPABASE_ANON_KEY": "tokens are checked against the issuer's keys, not with the anon key",
     "SUPABASE_SERVICE_ROLE_KEY": "API keys are Frontdesk's own; no service role is needed",
 }
 
-URLS = ("public_url", "letta_base_url", "supabase_url", "openai_base_url", "anthropic_base_url")
+URL_FIELDS = ("public_url", "letta_base_url", "supabase_url", "openai_base_url", "anthropic_base_url")
 # These go into headers, which end in no space; a key from a file often ends in a line break.
-KEYS = ("letta_api_key", "letta_server_password", "openai_api_key", "anthropic_api_key")
+KEY_FIELDS = ("letta_api_key", "letta_server_password", "openai_api_key", "anthropic_api_key")
 
 
-def _env(*names: str) -> AliasChoices:
+def _aliases(*names: str) -> AliasChoices:
     return AliasChoices(*names)
 
 
-def _default_data() -> Path:
+def _default_data_folder() -> Path:
     home = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     return Path(home).expanduser() / "frontdesk"
 
 
-class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings):
+class Settings(ToolSettings, ScheduleSettings, LoginSettings, PlatformSettings):
     """One field a setting; its aliases are the names of its environment variables."""
 
     model_config = SettingsConfigDict(
@@ -76,7 +73,7 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
         3020, ge=0, le=65535, alias="FRONTDESK_PORT", description="Port to listen on; 0 takes a free one."
     )
     data: Path = Field(
-        default_factory=_default_data,
+        default_factory=_default_data_folder,
         alias="FRONTDESK_DATA",
         description="Folder for the SQLite database and everything else Frontdesk keeps; made on first start.",
     )
@@ -150,7 +147,7 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
     )
     default_agent_id: str | None = Field(
         None,
-        validation_alias=_env(*DEFAULT_AGENT_VARIABLES),
+        validation_alias=_aliases(*DEFAULT_AGENT_VARIABLES),
         description="The agent to act for when a request names none; the first one set counts.",
     )
     single_agent_fallback: bool = Field(
@@ -161,7 +158,7 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
 
     letta_base_url: str | None = Field(
         None,
-        validation_alias=_env("LETTA_BASE_URL", "LETTA_API_URL"),
+        validation_alias=_aliases("LETTA_BASE_URL", "LETTA_API_URL"),
         description="The Letta server that hosts the agents; the built-in host when unset.",
     )
     letta_api_key: SecretStr | None = Field(None, alias="LETTA_API_KEY", description="Its API key.")
@@ -199,7 +196,7 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
     @field_validator("allowed_hosts", "allowed_origins", "image_models", mode="before")
     @classmethod
     def _comma_list(cls, value: object) -> object:
-        return comma_list(value)
+        return split_commas(value)
 
     @field_validator("rate_agent", "rate_user", mode="before")
     @classmethod
@@ -211,12 +208,12 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
     def _absolute(cls, value: Path) -> Path:
         return value.expanduser().absolute()
 
-    @field_validator(*URLS, *KEYS, mode="before")
+    @field_validator(*URL_FIELDS, *KEY_FIELDS, mode="before")
     @classmethod
     def _without_space(cls, value: object) -> object:
         return value.strip() or None if isinstance(value, str) else value
 
-    @field_validator(*URLS, mode="after")
+    @field_validator(*URL_FIELDS, mode="after")
     @classmethod
     def _http_url(cls, value: str | None) -> str | None:
         if value is not None and urlsplit(value).scheme not in {"http", "https"}:
@@ -235,8 +232,8 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
     @field_validator("default_agent_id", mode="after")
     @classmethod
     def _agent_id(cls, value: str | None) -> str | None:
-        found = agent_id_in(value)
-        if found is not None and not AGENT_ID.fullmatch(found):
+        found = clean_agent_id(value)
+        if found is not None and not AGENT_ID_PATTERN.fullmatch(found):
             raise ValueError("is not an agent id: letters, digits, - and _, at most 128")
         return found
 
@@ -257,10 +254,10 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        toml = TomlConfigSettingsSource(settings_cls, toml_file=config_file())
+        toml = TomlConfigSettingsSource(settings_cls, toml_file=config_path())
         if isinstance(env_settings, EnvSettingsSource):
             # A variable that names no agent leaves it to the next one.
-            empty = {name.lower() for name in DEFAULT_AGENT_VARIABLES if agent_id_in(os.environ.get(name)) is None}
+            empty = {name.lower() for name in DEFAULT_AGENT_VARIABLES if clean_agent_id(os.environ.get(name)) is None}
             said = env_settings.env_vars.items()
             env_settings.env_vars = {name: value for name, value in said if name.lower() not in empty}
         return init_settings, env_settings, toml
@@ -268,20 +265,20 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
     @classmethod
     def read(cls) -> Self:
         """Read the environment and the file; a mistake names the variable and what it takes."""
-        if os.environ.get(CONFIG_FILE_VARIABLE) and not config_file().is_file():
-            raise ConfigurationError(f"{CONFIG_FILE_VARIABLE} names {config_file()}, where there is no file")
+        if os.environ.get(CONFIG_FILE_VARIABLE) and not config_path().is_file():
+            raise ConfigurationError(f"{CONFIG_FILE_VARIABLE} names {config_path()}, where there is no file")
         try:
             return cls()  # pyright: ignore[reportCallIssue] - every field has a default; the aliases hide that
         except ValidationError as error:
-            raise ConfigurationError(_explain(error)) from error
+            raise ConfigurationError(_explain_errors(error)) from error
         except SettingsError as error:
             raise ConfigurationError(f"Some settings are wrong: {error}; a list is written as JSON") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"{config_file()} is not valid TOML: {error}") from error
+            raise ConfigurationError(f"{config_path()} is not valid TOML: {error}") from error
         except OSError as error:
-            raise ConfigurationError(f"{config_file()} cannot be read: {error.strerror}") from error
+            raise ConfigurationError(f"{config_path()} cannot be read: {error.strerror}") from error
 
-    def replaced(self, **values: object) -> Self:
+    def with_values(self, **values: object) -> Self:
         """The same settings but for these; a value of None changes nothing."""
         return self.model_copy(update={name: value for name, value in values.items() if value is not None})
 
@@ -297,7 +294,7 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
             return f"FRONTDESK_HOST={self.host}"
         if self.public_url and not is_loopback(urlsplit(self.public_url).hostname or ""):
             return f"FRONTDESK_PUBLIC_URL={self.public_url}"
-        named = [host for host in self.allowed_hosts if not is_loopback(_host_name(host))]
+        named = [host for host in self.allowed_hosts if not is_loopback(_hostname_of(host))]
         return f"FRONTDESK_ALLOWED_HOSTS={','.join(named)}" if named else None
 
     @property
@@ -305,7 +302,7 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
         return self.exposed or bool(self.require_auth)
 
     @property
-    def letta_token(self) -> SecretStr | None:
+    def letta_secret(self) -> SecretStr | None:
         return self.letta_api_key or self.letta_server_password
 
     @property
@@ -324,17 +321,17 @@ class Settings(ToolSettings, ScheduleSettings, AccessSettings, PlatformSettings)
         return (*self.issuers, supabase)
 
 
-def agent_id_in(text: str | None) -> str | None:
+def clean_agent_id(text: str | None) -> str | None:
     """The agent id without the space around it; None where what is there is no id."""
     found = (text or "").strip()
-    return None if found.lower() in NO_ID else found
+    return None if found.lower() in EMPTY_AGENT_IDS else found
 
 
-def config_file() -> Path:
+def config_path() -> Path:
     return Path(os.environ.get(CONFIG_FILE_VARIABLE) or DEFAULT_CONFIG_FILE)
 
 
-def variables(field: str) -> tuple[str, ...]:
+def variable_names(field: str) -> tuple[str, ...]:
     """The environment variables that set a field, the most telling first."""
     alias = Settings.model_fields[field].validation_alias
     if isinstance(alias, AliasChoices):
@@ -342,40 +339,40 @@ def variables(field: str) -> tuple[str, ...]:
     return (str(alias),)
 
 
-def origin(field: str, environ: Mapping[str, str], file_keys: frozenset[str]) -> str:
+def value_origin(field: str, environ: Mapping[str, str], file_keys: frozenset[str]) -> str:
     """Where a field's value comes from: the variable, the file, or the default."""
-    for name in variables(field):
-        if agent_id_in(environ.get(name)) if field == "default_agent_id" else environ.get(name):
+    for name in variable_names(field):
+        if clean_agent_id(environ.get(name)) if field == "default_agent_id" else environ.get(name):
             return name
-    if field in file_keys or any(name in file_keys for name in variables(field)):
-        return str(config_file())
+    if field in file_keys or any(name in file_keys for name in variable_names(field)):
+        return str(config_path())
     return "default"
 
 
-def file_keys() -> frozenset[str]:
+def config_file_keys() -> frozenset[str]:
     """The top-level keys of the configuration file; none when there is no file."""
     try:
-        with config_file().open("rb") as file:
+        with config_path().open("rb") as file:
             return frozenset(tomllib.load(file))
     except FileNotFoundError:
         return frozenset()
 
 
-def _host_name(host: str) -> str:
+def _hostname_of(host: str) -> str:
     return urlsplit(f"//{host}").hostname or host
 
 
-def _named_in(alias: str) -> str:
+def _used_variable(alias: str) -> str:
     """Of the names that a setting has, the one that holds the value."""
-    field = next((field for field in Settings.model_fields if alias in (field, *variables(field))), None)
-    found = "default" if field is None else origin(field, os.environ, file_keys())
+    field = next((field for field in Settings.model_fields if alias in (field, *variable_names(field))), None)
+    found = "default" if field is None else value_origin(field, os.environ, config_file_keys())
     return found if found.isupper() else alias
 
 
-def _explain(error: ValidationError) -> str:
+def _explain_errors(error: ValidationError) -> str:
     lines: list[str] = []
     for problem in error.errors(include_input=False, include_url=False, include_context=False):
-        field = _named_in(str(problem["loc"][0])) if problem["loc"] else "settings"
+        field = _used_variable(str(problem["loc"][0])) if problem["loc"] else "settings"
         rest = ".".join(str(part) for part in problem["loc"][1:])
         lines.append(f"{field}{'.' + rest if rest else ''}: {problem['msg'].removeprefix('Value error, ')}")
     return "Some settings are wrong: " + "; ".join(lines)

@@ -1,4 +1,4 @@
-"""What single settings are made of: an issuer, a client, a rate."""
+"""Defines the values inside settings: issuers, login clients, rates."""
 
 import ipaddress
 import re
@@ -68,8 +68,8 @@ class Issuer(BaseModel):
 
 
 # Schemes that a browser acts upon itself, with whatever comes after them.
-NO_SCHEMES = frozenset({"", "javascript", "data", "vbscript", "file", "blob", "about"})
-URI = re.compile(r"[!-~]+")
+FORBIDDEN_SCHEMES = frozenset({"", "javascript", "data", "vbscript", "file", "blob", "about"})
+URI_PATTERN = re.compile(r"[!-~]+")
 
 
 class OAuthClient(BaseModel):
@@ -93,7 +93,7 @@ class OAuthClient(BaseModel):
 def check_redirect_uri(uri: str) -> None:
     """A code goes there: over TLS, to this machine, or to an app on it, and nowhere in particular on the page."""
     found = urlsplit(uri)
-    if not URI.fullmatch(uri) or "#" in uri or found.scheme.lower() in NO_SCHEMES:
+    if not URI_PATTERN.fullmatch(uri) or "#" in uri or found.scheme.lower() in FORBIDDEN_SCHEMES:
         raise ValueError(f"{uri!r} is no address that a login could lead back to")
     if found.scheme.lower() == "http" and not is_loopback(found.hostname or ""):
         raise ValueError(f"{uri!r} must be https, unless it is on this machine")

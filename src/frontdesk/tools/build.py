@@ -1,4 +1,4 @@
-"""Puts the tools room together: first what reaches tools, then, with the agent host, what hands them out."""
+"""Builds the tools capability: first what calls tools, then, with the agent host, what attaches them."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -10,78 +10,73 @@ from anyio.abc import TaskGroup
 
 from frontdesk.agents.host import AgentHost
 from frontdesk.db.engine import Database
-from frontdesk.embedding.choose import embedder_for
-from frontdesk.embedding.port import Embedder
+from frontdesk.embedding.embedder import Embedder, open_embedder
 from frontdesk.identity import outbound
 from frontdesk.journal.service import Journal
-from frontdesk.loop.mcp.pool import McpClients
-from frontdesk.loop.mcp.servers import Servers
+from frontdesk.mcp_client.pool import KnownServers, McpClientPool
 from frontdesk.settings import Settings
-from frontdesk.tools.calling import Calling
-from frontdesk.tools.catalogue.asking import Manners
-from frontdesk.tools.catalogue.roster.platform import Platform
-from frontdesk.tools.catalogue.roster.service import Named
-from frontdesk.tools.catalogue.servers import of_settings
-from frontdesk.tools.catalogue.service import Catalogue
-from frontdesk.tools.finding import Excluded, Finder
-from frontdesk.tools.gateway.exchange import Exchange
-from frontdesk.tools.gateway.service import Gateway
-from frontdesk.tools.house import House
-from frontdesk.tools.learning.service import Learning
-from frontdesk.tools.own import OwnTools
-from frontdesk.tools.rights.service import Rights
-from frontdesk.tools.selecting import Selecting
-from frontdesk.tools.selection.model import Limits
-from frontdesk.tools.selection.store import HoldingStore
-from frontdesk.tools.selection.turnstile.service import Turnstile
-from frontdesk.tools.selection.turnstile.store import TurnstileStore
-from frontdesk.tools.service import Tools
-from frontdesk.tools.usage import Usage
+from frontdesk.tools.access_store import ToolAccess
+from frontdesk.tools.administration import ToolAdministration
+from frontdesk.tools.agent_tools import AgentToolSelector
+from frontdesk.tools.agent_tools_store import AgentToolsLock, AgentToolsLockStore, ToolAttachmentStore
+from frontdesk.tools.calls import ToolDispatcher, ToolGateway
+from frontdesk.tools.catalogue import Catalogue
+from frontdesk.tools.crawler import CrawlPolicy
+from frontdesk.tools.finder import ExcludedHostTools, ToolFinder
+from frontdesk.tools.learning import ToolLearning, UsageRecorder
+from frontdesk.tools.operations import BuiltinTools
+from frontdesk.tools.selection import ToolLimits
+from frontdesk.tools.server_registry import PlatformSource, ServerSources
+from frontdesk.tools.servers import spec_from_settings
+from frontdesk.tools.service import ToolService
+from frontdesk.tools.token_exchange import TokenExchange
 
 # What names servers besides settings and manifest, given what tokens are fetched with; None where nothing does.
-FromPlatform = Callable[[Exchange], Platform | None]
+OpenPlatformSource = Callable[[TokenExchange], PlatformSource | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class ToolRuntime:
     """What calls tools; it needs no agent host, and the built-in host needs it."""
 
-    servers: Servers
-    clients: McpClients
+    servers: KnownServers
+    clients: McpClientPool
     embedder: Embedder | None
     catalogue: Catalogue
-    learning: Learning
-    allowed: Rights
-    holdings: HoldingStore
-    usage: Usage
-    calling: Calling
-    house: House
-    own: OwnTools
+    learning: ToolLearning
+    allowed: ToolAccess
+    holdings: ToolAttachmentStore
+    usage: UsageRecorder
+    dispatcher: ToolDispatcher
+    administration: ToolAdministration
+    own: BuiltinTools
 
 
 @asynccontextmanager
-async def open_reach(
-    settings: Settings, database: Database, journal: Journal, platform: FromPlatform
-) -> AsyncGenerator[Reach]:
+async def open_tool_runtime(
+    settings: Settings, database: Database, journal: Journal, platform: OpenPlatformSource
+) -> AsyncGenerator[ToolRuntime]:
     """What can be had before there is an agent host."""
-    servers, exchange, own = Servers(), Exchange(), OwnTools()
+    servers, exchange, own = KnownServers(), TokenExchange(), BuiltinTools()
     # The built-in host has no tools but those that every agent has anyway.
     offered = own.offered if settings.letta_base_url else None
     # Looked up once, not with every request.
     application = settings.application_name or outbound.project_name(Path.cwd())
-    clients = McpClients(authorize=exchange.bearer, application=application)
-    embedder = embedder_for(settings.embeddings, settings.embeddings_model, settings.embeddings_key)
-    named, manners = _named(settings, platform(exchange)), _manners(settings)
+    clients = McpClientPool(authorize=exchange.bearer, application=application)
+    embedder = open_embedder(settings.embeddings, settings.embeddings_model, settings.embeddings_key)
+    named, manners = _server_sources(settings, platform(exchange)), _crawl_policy(settings)
     catalogue = Catalogue(database, servers, clients, embedder, named=named, offered=offered, manners=manners)
-    learning = Learning(database, embedder.name if embedder else None, enabled=settings.learn_from_use)
-    allowed, holdings = Rights(database), HoldingStore(database)
-    usage = Usage(learning, holdings)
-    gateway = Gateway(servers, clients, application)
-    calling = Calling(catalogue, gateway, allowed, usage, journal)
-    house = House(catalogue, allowed, learning, journal)
+    learning = ToolLearning(database, embedder.name if embedder else None, enabled=settings.learn_from_use)
+    allowed, holdings = ToolAccess(database), ToolAttachmentStore(database)
+    usage = UsageRecorder(learning, holdings)
+    gateway = ToolGateway(servers, clients, application)
+    calling = ToolDispatcher(catalogue, gateway, allowed, usage, journal)
+    house = ToolAdministration(catalogue, allowed, learning, journal)
     try:
-        await catalogue.reach()
-        yield Reach(servers, clients, embedder, catalogue, learning, allowed, holdings, usage, calling, house, own)
+        await catalogue.load_servers()
+        yield ToolRuntime(
+            servers, clients, embedder, catalogue, learning, allowed, holdings, usage, calling, house, own
+        )
     finally:
         await usage.close()
         await clients.close()
@@ -91,42 +86,42 @@ async def open_reach(
 
 
 def open_tools(
-    settings: Settings, database: Database, host: AgentHost, reach: Reach, journal: Journal, tasks: TaskGroup
-) -> Tools:
+    settings: Settings, database: Database, host: AgentHost, reach: ToolRuntime, journal: Journal, tasks: TaskGroup
+) -> ToolService:
     """The whole room, once the agent host stands."""
-    excluded = Excluded(settings.exclude_letta_core_tools, settings.exclude_official_tools)
-    finder = Finder(reach.catalogue, reach.embedder, reach.learning, excluded)
-    turnstile = Turnstile(TurnstileStore(database))
-    selecting = Selecting(host, reach.holdings, turnstile, _limits(settings))
-    tools = Tools(
+    excluded = ExcludedHostTools(settings.exclude_letta_core_tools, settings.exclude_official_tools)
+    finder = ToolFinder(reach.catalogue, reach.embedder, reach.learning, excluded)
+    turnstile = AgentToolsLock(AgentToolsLockStore(database))
+    selecting = AgentToolSelector(host, reach.holdings, turnstile, _tool_limits(settings))
+    tools = ToolService(
         host=host,
         journal=journal,
         catalogue=reach.catalogue,
         finder=finder,
-        selecting=selecting,
-        calling=reach.calling,
+        selector=selecting,
+        dispatcher=reach.dispatcher,
         allowed=reach.allowed,
         learning=reach.learning,
         usage=reach.usage,
-        house=reach.house,
+        administration=reach.administration,
         tasks=tasks,
     )
     reach.own.open(tools)
     return tools
 
 
-def _named(settings: Settings, platform: Platform | None) -> Named:
+def _server_sources(settings: Settings, platform: PlatformSource | None) -> ServerSources:
     manifest = Path(settings.tools_manifest).expanduser() if settings.tools_manifest else None
-    servers = [of_settings(server) for server in settings.mcp_servers]
-    return Named(servers, manifest, platform, timedelta(minutes=settings.crawl_minutes))
+    servers = [spec_from_settings(server) for server in settings.mcp_servers]
+    return ServerSources(servers, manifest, platform, timedelta(minutes=settings.crawl_minutes))
 
 
-def _manners(settings: Settings) -> Manners:
-    return Manners(timedelta(minutes=settings.crawl_minutes), hold_changes=settings.hold_changed_tools)
+def _crawl_policy(settings: Settings) -> CrawlPolicy:
+    return CrawlPolicy(timedelta(minutes=settings.crawl_minutes), hold_changes=settings.hold_changed_tools)
 
 
-def _limits(settings: Settings) -> Limits:
-    return Limits(
+def _tool_limits(settings: Settings) -> ToolLimits:
+    return ToolLimits(
         settings.max_total_tools,
         settings.max_mcp_tools,
         settings.min_mcp_tools,

@@ -1,26 +1,27 @@
-"""The words of the tools room: a tool, the server it is of, and where it stands in the catalogue."""
+"""Defines a catalogue tool, its kind, its review status, its id, and the text that is embedded for it."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, cast
 
-from frontdesk.loop.mcp.names import api_name
+from frontdesk.mcp_client.model import api_name
 
-SEPARATOR = "::"
+ID_SEPARATOR = "::"
 # The server under which the agent host's own tools are listed.
 HOST_SERVER = "host"
 
 
-class Kind(StrEnum):
+class ToolKind(StrEnum):
     """Where a tool lives, and so how it is called."""
 
     MCP = "mcp"
     HOST = "host"
 
 
-class Standing(StrEnum):
+class ReviewStatus(StrEnum):
     """Whether a tool may be handed out. A held one changed, and waits for somebody to look at the change."""
 
     READY = "ready"
@@ -36,9 +37,9 @@ class CatalogueTool:
     name: str
     description: str
     parameters: Mapping[str, Any]
-    kind: Kind = Kind.MCP
+    kind: ToolKind = ToolKind.MCP
     annotations: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    standing: Standing = Standing.READY
+    standing: ReviewStatus = ReviewStatus.READY
     change: str = ""
     stale: bool = False
     seen_at: datetime | None = None
@@ -47,7 +48,7 @@ class CatalogueTool:
     @property
     def api_name(self) -> str:
         """What models see it as, and whoever calls it may say; the host's own go by their names."""
-        return self.name if self.kind is Kind.HOST else api_name(self.server, self.name, {})
+        return self.name if self.kind is ToolKind.HOST else api_name(self.server, self.name, {})
 
     @property
     def parameter_names(self) -> tuple[list[str], list[str]]:
@@ -62,10 +63,29 @@ class CatalogueTool:
 
 def tool_id(server: str, name: str) -> str:
     """`server::tool`: no two tools share one, whatever a server calls its own."""
-    return f"{server}{SEPARATOR}{name}"
+    return f"{server}{ID_SEPARATOR}{name}"
 
 
 def split_id(found: str) -> tuple[str, str]:
     """The server and the tool's own name; a server's name holds no separator."""
-    server, _, name = found.partition(SEPARATOR)
+    server, _, name = found.partition(ID_SEPARATOR)
     return server, name
+
+
+_SEPARATORS = re.compile(r"[_\-./:\s]+")
+_LOWER_THEN_UPPER = re.compile(r"([a-z0-9])([A-Z])")
+_UPPER_THEN_WORD = re.compile(r"([A-Z]+)([A-Z][a-z])")
+
+
+def tool_text(server: str, name: str, description: str, parameter_names: Iterable[str]) -> str:
+    """`server | name as words: description (inputs: parameter, parameter)`; what is empty is left out."""
+    heading = " | ".join(part for part in (space_words(server), space_words(name)) if part)
+    inputs = ", ".join(space_words(parameter) for parameter in parameter_names)
+    return f"{heading}: {description}" + (f" (inputs: {inputs})" if inputs else "")
+
+
+def space_words(name: str) -> str:
+    """`getHTTPStatus_v2` as `get HTTP Status v2`."""
+    words = _SEPARATORS.sub(" ", name)
+    words = _LOWER_THEN_UPPER.sub(r"\1 \2", words)
+    return " ".join(_UPPER_THEN_WORD.sub(r"\1 \2", words).split())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from frontdesk.schedule.model import Misfire, NewSchedule, Policy
+from frontdesk.schedules.model import Misfire, ScheduleDefinition, SchedulePolicy
 from frontdesk.settings import Settings
 from tests.conftest import settings_with
 from tests.requirements import shows
@@ -21,20 +21,20 @@ from tests.support.schedule.processes import Nursery
 pytestmark = pytest.mark.anyio
 HOUR, DAY = 3600, 86400
 POLICIES = {
-    "once": Policy(misfire=Misfire.ONCE),
-    "all": Policy(misfire=Misfire.ALL),
-    "skip": Policy(misfire=Misfire.SKIP),
-    "late": Policy(misfire=Misfire.ALL, max_late_s=2 * HOUR),
-    "late-once": Policy(misfire=Misfire.ONCE, max_late_s=600),
-    "late-skip": Policy(misfire=Misfire.SKIP, max_late_s=30),
+    "once": SchedulePolicy(misfire=Misfire.ONCE),
+    "all": SchedulePolicy(misfire=Misfire.ALL),
+    "skip": SchedulePolicy(misfire=Misfire.SKIP),
+    "late": SchedulePolicy(misfire=Misfire.ALL, max_late_s=2 * HOUR),
+    "late-once": SchedulePolicy(misfire=Misfire.ONCE, max_late_s=600),
+    "late-skip": SchedulePolicy(misfire=Misfire.SKIP, max_late_s=30),
 }
 CHANGES = ("quick retries", "light sleep")
 
 
-def _rules(now_us: int) -> list[NewSchedule]:
+def _rules(now_us: int) -> list[ScheduleDefinition]:
     """Each policy on an interval, on a cron rule, and with an end by count; and two one-shots."""
     soon = now_us + 5 * SECOND
-    made: list[NewSchedule] = []
+    made: list[ScheduleDefinition] = []
     for name, policy in POLICIES.items():
         made.append(every(f"interval-{name}", "17m", soon, policy=policy))
         made.append(cron(f"cron-{name}", "*/20 * * * *", soon, policy=policy))

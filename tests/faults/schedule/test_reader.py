@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from frontdesk.schedule.model import NewSchedule
+from frontdesk.schedules.model import ScheduleDefinition
 from tests.support.schedule.books import Row
 from tests.support.schedule.history import Cancelled, Diary, History, Lost, Visit
 from tests.support.schedule.invariants import violations
 from tests.support.schedule.making import SECOND, every, once
 
 START = 1_800_000_000 * SECOND
-MADE: dict[int, NewSchedule] = {1: every("ann", "1s", START, times=3), 2: once("ann", START + 1)}
+MADE: dict[int, ScheduleDefinition] = {1: every("ann", "1s", START, times=3), 2: once("ann", START + 1)}
 TIMES = [(1, START), (2, START + 1), (1, START + SECOND), (1, START + 2 * SECOND)]
 Break = Callable[[History], History]
 

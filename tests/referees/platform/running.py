@@ -11,7 +11,8 @@ from microsoft_agents_a365.runtime.utility import Utility
 from microsoft_agents_a365.tooling import models as sdk_models
 from microsoft_agents_a365.tooling.services import mcp_tool_server_configuration_service as sdk_service
 
-from frontdesk import platform as ours
+from frontdesk.agent365 import agent_identity, model
+from frontdesk.agent365 import client as ours
 from tests.referees.platform.cases import MANIFEST, PLATFORM, Case, Chat, Listing
 from tests.referees.platform.relay import Recorded, Relay
 
@@ -71,7 +72,7 @@ def _our_service(case: Case) -> Any:
 
 
 SDK = Side(_sdk_service, sdk_models.ToolOptions, sdk_models.ChatHistoryMessage)
-OURS = Side(_our_service, ours.ToolOptions, ours.ChatHistoryMessage)
+OURS = Side(_our_service, model.ToolOptions, model.ChatHistoryMessage)
 
 
 async def run(case: Case, side: Side, relay: Relay, folder: Path) -> Run:
@@ -138,14 +139,14 @@ def _surroundings(case: Case, relay: Relay, folder: Path) -> Generator[None]:
     _replace_environment({name: value.replace(PLATFORM, relay.url) for name, value in case.environment.items()})
     os.chdir(folder)
     Utility.reset_application_name_cache()
-    ours.reset_application_name_cache()
+    agent_identity.reset_application_name_cache()
     try:
         yield
     finally:
         os.chdir(here)
         _replace_environment(before)
         Utility.reset_application_name_cache()
-        ours.reset_application_name_cache()
+        agent_identity.reset_application_name_cache()
 
 
 def _replace_environment(values: Mapping[str, str]) -> None:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from frontdesk.platform import PlatformError
+from frontdesk.agent365 import PlatformError
 from tests.referees.platform.cases import Case, Chat
 from tests.referees.platform.relay import Recorded
 from tests.referees.platform.running import Fields, Listed, Raised, Run

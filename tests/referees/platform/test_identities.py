@@ -10,7 +10,8 @@ from microsoft_agents_a365.runtime.utility import Utility
 from microsoft_agents_a365.tooling.models import MCPServerConfig
 from microsoft_agents_a365.tooling.utils import utility as sdk
 
-from frontdesk import platform
+from frontdesk.agent365 import agent_identity as platform
+from frontdesk.agent365 import model
 from tests.referees.platform.matrix.audiences import FIRST_KIND, SCOPES, SECOND_KIND
 from tests.referees.platform.matrix.ids import TOKENS, activity
 from tests.referees.platform.matrix.making import turn
@@ -86,8 +87,8 @@ def test_a_server_wants_the_scope_that_the_sdk_asks_for() -> None:
     )
     for audience, scope in product(audiences, scopes):
         theirs = MCPServerConfig("mail", "mail", audience=audience, scope=scope)
-        mine = platform.MCPServerConfig("mail", "mail", audience=audience, scope=scope)
-        assert platform.resolve_token_scope_for_server(mine) == sdk.resolve_token_scope_for_server(theirs)
+        mine = model.MCPServerConfig("mail", "mail", audience=audience, scope=scope)
+        assert model.resolve_token_scope_for_server(mine) == sdk.resolve_token_scope_for_server(theirs)
 
 
 @shows("A365-SAME")

@@ -8,12 +8,12 @@ from typing_extensions import override
 
 from frontdesk.db.engine import Database
 from frontdesk.memory import store
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.store import Records
-from frontdesk.memory.tasks.service import Tasks
+from frontdesk.memory.model import PersonScope
+from frontdesk.memory.store import PersonDatabase
+from frontdesk.memory.tasks import TaskService
 
-ANN = Scope("ann")
-BOB = Scope("bob")
+ANN = PersonScope("ann")
+BOB = PersonScope("bob")
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
@@ -28,13 +28,13 @@ class Clock:
 
 
 @pytest.fixture
-def records(database: Database) -> Records:
-    return Records(database)
+def records(database: Database) -> PersonDatabase:
+    return PersonDatabase(database)
 
 
 @pytest.fixture
-def tasks(records: Records) -> Tasks:
-    return Tasks(records)
+def tasks(records: PersonDatabase) -> TaskService:
+    return TaskService(records)
 
 
 @pytest.fixture

@@ -8,31 +8,30 @@ from sqlalchemy import update
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import people
 from frontdesk.errors import FrontdeskError
-from frontdesk.memory.categories import store as categories
-from frontdesk.memory.ids import new_id
-from frontdesk.memory.model import Category, Task
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.store import Mine, Records
-from frontdesk.memory.tasks.service import Tasks
-from frontdesk.memory.tasks.wanted import TaskWanted
+from frontdesk.memory.items_store import insert_category
+from frontdesk.memory.model import Category, PersonScope, Task
+from frontdesk.memory.store import PersonDatabase, PersonTransaction
+from frontdesk.memory.tasks import TaskService
+from frontdesk.memory.tasks_rules import TaskFilter
+from frontdesk.memory.validation import new_id
 from tests.stores.memory.conftest import ANN
 
 
-async def make(tasks: Tasks, title: str, parent: Task | None = None, **fields: object) -> Task:
+async def make(tasks: TaskService, title: str, parent: Task | None = None, **fields: object) -> Task:
     """One of Ann's."""
     under = {} if parent is None else {"parent_task_id": parent.id}
     return await tasks.create(ANN, {"title": title, **under, **fields})
 
 
-async def titles(tasks: Tasks, **wanted: Any) -> list[str]:
+async def titles(tasks: TaskService, **wanted: Any) -> list[str]:
     """Of those of Ann's that are asked for."""
-    return [one.title for one in (await tasks.list(ANN, TaskWanted(**wanted))).items]
+    return [one.title for one in (await tasks.list(ANN, TaskFilter(**wanted))).items]
 
 
-async def add_category(records: Records, name: str, scope: Scope = ANN) -> Category:
-    def work(mine: Mine) -> Category:
+async def add_category(records: PersonDatabase, name: str, scope: PersonScope = ANN) -> Category:
+    def work(mine: PersonTransaction) -> Category:
         made = Category(id=new_id(mine.now), name=name, created_at=mine.now, updated_at=mine.now)
-        categories.add(mine, made)
+        insert_category(mine, made)
         return made
 
     return await records.change(scope, work)

@@ -7,25 +7,24 @@ import pytest
 
 from frontdesk.errors import Invalid, MissingScope, NotFound
 from frontdesk.identity import rights
-from frontdesk.memory.activities.service import Activities
-from frontdesk.memory.activities.wanted import ActivityWanted
-from frontdesk.memory.categories.service import Categories
-from frontdesk.memory.model import Activity, ActivityStatus, ActivityType, Intensity
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.store import Records
-from frontdesk.memory.tasks.service import Tasks
-from frontdesk.memory.timeline.service import Timeline
+from frontdesk.memory.activities import ActivityService
+from frontdesk.memory.activities_rules import ActivityFilter
+from frontdesk.memory.categories import CategoryService
+from frontdesk.memory.model import Activity, ActivityStatus, ActivityType, Intensity, PersonScope
+from frontdesk.memory.store import PersonDatabase
+from frontdesk.memory.tasks import TaskService
+from frontdesk.memory.timeline import TimelineService
 
 pytestmark = pytest.mark.anyio
-ANN, BOB = Scope("ann"), Scope("bob")
+ANN, BOB = PersonScope("ann"), PersonScope("bob")
 NOWHERE = "01890000-0000-7000-8000-000000000000"
 RUN: dict[str, Any] = {"title": "Run", "activity_type": "exercise"}
 NINE, TEN = "2026-03-01T09:00:00Z", "2026-03-01T10:00:00Z"
 
 
 @pytest.fixture
-def activities(records: Records) -> Activities:
-    return Activities(records)
+def activities(records: PersonDatabase) -> ActivityService:
+    return ActivityService(records)
 
 
 def at(hour: int, minute: int = 0) -> datetime:
@@ -36,8 +35,10 @@ def timing(activity: Activity) -> tuple[datetime, datetime | None, int | None]:
     return activity.started_at, activity.ended_at, activity.duration_minutes
 
 
-async def test_everything_that_is_said_of_an_activity_is_kept(records: Records, activities: Activities) -> None:
-    category = await Categories(records).create(ANN, {"name": "Sport"})
+async def test_everything_that_is_said_of_an_activity_is_kept(
+    records: PersonDatabase, activities: ActivityService
+) -> None:
+    category = await CategoryService(records).create(ANN, {"name": "Sport"})
     said: dict[str, Any] = {
         "title": "Run",
         "activity_type": "exercise",
@@ -71,7 +72,7 @@ async def test_everything_that_is_said_of_an_activity_is_kept(records: Records, 
     assert timing(least) == (least.created_at, None, None)
 
 
-async def test_of_start_end_and_length_what_is_missing_is_worked_out(activities: Activities) -> None:
+async def test_of_start_end_and_length_what_is_missing_is_worked_out(activities: ActivityService) -> None:
     cases: list[tuple[dict[str, Any], tuple[datetime, datetime | None, int | None]]] = [
         ({"started_at": NINE}, (at(9), None, None)),
         ({"started_at": NINE, "ended_at": TEN}, (at(9), at(10), 60)),
@@ -107,13 +108,13 @@ async def test_of_start_end_and_length_what_is_missing_is_worked_out(activities:
         ({"mood": 3}, "There is no field mood"),
     ],
 )
-async def test_what_cannot_be_is_refused(activities: Activities, wrong: dict[str, Any], said: str) -> None:
+async def test_what_cannot_be_is_refused(activities: ActivityService, wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(Invalid, match=said):
         await activities.create(ANN, {**RUN, **wrong})
-    assert (await activities.list(ANN, ActivityWanted())).total == 0
+    assert (await activities.list(ANN, ActivityFilter())).total == 0
 
 
-async def test_a_change_keeps_start_end_and_length_in_agreement(activities: Activities) -> None:
+async def test_a_change_keeps_start_end_and_length_in_agreement(activities: ActivityService) -> None:
     made = await activities.create(ANN, {**RUN, "started_at": NINE, "duration_minutes": 60, "mood_after": 5})
     steps: list[tuple[dict[str, Any], tuple[datetime, datetime | None, int | None]]] = [
         ({"ended_at": "2026-03-01T09:20:00Z"}, (at(9), at(9, 20), 20)),
@@ -135,7 +136,7 @@ async def test_a_change_keeps_start_end_and_length_in_agreement(activities: Acti
     assert (await activities.update(ANN, made.id, {"mood_after": None})).mood_after is None
 
 
-async def test_an_activity_that_is_completed_ends_unless_it_is_said_when(activities: Activities) -> None:
+async def test_an_activity_that_is_completed_ends_unless_it_is_said_when(activities: ActivityService) -> None:
     running = await activities.create(ANN, {**RUN, "status": "active", "started_at": NINE})
     assert running.ended_at is None
     done = await activities.update(ANN, running.id, {"status": "completed"})
@@ -144,15 +145,15 @@ async def test_an_activity_that_is_completed_ends_unless_it_is_said_when(activit
     assert (await activities.update(ANN, other.id, {"status": "completed", "ended_at": TEN})).ended_at == at(10)
 
 
-async def test_activities_are_found_by_what_is_asked(records: Records, activities: Activities) -> None:
-    await Categories(records).create(ANN, {"name": "Sport"})
+async def test_activities_are_found_by_what_is_asked(records: PersonDatabase, activities: ActivityService) -> None:
+    await CategoryService(records).create(ANN, {"name": "Sport"})
     for more in (
         {"title": "Run", "activity_type": "exercise", "satisfaction_level": 9, "tags": ["Out"], "location": "Café Öl"},
         {"title": "Read", "activity_type": "reading", "mood_after": 7, "intensity_level": "low", "companions": ["Eve"]},
         {"title": "Zazen", "activity_type": "meditation", "status": "active", "insights": "Breath counts"},
         {"title": "cook", "activity_type": "cooking", "category_id": "Sport", "tags": ["out", "home"], "mood_after": 3},
     ):
-        day = (await activities.list(ANN, ActivityWanted())).total + 1
+        day = (await activities.list(ANN, ActivityFilter())).total + 1
         await activities.create(ANN, {"started_at": f"2026-03-0{day}T12:00:00Z", **more})
     cases: list[tuple[dict[str, Any], list[str]]] = [
         ({}, ["cook", "Zazen", "Read", "Run"]),
@@ -175,14 +176,14 @@ async def test_activities_are_found_by_what_is_asked(records: Records, activitie
         ({"sort_by": "created_at", "limit": 1, "offset": 3}, ["Run"]),
     ]
     for wanted, found in cases:
-        page = await activities.list(ANN, ActivityWanted(**wanted))
+        page = await activities.list(ANN, ActivityFilter(**wanted))
         assert (wanted, [one.title for one in page.items]) == (wanted, found)
-    assert (await activities.list(ANN, ActivityWanted(limit=1))).total == 4
+    assert (await activities.list(ANN, ActivityFilter(limit=1))).total == 4
     with pytest.raises(Invalid, match="sort_by"):
-        await activities.list(ANN, ActivityWanted(sort_by="mood"))
+        await activities.list(ANN, ActivityFilter(sort_by="mood"))
 
 
-async def test_stats_sum_up_what_was_done(activities: Activities) -> None:
+async def test_stats_sum_up_what_was_done(activities: ActivityService) -> None:
     await activities.create(ANN, {**RUN, "duration_minutes": 30, "mood_before": 4, "mood_after": 7, "energy_before": 5})
     await activities.create(ANN, {**RUN, "duration_minutes": 20, "mood_before": 5, "mood_after": 6, "status": "active"})
     await activities.create(
@@ -198,20 +199,20 @@ async def test_stats_sum_up_what_was_done(activities: Activities) -> None:
     assert (await activities.stats(BOB)).total == 0
 
 
-async def test_a_deleted_activity_is_gone(records: Records, activities: Activities) -> None:
+async def test_a_deleted_activity_is_gone(records: PersonDatabase, activities: ActivityService) -> None:
     made = await activities.create(ANN, RUN)
     await activities.delete(ANN, made.id)
     for attempt in (
         activities.get(ANN, made.id),
         activities.delete(ANN, made.id),
-        Timeline(records, Tasks(records)).get(ANN, made.id),
+        TimelineService(records, TaskService(records)).get(ANN, made.id),
     ):
         with pytest.raises(NotFound):
             await attempt
-    assert (await activities.list(ANN, ActivityWanted())).items == []
+    assert (await activities.list(ANN, ActivityFilter())).items == []
 
 
-async def test_nobody_reaches_the_activities_of_somebody_else(activities: Activities) -> None:
+async def test_nobody_reaches_the_activities_of_somebody_else(activities: ActivityService) -> None:
     made = await activities.create(ANN, RUN)
     for attempt in (
         activities.get(BOB, made.id),
@@ -222,13 +223,13 @@ async def test_nobody_reaches_the_activities_of_somebody_else(activities: Activi
     ):
         with pytest.raises(NotFound, match="Activity not found"):
             await attempt
-    assert (await activities.list(BOB, ActivityWanted())).total == 0
+    assert (await activities.list(BOB, ActivityFilter())).total == 0
     assert await activities.get(ANN, made.id) == made
 
 
-async def test_each_right_opens_its_own_methods(activities: Activities) -> None:
-    reader = Scope("ann", None, frozenset({rights.ACTIVITIES_READ}))
-    writer = Scope("ann", None, frozenset({rights.ACTIVITIES_WRITE}))
+async def test_each_right_opens_its_own_methods(activities: ActivityService) -> None:
+    reader = PersonScope("ann", None, frozenset({rights.ACTIVITIES_READ}))
+    writer = PersonScope("ann", None, frozenset({rights.ACTIVITIES_WRITE}))
     made = await activities.create(writer, RUN)
     assert await activities.get(reader, made.id) == made
     for attempt in (
@@ -236,7 +237,7 @@ async def test_each_right_opens_its_own_methods(activities: Activities) -> None:
         activities.update(reader, made.id, {}),
         activities.delete(reader, made.id),
         activities.get(writer, made.id),
-        activities.list(writer, ActivityWanted()),
+        activities.list(writer, ActivityFilter()),
         activities.stats(writer),
     ):
         with pytest.raises(MissingScope):

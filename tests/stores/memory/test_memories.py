@@ -9,38 +9,37 @@ import pytest
 
 from frontdesk.errors import Conflict, Invalid, MissingScope, NotFound
 from frontdesk.identity import rights
-from frontdesk.memory.categories.service import Categories
-from frontdesk.memory.given import Page
-from frontdesk.memory.memories.service import Memories
-from frontdesk.memory.memories.wanted import MemoryWanted
-from frontdesk.memory.model import Anchor, AnchorRelation, Memory, MemoryStatus, MemoryType
-from frontdesk.memory.people.service import People
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.store import Records
-from frontdesk.memory.tasks.service import Tasks
-from frontdesk.memory.timeline.service import Timeline
+from frontdesk.memory.categories import CategoryService
+from frontdesk.memory.memories import MemoryService
+from frontdesk.memory.memories_rules import MemoryFilter
+from frontdesk.memory.model import Anchor, AnchorRelation, Memory, MemoryStatus, MemoryType, PersonScope
+from frontdesk.memory.people import PersonDataService
+from frontdesk.memory.store import PersonDatabase
+from frontdesk.memory.tasks import TaskService
+from frontdesk.memory.timeline import TimelineService
+from frontdesk.memory.validation import RecordPage
 
 pytestmark = pytest.mark.anyio
-ANN, BOB = Scope("ann", "scribe"), Scope("bob")
+ANN, BOB = PersonScope("ann", "scribe"), PersonScope("bob")
 NOWHERE = "01890000-0000-7000-8000-000000000000"
 BERLIN = "Europe/Berlin"
 
 
 @pytest.fixture
-def memories(records: Records) -> Memories:
-    return Memories(records)
+def memories(records: PersonDatabase) -> MemoryService:
+    return MemoryService(records)
 
 
-def titles(page: Page[Memory] | Sequence[Memory]) -> list[str]:
-    return [memory.title for memory in (page.items if isinstance(page, Page) else page)]
+def titles(page: RecordPage[Memory] | Sequence[Memory]) -> list[str]:
+    return [memory.title for memory in (page.items if isinstance(page, RecordPage) else page)]
 
 
-async def listed(memories: Memories, scope: Scope = ANN, **wanted: Any) -> list[str]:
-    return titles(await memories.list(scope, MemoryWanted(**wanted)))
+async def listed(memories: MemoryService, scope: PersonScope = ANN, **wanted: Any) -> list[str]:
+    return titles(await memories.list(scope, MemoryFilter(**wanted)))
 
 
-async def test_everything_that_is_said_of_a_memory_is_kept(records: Records, memories: Memories) -> None:
-    category = await Categories(records).create(ANN, {"name": "Travel"})
+async def test_everything_that_is_said_of_a_memory_is_kept(records: PersonDatabase, memories: MemoryService) -> None:
+    category = await CategoryService(records).create(ANN, {"name": "Travel"})
     before = datetime.now(UTC)
     made = await memories.create(
         ANN,
@@ -78,7 +77,7 @@ async def test_everything_that_is_said_of_a_memory_is_kept(records: Records, mem
     assert before <= kept.captured_at == kept.created_at == kept.updated_at
 
 
-async def test_a_title_is_made_from_the_note_and_follows_it(memories: Memories) -> None:
+async def test_a_title_is_made_from_the_note_and_follows_it(memories: MemoryService) -> None:
     long = await memories.create(ANN, {"note": "word " * 40})
     assert len(long.title) <= 80
     assert long.title.endswith("…")
@@ -117,16 +116,16 @@ async def test_a_title_is_made_from_the_note_and_follows_it(memories: Memories) 
     ],
 )
 async def test_what_cannot_be_is_refused_and_nothing_of_it_kept(
-    memories: Memories, wrong: dict[str, Any], said: str
+    memories: MemoryService, wrong: dict[str, Any], said: str
 ) -> None:
     kept = await memories.create(ANN, {"note": "kept"})
     for attempt in (memories.create(ANN, {"note": "n", **wrong}), memories.update(ANN, kept.id, wrong)):
         with pytest.raises(Invalid, match=said):
             await attempt
-    assert await memories.list(ANN, MemoryWanted()) == Page([kept], 1)
+    assert await memories.list(ANN, MemoryFilter()) == RecordPage([kept], 1)
 
 
-async def test_a_change_touches_what_it_names_and_null_takes_away(memories: Memories) -> None:
+async def test_a_change_touches_what_it_names_and_null_takes_away(memories: MemoryService) -> None:
     made = await memories.create(
         ANN, {"note": "n", "tags": ["a"], "place_name": "here", "emotion_valence": 3, "metadata": {"k": 1}}
     )
@@ -143,7 +142,7 @@ async def test_a_change_touches_what_it_names_and_null_takes_away(memories: Memo
             await memories.update(ANN, made.id, {name: None})
 
 
-async def test_what_is_superseded_is_kept_and_found_only_when_asked_for(memories: Memories) -> None:
+async def test_what_is_superseded_is_kept_and_found_only_when_asked_for(memories: MemoryService) -> None:
     first = await memories.create(ANN, {"note": "Lives in Bonn"})
     second = await memories.create(ANN, {"note": "Lives in Berlin", "supersedes": first.id})
     assert second.supersedes == first.id
@@ -155,10 +154,10 @@ async def test_what_is_superseded_is_kept_and_found_only_when_asked_for(memories
         await memories.create(ANN, {"note": "Lives in Kiel", "supersedes": first.id})
     with pytest.raises(NotFound):
         await memories.create(ANN, {"note": "Lives in Kiel", "supersedes": NOWHERE})
-    assert len((await memories.list(ANN, MemoryWanted(include_superseded=True))).items) == 2
+    assert len((await memories.list(ANN, MemoryFilter(include_superseded=True))).items) == 2
 
 
-async def test_of_changes_that_come_at_once_none_is_lost_and_one_alone_supersedes(memories: Memories) -> None:
+async def test_of_changes_that_come_at_once_none_is_lost_and_one_alone_supersedes(memories: MemoryService) -> None:
     made = await memories.create(ANN, {"note": "n"})
     changes = {"emotion_valence": 3, "place_name": "here", "salience_score": 0.5, "is_highlight": True, "tags": ("t",)}
     refused: list[str] = []
@@ -179,7 +178,7 @@ async def test_of_changes_that_come_at_once_none_is_lost_and_one_alone_supersede
     assert await listed(memories) == ["newer"]
 
 
-async def test_a_line_of_memories_closes_where_one_is_taken_out(memories: Memories) -> None:
+async def test_a_line_of_memories_closes_where_one_is_taken_out(memories: MemoryService) -> None:
     one, two = [await memories.create(ANN, {"note": note}) for note in ("one", "two")]
     two = await memories.update(ANN, two.id, {"supersedes": one.id})
     three = await memories.create(ANN, {"note": "three", "supersedes": two.id})
@@ -198,7 +197,7 @@ async def test_a_line_of_memories_closes_where_one_is_taken_out(memories: Memori
     assert await listed(memories, sort_order="asc") == ["one", "four"]
 
 
-async def test_what_has_expired_is_kept_and_found_only_when_asked_for(memories: Memories) -> None:
+async def test_what_has_expired_is_kept_and_found_only_when_asked_for(memories: MemoryService) -> None:
     with pytest.raises(Invalid, match="lies in the past"):
         await memories.create(ANN, {"note": "The code is 1234", "expires_at": "2020-01-01"})
     made = await memories.create(ANN, {"note": "The code is 1234", "expires_at": "2099-12-31"})
@@ -213,7 +212,7 @@ async def test_what_has_expired_is_kept_and_found_only_when_asked_for(memories: 
 
 
 async def test_a_deleted_memory_is_shown_only_to_who_asks_for_deleted_ones(
-    records: Records, memories: Memories
+    records: PersonDatabase, memories: MemoryService
 ) -> None:
     made = await memories.create(ANN, {"note": "forget me"})
     await memories.delete(ANN, made.id)
@@ -224,7 +223,7 @@ async def test_a_deleted_memory_is_shown_only_to_who_asks_for_deleted_ones(
         memories.get(ANN, made.id),
         memories.delete(ANN, made.id),
         memories.update(ANN, made.id, {"note": "x"}),
-        Timeline(records, Tasks(records)).get(ANN, made.id),
+        TimelineService(records, TaskService(records)).get(ANN, made.id),
     ):
         with pytest.raises(NotFound):
             await attempt
@@ -233,8 +232,8 @@ async def test_a_deleted_memory_is_shown_only_to_who_asks_for_deleted_ones(
     assert await listed(memories, status=MemoryStatus.ARCHIVED) == ["forget me"]
 
 
-async def filled(records: Records, memories: Memories) -> None:
-    await Categories(records).create(ANN, {"name": "Food"})
+async def filled(records: PersonDatabase, memories: MemoryService) -> None:
+    await CategoryService(records).create(ANN, {"name": "Food"})
     for day, (note, more) in enumerate(
         [
             ("Äpfel vom Markt", {"tags": ["Obst", "markt"], "emotion_valence": 2, "category_id": "food"}),
@@ -246,7 +245,7 @@ async def filled(records: Records, memories: Memories) -> None:
         await memories.create(ANN, {"note": note, "captured_at": f"2026-03-0{day + 1}T12:00:00Z", **more})
 
 
-async def test_memories_are_found_by_what_is_asked(records: Records, memories: Memories) -> None:
+async def test_memories_are_found_by_what_is_asked(records: PersonDatabase, memories: MemoryService) -> None:
     await filled(records, memories)
     cases: list[tuple[dict[str, Any], list[str]]] = [
         ({}, ["ΣΟΦΙΑ", "A link", "Birnen", "Äpfel vom Markt"]),
@@ -294,18 +293,18 @@ async def test_memories_are_found_by_what_is_asked(records: Records, memories: M
             await listed(memories, **wrong)
 
 
-async def test_a_page_says_how_many_there_are_in_all(memories: Memories) -> None:
+async def test_a_page_says_how_many_there_are_in_all(memories: MemoryService) -> None:
     for number in range(5):
         await memories.create(ANN, {"note": f"{number}"})
-    first = await memories.list(ANN, MemoryWanted(limit=2, sort_order="asc"))
+    first = await memories.list(ANN, MemoryFilter(limit=2, sort_order="asc"))
     assert (titles(first), first.total, first.has_more) == (["0", "1"], 5, True)
-    last = await memories.list(ANN, MemoryWanted(limit=2, offset=4, sort_order="asc"))
+    last = await memories.list(ANN, MemoryFilter(limit=2, offset=4, sort_order="asc"))
     assert (titles(last), last.total, last.has_more) == (["4"], 5, False)
-    beyond = await memories.list(ANN, MemoryWanted(limit=2, offset=9))
+    beyond = await memories.list(ANN, MemoryFilter(limit=2, offset=9))
     assert (titles(beyond), beyond.total, beyond.has_more) == ([], 5, False)
 
 
-async def test_what_is_near_is_found_by_true_distance_and_paged(memories: Memories) -> None:
+async def test_what_is_near_is_found_by_true_distance_and_paged(memories: MemoryService) -> None:
     places = {
         "Brandenburg Gate": (52.5163, 13.3777),
         "Alexanderplatz": (52.5219, 13.4132),
@@ -322,7 +321,7 @@ async def test_what_is_near_is_found_by_true_distance_and_paged(memories: Memori
     gate: dict[str, Any] = {"near_lat": 52.5163, "near_lng": 13.3777, "sort_order": "asc"}
     assert await listed(memories, **gate) == ["Brandenburg Gate", "Alexanderplatz"]
     assert await listed(memories, **gate, distance_km=27) == ["Brandenburg Gate", "Alexanderplatz", "Potsdam"]
-    page = await memories.list(ANN, MemoryWanted(**gate, distance_km=27, limit=1, offset=1))
+    page = await memories.list(ANN, MemoryFilter(**gate, distance_km=27, limit=1, offset=1))
     assert (titles(page), page.total, page.has_more) == (["Alexanderplatz"], 3, True)
     assert await listed(memories, near_lat=-16.8, near_lng=180, distance_km=20) == ["Fiji, east", "Fiji, west"]
     assert await listed(memories, near_lat=89.95, near_lng=120, distance_km=20) == ["North Pole"]
@@ -337,8 +336,8 @@ async def test_what_is_near_is_found_by_true_distance_and_paged(memories: Memori
             await listed(memories, **wrong)
 
 
-async def test_stats_are_those_of_memories(records: Records, memories: Memories) -> None:
-    await People(records).set_zone(ANN, BERLIN)
+async def test_stats_are_those_of_memories(records: PersonDatabase, memories: MemoryService) -> None:
+    await PersonDataService(records).set_zone(ANN, BERLIN)
     old = await memories.create(ANN, {"note": "old", "captured_at": "2020-01-01", "place_name": "Rome"})
     await memories.create(ANN, {"note": "a", "tags": ["X", "y"], "emotion_valence": 4, "place_name": "Rome"})
     await memories.create(
@@ -360,8 +359,8 @@ async def test_stats_are_those_of_memories(records: Records, memories: Memories)
     assert (empty.total, empty.average_valence, empty.by_tag, empty.this_week) == (0, None, {}, 0)
 
 
-async def test_a_memory_is_anchored_once_for_each_relation(records: Records, memories: Memories) -> None:
-    habit = await Timeline(records, Tasks(records)).create(ANN, {"type": "habit", "title": "Swim"})
+async def test_a_memory_is_anchored_once_for_each_relation(records: PersonDatabase, memories: MemoryService) -> None:
+    habit = await TimelineService(records, TaskService(records)).create(ANN, {"type": "habit", "title": "Swim"})
     memory = await memories.create(ANN, {"note": "Cold today"})
     first = await memories.anchor(
         ANN, memory.id, {"anchor_item_id": habit.id, "local_start": "2026-01-01", "notes": "why"}, BERLIN
@@ -383,10 +382,12 @@ async def test_a_memory_is_anchored_once_for_each_relation(records: Records, mem
         await memories.unanchor(ANN, memory.id, habit.id)
 
 
-async def test_an_anchor_goes_to_an_item_of_ones_own_that_is_no_memory(records: Records, memories: Memories) -> None:
+async def test_an_anchor_goes_to_an_item_of_ones_own_that_is_no_memory(
+    records: PersonDatabase, memories: MemoryService
+) -> None:
     memory = await memories.create(ANN, {"note": "n"})
-    habit = await Timeline(records, Tasks(records)).create(ANN, {"type": "habit", "title": "h"})
-    hers = await Timeline(records, Tasks(records)).create(BOB, {"type": "habit", "title": "his"})
+    habit = await TimelineService(records, TaskService(records)).create(ANN, {"type": "habit", "title": "h"})
+    hers = await TimelineService(records, TaskService(records)).create(BOB, {"type": "habit", "title": "his"})
     for item_id in (hers.id, NOWHERE, "", "nothing"):
         with pytest.raises(NotFound, match="Timeline item not found"):
             await memories.anchor(ANN, memory.id, {"anchor_item_id": item_id})
@@ -402,8 +403,8 @@ async def test_an_anchor_goes_to_an_item_of_ones_own_that_is_no_memory(records: 
     assert await memories.anchored_to(ANN, habit.id) == []
 
 
-async def test_nobody_reaches_the_memories_of_somebody_else(records: Records, memories: Memories) -> None:
-    habit = await Timeline(records, Tasks(records)).create(ANN, {"type": "habit", "title": "h"})
+async def test_nobody_reaches_the_memories_of_somebody_else(records: PersonDatabase, memories: MemoryService) -> None:
+    habit = await TimelineService(records, TaskService(records)).create(ANN, {"type": "habit", "title": "h"})
     made = await memories.create(ANN, {"note": "mine", "latitude": 1, "longitude": 1})
     anchor: Anchor = await memories.anchor(ANN, made.id, {"anchor_item_id": habit.id})
     bobs = await memories.create(BOB, {"note": "his"})
@@ -429,8 +430,10 @@ async def test_nobody_reaches_the_memories_of_somebody_else(records: Records, me
     assert await memories.anchors(ANN, made.id) == [anchor]
 
 
-async def test_each_right_opens_its_own_methods(memories: Memories) -> None:
-    reader, writer = (Scope("ann", None, frozenset({right})) for right in (rights.MEMORIES_READ, rights.MEMORIES_WRITE))
+async def test_each_right_opens_its_own_methods(memories: MemoryService) -> None:
+    reader, writer = (
+        PersonScope("ann", None, frozenset({right})) for right in (rights.MEMORIES_READ, rights.MEMORIES_WRITE)
+    )
     made = await memories.create(writer, {"note": "n"})
     assert await memories.get(reader, made.id) == made
     for attempt in (
@@ -440,7 +443,7 @@ async def test_each_right_opens_its_own_methods(memories: Memories) -> None:
         memories.anchor(reader, made.id, {}),
         memories.unanchor(reader, made.id, made.id),
         memories.get(writer, made.id),
-        memories.list(writer, MemoryWanted()),
+        memories.list(writer, MemoryFilter()),
         memories.stats(writer),
         memories.anchors(writer, made.id),
         memories.anchored_to(writer, made.id),

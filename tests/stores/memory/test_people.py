@@ -10,42 +10,41 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
+from frontdesk.db import schema as memory_tables
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import metadata
-from frontdesk.db.tables import memory as memory_tables
 from frontdesk.errors import Conflict, Invalid, MissingScope
 from frontdesk.identity import rights
 from frontdesk.journal.metrics import Metrics
 from frontdesk.journal.service import Journal
-from frontdesk.journal.store import JournalStore, Query
-from frontdesk.memory.activities.service import Activities
-from frontdesk.memory.categories.service import Categories
-from frontdesk.memory.memories.service import Memories
-from frontdesk.memory.memories.wanted import MemoryWanted
-from frontdesk.memory.people.service import Elsewhere, People
-from frontdesk.memory.people.store import TABLES
-from frontdesk.memory.queue.service import Queue
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.store import Records
-from frontdesk.memory.tasks.service import Tasks
-from frontdesk.memory.timeline.service import Timeline
-from frontdesk.memory.timeline.wanted import TimelineWanted
-from frontdesk.memory.timing.service import Timing
+from frontdesk.journal.store import JournalQuery, JournalStore
+from frontdesk.memory.activities import ActivityService
+from frontdesk.memory.categories import CategoryService
+from frontdesk.memory.memories import MemoryService
+from frontdesk.memory.memories_rules import MemoryFilter
+from frontdesk.memory.model import PersonScope, TimelineFilter
+from frontdesk.memory.people import OtherPersonData, PersonDataService
+from frontdesk.memory.people_store import PERSON_TABLES
+from frontdesk.memory.store import PersonDatabase
+from frontdesk.memory.tasks import TaskService
+from frontdesk.memory.time_tracking import TimeTrackingService
+from frontdesk.memory.timeline import TimelineService
+from frontdesk.memory.work_queue import WorkQueueService
 from tests.stores.test_journal_store import an_entry
 
 pytestmark = pytest.mark.anyio
-ANN, BOB, EVE = Scope("ann"), Scope("bob"), Scope("eve")
+ANN, BOB, EVE = PersonScope("ann"), PersonScope("bob"), PersonScope("eve")
 
 
 async def named(agent_id: str) -> str | None:
     return f"Agent {agent_id}"
 
 
-async def fill(records: Records, scope: Scope) -> None:
+async def fill(records: PersonDatabase, scope: PersonScope) -> None:
     """Something in every table."""
-    await People(records).set_zone(scope, "europe/berlin")
-    tasks, memories = Tasks(records), Memories(records)
-    await Categories(records).create(scope, {"name": "Größe", "icon": "📏"})
+    await PersonDataService(records).set_zone(scope, "europe/berlin")
+    tasks, memories = TaskService(records), MemoryService(records)
+    await CategoryService(records).create(scope, {"name": "Größe", "icon": "📏"})
     root = await tasks.create(
         scope, {"title": "root", "category": "größe", "tags": ["a", "b c"], "due_date": "2026-05-05"}
     )
@@ -60,18 +59,18 @@ async def fill(records: Records, scope: Scope) -> None:
     await memories.anchor(scope, new.id, {"anchor_item_id": root.id, "weight": 2.5, "notes": "why"})
     gone = await memories.create(scope, {"note": "gone"})
     await memories.delete(scope, gone.id)
-    await Activities(records).create(
+    await ActivityService(records).create(
         scope, {"title": "Run", "activity_type": "exercise", "duration_minutes": 5, "companions": ["Zoë"]}
     )
-    await Timeline(records, tasks).create(scope, {"type": "habit", "title": "Floss"})
-    await Timing(records).start(scope, root.id, "at it")
+    await TimelineService(records, tasks).create(scope, {"type": "habit", "title": "Floss"})
+    await TimeTrackingService(records).start(scope, root.id, "at it")
     work = {"objective": "o", "task_type": "coding", "task_id": child.id, "agent_id": "agent-1"}
-    await Queue(records, named).create(scope, {**work, "guardrails": {"dataScopes": ["mail"]}})
+    await WorkQueueService(records, named).create(scope, {**work, "guardrails": {"dataScopes": ["mail"]}})
 
 
 async def rows_of(database: Database, person: str) -> dict[str, int]:
     """How many rows are a person's, in each table that says whose its rows are."""
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         tables = [table for table in metadata.sorted_tables if "user_id" in table.c]
         counted = {
             table.name: await connection.scalar(select(func.count()).where(table.c.user_id == person))
@@ -84,8 +83,8 @@ def without_time(document: Any) -> dict[str, Any]:
     return {name: value for name, value in document.items() if name not in ("exported_at", "user_id")}
 
 
-async def test_a_person_has_a_zone_of_their_own(records: Records) -> None:
-    people = People(records)
+async def test_a_person_has_a_zone_of_their_own(records: PersonDatabase) -> None:
+    people = PersonDataService(records)
     assert await people.zone(ANN) == "UTC"
     assert await people.set_zone(ANN, "america/new_york") == "America/New_York"
     assert (await people.zone(ANN), await people.zone(BOB)) == ("America/New_York", "UTC")
@@ -93,13 +92,15 @@ async def test_a_person_has_a_zone_of_their_own(records: Records) -> None:
         await people.set_zone(ANN, "Mars/Olympus")
 
 
-async def test_an_export_has_everything_and_can_be_taken_in_as_it_was(records: Records, database: Database) -> None:
-    people = People(records)
+async def test_an_export_has_everything_and_can_be_taken_in_as_it_was(
+    records: PersonDatabase, database: Database
+) -> None:
+    people = PersonDataService(records)
     await fill(records, ANN)
     exported = await people.export(ANN)
     document = json.loads(json.dumps(exported))
     assert document == exported
-    assert {name for name, rows in document["records"].items() if rows} == {table.name for table in TABLES}
+    assert {name for name, rows in document["records"].items() if rows} == {table.name for table in PERSON_TABLES}
     assert (document["format"], document["version"], document["zone"]) == ("frontdesk-memory", 1, "Europe/Berlin")
     assert document["records"]["timeline_items"][0]["tags"] == ["a", "b c"]
     before = await rows_of(database, "ann")
@@ -107,8 +108,8 @@ async def test_an_export_has_everything_and_can_be_taken_in_as_it_was(records: R
     assert taken == {name: len(rows) for name, rows in document["records"].items()}
     assert await rows_of(database, "bob") == before
     assert without_time(await people.export(BOB)) == without_time(document)
-    memories, tasks = Memories(records), Tasks(records)
-    wanted = MemoryWanted(include_superseded=True)
+    memories, tasks = MemoryService(records), TaskService(records)
+    wanted = MemoryFilter(include_superseded=True)
     assert (await memories.list(BOB, wanted)).items == (await memories.list(ANN, wanted)).items
     root = document["records"]["tasks"][0]["id"]
     assert await tasks.tree(BOB, root) == await tasks.tree(ANN, root)
@@ -117,11 +118,11 @@ async def test_an_export_has_everything_and_can_be_taken_in_as_it_was(records: R
     assert without_time(await people.export(ANN)) == without_time(document)
 
 
-async def test_an_export_goes_into_an_empty_account_only(records: Records) -> None:
-    people = People(records)
+async def test_an_export_goes_into_an_empty_account_only(records: PersonDatabase) -> None:
+    people = PersonDataService(records)
     await fill(records, ANN)
     document = await people.export(ANN)
-    await Categories(records).create(BOB, {"name": "kept"})
+    await CategoryService(records).create(BOB, {"name": "kept"})
     for scope in (ANN, BOB):
         before = await people.export(scope)
         with pytest.raises(Conflict, match="erase them first"):
@@ -170,9 +171,9 @@ WRONG: list[tuple[Spoil, str]] = [
 
 
 async def test_what_does_not_fit_is_refused_with_where_and_why_and_nothing_is_taken_in(
-    records: Records, database: Database
+    records: PersonDatabase, database: Database
 ) -> None:
-    people = People(records)
+    people = PersonDataService(records)
     await fill(records, ANN)
     document = json.loads(json.dumps(await people.export(ANN)))
     for spoil, said in WRONG:
@@ -185,28 +186,28 @@ async def test_what_does_not_fit_is_refused_with_where_and_why_and_nothing_is_ta
 
 def test_every_table_of_the_room_is_exported_and_erased() -> None:
     own = {name for name, table in metadata.tables.items() if getattr(memory_tables, name, None) is table}
-    assert own == {"people", *(table.name for table in TABLES)}
+    assert own == {"people", *(table.name for table in PERSON_TABLES)}
 
 
 async def test_erasing_leaves_nothing_of_a_person_and_everything_of_others(
-    records: Records, database: Database
+    records: PersonDatabase, database: Database
 ) -> None:
     journal = Journal(JournalStore(database), Metrics(), timedelta(days=30))
     chats = {"ann": 2, "bob": 1}
 
     async def entries(user_id: str) -> list[dict[str, Any]]:
-        return [asdict(entry) for entry in await journal.of_person(user_id)]
+        return [asdict(entry) for entry in await journal.entries_of_person(user_id)]
 
     async def forget_chats(user_id: str) -> int:
         return chats.pop(user_id, 0)
 
     elsewhere = [
-        Elsewhere("journal", tell=entries, forget=journal.forget_person),
-        Elsewhere("chat_sessions", forget=forget_chats),
+        OtherPersonData("journal", export=entries, delete=journal.delete_person),
+        OtherPersonData("chat_sessions", delete=forget_chats),
     ]
-    people = People(records, elsewhere)
+    people = PersonDataService(records, elsewhere)
     for person in ("ann", "bob"):
-        await fill(records, Scope(person))
+        await fill(records, PersonScope(person))
         journal.record(replace(an_entry(), user_id=person))
     document = await people.export(ANN)
     assert [entry["user_id"] for entry in document["elsewhere"]["journal"]] == ["ann"]
@@ -221,20 +222,20 @@ async def test_erasing_leaves_nothing_of_a_person_and_everything_of_others(
     }
     assert erased.total == sum(erased.counts.values())
     assert await rows_of(database, "ann") == {}
-    assert [entry.user_id for _, entry in await journal.read(Query())] == ["bob"]
+    assert [entry.user_id for _, entry in await journal.read(JournalQuery())] == ["bob"]
     assert chats == {"bob": 1}
     assert without_time(await people.export(BOB)) == bobs
     assert await people.zone(ANN) == "UTC"
-    assert (await Timeline(records, Tasks(records)).list(ANN, TimelineWanted())).total == 0
+    assert (await TimelineService(records, TaskService(records)).list(ANN, TimelineFilter())).total == 0
     assert (await people.erase(ANN)).total == 0
     await people.import_(ANN, document)
     assert (await people.export(ANN))["records"] == document["records"]
 
 
-async def test_only_who_may_do_everything_hands_out_takes_in_and_erases(records: Records) -> None:
-    people = People(records)
-    almost = Scope("ann", None, frozenset(rights.MEMORY_SCOPES) - {rights.MEMORY_ADMIN})
-    admin = Scope("ann", None, frozenset({rights.MEMORY_ADMIN}))
+async def test_only_who_may_do_everything_hands_out_takes_in_and_erases(records: PersonDatabase) -> None:
+    people = PersonDataService(records)
+    almost = PersonScope("ann", None, frozenset(rights.MEMORY_SCOPES) - {rights.MEMORY_ADMIN})
+    admin = PersonScope("ann", None, frozenset({rights.MEMORY_ADMIN}))
     for attempt in (
         people.export(almost),
         people.import_(almost, {}),

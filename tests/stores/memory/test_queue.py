@@ -8,24 +8,23 @@ from sqlalchemy import update
 
 from frontdesk.db.schema import ai_tasks
 from frontdesk.errors import Conflict, Denied, Invalid, MissingScope, NotFound, Unavailable
-from frontdesk.memory.model import AiMode, AiStatus, AiTask, AiTaskType, Guardrails, Priority
-from frontdesk.memory.queue.service import Queue
-from frontdesk.memory.queue.wanted import AiWanted
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.store import Records
-from frontdesk.memory.tasks import store as tasks
+from frontdesk.memory.model import AiMode, AiStatus, AiTask, AiTaskType, Guardrails, PersonScope, Priority
+from frontdesk.memory.store import PersonDatabase
+from frontdesk.memory.tasks_store import fetch_task
+from frontdesk.memory.work_queue import WorkQueueService
+from frontdesk.memory.work_queue_rules import AiTaskFilter
 from tests.stores.memory.conftest import ANN, BOB
 from tests.support.queueing import add_tasks, add_work, let_lapse, queue_on
 
 pytestmark = pytest.mark.anyio
-ADA, EVE = Scope("ann", "agent-ada"), Scope("ann", "agent-eve")
+ADA, EVE = PersonScope("ann", "agent-ada"), PersonScope("ann", "agent-eve")
 SHORT = timedelta(minutes=5)
 DAYS_AGO = datetime.now(UTC) - timedelta(days=2)
 ABSENT = "01990000-0000-7000-8000-000000000000"
 
 
 @pytest.fixture
-def queue(records: Records) -> Queue:
+def queue(records: PersonDatabase) -> WorkQueueService:
     return queue_on(records)
 
 
@@ -33,7 +32,9 @@ def steps_of(task: AiTask) -> list[tuple[str | None, str, str | None]]:
     return [(one.from_status, one.to_status, one.by_agent) for one in task.history]
 
 
-async def test_what_is_put_in_comes_back_whole_and_marks_its_task(records: Records, queue: Queue) -> None:
+async def test_what_is_put_in_comes_back_whole_and_marks_its_task(
+    records: PersonDatabase, queue: WorkQueueService
+) -> None:
     first = await add_work(records, ANN)
     whole: dict[str, Any] = {
         "deliverables": "A table",
@@ -57,18 +58,20 @@ async def test_what_is_put_in_comes_back_whole_and_marks_its_task(records: Recor
     assert made.dependencies == (first.id,)
     assert made.due_at == datetime(2026, 11, 20, 23, 59, 59, tzinfo=UTC), "a mere day is over at its end"
     assert steps_of(made) == [(None, "assigned", None)]
-    task = await records.read(ANN, lambda mine: tasks.get(mine, made.task_id))
+    task = await records.read(ANN, lambda mine: fetch_task(mine, made.task_id))
     assert task is not None
     assert task.is_ai_task
     await queue.delete(ANN, made.id)
-    task = await records.read(ANN, lambda mine: tasks.get(mine, made.task_id))
+    task = await records.read(ANN, lambda mine: fetch_task(mine, made.task_id))
     assert task is not None
     assert not task.is_ai_task
     with pytest.raises(NotFound, match="AI task not found"):
         await queue.get(ANN, made.id)
 
 
-async def test_what_cannot_be_put_in_is_refused_with_the_reason(records: Records, queue: Queue) -> None:
+async def test_what_cannot_be_put_in_is_refused_with_the_reason(
+    records: PersonDatabase, queue: WorkQueueService
+) -> None:
     made = await add_work(records, ANN)
     given = {"objective": "x", "task_type": AiTaskType.CODING, "agent_id": "agent-ada", "task_id": made.task_id}
     with pytest.raises(Conflict, match="already has an AI task for this task"):
@@ -87,26 +90,28 @@ async def test_what_cannot_be_put_in_is_refused_with_the_reason(records: Records
     with pytest.raises(Invalid, match="no 'leased_by'"):
         await queue.create(ANN, {**given, "task_id": free, "leased_by": "me"})
     with pytest.raises(MissingScope):
-        await queue.create(Scope("ann", scopes=frozenset({"ai_tasks.read"})), given)
+        await queue.create(PersonScope("ann", scopes=frozenset({"ai_tasks.read"})), given)
 
 
-async def test_an_agent_is_called_by_its_id_while_its_host_is_away(records: Records) -> None:
+async def test_an_agent_is_called_by_its_id_while_its_host_is_away(records: PersonDatabase) -> None:
     async def away(_agent_id: str) -> str | None:
         raise Unavailable("The agent host does not answer")
 
     [task_id] = await add_tasks(records, ANN)
     given = {"objective": "x", "task_type": AiTaskType.CODING, "task_id": task_id, "agent_id": "agent-ada"}
-    assert (await Queue(records, away).create(ANN, given)).agent_name == "agent-ada"
+    assert (await WorkQueueService(records, away).create(ANN, given)).agent_name == "agent-ada"
 
 
-async def test_a_list_is_of_what_was_asked_for_and_in_its_order(records: Records, queue: Queue) -> None:
+async def test_a_list_is_of_what_was_asked_for_and_in_its_order(
+    records: PersonDatabase, queue: WorkQueueService
+) -> None:
     ada = await add_work(records, ANN, priority=Priority.LOW, due_at="2026-11-21")
     bob = await add_work(records, ANN, "agent-bob", priority=Priority.URGENT, mode=AiMode.DRY_RUN)
     named = await add_work(records, ANN, "agent-3", agent_name="ADA", is_local_task=True, executor_workspace_id="w")
     pending = await add_work(records, ANN, "agent-4", status=AiStatus.PENDING, task_type=AiTaskType.CODING)
 
     async def ids(**wanted: Any) -> list[str]:
-        return [task.id for task in (await queue.list(ANN, AiWanted(**wanted))).items]
+        return [task.id for task in (await queue.list(ANN, AiTaskFilter(**wanted))).items]
 
     assert await ids() == [named.id, bob.id, ada.id, pending.id], "the newest first, and last what has no such time"
     assert await ids(agent_name="ada", sort_order="asc") == [ada.id, named.id]
@@ -116,13 +121,13 @@ async def test_a_list_is_of_what_was_asked_for_and_in_its_order(records: Records
     assert await ids(is_local_task=True) == await ids(executor_workspace_id="w") == [named.id]
     assert await ids(sort_by="priority") == [bob.id, pending.id, named.id, ada.id]
     assert (await ids(sort_by="due_at"))[0] == ada.id
-    part = await queue.list(ANN, AiWanted(limit=2, offset=1, sort_by="updated_at", sort_order="asc"))
+    part = await queue.list(ANN, AiTaskFilter(limit=2, offset=1, sort_by="updated_at", sort_order="asc"))
     assert ([task.id for task in part.items], part.total, part.has_more) == ([bob.id, named.id], 4, True)
-    assert [task.id for task in await queue.queued(ANN, "Ada")] == [ada.id, named.id]
-    assert (await queue.list(BOB, AiWanted())).total == len(await queue.queued(BOB, "Ada")) == 0
+    assert [task.id for task in await queue.list_waiting(ANN, "Ada")] == [ada.id, named.id]
+    assert (await queue.list(BOB, AiTaskFilter())).total == len(await queue.list_waiting(BOB, "Ada")) == 0
 
 
-async def test_nobody_reaches_the_work_of_somebody_else(records: Records, queue: Queue) -> None:
+async def test_nobody_reaches_the_work_of_somebody_else(records: PersonDatabase, queue: WorkQueueService) -> None:
     made = await add_work(records, ANN)
     for attempt in (
         queue.get(BOB, made.id),
@@ -137,13 +142,13 @@ async def test_nobody_reaches_the_work_of_somebody_else(records: Records, queue:
     ):
         with pytest.raises(NotFound, match="AI task not found"):
             await attempt
-    assert await queue.claim(Scope("bob", "agent-ada")) is None
+    assert await queue.claim(PersonScope("bob", "agent-ada")) is None
     assert (await queue.stats(BOB)).total == 0
     assert await queue.get(ANN, made.id) == made
 
 
 async def test_work_goes_from_its_acceptance_to_its_end_and_all_that_was_told_is_kept(
-    records: Records, queue: Queue
+    records: PersonDatabase, queue: WorkQueueService
 ) -> None:
     made = await add_work(records, ANN)
     taken = await queue.accept(ADA, made.id, 0.25, 120)
@@ -188,13 +193,15 @@ async def test_work_goes_from_its_acceptance_to_its_end_and_all_that_was_told_is
         await queue.report(ADA, made.id, None, {"objective": "another"})
 
 
-async def test_what_failed_says_why_and_can_be_assigned_again_in_other_words(records: Records, queue: Queue) -> None:
+async def test_what_failed_says_why_and_can_be_assigned_again_in_other_words(
+    records: PersonDatabase, queue: WorkQueueService
+) -> None:
     made = await add_work(records, ANN)
     await queue.accept(ADA, made.id)
     failed = await queue.fail(ADA, made.id, "The site is down")
     assert (failed.status, failed.error_message) == (AiStatus.FAILED, "The site is down")
     assert failed.history[-1].note == "The site is down"
-    assert await queue.queued(ANN, "Ada") == []
+    assert await queue.list_waiting(ANN, "Ada") == []
     with pytest.raises(Conflict, match="is failed cannot be changed"):
         await queue.update(ANN, made.id, {"objective": "Another site"})
     again = await queue.update(ANN, made.id, {"objective": "Another site", "status": AiStatus.ASSIGNED})
@@ -204,7 +211,7 @@ async def test_what_failed_says_why_and_can_be_assigned_again_in_other_words(rec
     assert (taken.id, taken.claims) == (made.id, 2)
 
 
-async def test_work_is_changed_while_nobody_works_on_it(records: Records, queue: Queue) -> None:
+async def test_work_is_changed_while_nobody_works_on_it(records: PersonDatabase, queue: WorkQueueService) -> None:
     made = await add_work(records, ANN, deliverables="A table", due_at="2026-11-20")
     changes = {"agent_id": "agent-bob", "deliverables": None, "due_at": "2026-11-21T09:00", "task_id": made.task_id}
     changed = await queue.update(ANN, made.id, {**changes, "guardrails": {"timeCapMin": 5}}, "Europe/Berlin")
@@ -222,7 +229,7 @@ async def test_work_is_changed_while_nobody_works_on_it(records: Records, queue:
 
 
 async def test_one_holds_the_work_and_no_other_agent_moves_it_but_the_person_can(
-    records: Records, queue: Queue
+    records: PersonDatabase, queue: WorkQueueService
 ) -> None:
     made = await add_work(records, ANN)
     await queue.accept(ADA, made.id, lease=SHORT)
@@ -248,12 +255,14 @@ async def test_one_holds_the_work_and_no_other_agent_moves_it_but_the_person_can
         await queue.renew(ADA, made.id, 1)
 
 
-async def test_who_fell_silent_loses_the_work_to_the_next_and_is_told_so(records: Records, queue: Queue) -> None:
+async def test_who_fell_silent_loses_the_work_to_the_next_and_is_told_so(
+    records: PersonDatabase, queue: WorkQueueService
+) -> None:
     made = await add_work(records, ANN)
     first = await queue.claim(ADA, lease=SHORT)
     assert first is not None
     await let_lapse(records, ANN)
-    assert [task.id for task in await queue.queued(ANN, "Ada")] == [made.id]
+    assert [task.id for task in await queue.list_waiting(ANN, "Ada")] == [made.id]
     held = await queue.report(ADA, made.id, None, {"progress_message": "slow"}, claims=1)
     assert held.leased_until is not None, "nobody else came, so it is still Ada's, and for longer"
     assert await queue.claim(EVE, "Ada") is None
@@ -266,7 +275,7 @@ async def test_who_fell_silent_loses_the_work_to_the_next_and_is_told_so(records
         with pytest.raises(Conflict, match="another agent works on it now"):
             await attempt
     with pytest.raises(Conflict, match="Claim 1 of this AI task is over"):
-        await queue.complete(Scope("ann", "agent-eve"), made.id, claims=1)
+        await queue.complete(PersonScope("ann", "agent-eve"), made.id, claims=1)
     renewed = await queue.renew(EVE, made.id, 2)
     assert renewed.leased_until is not None
     assert second.leased_until is not None
@@ -276,7 +285,9 @@ async def test_who_fell_silent_loses_the_work_to_the_next_and_is_told_so(records
     assert (await queue.complete(ADA, made.id)).execution_result == {}
 
 
-async def test_the_most_pressing_is_claimed_first_and_then_the_oldest(records: Records, queue: Queue) -> None:
+async def test_the_most_pressing_is_claimed_first_and_then_the_oldest(
+    records: PersonDatabase, queue: WorkQueueService
+) -> None:
     priorities = (Priority.LOW, Priority.MEDIUM, Priority.URGENT, Priority.MEDIUM, Priority.HIGH)
     made = [await add_work(records, ANN, priority=priority) for priority in priorities]
     await add_work(records, ANN, "agent-bob", priority=Priority.URGENT)
@@ -292,7 +303,9 @@ async def test_the_most_pressing_is_claimed_first_and_then_the_oldest(records: R
         await queue.claim(ANN)
 
 
-async def test_what_is_to_be_executed_waits_for_the_persons_word(records: Records, queue: Queue) -> None:
+async def test_what_is_to_be_executed_waits_for_the_persons_word(
+    records: PersonDatabase, queue: WorkQueueService
+) -> None:
     made = await add_work(
         records, ANN, mode=AiMode.EXECUTE, priority=Priority.URGENT, metadata={"x": {"approved": True}}
     )
@@ -321,7 +334,9 @@ async def test_what_is_to_be_executed_waits_for_the_persons_word(records: Record
         await queue.approve(ANN, made.id)
 
 
-async def test_work_waits_for_what_it_depends_on_and_never_for_itself(records: Records, queue: Queue) -> None:
+async def test_work_waits_for_what_it_depends_on_and_never_for_itself(
+    records: PersonDatabase, queue: WorkQueueService
+) -> None:
     first = await add_work(records, ANN, "agent-bob")
     second = await add_work(records, ANN, dependencies=[first.id])
     third = await add_work(records, ANN, dependencies=[second.id])
@@ -330,8 +345,8 @@ async def test_work_waits_for_what_it_depends_on_and_never_for_itself(records: R
     assert await queue.claim(ADA) is None
     with pytest.raises(Invalid, match="wait for itself"):
         await queue.update(ANN, first.id, {"dependencies": [third.id]})
-    await queue.accept(Scope("ann", "agent-bob"), first.id)
-    await queue.complete(Scope("ann", "agent-bob"), first.id)
+    await queue.accept(PersonScope("ann", "agent-bob"), first.id)
+    await queue.complete(PersonScope("ann", "agent-bob"), first.id)
     claimed = await queue.claim(ADA)
     assert claimed is not None
     assert claimed.id == second.id
@@ -342,7 +357,9 @@ async def test_work_waits_for_what_it_depends_on_and_never_for_itself(records: R
     assert claimed.id == third.id, "what was deleted is waited for no longer"
 
 
-async def test_caps_hold_back_estimates_and_warn_of_what_was_spent(records: Records, queue: Queue) -> None:
+async def test_caps_hold_back_estimates_and_warn_of_what_was_spent(
+    records: PersonDatabase, queue: WorkQueueService
+) -> None:
     made = await add_work(records, ANN, guardrails={"costCapUSD": 1.0, "timeCapMin": 30})
     with pytest.raises(Conflict, match=r"cost of 1\.5 USD is above the cap of 1 USD"):
         await queue.accept(ADA, made.id, 1.5)
@@ -359,7 +376,7 @@ async def test_caps_hold_back_estimates_and_warn_of_what_was_spent(records: Reco
     assert "45 minutes" in done.history[-1].note
 
 
-async def test_figures_are_of_all_the_persons_work(records: Records, queue: Queue) -> None:
+async def test_figures_are_of_all_the_persons_work(records: PersonDatabase, queue: WorkQueueService) -> None:
     empty = await queue.stats(ANN)
     assert (empty.total, empty.success_rate, empty.avg_duration_min, empty.by_status) == (0, 0.0, None, {})
     made = [await add_work(records, ANN, due_at="2020-01-01") for _ in range(4)]

@@ -11,19 +11,16 @@ from sqlalchemy import select
 
 from frontdesk.db.schema import people, recall_cells, recall_docs
 from frontdesk.embedding.builtin import BuiltinEmbedder
-from frontdesk.embedding.port import Vectors
+from frontdesk.embedding.embedder import Vectors
 from frontdesk.errors import Invalid, MissingScope
-from frontdesk.memory.memories import making
-from frontdesk.memory.memories.service import Memories
-from frontdesk.memory.model import ItemType
-from frontdesk.memory.recall.meaning import store as meaning
-from frontdesk.memory.recall.model import Query, Way
-from frontdesk.memory.recall.reading import Reader
-from frontdesk.memory.recall.service import Recall
-from frontdesk.memory.recall.store import LOOSE
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.store import Mine, Records
-from frontdesk.memory.tasks.service import Tasks
+from frontdesk.memory.memories import MemoryService, create_memory
+from frontdesk.memory.model import ItemSearch, ItemType, PersonScope, SearchMode
+from frontdesk.memory.search import vectors_store
+from frontdesk.memory.search.index_store import FOLD_AFTER
+from frontdesk.memory.search.indexer import MemoryIndexer
+from frontdesk.memory.search.service import ItemSearchService
+from frontdesk.memory.store import PersonDatabase, PersonTransaction
+from frontdesk.memory.tasks import TaskService
 from tests.requirements import shows
 from tests.stores.memory.conftest import ANN, BOB
 
@@ -50,31 +47,41 @@ class ByChance:
         """Nothing is held."""
 
 
-async def _notes(recall: Recall, scope: Scope = ANN, **asked: object) -> list[str]:
-    return [hit.text for hit in await recall.search(scope, Query(**asked))]  # pyright: ignore[reportArgumentType] - of a Query
+async def _notes(recall: ItemSearchService, scope: PersonScope = ANN, **asked: object) -> list[str]:
+    return [hit.text for hit in await recall.search(scope, ItemSearch(**asked))]  # pyright: ignore[reportArgumentType] - of a Query
 
 
 @shows("MEMORY-SEARCH")
-async def test_what_is_kept_is_found_by_its_words_at_once_and_by_its_meaning_once_it_was_read(records: Records) -> None:
+async def test_what_is_kept_is_found_by_its_words_at_once_and_by_its_meaning_once_it_was_read(
+    records: PersonDatabase,
+) -> None:
     embedder = BuiltinEmbedder()
-    memories, recall, reader = Memories(records), Recall(records, embedder), Reader(records, embedder)
+    memories, recall, reader = (
+        MemoryService(records),
+        ItemSearchService(records, embedder),
+        MemoryIndexer(records, embedder),
+    )
     for note in ("My dog is afraid of fireworks", "The boiler was repaired in May", "Lunch with Omar on Tuesdays"):
         await memories.create(ANN, {"note": note})
-    [first, *_] = await recall.search(ANN, Query(text="who repaired the boilers"))
+    [first, *_] = await recall.search(ANN, ItemSearch(text="who repaired the boilers"))
     assert (first.text.splitlines()[0], first.words) == ("The boiler was repaired in May", ["repaired", "boilers"])
     assert first.meaning is None
-    await reader.read_all()
-    [nearest, *_] = await recall.search(ANN, Query(text="pets that are frightened by loud noises"))
+    await reader.index_all()
+    [nearest, *_] = await recall.search(ANN, ItemSearch(text="pets that are frightened by loud noises"))
     assert "dog" in nearest.text
     assert nearest.meaning is not None
     assert nearest.meaning > 0.3
     assert "meaning" in nearest.why
-    by_words = await recall.search(ANN, Query(text="pets that are frightened by loud noises", how=Way.FULL_TEXT))
+    by_words = await recall.search(
+        ANN, ItemSearch(text="pets that are frightened by loud noises", mode=SearchMode.FULL_TEXT)
+    )
     assert by_words == []
 
 
-async def test_what_was_changed_deleted_superseded_or_has_expired_is_found_as_it_is_now(records: Records) -> None:
-    memories, recall = Memories(records), Recall(records, None)
+async def test_what_was_changed_deleted_superseded_or_has_expired_is_found_as_it_is_now(
+    records: PersonDatabase,
+) -> None:
+    memories, recall = MemoryService(records), ItemSearchService(records, None)
     old = await memories.create(ANN, {"note": "Ada lives in Lisbon"})
     new = await memories.create(ANN, {"note": "Ada lives in Porto", "supersedes": old.id})
     gone = await memories.create(ANN, {"note": "Ada lives nowhere"})
@@ -83,12 +90,12 @@ async def test_what_was_changed_deleted_superseded_or_has_expired_is_found_as_it
     kept = await _notes(recall, text="Ada lives", include_superseded=True)
     assert sorted(kept) == sorted([old.note, new.note])
     await memories.update(ANN, new.id, {"note": "Grace lives in Porto", "title": "Grace"})
-    assert not any(hit.words for hit in await recall.search(ANN, Query(text="Ada"))), "at most beside what says so"
+    assert not any(hit.words for hit in await recall.search(ANN, ItemSearch(text="Ada"))), "at most beside what says so"
     assert len(await _notes(recall, text="Grace")) == 1
 
 
-async def test_what_is_asked_among_is_all_that_is_found(records: Records) -> None:
-    memories, tasks, recall = Memories(records), Tasks(records), Recall(records, None)
+async def test_what_is_asked_among_is_all_that_is_found(records: PersonDatabase) -> None:
+    memories, tasks, recall = MemoryService(records), TaskService(records), ItemSearchService(records, None)
     await tasks.create(ANN, {"title": "Water the garden", "tags": ["home"]})
     starred = await memories.create(
         ANN, {"note": "The garden in spring", "is_highlight": True, "tags": ["home", "joy"]}
@@ -102,40 +109,44 @@ async def test_what_is_asked_among_is_all_that_is_found(records: Records) -> Non
     assert len(await _notes(recall, text="garden", date_to="2010-01-01")) == 1
     assert len(await _notes(recall, text="garden", limit=2)) == 2
     with pytest.raises(Invalid, match="empty"):
-        await recall.search(ANN, Query(text="  "))
+        await recall.search(ANN, ItemSearch(text="  "))
 
 
 @shows("MEMORY-SEARCH")
-async def test_another_person_finds_nothing_and_changes_nothing_in_what_is_found(records: Records) -> None:
+async def test_another_person_finds_nothing_and_changes_nothing_in_what_is_found(records: PersonDatabase) -> None:
     embedder = ByChance()
-    memories, recall, reader = Memories(records), Recall(records, embedder), Reader(records, embedder)
+    memories, recall, reader = (
+        MemoryService(records),
+        ItemSearchService(records, embedder),
+        MemoryIndexer(records, embedder),
+    )
     for number in range(5):
         await memories.create(ANN, {"note": f"Secret number {number} of the vault"})
-    await reader.read_all()
-    before = await recall.search(ANN, Query(text="secret vault"))
-    for number in range(LOOSE + 5):
+    await reader.index_all()
+    before = await recall.search(ANN, ItemSearch(text="secret vault"))
+    for number in range(FOLD_AFTER + 5):
         await memories.create(BOB, {"note": f"Vault, vault, no secret {number}"})
-    await reader.read_all()
-    after = await recall.search(ANN, Query(text="secret vault"))
+    await reader.index_all()
+    after = await recall.search(ANN, ItemSearch(text="secret vault"))
     assert [(hit.item.id, hit.score) for hit in after] == [(hit.item.id, hit.score) for hit in before]
     assert all("no secret" in text for text in await _notes(recall, BOB, text="secret vault", limit=100))
-    assert await _notes(recall, Scope("nobody"), text="secret vault") == []
+    assert await _notes(recall, PersonScope("nobody"), text="secret vault") == []
 
 
-async def test_search_needs_the_right_to_what_it_is_among(records: Records) -> None:
-    recall = Recall(records, None)
-    limited = Scope("ann", scopes=frozenset({"memories.read"}))
-    assert await recall.search(limited, Query(text="x", types=frozenset({ItemType.MEMORY}))) == []
+async def test_search_needs_the_right_to_what_it_is_among(records: PersonDatabase) -> None:
+    recall = ItemSearchService(records, None)
+    limited = PersonScope("ann", scopes=frozenset({"memories.read"}))
+    assert await recall.search(limited, ItemSearch(text="x", types=frozenset({ItemType.MEMORY}))) == []
     for types in (None, frozenset({ItemType.TASK}), frozenset({ItemType.MEMORY, ItemType.TASK})):
         with pytest.raises(MissingScope):
-            await recall.search(limited, Query(text="x", types=types))
+            await recall.search(limited, ItemSearch(text="x", types=types))
 
 
-async def test_words_lead_to_all_items_that_hold_them_however_these_came_and_went(records: Records) -> None:
+async def test_words_lead_to_all_items_that_hold_them_however_these_came_and_went(records: PersonDatabase) -> None:
     """Held against a plain look through everything, past the point where words are folded together."""
-    memories, recall, chance = Memories(records), Recall(records, None), random.Random(7)
+    memories, recall, chance = MemoryService(records), ItemSearchService(records, None), random.Random(7)
     kept: dict[str, str] = {}
-    for number in range(2 * LOOSE + 20):
+    for number in range(2 * FOLD_AFTER + 20):
         note = f"{' '.join(chance.sample(WORDS, 3))} number{number}"
         kept[(await memories.create(ANN, {"note": note})).id] = note
         if number % 3 == 0:
@@ -147,62 +158,64 @@ async def test_words_lead_to_all_items_that_hold_them_however_these_came_and_wen
             await memories.delete(ANN, gone)
             del kept[gone]
     for word in WORDS:
-        hits = await recall.search(ANN, Query(text=word, limit=100, how=Way.FULL_TEXT))
+        hits = await recall.search(ANN, ItemSearch(text=word, limit=100, mode=SearchMode.FULL_TEXT))
         held = {hit.item.id for hit in hits if hit.words}
         assert held == {item_id for item_id, note in kept.items() if word in note.split()}
 
 
 async def test_among_many_items_the_nearest_is_found_as_surely_as_among_few(
-    records: Records, monkeypatch: pytest.MonkeyPatch
+    records: PersonDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By meaning alone, past the point where all are compared."""
-    monkeypatch.setattr(meaning, "EVERY_ONE", MANY // 3)
+    monkeypatch.setattr(vectors_store, "COMPARE_ALL", MANY // 3)
     embedder = ByChance()
-    recall, reader = Recall(records, embedder), Reader(records, embedder)
+    recall, reader = ItemSearchService(records, embedder), MemoryIndexer(records, embedder)
 
-    def plant(mine: Mine) -> None:
+    def plant(mine: PersonTransaction) -> None:
         for number in range(MANY):
-            making.create(mine, {"note": f"note{number}"}, None)
+            create_memory(mine, {"note": f"note{number}"}, None)
 
     await records.change(ANN, plant, small=False)
-    await reader.read_all()
+    await reader.index_all()
     for number in range(0, MANY, 20):
-        hits = await recall.search(ANN, Query(text=f"note{number}", how=Way.SEMANTIC, limit=1))
+        hits = await recall.search(ANN, ItemSearch(text=f"note{number}", mode=SearchMode.SEMANTIC, limit=1))
         assert [hit.text for hit in hits] == [f"note{number}"]
 
 
-async def test_readers_at_once_read_everything_and_count_it_right(records: Records) -> None:
+async def test_readers_at_once_read_everything_and_count_it_right(records: PersonDatabase) -> None:
     embedder = ByChance()
-    memories = Memories(records)
+    memories = MemoryService(records)
     for number in range(150):
-        await memories.create(Scope(f"person-{number % 3}"), {"note": f"note {number}"})
+        await memories.create(PersonScope(f"person-{number % 3}"), {"note": f"note {number}"})
     async with anyio.create_task_group() as group:
         for _ in range(3):
-            group.start_soon(Reader(records, embedder).read_all)
+            group.start_soon(MemoryIndexer(records, embedder).index_all)
     for number in range(3):
-        scope = Scope(f"person-{number}")
+        scope = PersonScope(f"person-{number}")
         unread, docs, vectors = await records.read(scope, _counts)
         assert (unread, docs) == (0, 50)
         assert vectors > 0
 
 
-def _counts(mine: Mine) -> tuple[int, int, int]:
+def _counts(mine: PersonTransaction) -> tuple[int, int, int]:
     unread = mine.connection.execute(select(people.c.unread).where(people.c.user_id == mine.user_id)).scalar_one()
     docs = select(recall_docs.c.n).where(recall_docs.c.user_id == mine.user_id, recall_docs.c.vector.is_not(None))
     cells = select(recall_cells.c.cell).where(recall_cells.c.user_id == mine.user_id)
     return unread, len(mine.connection.execute(docs).all()), len(mine.connection.execute(cells).all())
 
 
-async def test_another_embedder_reads_everything_anew_and_its_vectors_meet_no_others(records: Records) -> None:
-    memories, first, second = Memories(records), ByChance("first"), ByChance("second", size=48)
+async def test_another_embedder_reads_everything_anew_and_its_vectors_meet_no_others(records: PersonDatabase) -> None:
+    memories, first, second = MemoryService(records), ByChance("first"), ByChance("second", size=48)
     for number in range(10):
         await memories.create(ANN, {"note": f"note {number}"})
-    await Reader(records, first).read_all()
-    between = await Recall(records, second).search(ANN, Query(text="note 3"))
+    await MemoryIndexer(records, first).index_all()
+    between = await ItemSearchService(records, second).search(ANN, ItemSearch(text="note 3"))
     assert [hit.meaning for hit in between] == [None] * 10, "by words, as nothing of its own is there yet"
-    reader = Reader(records, second)
-    await reader.adopt()
-    await reader.read_all()
-    [best, *_] = await Recall(records, second).search(ANN, Query(text="note 3", how=Way.SEMANTIC))
+    reader = MemoryIndexer(records, second)
+    await reader.assign_model()
+    await reader.index_all()
+    [best, *_] = await ItemSearchService(records, second).search(
+        ANN, ItemSearch(text="note 3", mode=SearchMode.SEMANTIC)
+    )
     assert best.text == "note 3"
     assert len(second.read) == 11 + 1

@@ -10,8 +10,8 @@ from sqlalchemy import select
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import timeline_items
 from frontdesk.errors import Conflict, Invalid, NotFound
-from frontdesk.memory.model import Relation, Task, TaskStatus
-from frontdesk.memory.tasks.service import Tasks
+from frontdesk.memory.model import Task, TaskRelation, TaskStatus
+from frontdesk.memory.tasks import TaskService
 from tests.stores.memory.conftest import ANN, Clock
 from tests.stores.memory.lab import make, titles
 
@@ -23,7 +23,7 @@ AUTO: dict[str, Any] = {
 }
 
 
-async def test_a_task_moves_with_all_that_is_under_it(tasks: Tasks, database: Database) -> None:
+async def test_a_task_moves_with_all_that_is_under_it(tasks: TaskService, database: Database) -> None:
     home, work = await make(tasks, "Home"), await make(tasks, "Work")
     paint = await make(tasks, "Paint", home)
     buy = await make(tasks, "Buy paint", paint, status="completed")
@@ -47,12 +47,12 @@ async def test_a_task_moves_with_all_that_is_under_it(tasks: Tasks, database: Da
     await tasks.update(ANN, home.id, {"parent_task_id": paint.id})
     assert (await tasks.delete(ANN, paint.id)).title == "Paint"
     assert await titles(tasks) == ["Work"]
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         left = (await connection.execute(select(timeline_items.c.title))).scalars().all()
     assert left == ["Work"], "nothing of the subtree stays behind"
 
 
-async def test_a_tree_is_told_in_its_order_as_deep_as_asked(tasks: Tasks) -> None:
+async def test_a_tree_is_told_in_its_order_as_deep_as_asked(tasks: TaskService) -> None:
     root = deepest = await make(tasks, "0")
     for number in range(1, 10):
         deepest = await make(tasks, str(number), deepest)
@@ -76,11 +76,11 @@ async def test_a_tree_is_told_in_its_order_as_deep_as_asked(tasks: Tasks) -> Non
         await tasks.reorder(ANN, root.id, [deepest.id])
 
 
-async def test_what_waits_for_others_is_not_completed_before_them(tasks: Tasks) -> None:
+async def test_what_waits_for_others_is_not_completed_before_them(tasks: TaskService) -> None:
     cut, sew, sell, ship = [await make(tasks, title) for title in ("Cut", "Sew", "Sell", "Ship")]
     await tasks.update(ANN, sew.id, {"dependencies": [cut.id]})
-    blocked = await tasks.link(ANN, sell.id, sew.id, Relation.BLOCKED_BY)
-    await tasks.link(ANN, ship.id, cut.id, Relation.RELATED)
+    blocked = await tasks.link(ANN, sell.id, sew.id, TaskRelation.BLOCKED_BY)
+    await tasks.link(ANN, ship.id, cut.id, TaskRelation.RELATED)
     with pytest.raises(Conflict, match=f"'Sew' cannot be completed yet, since it waits for 'Cut' \\({cut.id}\\)"):
         await tasks.set_status(ANN, sew.id, DONE)
     with pytest.raises(Conflict, match="'Sell' cannot"):
@@ -90,28 +90,28 @@ async def test_what_waits_for_others_is_not_completed_before_them(tasks: Tasks) 
     for loop in ({"dependencies": [sell.id]}, {"dependencies": [cut.id]}, {"dependencies": [ship.id, sew.id]}):
         with pytest.raises(Conflict, match="wait for itself"):
             await tasks.update(ANN, cut.id, loop)
-    for again in (Relation.DEPENDENCY, Relation.BLOCKED_BY):
+    for again in (TaskRelation.DEPENDENCY, TaskRelation.BLOCKED_BY):
         with pytest.raises(Conflict, match="wait for itself"):
             await tasks.link(ANN, cut.id, sell.id, again)
     with pytest.raises(Conflict, match="linked as blocked_by already"):
-        await tasks.link(ANN, sell.id, sew.id, Relation.BLOCKED_BY)
+        await tasks.link(ANN, sell.id, sew.id, TaskRelation.BLOCKED_BY)
     with pytest.raises(Conflict, match="with itself"):
-        await tasks.link(ANN, sell.id, sell.id, Relation.RELATED)
+        await tasks.link(ANN, sell.id, sell.id, TaskRelation.RELATED)
     await tasks.set_status(ANN, cut.id, OFF)
     await tasks.set_status(ANN, sew.id, DONE)
     await tasks.set_status(ANN, cut.id, GOING)
     assert len(await tasks.links(ANN)) == 3
     assert [one.id for one in await tasks.links(ANN, sell.id)] == [blocked.id]
-    assert (await tasks.unlink(ANN, blocked.id)).relation is Relation.BLOCKED_BY
+    assert (await tasks.unlink(ANN, blocked.id)).relation is TaskRelation.BLOCKED_BY
     changed = await tasks.update(ANN, sell.id, {"dependencies": [cut.id, ship.id]})
     assert changed.dependencies == (cut.id, ship.id)
     assert (await tasks.update(ANN, sell.id, {"dependencies": [ship.id]})).dependencies == (ship.id,)
     await tasks.delete(ANN, ship.id)
     assert (await tasks.set_status(ANN, sell.id, DONE)).dependencies == ()
-    assert [one.relation for one in await tasks.links(ANN)] == [Relation.DEPENDENCY]
+    assert [one.relation for one in await tasks.links(ANN)] == [TaskRelation.DEPENDENCY]
 
 
-async def test_subtasks_complete_and_reopen_the_tasks_above_them(tasks: Tasks, clock: Clock) -> None:
+async def test_subtasks_complete_and_reopen_the_tasks_above_them(tasks: TaskService, clock: Clock) -> None:
     trip = await make(tasks, "Trip", **AUTO)
     book = await make(tasks, "Book", trip, **AUTO)
     train, hotel = await make(tasks, "Train", book), await make(tasks, "Hotel", book)
@@ -147,7 +147,7 @@ async def test_subtasks_complete_and_reopen_the_tasks_above_them(tasks: Tasks, c
     assert by_hand.progress == 0, "it is the subtasks' from now on"
 
 
-async def test_a_task_that_waited_is_completed_with_its_subtasks_once_the_way_is_free(tasks: Tasks) -> None:
+async def test_a_task_that_waited_is_completed_with_its_subtasks_once_the_way_is_free(tasks: TaskService) -> None:
     gate = await make(tasks, "Gate")
     parent = await make(tasks, "Parent", **AUTO, dependencies=[gate.id])
     child = await make(tasks, "Child", parent)
@@ -164,7 +164,7 @@ async def test_a_task_that_waited_is_completed_with_its_subtasks_once_the_way_is
     assert (await tasks.get(ANN, parent.id)).status is DONE
 
 
-async def test_subtasks_that_are_completed_all_at_once_complete_the_task_above(tasks: Tasks) -> None:
+async def test_subtasks_that_are_completed_all_at_once_complete_the_task_above(tasks: TaskService) -> None:
     top = await make(tasks, "Top", **AUTO)
     middles = [await make(tasks, f"Middle {number}", top, **AUTO) for number in range(2)]
     leaves = [await make(tasks, f"Leaf {number}", middles[number % 2]) for number in range(12)]
@@ -186,13 +186,13 @@ async def test_subtasks_that_are_completed_all_at_once_complete_the_task_above(t
     assert [(await tasks.get(ANN, one.id)).subtask_count for one in middles] == [0, 0]
 
 
-async def test_two_links_made_at_once_do_not_make_a_circle(tasks: Tasks) -> None:
+async def test_two_links_made_at_once_do_not_make_a_circle(tasks: TaskService) -> None:
     ring = [await make(tasks, str(number)) for number in range(6)]
     refused: list[Conflict] = []
 
     async def link(one: Task, other: Task) -> None:
         try:
-            await tasks.link(ANN, one.id, other.id, Relation.DEPENDENCY)
+            await tasks.link(ANN, one.id, other.id, TaskRelation.DEPENDENCY)
         except Conflict as error:
             refused.append(error)
 

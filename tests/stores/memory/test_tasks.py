@@ -9,14 +9,13 @@ import pytest
 
 from frontdesk.db.engine import Database
 from frontdesk.errors import Invalid, MissingScope, NotFound
-from frontdesk.memory.ids import new_id
-from frontdesk.memory.items import store as items
-from frontdesk.memory.model import ItemStatus, Priority, Relation, TaskStatus
-from frontdesk.memory.moments import span_of
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.store import Records
-from frontdesk.memory.tasks.service import Tasks
-from frontdesk.memory.tasks.wanted import TaskWanted
+from frontdesk.memory.items_store import fetch_item
+from frontdesk.memory.model import ItemStatus, PersonScope, Priority, TaskRelation, TaskStatus
+from frontdesk.memory.store import PersonDatabase
+from frontdesk.memory.tasks import TaskService
+from frontdesk.memory.tasks_rules import TaskFilter
+from frontdesk.memory.times import span_of_days
+from frontdesk.memory.validation import new_id
 from tests.stores.memory.conftest import ANN, BOB, NOON, Clock
 from tests.stores.memory.lab import add_category, live_in, make, refusal, titles
 
@@ -25,7 +24,7 @@ DONE, GOING, WAITS = TaskStatus.COMPLETED, TaskStatus.IN_PROGRESS, TaskStatus.PE
 
 
 async def test_a_task_is_kept_as_it_was_given_and_stands_on_the_timeline(
-    tasks: Tasks, records: Records, clock: Clock
+    tasks: TaskService, records: PersonDatabase, clock: Clock
 ) -> None:
     work = await add_category(records, "Work")
     first = await make(tasks, "Before")
@@ -52,7 +51,7 @@ async def test_a_task_is_kept_as_it_was_given_and_stands_on_the_timeline(
     assert made.due_date == datetime(2026, 11, 25, 22, 59, 59, tzinfo=UTC)
     assert (made.tags, made.dependencies, made.metadata) == (("Travel", "soon"), (first.id,), {"from": "app"})
     assert (made.hierarchy_level, made.hierarchy_path, made.created_at) == (0, made.id, NOON)
-    item = await records.read(ANN, lambda mine: items.get(mine, made.id))
+    item = await records.read(ANN, lambda mine: fetch_item(mine, made.id))
     assert item is not None
     assert (item.type, item.title, item.start_time, item.end_time) == ("task", "Book the train", None, made.due_date)
     clock.forward(timedelta(days=1))
@@ -61,7 +60,7 @@ async def test_a_task_is_kept_as_it_was_given_and_stands_on_the_timeline(
     assert (later.title, later.notes, later.updated_at) == (made.title, "Window seat", NOON + timedelta(days=1))
     for status, stands in {"on_hold": "inactive", "cancelled": "cancelled", "in_progress": "active"}.items():
         await tasks.update(ANN, made.id, {"status": status})
-        item = await records.read(ANN, lambda mine: items.get(mine, made.id))
+        item = await records.read(ANN, lambda mine: fetch_item(mine, made.id))
         assert item is not None
         assert item.status is ItemStatus(stands)
 
@@ -84,7 +83,7 @@ async def test_a_task_is_kept_as_it_was_given_and_stands_on_the_timeline(
     ],
 )
 async def test_what_makes_no_sense_is_refused_with_what_to_do(
-    tasks: Tasks, fields: dict[str, object], words: str
+    tasks: TaskService, fields: dict[str, object], words: str
 ) -> None:
     with pytest.raises(Invalid, match=words):
         await tasks.create(ANN, fields)
@@ -95,10 +94,10 @@ async def test_what_makes_no_sense_is_refused_with_what_to_do(
     for name in ("title", "status", "progress"):
         with pytest.raises(Invalid, match=f"{name} cannot be empty"):
             await tasks.update(ANN, there.id, {name: None})
-    assert (await tasks.list(ANN, TaskWanted())).items == [there]
+    assert (await tasks.list(ANN, TaskFilter())).items == [there]
 
 
-async def test_a_status_comes_with_what_it_entails(tasks: Tasks, clock: Clock) -> None:
+async def test_a_status_comes_with_what_it_entails(tasks: TaskService, clock: Clock) -> None:
     made = await make(tasks, "Write", description="A page")
     done = await tasks.set_status(ANN, made.id, DONE, "It is short", progress=10)
     assert (done.description, done.progress, done.completion_date) == ("A page\n\nIt is short", 100, NOON)
@@ -112,7 +111,7 @@ async def test_a_status_comes_with_what_it_entails(tasks: Tasks, clock: Clock) -
 
 
 async def test_tasks_are_found_by_all_that_is_asked_and_in_a_total_order(
-    tasks: Tasks, records: Records, clock: Clock
+    tasks: TaskService, records: PersonDatabase, clock: Clock
 ) -> None:
     await add_category(records, "Work")
     each: dict[str, dict[str, Any]] = {
@@ -141,17 +140,17 @@ async def test_tasks_are_found_by_all_that_is_asked_and_in_a_total_order(
     assert len(await titles(tasks, updated_today=True, timezone="Asia/Tokyo")) == 4
     clock.forward(timedelta(hours=3))
     assert await titles(tasks, updated_today=True, timezone="Asia/Tokyo") == []
-    page = await tasks.list(ANN, TaskWanted(limit=1, offset=1, sort_by="title", sort_order="asc"))
+    page = await tasks.list(ANN, TaskFilter(limit=1, offset=1, sort_by="title", sort_order="asc"))
     assert ([one.title for one in page.items], page.total, page.has_more) == (["Report"], 4, True)
-    for wrong in (TaskWanted(limit=0), TaskWanted(offset=2**70), TaskWanted(search="x" * 301)):
+    for wrong in (TaskFilter(limit=0), TaskFilter(offset=2**70), TaskFilter(search="x" * 301)):
         with pytest.raises(Invalid):
             await tasks.list(ANN, wrong)
     with pytest.raises(Invalid, match="no category"):
-        await tasks.list(ANN, TaskWanted(category="Nowhere"))
+        await tasks.list(ANN, TaskFilter(category="Nowhere"))
 
 
 async def test_numbers_and_days_are_those_of_the_persons_zone(
-    tasks: Tasks, records: Records, database: Database, clock: Clock
+    tasks: TaskService, records: PersonDatabase, database: Database, clock: Clock
 ) -> None:
     await add_category(records, "Work")
     await add_category(records, "Work", BOB)
@@ -179,7 +178,7 @@ async def test_numbers_and_days_are_those_of_the_persons_zone(
     later = await make(tasks, "Later")
     updates = await tasks.updated(ANN)
     assert ([one.title for one in updates.tasks], updates.total) == (["Later"], 1)
-    assert updates.span == span_of(datetime(2026, 11, 21, tzinfo=UTC).date(), ZoneInfo("Asia/Tokyo"))
+    assert updates.span == span_of_days(datetime(2026, 11, 21, tzinfo=UTC).date(), ZoneInfo("Asia/Tokyo"))
     before = await tasks.updated(ANN, "2026-11-20", "2026-11-20")
     assert before.tasks[0].title == "Done"
     assert before.total == 5
@@ -187,8 +186,8 @@ async def test_numbers_and_days_are_those_of_the_persons_zone(
     assert (await tasks.updated(ANN, zone="UTC")).tasks[0].id == later.id
 
 
-async def test_nobody_sees_changes_or_links_tasks_of_another(tasks: Tasks) -> None:
-    relation = Relation.DEPENDENCY
+async def test_nobody_sees_changes_or_links_tasks_of_another(tasks: TaskService) -> None:
+    relation = TaskRelation.DEPENDENCY
     mine, other = await make(tasks, "Mine"), await make(tasks, "Also mine")
     link = await tasks.link(ANN, mine.id, other.id, relation)
     bobs = await tasks.create(BOB, {"title": "Bob's"})
@@ -208,7 +207,7 @@ async def test_nobody_sees_changes_or_links_tasks_of_another(tasks: Tasks) -> No
         lambda one: tasks.link(BOB, one, bobs.id, relation),
         lambda one: tasks.link(BOB, bobs.id, one, relation),
         lambda one: tasks.links(BOB, one),
-        lambda one: tasks.list(BOB, TaskWanted(parent_task_id=one)),
+        lambda one: tasks.list(BOB, TaskFilter(parent_task_id=one)),
     )
     for attempt in attempts:
         theirs, nobodys, no_id = [await refusal(attempt(one)) for one in (mine.id, new_id(NOON), "x")]
@@ -217,30 +216,33 @@ async def test_nobody_sees_changes_or_links_tasks_of_another(tasks: Tasks) -> No
         assert theirs.startswith("NotFound")
     with pytest.raises(NotFound, match="Relation not found"):
         await tasks.unlink(BOB, link.id)
-    assert [one.title for one in (await tasks.list(BOB, TaskWanted())).items] == ["Bob's"]
+    assert [one.title for one in (await tasks.list(BOB, TaskFilter())).items] == ["Bob's"]
     assert (await tasks.links(BOB), (await tasks.stats(BOB)).total) == ([], 1)
     assert [one.title for one in (await tasks.updated(BOB)).tasks] == ["Bob's"]
     assert (await tasks.get(ANN, mine.id)).dependencies == (other.id,)
 
 
-async def test_each_method_asks_for_its_right(tasks: Tasks) -> None:
+async def test_each_method_asks_for_its_right(tasks: TaskService) -> None:
     made = await make(tasks, "Mine")
-    reader, writer = Scope("ann", scopes=frozenset({"tasks.read"})), Scope("ann", scopes=frozenset({"tasks.write"}))
-    reads: Sequence[Callable[[Scope], Awaitable[object]]] = (
+    reader, writer = (
+        PersonScope("ann", scopes=frozenset({"tasks.read"})),
+        PersonScope("ann", scopes=frozenset({"tasks.write"})),
+    )
+    reads: Sequence[Callable[[PersonScope], Awaitable[object]]] = (
         lambda scope: tasks.get(scope, made.id),
-        lambda scope: tasks.list(scope, TaskWanted()),
+        lambda scope: tasks.list(scope, TaskFilter()),
         tasks.stats,
         tasks.updated,
         lambda scope: tasks.tree(scope, made.id),
         lambda scope: tasks.subtasks(scope, made.id),
         tasks.links,
     )
-    writes: Sequence[Callable[[Scope], Awaitable[object]]] = (
+    writes: Sequence[Callable[[PersonScope], Awaitable[object]]] = (
         lambda scope: tasks.create(scope, {"title": "New"}),
         lambda scope: tasks.update(scope, made.id, {}),
         lambda scope: tasks.set_status(scope, made.id, GOING),
         lambda scope: tasks.reorder(scope, made.id, []),
-        lambda scope: tasks.link(scope, made.id, made.id, Relation.RELATED),
+        lambda scope: tasks.link(scope, made.id, made.id, TaskRelation.RELATED),
         lambda scope: tasks.unlink(scope, made.id),
         lambda scope: tasks.delete(scope, made.id),
     )

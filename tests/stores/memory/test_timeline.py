@@ -7,39 +7,39 @@ import pytest
 
 from frontdesk.errors import Invalid, MissingScope, NotFound
 from frontdesk.identity import rights
-from frontdesk.memory.activities.service import Activities
-from frontdesk.memory.categories.service import Categories
-from frontdesk.memory.memories.service import Memories
-from frontdesk.memory.memories.wanted import MemoryWanted
+from frontdesk.memory.activities import ActivityService
+from frontdesk.memory.categories import CategoryService
+from frontdesk.memory.memories import MemoryService
+from frontdesk.memory.memories_rules import MemoryFilter
 from frontdesk.memory.model import (
     ActivityStatus,
     ActivityType,
-    Item,
     ItemStatus,
     ItemType,
     MemoryStatus,
     MemoryType,
+    PersonScope,
     Priority,
     Task,
     TaskStatus,
+    TimelineFilter,
+    TimelineItem,
 )
-from frontdesk.memory.people.service import People
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.store import Records
-from frontdesk.memory.tasks.service import Tasks
-from frontdesk.memory.timeline.service import Timeline
-from frontdesk.memory.timeline.wanted import TimelineWanted
-from frontdesk.memory.timing.service import Timing
+from frontdesk.memory.people import PersonDataService
+from frontdesk.memory.store import PersonDatabase
+from frontdesk.memory.tasks import TaskService
+from frontdesk.memory.time_tracking import TimeTrackingService
+from frontdesk.memory.timeline import TimelineService
 
 pytestmark = pytest.mark.anyio
-ANN, BOB = Scope("ann"), Scope("bob")
+ANN, BOB = PersonScope("ann"), PersonScope("bob")
 NOWHERE = "01890000-0000-7000-8000-000000000000"
 FROM, TO = datetime(2026, 3, 1, 9, tzinfo=UTC), datetime(2026, 3, 1, 10, tzinfo=UTC)
 
 
 @pytest.fixture
-def timeline(records: Records) -> Timeline:
-    return Timeline(records, Tasks(records))
+def timeline(records: PersonDatabase) -> TimelineService:
+    return TimelineService(records, TaskService(records))
 
 
 def said(kind: str, **more: Any) -> dict[str, Any]:
@@ -56,16 +56,16 @@ def said(kind: str, **more: Any) -> dict[str, Any]:
     }
 
 
-async def titles(timeline: Timeline, scope: Scope = ANN, **wanted: Any) -> list[str]:
-    return [item.title for item in (await timeline.list(scope, TimelineWanted(**wanted))).items]
+async def titles(timeline: TimelineService, scope: PersonScope = ANN, **wanted: Any) -> list[str]:
+    return [item.title for item in (await timeline.list(scope, TimelineFilter(**wanted))).items]
 
 
 @pytest.mark.parametrize("kind", ["task", "activity", "routine", "habit", "memory"])
 async def test_an_item_of_any_type_keeps_all_that_is_said_of_it(
-    records: Records, timeline: Timeline, kind: str
+    records: PersonDatabase, timeline: TimelineService, kind: str
 ) -> None:
-    category = await Categories(records).create(ANN, {"name": "C"})
-    await People(records).set_zone(ANN, "Europe/Berlin")
+    category = await CategoryService(records).create(ANN, {"name": "C"})
+    await PersonDataService(records).set_zone(ANN, "Europe/Berlin")
     made = await timeline.create(ANN, said(kind, category_id="c"))
     assert made == await timeline.get(ANN, made.id)
     assert (made.type, made.title, made.description) == (kind, f"A {kind}", f"what {kind} is")
@@ -83,9 +83,11 @@ async def test_an_item_of_any_type_keeps_all_that_is_said_of_it(
         await timeline.get(ANN, made.id)
 
 
-async def test_a_task_a_memory_and_an_activity_are_made_as_what_they_are(records: Records, timeline: Timeline) -> None:
+async def test_a_task_a_memory_and_an_activity_are_made_as_what_they_are(
+    records: PersonDatabase, timeline: TimelineService
+) -> None:
     task, memory, activity = [await timeline.create(ANN, said(kind), "UTC") for kind in ("task", "memory", "activity")]
-    tasks, memories, activities = Tasks(records), Memories(records), Activities(records)
+    tasks, memories, activities = TaskService(records), MemoryService(records), ActivityService(records)
     one = await tasks.get(ANN, task.id)
     assert (one.status, one.description, one.due_date) == (TaskStatus.PENDING, "what task is", task.end_time)
     two = await memories.get(ANN, memory.id)
@@ -109,17 +111,17 @@ async def test_a_task_a_memory_and_an_activity_are_made_as_what_they_are(records
     for attempt in (tasks.get(ANN, task.id), memories.get(ANN, memory.id), activities.get(ANN, activity.id)):
         with pytest.raises(NotFound):
             await attempt
-    assert (await memories.list(ANN, MemoryWanted(status=MemoryStatus.DELETED))).total == 1
+    assert (await memories.list(ANN, MemoryFilter(status=MemoryStatus.DELETED))).total == 1
 
 
-async def test_whoever_follows_tasks_is_told_of_what_the_timeline_does_to_them(records: Records) -> None:
+async def test_whoever_follows_tasks_is_told_of_what_the_timeline_does_to_them(records: PersonDatabase) -> None:
     told: list[tuple[str | None, str | None]] = []
 
-    async def follow(_scope: Scope, before: Task | None, after: Task | None) -> None:
+    async def follow(_scope: PersonScope, before: Task | None, after: Task | None) -> None:
         told.append((before and before.title, after and after.title))
 
-    tasks = Tasks(records, follow)
-    timeline = Timeline(records, tasks)
+    tasks = TaskService(records, follow)
+    timeline = TimelineService(records, tasks)
     root = await timeline.create(ANN, {"type": "task", "title": "root"})
     child = await tasks.create(ANN, {"title": "child", "parent_task_id": root.id})
     told.clear()
@@ -130,10 +132,12 @@ async def test_whoever_follows_tasks_is_told_of_what_the_timeline_does_to_them(r
     assert sorted(told) == [("kid", None), ("root", None)]
 
 
-async def test_a_status_that_a_task_is_in_already_changes_nothing(records: Records, timeline: Timeline) -> None:
-    task = await Tasks(records).create(ANN, {"title": "t", "status": "in_progress"})
+async def test_a_status_that_a_task_is_in_already_changes_nothing(
+    records: PersonDatabase, timeline: TimelineService
+) -> None:
+    task = await TaskService(records).create(ANN, {"title": "t", "status": "in_progress"})
     await timeline.update(ANN, task.id, {"status": "active"})
-    assert (await Tasks(records).get(ANN, task.id)).status is TaskStatus.IN_PROGRESS
+    assert (await TaskService(records).get(ANN, task.id)).status is TaskStatus.IN_PROGRESS
 
 
 @pytest.mark.parametrize(
@@ -156,14 +160,14 @@ async def test_a_status_that_a_task_is_in_already_changes_nothing(records: Recor
     ],
 )
 async def test_what_cannot_be_is_refused_and_nothing_of_it_kept(
-    timeline: Timeline, wrong: dict[str, Any], text: str
+    timeline: TimelineService, wrong: dict[str, Any], text: str
 ) -> None:
     with pytest.raises(Invalid, match=text):
         await timeline.create(ANN, wrong)
     assert await titles(timeline) == []
 
 
-async def test_an_item_stays_of_its_type(timeline: Timeline) -> None:
+async def test_an_item_stays_of_its_type(timeline: TimelineService) -> None:
     made = await timeline.create(ANN, {"type": "habit", "title": "h", "description": "d"})
     with pytest.raises(Invalid, match="stays so"):
         await timeline.update(ANN, made.id, {"type": "task"})
@@ -173,10 +177,10 @@ async def test_an_item_stays_of_its_type(timeline: Timeline) -> None:
         await timeline.update(ANN, made.id, {"title": None})
 
 
-async def test_items_are_found_by_what_is_asked(records: Records, timeline: Timeline) -> None:
-    await Categories(records).create(ANN, {"name": "Sea"})
-    memories = Memories(records)
-    await Tasks(records).create(
+async def test_items_are_found_by_what_is_asked(records: PersonDatabase, timeline: TimelineService) -> None:
+    await CategoryService(records).create(ANN, {"name": "Sea"})
+    memories = MemoryService(records)
+    await TaskService(records).create(
         ANN, {"title": "boat", "priority": "urgent", "category": "sea", "due_date": "2026-05-05"}
     )
     old = await memories.create(
@@ -184,7 +188,7 @@ async def test_items_are_found_by_what_is_asked(records: Records, timeline: Time
     )
     await memories.create(ANN, {"title": "Wave", "note": "foam", "is_highlight": True, "captured_at": "2026-01-01"})
     await memories.create(ANN, {"title": "Shell", "memory_type": "quote", "salience_score": 0.5, "is_highlight": True})
-    await Activities(records).create(
+    await ActivityService(records).create(
         ANN, {"title": "Swim", "activity_type": "exercise", "started_at": "2026-04-01", "tags": ["wet", "cold"]}
     )
     await timeline.create(ANN, {"type": "habit", "title": "Dry", "render_on_timeline": False, "tags": ["WET"]})
@@ -224,22 +228,24 @@ async def test_items_are_found_by_what_is_asked(records: Records, timeline: Time
     assert (await timeline.get(ANN, old.id)).title == "Tide"
 
 
-async def test_insights_are_computed_from_what_is_there(records: Records, timeline: Timeline) -> None:
-    await People(records).set_zone(ANN, "Asia/Tokyo")
-    await Categories(records).create(ANN, {"name": "Work"})
-    tasks = Tasks(records)
+async def test_insights_are_computed_from_what_is_there(records: PersonDatabase, timeline: TimelineService) -> None:
+    await PersonDataService(records).set_zone(ANN, "Asia/Tokyo")
+    await CategoryService(records).create(ANN, {"name": "Work"})
+    tasks = TaskService(records)
     await tasks.create(ANN, {"title": "done", "status": "completed", "tags": ["x"]})
     task = await tasks.create(ANN, {"title": "open", "category": "work"})
-    memory = await Memories(records).create(ANN, {"note": "was", "emotion_valence": -5})
-    await Memories(records).create(
+    memory = await MemoryService(records).create(ANN, {"note": "was", "emotion_valence": -5})
+    await MemoryService(records).create(
         ANN, {"note": "is", "emotion_valence": 4, "place_name": "Home", "tags": ["X"], "supersedes": memory.id}
     )
-    gone = await Memories(records).create(ANN, {"note": "gone", "emotion_valence": -5})
-    await Memories(records).delete(ANN, gone.id)
-    await Memories(records).create(ANN, {"note": "long ago", "emotion_valence": -5, "captured_at": "2020-01-01"})
-    await Activities(records).create(ANN, {"title": "a", "activity_type": "rest", "mood_before": 2, "mood_after": 5})
+    gone = await MemoryService(records).create(ANN, {"note": "gone", "emotion_valence": -5})
+    await MemoryService(records).delete(ANN, gone.id)
+    await MemoryService(records).create(ANN, {"note": "long ago", "emotion_valence": -5, "captured_at": "2020-01-01"})
+    await ActivityService(records).create(
+        ANN, {"title": "a", "activity_type": "rest", "mood_before": 2, "mood_after": 5}
+    )
     start = datetime.now(UTC) - timedelta(minutes=90)
-    await Timing(records).add(
+    await TimeTrackingService(records).add(
         ANN, task.id, {"start_at": start.isoformat(), "end_at": (start + timedelta(minutes=45)).isoformat()}
     )
     found = await timeline.insights(ANN, "week")
@@ -256,8 +262,8 @@ async def test_insights_are_computed_from_what_is_there(records: Records, timeli
         await timeline.insights(ANN, "decade")
 
 
-async def test_nobody_reaches_the_timeline_of_somebody_else(timeline: Timeline) -> None:
-    made: list[Item] = [await timeline.create(ANN, {"type": kind, "title": kind}) for kind in ItemType]
+async def test_nobody_reaches_the_timeline_of_somebody_else(timeline: TimelineService) -> None:
+    made: list[TimelineItem] = [await timeline.create(ANN, {"type": kind, "title": kind}) for kind in ItemType]
     for item in made:
         for attempt in (
             timeline.get(BOB, item.id),
@@ -273,9 +279,9 @@ async def test_nobody_reaches_the_timeline_of_somebody_else(timeline: Timeline) 
         await timeline.get(ANN, NOWHERE)
 
 
-async def test_to_change_what_stands_behind_an_item_needs_the_right_to_that_too(timeline: Timeline) -> None:
-    writer = Scope("ann", None, frozenset({rights.TIMELINE_WRITE}))
-    reader = Scope("ann", None, frozenset({rights.TIMELINE_READ}))
+async def test_to_change_what_stands_behind_an_item_needs_the_right_to_that_too(timeline: TimelineService) -> None:
+    writer = PersonScope("ann", None, frozenset({rights.TIMELINE_WRITE}))
+    reader = PersonScope("ann", None, frozenset({rights.TIMELINE_READ}))
     for kind, right in (("task", rights.TASKS_WRITE), ("memory", rights.MEMORIES_WRITE), ("habit", None)):
         made = await timeline.create(writer, {"type": kind, "title": kind})
         assert await timeline.get(reader, made.id) == made
@@ -283,7 +289,7 @@ async def test_to_change_what_stands_behind_an_item_needs_the_right_to_that_too(
             for attempt in (timeline.update(writer, made.id, {"title": "x"}), timeline.delete(writer, made.id)):
                 with pytest.raises(MissingScope, match=right):
                     await attempt
-        both = Scope("ann", None, frozenset({rights.TIMELINE_WRITE, right or rights.TIMELINE_WRITE}))
+        both = PersonScope("ann", None, frozenset({rights.TIMELINE_WRITE, right or rights.TIMELINE_WRITE}))
         assert (await timeline.update(both, made.id, {"title": "x"})).title == "x"
         await timeline.delete(both, made.id)
     for refused in (
@@ -291,7 +297,7 @@ async def test_to_change_what_stands_behind_an_item_needs_the_right_to_that_too(
         timeline.update(reader, NOWHERE, {}),
         timeline.delete(reader, NOWHERE),
         timeline.get(writer, NOWHERE),
-        timeline.list(writer, TimelineWanted()),
+        timeline.list(writer, TimelineFilter()),
         timeline.highlights(writer),
         timeline.insights(writer),
     ):

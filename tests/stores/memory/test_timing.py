@@ -9,15 +9,13 @@ import pytest
 
 from frontdesk.db.engine import Database
 from frontdesk.errors import Conflict, Invalid, MissingScope, NotFound
-from frontdesk.memory.ids import new_id
-from frontdesk.memory.items import store as items
-from frontdesk.memory.model import Item, ItemType
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.store import Mine, Records
-from frontdesk.memory.tasks.service import Tasks
-from frontdesk.memory.timing import store
-from frontdesk.memory.timing.model import Spent, Started, TimerRunning
-from frontdesk.memory.timing.service import Timing
+from frontdesk.memory.items_store import insert_item
+from frontdesk.memory.model import ItemType, PersonScope, TimelineItem
+from frontdesk.memory.store import PersonDatabase, PersonTransaction
+from frontdesk.memory.tasks import TaskService
+from frontdesk.memory.time_tracking import StartedTimer, TimerRunning, TimeSpent, TimeTrackingService
+from frontdesk.memory.time_tracking_store import insert_entry
+from frontdesk.memory.validation import new_id
 from tests.stores.memory.conftest import ANN, BOB, NOON, Clock
 from tests.stores.memory.lab import add_category, live_in, make, refusal
 
@@ -26,32 +24,32 @@ MINUTE = timedelta(minutes=1)
 
 
 @pytest.fixture
-def timing(records: Records) -> Timing:
-    return Timing(records)
+def timing(records: PersonDatabase) -> TimeTrackingService:
+    return TimeTrackingService(records)
 
 
-async def add_item(records: Records, kind: ItemType, title: str) -> Item:
-    def work(mine: Mine) -> Item:
-        made = Item(id=new_id(mine.now), type=kind, title=title, created_at=mine.now, updated_at=mine.now)
-        items.add(mine, made, title)
+async def add_item(records: PersonDatabase, kind: ItemType, title: str) -> TimelineItem:
+    def work(mine: PersonTransaction) -> TimelineItem:
+        made = TimelineItem(id=new_id(mine.now), type=kind, title=title, created_at=mine.now, updated_at=mine.now)
+        insert_item(mine, made, title)
         return made
 
     return await records.change(ANN, work)
 
 
-async def tracked(tasks: Tasks, task_id: str) -> tuple[int, int]:
+async def tracked(tasks: TaskService, task_id: str) -> tuple[int, int]:
     found = await tasks.get(ANN, task_id)
     return found.tracked_minutes_total, found.tracked_segments_count
 
 
-async def test_a_person_has_one_timer_at_a_time(tasks: Tasks, timing: Timing, clock: Clock) -> None:
+async def test_a_person_has_one_timer_at_a_time(tasks: TaskService, timing: TimeTrackingService, clock: Clock) -> None:
     write, call = await make(tasks, "Write"), await make(tasks, "Call")
     assert await timing.stop(ANN, write.id) is None
     begun = await timing.start(ANN, write.id, "The first page")
     assert (begun.created, begun.stopped, begun.entry.note) == (True, None, "The first page")
     assert (begun.entry.item_title, begun.entry.item_type, begun.entry.duration_minutes) == ("Write", "task", None)
     clock.forward(10 * MINUTE)
-    assert await timing.start(ANN, write.id, "Again") == Started(begun.entry, created=False)
+    assert await timing.start(ANN, write.id, "Again") == StartedTimer(begun.entry, created=False)
     with pytest.raises(TimerRunning, match="The timer of 'Write'") as refused:
         await timing.start(ANN, call.id)
     assert refused.value.running == await timing.running(ANN) == begun.entry
@@ -73,7 +71,7 @@ async def test_a_person_has_one_timer_at_a_time(tasks: Tasks, timing: Timing, cl
 
 
 async def test_a_timer_can_be_stopped_as_of_earlier_and_not_of_later(
-    tasks: Tasks, timing: Timing, clock: Clock, database: Database
+    tasks: TaskService, timing: TimeTrackingService, clock: Clock, database: Database
 ) -> None:
     task = await make(tasks, "Write")
     await live_in(database, "Europe/Berlin")
@@ -88,7 +86,9 @@ async def test_a_timer_can_be_stopped_as_of_earlier_and_not_of_later(
     assert stopped.id == begun.entry.id
 
 
-async def test_time_is_spent_on_anything_but_memories(tasks: Tasks, timing: Timing, records: Records) -> None:
+async def test_time_is_spent_on_anything_but_memories(
+    tasks: TaskService, timing: TimeTrackingService, records: PersonDatabase
+) -> None:
     run, memory = [await add_item(records, kind, kind.title()) for kind in (ItemType.ACTIVITY, ItemType.MEMORY)]
     for work in (timing.start(ANN, memory.id), timing.add(ANN, memory.id, {"start_at": "2026-11-20"})):
         with pytest.raises(Invalid, match="cannot be spent on a memory"):
@@ -97,13 +97,13 @@ async def test_time_is_spent_on_anything_but_memories(tasks: Tasks, timing: Timi
         await timing.start(ANN, run.id, kind=ItemType.TASK)
     assert (await timing.start(ANN, run.id, kind=ItemType.ACTIVITY)).entry.item_type is ItemType.ACTIVITY
     assert await timing.stop(ANN, run.id) is not None
-    assert await timing.of_item(ANN, memory.id) == []
+    assert await timing.entries_of_item(ANN, memory.id) == []
     with pytest.raises(NotFound, match="Item not found"):
-        await timing.of_item(ANN, new_id(NOON))
+        await timing.entries_of_item(ANN, new_id(NOON))
 
 
 async def test_entries_made_by_hand_are_counted_changed_and_taken_away(
-    tasks: Tasks, timing: Timing, clock: Clock
+    tasks: TaskService, timing: TimeTrackingService, clock: Clock
 ) -> None:
     task = await make(tasks, "Write")
     span = {"start_at": "2026-11-19T09:00", "end_at": "2026-11-19T10:30"}
@@ -115,11 +115,11 @@ async def test_entries_made_by_hand_are_counted_changed_and_taken_away(
     )
     other = await timing.add(ANN, task.id, {"start_at": "2026-11-18T09:00Z", "end_at": "2026-11-18T09:20Z"})
     assert await tracked(tasks, task.id) == (110, 2)
-    assert await timing.of_item(ANN, task.id) == [other, made]
-    assert await timing.of_item(ANN, task.id, "2026-11-19", "2026-11-19") == [made]
-    assert await timing.of_item(ANN, task.id, end_date="2026-11-18") == [other]
-    assert await timing.between(ANN, "2026-11-18T09:20Z", "2026-11-19T08:00Z") == [], "neither has a part in it"
-    assert await timing.between(ANN, "2026-11-18T09:19Z", "2026-11-19") == [other, made]
+    assert await timing.entries_of_item(ANN, task.id) == [other, made]
+    assert await timing.entries_of_item(ANN, task.id, "2026-11-19", "2026-11-19") == [made]
+    assert await timing.entries_of_item(ANN, task.id, end_date="2026-11-18") == [other]
+    assert await timing.entries_between(ANN, "2026-11-18T09:20Z", "2026-11-19T08:00Z") == [], "neither has a part in it"
+    assert await timing.entries_between(ANN, "2026-11-18T09:19Z", "2026-11-19") == [other, made]
     clock.forward(MINUTE)
     changed = await timing.change(ANN, made.id, {"end_at": "2026-11-19T09:00Z", "note": None})
     assert (changed.duration_minutes, changed.note, changed.updated_at) == (60, "", clock.now)
@@ -146,13 +146,13 @@ async def test_entries_made_by_hand_are_counted_changed_and_taken_away(
     with pytest.raises(Invalid, match="both needed"):
         await timing.add(ANN, task.id, {"start_at": "2026-11-18"})
     with pytest.raises(Invalid, match="from must lie before to"):
-        await timing.between(ANN, "2026-11-19", "2026-11-18")
+        await timing.entries_between(ANN, "2026-11-19", "2026-11-18")
     await tasks.delete(ANN, task.id)
-    assert await timing.between(ANN, "2026-11-01", "2026-11-30") == []
+    assert await timing.entries_between(ANN, "2026-11-01", "2026-11-30") == []
 
 
 async def test_a_day_is_told_from_midnight_to_midnight_where_the_person_lives(
-    tasks: Tasks, timing: Timing, records: Records, database: Database, clock: Clock
+    tasks: TaskService, timing: TimeTrackingService, records: PersonDatabase, database: Database, clock: Clock
 ) -> None:
     work = await add_category(records, "Work")
     await live_in(database, "Europe/Berlin")
@@ -166,8 +166,8 @@ async def test_a_day_is_told_from_midnight_to_midnight_where_the_person_lives(
         await timing.add(ANN, task.id, {"start_at": start, "end_at": end})
     long = await timing.day(ANN, "2026-10-25")
     assert long.total_minutes == 25 * 60 + 45
-    assert long.by_item == [Spent(write.id, "Write", 25 * 60, 1), Spent(rest.id, "Rest", 45, 1)]
-    assert long.by_category == [Spent(work.id, "Work", 25 * 60, 1), Spent(None, "uncategorized", 45, 1)]
+    assert long.by_item == [TimeSpent(write.id, "Write", 25 * 60, 1), TimeSpent(rest.id, "Rest", 45, 1)]
+    assert long.by_category == [TimeSpent(work.id, "Work", 25 * 60, 1), TimeSpent(None, "uncategorized", 45, 1)]
     assert (long.entries[0].start_at, long.entries[0].end_at) == (long.span.start, long.span.end)
     assert (long.zone, str(long.day)) == ("Europe/Berlin", "2026-10-25")
     assert (await timing.day(ANN, "2026-03-29")).total_minutes == 23 * 60
@@ -184,9 +184,11 @@ async def test_a_day_is_told_from_midnight_to_midnight_where_the_person_lives(
             await timing.day(ANN, wrong)
 
 
-async def test_of_many_timers_started_at_once_one_runs(tasks: Tasks, timing: Timing, records: Records) -> None:
+async def test_of_many_timers_started_at_once_one_runs(
+    tasks: TaskService, timing: TimeTrackingService, records: PersonDatabase
+) -> None:
     made = [await make(tasks, str(number)) for number in range(10)]
-    begun: list[Started] = []
+    begun: list[StartedTimer] = []
     refused: list[Conflict] = []
 
     async def start(task_id: str, auto_switch: bool) -> None:
@@ -207,18 +209,20 @@ async def test_of_many_timers_started_at_once_one_runs(tasks: Tasks, timing: Tim
     running = await timing.running(ANN)
     assert running is not None
     assert {one.entry.id for one in begun} == {running.id}
-    assert await timing.between(ANN, "2000-01-01", "2100-01-01") == [running]
+    assert await timing.entries_between(ANN, "2000-01-01", "2100-01-01") == [running]
     with pytest.raises(Conflict, match="at this moment"):
-        await records.change(ANN, lambda mine: store.add(mine, replace(running, id=new_id(NOON))))
+        await records.change(ANN, lambda mine: insert_entry(mine, replace(running, id=new_id(NOON))))
     await start_all(auto_switch=True)
-    entries = await timing.between(ANN, "2000-01-01", "2100-01-01")
+    entries = await timing.entries_between(ANN, "2000-01-01", "2100-01-01")
     assert sum(one.end_at is None for one in entries) == 1
     counted = [await tracked(tasks, one.id) for one in made]
     assert sum(segments for _, segments in counted) == len(entries) - 1
     assert sum(minutes for minutes, _ in counted) == sum(one.duration_minutes or 0 for one in entries)
 
 
-async def test_nobody_times_what_is_anothers_or_sees_their_time(tasks: Tasks, timing: Timing, clock: Clock) -> None:
+async def test_nobody_times_what_is_anothers_or_sees_their_time(
+    tasks: TaskService, timing: TimeTrackingService, clock: Clock
+) -> None:
     task = await make(tasks, "Mine")
     span = {"start_at": "2026-11-19T09:00Z", "end_at": "2026-11-19T10:00Z"}
     entry = await timing.add(ANN, task.id, span)
@@ -227,7 +231,7 @@ async def test_nobody_times_what_is_anothers_or_sees_their_time(tasks: Tasks, ti
         lambda one: timing.start(BOB, one),
         lambda one: timing.start(BOB, one, auto_switch=True),
         lambda one: timing.stop(BOB, one),
-        lambda one: timing.of_item(BOB, one),
+        lambda one: timing.entries_of_item(BOB, one),
         lambda one: timing.add(BOB, one, span),
     )
     on_entries: Sequence[Callable[[str], Awaitable[object]]] = (
@@ -240,29 +244,29 @@ async def test_nobody_times_what_is_anothers_or_sees_their_time(tasks: Tasks, ti
             assert theirs == nobodys == no_id
             assert theirs is not None
             assert theirs.startswith("NotFound")
-    assert (await timing.running(BOB), await timing.between(BOB, "2026-11-01", "2026-11-30")) == (None, [])
+    assert (await timing.running(BOB), await timing.entries_between(BOB, "2026-11-01", "2026-11-30")) == (None, [])
     assert (await timing.day(BOB, "2026-11-19")).total_minutes == 0
-    assert await timing.of_item(ANN, task.id) == [entry, await timing.running(ANN)]
+    assert await timing.entries_of_item(ANN, task.id) == [entry, await timing.running(ANN)]
 
 
-async def test_all_of_timing_asks_for_its_one_right(tasks: Tasks, timing: Timing) -> None:
+async def test_all_of_timing_asks_for_its_one_right(tasks: TaskService, timing: TimeTrackingService) -> None:
     task = await make(tasks, "Mine")
-    may_not = Scope("ann", scopes=frozenset({"tasks.read", "tasks.write"}))
-    may = Scope("ann", scopes=frozenset({"tasks.time"}))
-    works: Sequence[Callable[[Scope], Awaitable[object]]] = (
+    may_not = PersonScope("ann", scopes=frozenset({"tasks.read", "tasks.write"}))
+    may = PersonScope("ann", scopes=frozenset({"tasks.time"}))
+    works: Sequence[Callable[[PersonScope], Awaitable[object]]] = (
         lambda scope: timing.start(scope, task.id),
         lambda scope: timing.stop(scope, task.id),
         timing.running,
-        lambda scope: timing.of_item(scope, task.id),
+        lambda scope: timing.entries_of_item(scope, task.id),
         lambda scope: timing.add(scope, task.id, {"start_at": "2026-11-19T09:00Z", "end_at": "2026-11-19T10:00Z"}),
-        lambda scope: timing.between(scope, "2026-11-01", "2026-11-30"),
+        lambda scope: timing.entries_between(scope, "2026-11-01", "2026-11-30"),
         lambda scope: timing.day(scope, "2026-11-19"),
     )
     for work in works:
         with pytest.raises(MissingScope, match=r"tasks\.time"):
             await work(may_not)
         await work(may)
-    entry = (await timing.of_item(may, task.id))[0]
+    entry = (await timing.entries_of_item(may, task.id))[0]
     for work in (timing.change(may_not, entry.id, {}), timing.remove(may_not, entry.id)):
         with pytest.raises(MissingScope):
             await work

@@ -8,22 +8,20 @@ import pytest
 from sqlalchemy import Connection, text
 
 from frontdesk.db.engine import Database
-from frontdesk.db.schema import metadata
-from frontdesk.db.tables.memory import people
-from frontdesk.db.walls import ROLE, step_in
+from frontdesk.db.row_security import PERSON_ROLE, set_person
+from frontdesk.db.schema import metadata, people
 from frontdesk.errors import Unavailable
-from frontdesk.memory.categories import store as categories
-from frontdesk.memory.ids import new_id
-from frontdesk.memory.model import Category
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.store import Mine, Records
+from frontdesk.memory.items_store import insert_category
+from frontdesk.memory.model import Category, PersonScope
+from frontdesk.memory.store import PersonDatabase, PersonTransaction
+from frontdesk.memory.validation import new_id
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.postgres import Postgres
 from tests.support.ready import Ready
 
 pytestmark = pytest.mark.anyio
-ANN, BEN = Scope("ann"), Scope("ben")
+ANN, BEN = PersonScope("ann"), PersonScope("ben")
 EVERYTHING = text("SELECT user_id, name FROM categories")
 # Keys and the journal are the house's own; they name people, and are asked about by other means.
 NOT_THEIRS = {"people", "api_keys", "oauth_grants", "journal", "schedules", "occurrences", "turns"} | {
@@ -42,43 +40,43 @@ NOT_THEIRS = {"people", "api_keys", "oauth_grants", "journal", "schedules", "occ
 @pytest.fixture
 async def shared(tmp_path: Path, postgres: Postgres, ready: Ready) -> AsyncGenerator[Database]:
     opened = await Database.open(settings_with(FRONTDESK_DATA=tmp_path, FRONTDESK_DATABASE_URL=ready.on(postgres)))
-    records = Records(opened)
+    records = PersonDatabase(opened)
     for scope in (ANN, BEN):
         await records.change(scope, _make)
     yield opened
     await opened.close()
 
 
-def _make(mine: Mine) -> None:
+def _make(mine: PersonTransaction) -> None:
     named = Category(id=new_id(mine.now), name=f"of {mine.user_id}", created_at=mine.now, updated_at=mine.now)
-    categories.add(mine, named)
+    insert_category(mine, named)
 
 
-def _all(mine: Mine) -> list[str]:
+def _all(mine: PersonTransaction) -> list[str]:
     return [row.user_id for row in mine.connection.execute(EVERYTHING)]
 
 
 @shows("MEMORY-WALLS")
 async def test_a_raw_query_in_another_scope_returns_nothing_of_the_first(shared: Database) -> None:
-    records = Records(shared)
+    records = PersonDatabase(shared)
     assert await records.read(ANN, _all) == ["ann"]
     assert await records.read(BEN, _all) == ["ben"]
-    assert await records.read(Scope("nobody"), _all) == []
-    async with shared.reading() as connection:
+    assert await records.read(PersonScope("nobody"), _all) == []
+    async with shared.read_transaction() as connection:
         rows = (await connection.execute(EVERYTHING)).all()
     assert len(rows) == 2, "the superuser of the tests, who has not stepped in, is held back by nothing"
 
 
 async def test_what_belongs_to_somebody_else_can_be_neither_written_changed_nor_deleted(shared: Database) -> None:
-    records = Records(shared)
+    records = PersonDatabase(shared)
 
-    def spoil(mine: Mine) -> tuple[int, int]:
+    def spoil(mine: PersonTransaction) -> tuple[int, int]:
         changed = mine.connection.execute(text("UPDATE categories SET name = 'mine' WHERE user_id = 'ann'")).rowcount
         return changed, mine.connection.execute(text("DELETE FROM categories WHERE user_id = 'ann'")).rowcount
 
     assert await records.change(BEN, spoil) == (0, 0)
 
-    def plant(mine: Mine) -> None:
+    def plant(mine: PersonTransaction) -> None:
         mine.connection.execute(text("UPDATE categories SET user_id = 'ann' WHERE user_id = 'ben'"))
 
     with pytest.raises(Unavailable, match="row-level security"):
@@ -93,7 +91,7 @@ async def test_every_table_that_holds_somebodys_rows_stands_behind_the_wall(shar
         found = "SELECT relname FROM pg_class WHERE relrowsecurity AND relforcerowsecurity"
         return {row.relname for row in connection.execute(text(found))}
 
-    async with shared.reading() as connection:
+    async with shared.read_transaction() as connection:
         assert holding
         assert holding <= await connection.run_sync(walled)
 
@@ -110,20 +108,20 @@ async def test_who_owns_the_tables_is_held_back_too_where_the_role_cannot_be_mad
         connection.execute(f"ALTER DATABASE {name} OWNER TO plain_{name}".encode())
     plain = url.replace("postgres@", f"plain_{name}@")
     database = await Database.open(settings_with(FRONTDESK_DATA=tmp_path, FRONTDESK_DATABASE_URL=plain))
-    records = Records(database)
+    records = PersonDatabase(database)
     for scope in (ANN, BEN):
         await records.change(scope, _make)
     assert await records.read(ANN, _all) == ["ann"]
-    async with database.reading() as connection:
+    async with database.read_transaction() as connection:
         assert (await connection.execute(EVERYTHING)).all() == [], "nobody is named, so there is nobody's"
     await database.close()
 
 
 async def test_a_person_who_was_named_in_one_transaction_is_not_named_in_the_next(shared: Database) -> None:
-    async with shared.reading() as connection:
-        await connection.run_sync(lambda found: step_in(found, "ann", role=True))
-        assert (await connection.execute(text("SELECT current_user"))).scalar_one() == ROLE
-    async with shared.reading() as connection:
+    async with shared.read_transaction() as connection:
+        await connection.run_sync(lambda found: set_person(found, "ann", role=True))
+        assert (await connection.execute(text("SELECT current_user"))).scalar_one() == PERSON_ROLE
+    async with shared.read_transaction() as connection:
         assert (await connection.execute(text("SELECT current_user"))).scalar_one() == "postgres"
         person = text("SELECT current_setting('frontdesk.user_id', true)")
         assert (await connection.execute(person)).scalar_one() in (None, "")

@@ -8,23 +8,22 @@ from sqlalchemy import select
 
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import occurrences
-from frontdesk.schedule.bell import Bell
-from frontdesk.schedule.due.model import Ask, Settled
-from frontdesk.schedule.due.store import DueStore
-from frontdesk.schedule.model import (
+from frontdesk.schedules.delivery_rules import ClaimRequest, SettledRun, settle_attempt
+from frontdesk.schedules.delivery_store import DeliveryStore
+from frontdesk.schedules.history_store import HistoryStore
+from frontdesk.schedules.model import (
     SECOND,
-    Delivered,
-    NewSchedule,
+    DeliveryFailed,
+    DeliveryResult,
     Occurrence,
-    Policy,
+    ScheduleDefinition,
+    SchedulePolicy,
     Trigger,
     TriggerKind,
-    Undelivered,
-    moment,
+    from_us,
 )
-from frontdesk.schedule.past.store import PastStore
-from frontdesk.schedule.retry import settled
-from frontdesk.schedule.store import ScheduleStore
+from frontdesk.schedules.store import ScheduleStore
+from frontdesk.schedules.wakeup import WakeupNotifier
 
 NOW = 1_800_000_000 * SECOND
 LEASE = 60 * SECOND
@@ -32,7 +31,7 @@ MINUTE = 60 * SECOND
 
 
 def once(at_us: int) -> Trigger:
-    return Trigger(TriggerKind.ONCE, moment(at_us).isoformat())
+    return Trigger(TriggerKind.ONCE, from_us(at_us).isoformat())
 
 
 def every(length: str, start_us: int, **more: Any) -> Trigger:
@@ -45,38 +44,40 @@ class Lab:
 
     database: Database
     now_us: int = NOW
-    workers: dict[str, DueStore] = field(default_factory=dict[str, DueStore])
+    workers: dict[str, DeliveryStore] = field(default_factory=dict[str, DeliveryStore])
 
     def __post_init__(self) -> None:
-        self.bell = Bell(self.database)
+        self.bell = WakeupNotifier(self.database)
         self.schedules = ScheduleStore(self.database, self.bell)
-        self.past = PastStore(self.database, self.bell)
+        self.past = HistoryStore(self.database, self.bell)
 
     def clock(self) -> int:
         return self.now_us
 
-    def worker(self, name: str = "one") -> DueStore:
+    def worker(self, name: str = "one") -> DeliveryStore:
         if name not in self.workers:
-            self.workers[name] = DueStore(self.database, name, LEASE, self.clock)
+            self.workers[name] = DeliveryStore(self.database, name, LEASE, self.clock)
         return self.workers[name]
 
     async def add(
         self, agent_id: str = "ada", at_us: int | None = None, trigger: Trigger | None = None, **more: Any
     ) -> int:
         """A schedule: once, at that time, unless a trigger is given."""
-        policy = Policy(**{name: more.pop(name) for name in list(more) if name in Policy.__dataclass_fields__})
+        policy = SchedulePolicy(
+            **{name: more.pop(name) for name in list(more) if name in SchedulePolicy.__dataclass_fields__}
+        )
         at_us = self.now_us if at_us is None else at_us
-        new = NewSchedule(agent_id, more.pop("prompt", "Hello"), trigger or once(at_us), policy=policy, **more)
+        new = ScheduleDefinition(agent_id, more.pop("prompt", "Hello"), trigger or once(at_us), policy=policy, **more)
         return (await self.schedules.add(new, at_us, self.now_us)).id
 
     async def claim(self, name: str = "one", places: int = 100, **more: Any) -> Sequence[Occurrence]:
-        return await self.worker(name).claim(Ask(places, **more))
+        return await self.worker(name).claim(ClaimRequest(places, **more))
 
     async def settle(
-        self, claimed: Sequence[Occurrence], outcome: Delivered | Undelivered | None = None, name: str = "one"
-    ) -> Sequence[Settled]:
+        self, claimed: Sequence[Occurrence], outcome: DeliveryResult | DeliveryFailed | None = None, name: str = "one"
+    ) -> Sequence[SettledRun]:
         """All of them ended like that, by default well."""
-        ends = [settled(one, outcome or Delivered("Done"), self.now_us, 5, 0.0) for one in claimed]
+        ends = [settle_attempt(one, outcome or DeliveryResult("Done"), self.now_us, 5, 0.0) for one in claimed]
         return await self.worker(name).settle(ends)
 
     async def run_through(self, name: str = "one") -> list[Occurrence]:
@@ -90,7 +91,7 @@ class Lab:
     async def rows(self) -> list[dict[str, Any]]:
         """All occurrences as they are stored, in order of their times."""
         wanted = select(occurrences).order_by(occurrences.c.intended_us, occurrences.c.id)
-        async with self.database.reading() as connection:
+        async with self.database.read_transaction() as connection:
             return [dict(row) for row in (await connection.execute(wanted)).mappings()]
 
     async def standings(self) -> list[str]:

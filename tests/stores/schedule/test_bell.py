@@ -12,8 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from frontdesk.db.engine import Database
-from frontdesk.schedule.bell import CHANNEL, SOON_US, Bell
-from frontdesk.schedule.knocker import Knocker
+from frontdesk.schedules.wakeup import SOON_US, WAKEUP_CHANNEL, SocketNotifier, WakeupNotifier
 from frontdesk.settings import Settings
 from tests.conftest import settings_with
 from tests.stores.schedule.lab import NOW, Lab
@@ -42,9 +41,9 @@ class Ear:
 
 
 @asynccontextmanager
-async def listening(bell: Bell, ear: Ear) -> AsyncGenerator[None]:
+async def listening(bell: WakeupNotifier, ear: Ear) -> AsyncGenerator[None]:
     async with anyio.create_task_group() as tasks:
-        with bell.heard_by(ear):
+        with bell.subscribed(ear):
             tasks.start_soon(bell.run)
             yield
             tasks.cancel_scope.cancel()
@@ -59,7 +58,7 @@ def place() -> Iterator[Path]:
 
 async def test_a_bell_is_heard_in_its_own_process_for_what_comes_soon(lab: Lab) -> None:
     ear = Ear()
-    with lab.bell.heard_by(ear):
+    with lab.bell.subscribed(ear):
         await lab.add(at_us=NOW + SOON_US + 1)
         assert ear.heard == []
         await lab.add(at_us=NOW + 5)
@@ -72,7 +71,7 @@ async def test_whatever_makes_a_prompt_due_rings(lab: Lab) -> None:
     schedule = await lab.add()
     [claimed] = await lab.claim()
     ear = Ear()
-    with lab.bell.heard_by(ear):
+    with lab.bell.subscribed(ear):
         await lab.schedules.pause(schedule, NOW)
         assert ear.heard == []
         await lab.schedules.run_now(schedule, NOW + 1)
@@ -83,9 +82,9 @@ async def test_whatever_makes_a_prompt_due_rings(lab: Lab) -> None:
 
 async def test_a_bell_is_heard_by_others_on_the_same_database(settings: Settings) -> None:
     here, there = await Database.open(settings), await Database.open(settings)
-    bell, ear, other_ear = Bell(there), Ear(), Ear()
+    bell, ear, other_ear = WakeupNotifier(there), Ear(), Ear()
     # A third that listens as well is not in the way.
-    third = Bell(there)
+    third = WakeupNotifier(there)
     async with listening(bell, ear), listening(third, other_ear):
         lab, number = Lab(here), 0
         # One that is not listening yet hears nothing, and would look by itself.
@@ -105,7 +104,7 @@ async def test_a_bell_on_postgresql_is_heard_again_after_its_connection_was_lost
     url = postgres.create_database()
     database = await Database.open(settings_with(FRONTDESK_DATA=tmp_path, FRONTDESK_DATABASE_URL=url))
     lab, ear = Lab(database), Ear()
-    async with listening(Bell(database), ear):
+    async with listening(WakeupNotifier(database), ear):
         await ear.hears(0)
         ear.heard.clear()
         async with database.transaction() as connection:
@@ -124,13 +123,13 @@ async def test_a_worker_on_postgresql_goes_on_whatever_is_said_on_its_channel(
     url = postgres.create_database()
     database = await Database.open(settings_with(FRONTDESK_DATA=tmp_path, FRONTDESK_DATABASE_URL=url))
     lab, ear = Lab(database), Ear()
-    async with listening(Bell(database), ear):
+    async with listening(WakeupNotifier(database), ear):
         await ear.hears(0)
         ear.heard.clear()
         async with database.transaction() as connection:
             for payload in ("x", "", "9" * 5000):
                 await connection.execute(
-                    text("SELECT pg_notify(:channel, :said)"), {"channel": CHANNEL, "said": payload}
+                    text("SELECT pg_notify(:channel, :said)"), {"channel": WAKEUP_CHANNEL, "said": payload}
                 )
         await lab.add(at_us=NOW + 7)
         await ear.hears(NOW + 7)
@@ -141,14 +140,14 @@ async def test_a_worker_on_postgresql_goes_on_whatever_is_said_on_its_channel(
 KNOCK = """
 import sys
 from pathlib import Path
-from frontdesk.schedule.knocker import Knocker
-Knocker(sys.argv[1], Path(sys.argv[2])).knock(42)
+from frontdesk.schedules.wakeup import SocketNotifier
+SocketNotifier(sys.argv[1], Path(sys.argv[2])).send(42)
 """
 
 
 async def test_another_process_knocks_and_is_heard(place: Path) -> None:
     file, ear = place / "desk.db", Ear()
-    knocker = Knocker(str(file), place)
+    knocker = SocketNotifier(str(file), place)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(knocker.listen, ear)
         with anyio.fail_after(PATIENCE):
@@ -161,35 +160,35 @@ async def test_another_process_knocks_and_is_heard(place: Path) -> None:
 
 async def test_a_door_that_a_killed_process_left_is_cleared_away(place: Path) -> None:
     file, ear = str(place / "desk.db"), Ear()
-    left = Knocker(file, place)._open()
-    [door] = Knocker(file, place).folder.iterdir()
+    left = SocketNotifier(file, place)._open()
+    [door] = SocketNotifier(file, place).folder.iterdir()
     left.close()
-    Knocker(file, place).knock(1)
+    SocketNotifier(file, place).send(1)
     assert not door.exists()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Knocker(file, place).listen, ear)
+        tasks.start_soon(SocketNotifier(file, place).listen, ear)
         await anyio.wait_all_tasks_blocked()
-        Knocker(file, place).knock(2)
+        SocketNotifier(file, place).send(2)
         await ear.hears(2)
         tasks.cancel_scope.cancel()
-    assert not Knocker(file, place).folder.exists(), "the last to leave takes the folder away"
+    assert not SocketNotifier(file, place).folder.exists(), "the last to leave takes the folder away"
 
 
 async def test_a_folder_that_others_can_write_to_gets_no_door(place: Path) -> None:
-    knocker = Knocker(str(place / "desk.db"), place)
+    knocker = SocketNotifier(str(place / "desk.db"), place)
     knocker.folder.mkdir(parents=True)
     knocker.folder.parent.chmod(0o700)
     knocker.folder.chmod(0o777)
     with pytest.raises(PermissionError):
         knocker._open()
-    knocker.knock(1)
+    knocker.send(1)
 
 
 async def test_where_no_door_can_be_made_nobody_is_in_the_way(place: Path) -> None:
     ear = Ear()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Knocker(str(place / "desk.db"), place / ("x" * 200)).listen, ear)
+        tasks.start_soon(SocketNotifier(str(place / "desk.db"), place / ("x" * 200)).listen, ear)
         await anyio.wait_all_tasks_blocked()
-        Knocker(str(place / "desk.db"), place / ("x" * 200)).knock(1)
+        SocketNotifier(str(place / "desk.db"), place / ("x" * 200)).send(1)
         tasks.cancel_scope.cancel()
     assert ear.heard == []

@@ -6,17 +6,16 @@ from sqlalchemy import update
 from structlog.testing import capture_logs
 
 from frontdesk.db.schema import schedules
-from frontdesk.schedule.due.decide import WIDTH
-from frontdesk.schedule.due.model import Ask
-from frontdesk.schedule.model import (
+from frontdesk.schedules.delivery_rules import MAX_PARALLEL_RUNS, ClaimRequest
+from frontdesk.schedules.model import (
     SECOND,
+    DeliveryFailed,
     Occurrence,
     Overlap,
-    State,
+    OwnerFilter,
+    ScheduleState,
     Trigger,
     TriggerKind,
-    Undelivered,
-    Whose,
     delivery_id,
 )
 from tests.stores.schedule.lab import MINUTE, NOW, Lab, every
@@ -80,7 +79,7 @@ async def test_an_agent_gets_its_prompts_one_at_a_time_and_in_order(lab: Lab) ->
 async def test_a_prompt_that_waits_for_another_try_keeps_its_place_in_the_line(lab: Lab) -> None:
     await lab.add(at_us=NOW - 2, prompt="first")
     await lab.add(at_us=NOW - 1, prompt="second")
-    await lab.settle(await lab.claim(), Undelivered("not now"))
+    await lab.settle(await lab.claim(), DeliveryFailed("not now"))
     assert await lab.claim("another") == []
     lab.now_us += MINUTE
     assert [one.prompt for one in await lab.claim()] == ["first"]
@@ -115,7 +114,7 @@ async def test_what_may_overlap_runs_beside_the_line_but_not_without_end(lab: La
     beside = [one for one in await lab.claim() if one.overlap is Overlap.ALLOW]
     while more := await lab.claim():
         beside += more
-    assert [one.intended_us for one in beside] == [start + number * SECOND for number in range(WIDTH)]
+    assert [one.intended_us for one in beside] == [start + number * SECOND for number in range(MAX_PARALLEL_RUNS)]
     await lab.settle(beside[:2])
     assert len(await lab.claim()) == 2
 
@@ -131,7 +130,7 @@ async def test_a_recurring_schedule_goes_on_from_its_intended_times(lab: Lab) ->
         assert await lab.claim() == []
     stored = await lab.schedules.get(schedule)
     assert stored is not None
-    assert (stored.fired, stored.last_us, stored.state) == (3, lab.now_us, State.ACTIVE)
+    assert (stored.fired, stored.last_us, stored.state) == (3, lab.now_us, ScheduleState.ACTIVE)
 
 
 async def test_repetitions_never_exceed_their_maximum(lab: Lab) -> None:
@@ -142,7 +141,7 @@ async def test_repetitions_never_exceed_their_maximum(lab: Lab) -> None:
     assert [one.last for one in ran] == [False, False, True]
     stored = await lab.schedules.get(schedule)
     assert stored is not None
-    assert (stored.state, stored.intended_us, stored.fired) == (State.ENDED, None, 3)
+    assert (stored.state, stored.intended_us, stored.fired) == (ScheduleState.ENDED, None, 3)
 
 
 async def test_a_jitter_delays_the_fire_and_not_what_was_intended(lab: Lab) -> None:
@@ -161,10 +160,10 @@ async def test_a_claim_for_somebody_leaves_what_is_others(lab: Lab) -> None:
     await lab.add("ada", user_id="u1")
     await lab.add("bob", user_id="u2")
     await lab.add("cleo")
-    assert [one.agent_id for one in await lab.claim(whose=Whose("ada"))] == ["ada"]
-    assert await lab.claim(whose=Whose("bob", "u1")) == []
-    assert [one.agent_id for one in await lab.claim(whose=Whose(user_id="u1", or_nobodys=True))] == ["cleo"]
-    assert [one.agent_id for one in await lab.claim(whose=Whose(user_id="u2"))] == ["bob"]
+    assert [one.agent_id for one in await lab.claim(whose=OwnerFilter("ada"))] == ["ada"]
+    assert await lab.claim(whose=OwnerFilter("bob", "u1")) == []
+    assert [one.agent_id for one in await lab.claim(whose=OwnerFilter(user_id="u1", include_unowned=True))] == ["cleo"]
+    assert [one.agent_id for one in await lab.claim(whose=OwnerFilter(user_id="u2"))] == ["bob"]
 
 
 async def test_the_same_time_of_a_schedule_is_never_begun_twice(lab: Lab) -> None:
@@ -181,9 +180,9 @@ async def test_the_same_time_of_a_schedule_is_never_begun_twice(lab: Lab) -> Non
 
 async def test_a_step_tells_when_to_look_next(lab: Lab) -> None:
     worker = lab.worker()
-    assert (await worker.step((), Ask(1))).next_us is None
+    assert (await worker.settle_and_claim((), ClaimRequest(1))).next_us is None
     await lab.add(at_us=NOW + MINUTE)
-    assert (await worker.step((), Ask(1))).next_us == NOW + MINUTE
+    assert (await worker.settle_and_claim((), ClaimRequest(1))).next_us == NOW + MINUTE
     assert await lab.schedules.next_due() == NOW + MINUTE
 
 
@@ -209,7 +208,7 @@ async def test_a_mistake_of_ours_is_not_taken_for_a_rule_that_cannot_be_read(
         raise AttributeError("a mistake")
 
     await lab.add()
-    monkeypatch.setattr("frontdesk.schedule.due.fire.store.plan", mistaken)
+    monkeypatch.setattr("frontdesk.schedules.claim_store.plan", mistaken)
     with pytest.raises(AttributeError):
         await lab.claim()
     monkeypatch.undo()

@@ -4,22 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from frontdesk.agents.turns.model import Owner
-from frontdesk.schedule.due.again.store import LOST, LOST_TOO_OFTEN
-from frontdesk.schedule.due.decide import LOST_AT_MOST
-from frontdesk.schedule.due.model import Lease
-from frontdesk.schedule.due.store import DueStore
-from frontdesk.schedule.model import SECOND, Delivered, Undelivered
-from frontdesk.schedule.past.store import PastQuery
-from frontdesk.schedule.retry import STOPPED
-from frontdesk.schedule.watch import Watch
+from frontdesk.agents.turns.model import LeaseOwner
+from frontdesk.schedules.claim_store import WORKER_LOST, WORKER_LOST_TOO_OFTEN
+from frontdesk.schedules.delivery_rules import MAX_LOST, WORKER_STOPPED, RunLease
+from frontdesk.schedules.delivery_store import DeliveryStore
+from frontdesk.schedules.history_store import HistoryQuery
+from frontdesk.schedules.model import SECOND, DeliveryFailed, DeliveryResult
+from frontdesk.schedules.worker import LeaseWatch
 from tests.stores.schedule.lab import LEASE, NOW, Lab
 
 pytestmark = pytest.mark.anyio
 HOUR = 3600 * SECOND
 
 
-def not_left_alone(_lease: Lease) -> bool:
+def not_left_alone(_lease: RunLease) -> bool:
     return False
 
 
@@ -31,11 +29,11 @@ async def test_what_a_lost_worker_held_goes_on_elsewhere_when_its_lease_is_over(
     lab.now_us += SECOND
     [taken] = await lab.claim("another")
     assert (taken.id, taken.attempt, taken.fence, taken.in_doubt) == (lost.id, 1, 2, True)
-    assert await lab.settle([lost], Delivered("too late"), "lost") == []
-    assert await lab.settle([taken], Delivered("in time"), "another")
-    [past] = await lab.past.history(PastQuery())
+    assert await lab.settle([lost], DeliveryResult("too late"), "lost") == []
+    assert await lab.settle([taken], DeliveryResult("in time"), "another")
+    [past] = await lab.past.history(HistoryQuery())
     assert past.answer == "in time"
-    assert [(one.number, one.error, one.started_us) for one in past.earlier] == [(1, LOST, NOW)]
+    assert [(one.number, one.error, one.started_us) for one in past.earlier] == [(1, WORKER_LOST, NOW)]
 
 
 async def test_a_worker_that_lives_keeps_what_it_holds(lab: Lab) -> None:
@@ -56,17 +54,17 @@ async def test_a_worker_learns_what_was_taken_from_it(lab: Lab) -> None:
     await lab.add("bob")
     [bob] = await lab.claim("stopped")
     assert await lab.worker("stopped").renew() == {ada.id}
-    assert lab.worker("stopped").held == {bob.id}
+    assert lab.worker("stopped").held_ids == {bob.id}
 
 
 async def test_what_a_dead_process_of_this_machine_held_goes_on_at_once(lab: Lab) -> None:
-    here = Owner()
+    here = LeaseOwner()
     dead, elsewhere = str(replace(here, pid=2**22 + 1)), str(replace(here, host="another-machine"))
     for agent, owner in (("ada", dead), ("bob", elsewhere)):
         await lab.add(agent)
         assert len(await lab.claim(owner)) == 1
-    lab.workers["here"] = DueStore(lab.database, str(here), LEASE, lab.clock)
-    found = await lab.worker("here").recover(here.knows_dead)
+    lab.workers["here"] = DeliveryStore(lab.database, str(here), LEASE, lab.clock)
+    found = await lab.worker("here").recover(here.knows_ended)
     assert found == {dead}
     assert [one.agent_id for one in await lab.claim("here", dead=found)] == ["ada"]
 
@@ -75,16 +73,16 @@ async def test_a_worker_that_stops_hands_back_what_it_has_not_ended(lab: Lab) ->
     for agent in ("ada", "bob"):
         await lab.add(agent)
     held = await lab.claim("stopping")
-    assert await lab.worker("stopping").hand_back([one.id for one in held]) == 2
-    assert lab.worker("stopping").held == set()
+    assert await lab.worker("stopping").release([one.id for one in held]) == 2
+    assert lab.worker("stopping").held_ids == set()
     taken = await lab.claim("another")
     assert {(one.agent_id, one.attempt, one.fence, one.in_doubt) for one in taken} == {
         ("ada", 1, 2, True),
         ("bob", 1, 2, True),
     }
     assert await lab.settle(held, name="stopping") == []
-    [past, _] = await lab.past.history(PastQuery())
-    assert [one.error for one in past.earlier] == [STOPPED]
+    [past, _] = await lab.past.history(HistoryQuery())
+    assert [one.error for one in past.earlier] == [WORKER_STOPPED]
 
 
 async def test_a_claim_whose_answer_was_lost_is_handed_back_and_what_is_held_is_not(lab: Lab) -> None:
@@ -93,19 +91,19 @@ async def test_a_claim_whose_answer_was_lost_is_handed_back_and_what_is_held_is_
     await lab.add("bob")
     await lab.claim()
     worker = lab.worker()
-    worker.held = {ada.id}
-    assert await worker.hand_back() == 1
+    worker.held_ids = {ada.id}
+    assert await worker.release() == 1
     assert {row["agent_id"]: row["standing"] for row in await lab.rows()} == {"ada": "running", "bob": "waiting"}
 
 
 async def test_one_that_takes_its_worker_down_each_time_is_given_up(lab: Lab) -> None:
     await lab.add()
-    for number in range(LOST_AT_MOST + 1):
+    for number in range(MAX_LOST + 1):
         assert len(await lab.claim(f"worker-{number}")) == 1
         lab.now_us += LEASE + SECOND
     assert await lab.claim("last") == []
     [row] = await lab.rows()
-    assert (row["standing"], row["reason"], row["attempt"]) == ("dead", LOST_TOO_OFTEN, 1)
+    assert (row["standing"], row["reason"], row["attempt"]) == ("dead", WORKER_LOST_TOO_OFTEN, 1)
 
 
 async def test_the_next_prompt_of_an_agent_waits_for_one_that_was_taken_over(lab: Lab) -> None:
@@ -151,24 +149,24 @@ async def test_a_clock_that_was_set_back_fires_nothing_twice(lab: Lab) -> None:
 
 async def test_a_failure_is_tried_again_though_the_clock_was_set_back(lab: Lab) -> None:
     await lab.add()
-    await lab.settle(await lab.claim(), Undelivered("no"))
+    await lab.settle(await lab.claim(), DeliveryFailed("no"))
     lab.now_us -= HOUR
     assert await lab.claim() == []
     await lab.worker().recover(lambda _: False)
     assert [one.attempt for one in await lab.claim()] == [2]
 
 
-LEASES = [Lease(f"run-{number}", "another", NOW + number) for number in range(3)]
+LEASES = [RunLease(f"run-{number}", "another", NOW + number) for number in range(3)]
 
 
-def seen(*looks: tuple[float, list[Lease]]) -> list[set[Lease]]:
+def seen(*looks: tuple[float, list[RunLease]]) -> list[set[RunLease]]:
     """What was found left alone at each look, so many seconds after the one before."""
     steady = [1000.0]
-    watch = Watch(LEASE, lambda: steady[0])
-    found: list[set[Lease]] = []
+    watch = LeaseWatch(LEASE, lambda: steady[0])
+    found: list[set[RunLease]] = []
     for seconds, leases in looks:
         steady[0] += seconds
-        found.append(watch.look(leases))
+        found.append(watch.observe(leases))
     return found
 
 
@@ -186,29 +184,29 @@ def test_nothing_is_known_of_leases_from_before_a_silence_of_a_third_of_their_le
 
 def test_a_look_that_lies_too_far_back_tells_nothing() -> None:
     steady = [0.0]
-    watch = Watch(LEASE, lambda: steady[0])
+    watch = LeaseWatch(LEASE, lambda: steady[0])
     told: list[bool] = []
     for seconds in (0, 20, 20):
         steady[0] += seconds
-        watch.look(LEASES[:1])
+        watch.observe(LEASES[:1])
     for seconds in (0, 20, 1):
         steady[0] += seconds
-        told.append(watch.left_alone(LEASES[0]))
+        told.append(watch.is_abandoned(LEASES[0]))
     assert told == [True, True, False]
-    assert not watch.left_alone(LEASES[1])
+    assert not watch.is_abandoned(LEASES[1])
 
 
 async def test_what_a_lost_worker_held_is_looked_for_when_it_was_left_alone(lab: Lab) -> None:
     await lab.add()
     [lost] = await lab.claim("lost")
     steady = [0.0]
-    watch = Watch(LEASE, lambda: steady[0])
+    watch = LeaseWatch(LEASE, lambda: steady[0])
     taken: list[int] = []
     # The database answers nobody for longer than a lease, and then again.
     for seconds in (0, 20, 70, 20, 20):
         steady[0] += seconds
         lab.now_us += seconds * SECOND
-        await lab.worker("another").recover(lambda _: False, watch.look)
-        taken.append(len(await lab.claim("another", left_alone=watch.left_alone)))
+        await lab.worker("another").recover(lambda _: False, watch.observe)
+        taken.append(len(await lab.claim("another", left_alone=watch.is_abandoned)))
     assert taken == [0, 0, 0, 0, 1]
-    assert lab.worker("another").held == {lost.id}
+    assert lab.worker("another").held_ids == {lost.id}

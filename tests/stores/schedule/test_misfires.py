@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from frontdesk.schedule.model import SECOND, Misfire, Standing, State, TriggerKind
-from frontdesk.schedule.model import Trigger as Rule
-from frontdesk.schedule.past.store import PastQuery
-from frontdesk.schedule.triggers.next import first
+from frontdesk.schedules.history_store import HistoryQuery
+from frontdesk.schedules.model import SECOND, Misfire, RunStatus, ScheduleState, TriggerKind
+from frontdesk.schedules.model import Trigger as Rule
+from frontdesk.schedules.triggers import first_fire
 from tests.requirements import shows
 from tests.stores.schedule.lab import MINUTE, NOW, Lab, every
 
@@ -47,11 +47,11 @@ async def test_what_was_missed_is_left_out_where_the_schedule_says_so(lab: Lab) 
 async def test_what_comes_too_late_is_said_and_not_done(lab: Lab) -> None:
     schedule = await lab.add(at_us=NOW - 42 * 3600 * SECOND, max_late_s=3600)
     assert await lab.run_through() == []
-    [past] = await lab.past.history(PastQuery(schedule_id=schedule))
-    assert (past.standing, past.reason, past.started_us, past.ended_us) == (Standing.SKIPPED, "too late", None, NOW)
+    [past] = await lab.past.history(HistoryQuery(schedule_id=schedule))
+    assert (past.standing, past.reason, past.started_us, past.ended_us) == (RunStatus.SKIPPED, "too late", None, NOW)
     stored = await lab.schedules.get(schedule)
     assert stored is not None
-    assert (stored.state, stored.fired) == (State.ENDED, 0)
+    assert (stored.state, stored.fired) == (ScheduleState.ENDED, 0)
 
 
 async def test_the_window_bounds_what_is_caught_up(lab: Lab) -> None:
@@ -80,7 +80,7 @@ async def test_a_rule_that_ends_ends_its_schedule(lab: Lab) -> None:
     assert [one.last for one in await lab.run_through()] == [False, True]
     stored = await lab.schedules.get(schedule)
     assert stored is not None
-    assert stored.state is State.ENDED
+    assert stored.state is ScheduleState.ENDED
 
 
 async def test_a_cron_rule_is_caught_up_and_goes_on_in_its_zone(lab: Lab) -> None:
@@ -98,7 +98,7 @@ async def test_what_one_machine_cannot_read_is_looked_at_again_within_a_minute(l
     assert await lab.claim() == []
     stored = await lab.schedules.get(schedule)
     assert stored is not None
-    assert (stored.intended_us, stored.fire_us, stored.state) == (NOW, NOW + MINUTE, State.ACTIVE)
+    assert (stored.intended_us, stored.fire_us, stored.state) == (NOW, NOW + MINUTE, ScheduleState.ACTIVE)
 
 
 TEN, HOUR = 10 * MINUTE, 60 * MINUTE
@@ -129,7 +129,7 @@ async def test_what_recurs_goes_on_by_the_new_time_after_the_clock_was_set_back(
     lab: Lab, agent_id: str, restarted: bool, policy: dict[str, Any]
 ) -> None:
     trigger = tens(agent_id)
-    await lab.add(agent_id, first(trigger, NOW), trigger, **policy)
+    await lab.add(agent_id, first_fire(trigger, NOW), trigger, **policy)
     await lab.add("later", NOW + 2 * HOUR)
     await lab.worker().recover(lambda _: False)
     lab.now_us += 3 * HOUR

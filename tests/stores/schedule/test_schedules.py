@@ -8,36 +8,34 @@ from typing_extensions import override
 
 from frontdesk.db.engine import Database
 from frontdesk.errors import Conflict, NotFound
-from frontdesk.schedule.defaults.store import DefaultStore
-from frontdesk.schedule.model import (
+from frontdesk.schedules.history_store import HistoryCursor, HistoryQuery
+from frontdesk.schedules.model import (
     SECOND,
-    Forward,
+    AnswerForwarding,
+    DeliveryFailed,
     Misfire,
-    NewSchedule,
     Overlap,
-    Policy,
-    Standing,
-    State,
+    OwnerFilter,
+    RunStatus,
+    ScheduleDefinition,
+    SchedulePolicy,
+    ScheduleState,
     Trigger,
     TriggerKind,
-    Undelivered,
-    Whose,
 )
-from frontdesk.schedule.past.place import Place
-from frontdesk.schedule.past.store import PastQuery
-from frontdesk.schedule.store import ScheduleFilter
+from frontdesk.schedules.store import DefaultAgentStore, ScheduleFilter
 from tests.stores.schedule.lab import MINUTE, NOW, Lab, every, once
 
 pytestmark = pytest.mark.anyio
-FULL = NewSchedule(
+FULL = ScheduleDefinition(
     agent_id="ada",
     prompt="Water the plants",
     trigger=Trigger(TriggerKind.CRON, "0 9 * * MON-FRI", "Europe/Berlin", NOW, NOW + 365 * 86_400 * SECOND, 30),
     user_id="u1",
-    policy=Policy(Overlap.SKIP, Misfire.ALL, 3600, 3),
+    policy=SchedulePolicy(Overlap.SKIP, Misfire.ALL, 3600, 3),
     max_repetitions=7,
     words="every weekday at 9 Berlin time",
-    forward=Forward("https://example.org/hook", timeline=True),
+    forward=AnswerForwarding("https://example.org/hook", timeline=True),
     conversation_id="conv-1",
     made_by="run-1-2",
 )
@@ -47,7 +45,7 @@ async def test_a_schedule_is_kept_as_it_was_made(lab: Lab) -> None:
     made = await lab.schedules.add(FULL, NOW + MINUTE, NOW)
     assert made == await lab.schedules.get(made.id)
     assert made.what == FULL
-    assert (made.state, made.fired, made.last_us, made.intended_us) == (State.ACTIVE, 0, None, NOW + MINUTE)
+    assert (made.state, made.fired, made.last_us, made.intended_us) == (ScheduleState.ACTIVE, 0, None, NOW + MINUTE)
     assert (made.created_us, made.updated_us) == (NOW, NOW)
     assert await lab.schedules.get(made.id + 1) is None
 
@@ -90,16 +88,16 @@ async def test_everybody_sees_what_is_theirs(lab: Lab) -> None:
     for agent, user in (("ada", "u1"), ("ada", "u2"), ("ada", None), ("bob", "u1"), ("bob", None)):
         await lab.add(agent, user_id=user, made_by=f"run-{agent}")
 
-    async def seen(whose: Whose) -> list[tuple[str, str | None]]:
+    async def seen(whose: OwnerFilter) -> list[tuple[str, str | None]]:
         found = await lab.schedules.list(ScheduleFilter(whose))
         assert await lab.schedules.count(ScheduleFilter(whose)) == len(found)
         return [(one.what.agent_id, one.what.user_id) for one in found]
 
-    assert await seen(Whose("ada")) == [("ada", "u1"), ("ada", "u2"), ("ada", None)]
-    assert await seen(Whose("ada", "u1")) == [("ada", "u1")]
-    assert await seen(Whose("ada", "u1", or_nobodys=True)) == [("ada", "u1"), ("ada", None)]
-    assert await seen(Whose(user_id="u1")) == [("ada", "u1"), ("bob", "u1")]
-    assert len(await seen(Whose())) == 5
+    assert await seen(OwnerFilter("ada")) == [("ada", "u1"), ("ada", "u2"), ("ada", None)]
+    assert await seen(OwnerFilter("ada", "u1")) == [("ada", "u1")]
+    assert await seen(OwnerFilter("ada", "u1", include_unowned=True)) == [("ada", "u1"), ("ada", None)]
+    assert await seen(OwnerFilter(user_id="u1")) == [("ada", "u1"), ("bob", "u1")]
+    assert len(await seen(OwnerFilter())) == 5
     assert await lab.schedules.count(ScheduleFilter(made_by="run-bob")) == 2
 
 
@@ -110,7 +108,7 @@ async def test_long_lists_come_in_pages_and_by_state(lab: Lab) -> None:
     page = await lab.schedules.list(ScheduleFilter(limit=2))
     assert [one.id for one in page] == [ids[0], ids[3]]
     assert [one.id for one in await lab.schedules.list(ScheduleFilter(after=ids[3]))] == [ids[4]]
-    assert [one.id for one in await lab.schedules.list(ScheduleFilter(states=[State.PAUSED]))] == [ids[1]]
+    assert [one.id for one in await lab.schedules.list(ScheduleFilter(states=[ScheduleState.PAUSED]))] == [ids[1]]
     assert len(await lab.schedules.list(ScheduleFilter(states=()))) == 5
 
 
@@ -161,18 +159,18 @@ async def test_a_run_under_way_ends_after_a_cancel_but_is_not_tried_again(lab: L
     for schedule in (ended, failed):
         assert await lab.schedules.cancel(schedule, NOW)
     assert await lab.settle([ada])
-    assert await lab.settle([bob], Undelivered("no"))
+    assert await lab.settle([bob], DeliveryFailed("no"))
     lab.now_us += MINUTE
     assert await lab.claim() == []
     assert {row["agent_id"]: row["standing"] for row in await lab.rows()} == {"ada": "delivered", "bob": "cancelled"}
     stored = await lab.schedules.get(ended)
     assert stored is not None
-    assert stored.state is State.CANCELLED
+    assert stored.state is ScheduleState.CANCELLED
 
 
 async def test_what_waits_for_another_try_is_cancelled_and_lets_the_next_one_go(lab: Lab) -> None:
     schedule = await lab.add(at_us=NOW - 1)
-    await lab.settle(await lab.claim(), Undelivered("no"))
+    await lab.settle(await lab.claim(), DeliveryFailed("no"))
     await lab.add(prompt="next")
     assert await lab.claim() == []
     await lab.schedules.cancel(schedule, NOW)
@@ -196,7 +194,7 @@ async def test_a_paused_schedule_fires_when_it_is_resumed_and_leaves_out_what_pa
     assert await lab.claim() == []
     resumed = await lab.schedules.resume(schedule, lab.now_us)
     assert resumed is not None
-    assert (resumed.state, resumed.intended_us) == (State.ACTIVE, NOW + 30 * MINUTE)
+    assert (resumed.state, resumed.intended_us) == (ScheduleState.ACTIVE, NOW + 30 * MINUTE)
     assert await lab.schedules.resume(schedule, lab.now_us) is None
     assert await lab.claim() == []
     lab.now_us += 5 * MINUTE
@@ -216,12 +214,12 @@ async def test_resuming_what_will_never_fire_again_ends_it(lab: Lab) -> None:
     await lab.schedules.pause(schedule, NOW)
     resumed = await lab.schedules.resume(schedule, NOW + 30 * MINUTE)
     assert resumed is not None
-    assert resumed.state is State.ENDED
+    assert resumed.state is ScheduleState.ENDED
 
 
 async def test_a_changed_schedule_goes_by_what_it_is_now(lab: Lab) -> None:
     schedule = await lab.add(at_us=NOW + MINUTE)
-    what = NewSchedule("ada", "Something else", once(NOW + 1), policy=Policy(Overlap.ALLOW))
+    what = ScheduleDefinition("ada", "Something else", once(NOW + 1), policy=SchedulePolicy(Overlap.ALLOW))
     changed = await lab.schedules.update(schedule, what, NOW + 1, NOW)
     assert changed is not None
     assert (changed.what, changed.intended_us, changed.fire_us) == (what, NOW + 1, NOW + 1)
@@ -274,12 +272,12 @@ async def test_history_is_told_newest_first_and_to_whom_it_concerns(lab: Lab) ->
     for _ in range(3):
         await lab.run_through()
         lab.now_us += MINUTE
-    told = await lab.past.history(PastQuery(Whose("ada")))
+    told = await lab.past.history(HistoryQuery(OwnerFilter("ada")))
     assert [one.intended_us for one in told] == [NOW + 2 * MINUTE, NOW + MINUTE, NOW]
-    page = await lab.past.history(PastQuery(Whose("ada"), before=Place(NOW + 2 * MINUTE), limit=1))
+    page = await lab.past.history(HistoryQuery(OwnerFilter("ada"), before=HistoryCursor(NOW + 2 * MINUTE), limit=1))
     assert page == told[1:2]
-    assert len(await lab.past.history(PastQuery(Whose(user_id="u1")))) == 3
-    assert await lab.past.history(PastQuery(standings=[Standing.DEAD])) == []
+    assert len(await lab.past.history(HistoryQuery(OwnerFilter(user_id="u1")))) == 3
+    assert await lab.past.history(HistoryQuery(standings=[RunStatus.DEAD])) == []
     assert await lab.past.get(told[0].id) == told[0]
     assert await lab.past.get("run-0-0") is None
 
@@ -295,8 +293,8 @@ async def test_the_figures_say_how_things_stand(lab: Lab) -> None:
     figures = await lab.past.figures(NOW)
     assert (figures.due, figures.oldest_overdue_us) == (5, 30 * SECOND)
     ada, bob, cleo = sorted(await lab.claim(), key=lambda one: one.agent_id)
-    await lab.settle([bob], Undelivered("later"))
-    await lab.settle([cleo], Undelivered("never"))
+    await lab.settle([bob], DeliveryFailed("later"))
+    await lab.settle([cleo], DeliveryFailed("never"))
     figures = await lab.past.figures(NOW)
     assert (figures.due, figures.oldest_overdue_us, figures.running) == (2, 30 * SECOND - 1, 1)
     assert (figures.waiting, figures.dead) == (1, 1)
@@ -311,7 +309,7 @@ async def test_what_is_long_over_is_forgotten_and_dead_letters_later(lab: Lab) -
     await lab.schedules.cancel(imported, NOW)
     await lab.add("dora", trigger=every("1h", NOW), at_us=NOW)
     for one in await lab.claim():
-        await lab.settle([one], Undelivered("no") if one.agent_id == "bob" else None)
+        await lab.settle([one], DeliveryFailed("no") if one.agent_id == "bob" else None)
     assert await lab.past.prune(NOW - day, NOW - day) == 0
     assert await lab.past.prune(NOW + day, NOW - day) == 2
     assert [row["agent_id"] for row in await lab.rows()] == ["bob"]
@@ -322,7 +320,7 @@ async def test_what_is_long_over_is_forgotten_and_dead_letters_later(lab: Lab) -
 
 
 async def test_each_scope_has_a_default_agent_of_its_own(database: Database) -> None:
-    store = DefaultStore(database)
+    store = DefaultAgentStore(database)
     assert await store.get("") is None
     await store.set("", "ada", NOW)
     await store.set("client", "bob", NOW)

@@ -8,19 +8,19 @@ from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import dialect
 
 from frontdesk.db.schema import forwards
-from frontdesk.journal.model import Kind, Outcome
-from frontdesk.journal.store import JournalStore, Query
-from frontdesk.schedule.due.settle.store import LOCK
-from frontdesk.schedule.model import (
+from frontdesk.journal.model import EntryKind, Outcome
+from frontdesk.journal.store import JournalQuery, JournalStore
+from frontdesk.schedules.delivery_store import LOCK_QUEUES
+from frontdesk.schedules.history_store import HistoryQuery
+from frontdesk.schedules.model import (
     SECOND,
-    Delivered,
-    Forward,
+    AnswerForwarding,
+    DeliveryFailed,
+    DeliveryResult,
     Overlap,
-    Standing,
-    State,
-    Undelivered,
+    RunStatus,
+    ScheduleState,
 )
-from frontdesk.schedule.past.store import PastQuery
 from tests.stores.schedule.lab import MINUTE, NOW, Lab, every
 
 pytestmark = pytest.mark.anyio
@@ -31,28 +31,28 @@ async def test_a_delivery_is_recorded_with_its_answer_and_the_schedule_ends(lab:
     [claimed] = await lab.claim()
     stored = await lab.schedules.get(schedule)
     assert stored is not None
-    assert stored.state is State.ACTIVE, "it is over when its last run is"
+    assert stored.state is ScheduleState.ACTIVE, "it is over when its last run is"
     lab.now_us += 3 * SECOND
-    assert await lab.settle([claimed], Delivered("Good morning"))
-    [past] = await lab.past.history(PastQuery(schedule_id=schedule))
-    assert (past.standing, past.answer, past.reason) == (Standing.DELIVERED, "Good morning", None)
+    assert await lab.settle([claimed], DeliveryResult("Good morning"))
+    [past] = await lab.past.history(HistoryQuery(schedule_id=schedule))
+    assert (past.standing, past.answer, past.reason) == (RunStatus.DELIVERED, "Good morning", None)
     assert (past.started_us, past.ended_us, past.attempt) == (NOW, lab.now_us, 1)
     stored = await lab.schedules.get(schedule)
     assert stored is not None
-    assert stored.state is State.ENDED
+    assert stored.state is ScheduleState.ENDED
 
 
 async def test_the_journal_tells_of_each_attempt_but_not_what_was_said(lab: Lab) -> None:
     await lab.add(user_id="u1", attempts=2)
     [claimed] = await lab.claim()
     lab.now_us += 3 * SECOND
-    await lab.settle([claimed], Undelivered("no such luck"))
+    await lab.settle([claimed], DeliveryFailed("no such luck"))
     lab.now_us += MINUTE
-    await lab.settle(await lab.claim(), Delivered("secret"))
-    told = [entry for _, entry in await JournalStore(lab.database).read(Query())]
+    await lab.settle(await lab.claim(), DeliveryResult("secret"))
+    told = [entry for _, entry in await JournalStore(lab.database).read(JournalQuery())]
     assert [(one.kind, one.outcome, one.reason) for one in told] == [
-        (Kind.DELIVERY, Outcome.FAILED, "waiting"),
-        (Kind.DELIVERY, Outcome.OK, None),
+        (EntryKind.DELIVERY, Outcome.FAILED, "waiting"),
+        (EntryKind.DELIVERY, Outcome.OK, None),
     ]
     assert {(one.surface, one.action, one.agent_id, one.user_id, one.request_id) for one in told} == {
         ("schedule", "deliver", "ada", "u1", claimed.id)
@@ -73,9 +73,9 @@ async def test_a_holder_that_lost_its_place_changes_nothing(lab: Lab, stale: str
     else:
         await lab.settle([claimed])
     before = await lab.rows()
-    assert await lab.settle([late], Delivered("too late"), name) == []
+    assert await lab.settle([late], DeliveryResult("too late"), name) == []
     assert await lab.rows() == before
-    assert len(await JournalStore(lab.database).read(Query())) == (1 if stale == "settled" else 0)
+    assert len(await JournalStore(lab.database).read(JournalQuery())) == (1 if stale == "settled" else 0)
 
 
 async def test_of_ends_told_together_those_that_do_not_count_spoil_nothing(lab: Lab) -> None:
@@ -97,30 +97,30 @@ async def test_what_fails_is_tried_again_later_each_time_and_then_given_up(lab: 
     for attempt in (1, 2, 3, 4):
         [claimed] = await lab.claim()
         assert (claimed.attempt, claimed.fence, claimed.intended_us) == (attempt, attempt, NOW)
-        await lab.settle([claimed], Undelivered(f"failure {attempt}"))
+        await lab.settle([claimed], DeliveryFailed(f"failure {attempt}"))
         due = await lab.schedules.next_due()
         waits.append(0 if due is None else (due - lab.now_us) // SECOND)
         lab.now_us = due or lab.now_us
     assert waits == [2, 4, 8, 0]
-    [past] = await lab.past.history(PastQuery(standings=[Standing.DEAD]))
+    [past] = await lab.past.history(HistoryQuery(standings=[RunStatus.DEAD]))
     assert (past.attempt, past.reason) == (4, "failure 4")
     assert [(one.number, one.error) for one in past.earlier] == [(n, f"failure {n}") for n in (1, 2, 3)]
     stored = await lab.schedules.get(schedule)
     assert stored is not None
-    assert stored.state is State.ENDED
+    assert stored.state is ScheduleState.ENDED
     lab.now_us += 3600 * SECOND
     assert await lab.claim() == []
 
 
 async def test_what_trying_again_cannot_help_is_given_up_at_once(lab: Lab) -> None:
     await lab.add()
-    await lab.settle(await lab.claim(), Undelivered("there is no such agent", permanent=True))
+    await lab.settle(await lab.claim(), DeliveryFailed("there is no such agent", permanent=True))
     assert await lab.standings() == ["dead"]
 
 
 async def test_a_recurring_schedule_goes_on_after_a_dead_letter(lab: Lab) -> None:
     await lab.add(trigger=every("1m", NOW), at_us=NOW, attempts=1)
-    await lab.settle(await lab.claim(), Undelivered("no"))
+    await lab.settle(await lab.claim(), DeliveryFailed("no"))
     lab.now_us += MINUTE
     assert [one.number for one in await lab.run_through()] == [2]
     assert await lab.standings() == ["dead", "delivered"]
@@ -131,7 +131,7 @@ async def test_a_busy_agent_is_waited_for_without_counting(lab: Lab) -> None:
     for _ in range(5):
         [claimed] = await lab.claim()
         assert claimed.attempt == 1
-        await lab.settle([claimed], Undelivered("busy", counted=False))
+        await lab.settle([claimed], DeliveryFailed("busy", counted=False))
         lab.now_us = await lab.schedules.next_due() or 0
     [claimed] = await lab.claim()
     assert await lab.settle([claimed])
@@ -140,21 +140,21 @@ async def test_a_busy_agent_is_waited_for_without_counting(lab: Lab) -> None:
 
 async def test_nobody_waits_for_a_busy_agent_for_ever(lab: Lab) -> None:
     await lab.add(attempts=1)
-    await lab.settle(await lab.claim(), Undelivered("busy", counted=False))
+    await lab.settle(await lab.claim(), DeliveryFailed("busy", counted=False))
     lab.now_us += 25 * 3600 * SECOND
-    await lab.settle(await lab.claim(), Undelivered("busy", counted=False))
+    await lab.settle(await lab.claim(), DeliveryFailed("busy", counted=False))
     assert await lab.standings() == ["dead"]
 
 
 async def test_the_other_side_may_say_how_long_to_wait(lab: Lab) -> None:
     await lab.add()
-    await lab.settle(await lab.claim(), Undelivered("too many", counted=False, retry_after=90))
+    await lab.settle(await lab.claim(), DeliveryFailed("too many", counted=False, retry_after=90))
     assert await lab.schedules.next_due() == NOW + 90 * SECOND
 
 
 async def test_a_doubt_is_kept_until_the_end(lab: Lab) -> None:
     await lab.add()
-    for outcome in (Undelivered("cut off", in_doubt=True), Undelivered("not reached")):
+    for outcome in (DeliveryFailed("cut off", in_doubt=True), DeliveryFailed("not reached")):
         await lab.settle(await lab.claim(), outcome)
         lab.now_us += MINUTE
     [claimed] = await lab.claim()
@@ -164,20 +164,20 @@ async def test_a_doubt_is_kept_until_the_end(lab: Lab) -> None:
 async def test_a_dead_letter_is_tried_again_on_somebodys_word(lab: Lab) -> None:
     schedule = await lab.add(attempts=1)
     [claimed] = await lab.claim()
-    await lab.settle([claimed], Undelivered("no"))
+    await lab.settle([claimed], DeliveryFailed("no"))
     assert await lab.past.redrive(claimed.id, lab.now_us)
     assert not await lab.past.redrive(claimed.id, lab.now_us), "it is dead no longer"
     [again] = await lab.claim()
     assert (again.id, again.attempt, again.fence, again.intended_us) == (claimed.id, 1, 2, NOW)
-    await lab.settle([again], Delivered("at last"))
-    [past] = await lab.past.history(PastQuery(schedule_id=schedule))
-    assert (past.standing, past.answer) == (Standing.DELIVERED, "at last")
+    await lab.settle([again], DeliveryResult("at last"))
+    [past] = await lab.past.history(HistoryQuery(schedule_id=schedule))
+    assert (past.standing, past.answer) == (RunStatus.DELIVERED, "at last")
 
 
 async def test_a_dead_letter_waits_in_line_when_its_agent_is_busy(lab: Lab) -> None:
     await lab.add(attempts=1, prompt="dead", at_us=NOW - 1)
     [dead] = await lab.claim()
-    await lab.settle([dead], Undelivered("no"))
+    await lab.settle([dead], DeliveryFailed("no"))
     await lab.add(prompt="running")
     running = await lab.claim()
     assert await lab.past.redrive(dead.id, lab.now_us)
@@ -187,11 +187,11 @@ async def test_a_dead_letter_waits_in_line_when_its_agent_is_busy(lab: Lab) -> N
 
 
 async def test_an_answer_that_goes_on_is_written_down_with_the_delivery(lab: Lab) -> None:
-    await lab.add(forward=Forward("https://example.org/hook"))
+    await lab.add(forward=AnswerForwarding("https://example.org/hook"))
     await lab.add("bob")
     claimed = await lab.claim()
-    assert len(await lab.settle(claimed, Delivered("an answer"))) == 2
-    async with lab.database.reading() as connection:
+    assert len(await lab.settle(claimed, DeliveryResult("an answer"))) == 2
+    async with lab.database.read_transaction() as connection:
         [row] = (await connection.execute(select(forwards))).mappings().all()
     [ada] = [one for one in claimed if one.agent_id == "ada"]
     assert (row["occurrence_id"], row["url"], row["state"]) == (ada.id, "https://example.org/hook", "waiting")
@@ -199,7 +199,7 @@ async def test_an_answer_that_goes_on_is_written_down_with_the_delivery(lab: Lab
 
 
 async def test_lanes_are_locked_in_the_order_of_their_characters_whatever_language_the_database_speaks() -> None:
-    assert 'ORDER BY lanes.name COLLATE "C" FOR UPDATE' in " ".join(str(LOCK.compile(dialect=dialect())).split())
+    assert 'ORDER BY lanes.name COLLATE "C" FOR UPDATE' in " ".join(str(LOCK_QUEUES.compile(dialect=dialect())).split())
 
 
 async def test_what_fell_into_a_run_is_left_out_where_the_schedule_says_so(lab: Lab) -> None:
@@ -216,5 +216,5 @@ async def test_what_fell_into_a_run_is_left_out_where_the_schedule_says_so(lab: 
 
 async def test_an_answer_that_no_database_takes_is_stored_as_far_as_it_goes(lab: Lab) -> None:
     await lab.add()
-    await lab.settle(await lab.claim(), Delivered("zero \x00, half \ud83d."))
+    await lab.settle(await lab.claim(), DeliveryResult("zero \x00, half \ud83d."))
     assert [row["answer"] for row in await lab.rows()] == ["zero , half \N{REPLACEMENT CHARACTER}."]

@@ -10,26 +10,26 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from sqlalchemy import update
 
-from frontdesk.agents.turns.model import Owner
+from frontdesk.agents.turns.model import LeaseOwner
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import occurrences
 from frontdesk.errors import Unavailable
-from frontdesk.schedule.due.store import DueStore
-from frontdesk.schedule.metrics import ScheduleMetrics
-from frontdesk.schedule.model import (
+from frontdesk.schedules.delivery_store import DeliveryStore
+from frontdesk.schedules.history_store import HistoryQuery
+from frontdesk.schedules.metrics import ScheduleMetrics
+from frontdesk.schedules.model import (
     SECOND,
-    Delivered,
-    Forward,
+    AnswerForwarding,
+    DeliveryFailed,
+    DeliveryResult,
     Occurrence,
-    Standing,
-    State,
-    Undelivered,
-    Whose,
+    OwnerFilter,
+    RunStatus,
+    ScheduleState,
     now_us,
 )
-from frontdesk.schedule.past.store import PastQuery
-from frontdesk.schedule.store import ScheduleFilter
-from frontdesk.schedule.worker import Worker
+from frontdesk.schedules.store import ScheduleFilter
+from frontdesk.schedules.worker import Worker
 from tests.stores.schedule.lab import Lab, every
 from tests.support.waiting import until
 
@@ -52,7 +52,7 @@ class Agents:
         self.release = anyio.Event()
         self._changed = anyio.Event()
 
-    async def deliver(self, occurrence: Occurrence) -> Delivered:
+    async def deliver(self, occurrence: Occurrence) -> DeliveryResult:
         self.begun.append(occurrence)
         self.most_at_once = max(self.most_at_once, len(self.begun) - len(self.ended))
         self._tell()
@@ -63,7 +63,7 @@ class Agents:
                 raise error
         finally:
             self.ended.append(occurrence)
-        return Delivered(f"Did {occurrence.prompt}")
+        return DeliveryResult(f"Did {occurrence.prompt}")
 
     async def see(self, number: int) -> None:
         """Wait until so many have begun."""
@@ -95,11 +95,11 @@ def worker(lab: Lab, agents: Agents, **more: Any) -> Worker:
     return Worker(lab.database, agents.deliver, lab.bell, **more)
 
 
-async def settled(lab: Lab, number: int, *standings: Standing) -> Sequence[str]:
+async def settled(lab: Lab, number: int, *standings: RunStatus) -> Sequence[str]:
     """The standings, once so many have come to one of these."""
     while True:
         found = [row["standing"] for row in await lab.rows()]
-        if sum(one in (standings or (Standing.DELIVERED,)) for one in found) >= number:
+        if sum(one in (standings or (RunStatus.DELIVERED,)) for one in found) >= number:
             return found
         await anyio.sleep(0.01)
 
@@ -119,7 +119,7 @@ async def test_a_prompt_is_delivered_at_its_time_and_not_before(real: Lab) -> No
         await agents.see(1)
         assert now_us() >= due
         assert await settled(real, 1) == ["delivered"]
-    [past] = await real.past.history(PastQuery())
+    [past] = await real.past.history(HistoryQuery())
     assert past.answer == "Did Hello"
     assert past.started_us is not None
     assert past.started_us >= due
@@ -163,7 +163,7 @@ async def test_an_agents_prompts_keep_their_order_between_two_workers(real: Lab)
     agents = Agents()
     for number in range(20):
         await real.add(at_us=real.now_us - 20 + number, prompt=str(number))
-    other = Owner()
+    other = LeaseOwner()
     two = worker(real, agents, owner=replace(other, host="another-machine"))
     async with at_work(worker(real, agents), two):
         await settled(real, 20)
@@ -173,16 +173,16 @@ async def test_an_agents_prompts_keep_their_order_between_two_workers(real: Lab)
 
 async def test_a_failure_is_tried_again_and_an_error_of_ours_is_one_too(real: Lab) -> None:
     errors: dict[tuple[str, int], Exception] = {
-        ("ada", 1): Undelivered("not yet", retry_after=0),
+        ("ada", 1): DeliveryFailed("not yet", retry_after=0),
         ("bob", 1): ValueError("a fault of ours"),
-        ("cleo", 1): Undelivered("no such agent", permanent=True),
+        ("cleo", 1): DeliveryFailed("no such agent", permanent=True),
     }
     agents = Agents(fails=lambda one: errors.get((one.agent_id, one.attempt)))
     for agent in ("ada", "bob", "cleo"):
         await real.add(agent)
     async with at_work(worker(real, agents)):
-        assert sorted(await settled(real, 3, Standing.DELIVERED, Standing.DEAD)) == ["dead", "delivered", "delivered"]
-    [bob] = await real.past.history(PastQuery(Whose("bob")))
+        assert sorted(await settled(real, 3, RunStatus.DELIVERED, RunStatus.DEAD)) == ["dead", "delivered", "delivered"]
+    [bob] = await real.past.history(HistoryQuery(OwnerFilter("bob")))
     assert [one.error for one in bob.earlier] == ["Frontdesk failed inside; its log says why"]
     assert [one.in_doubt for one in agents.begun if one.agent_id == "bob"] == [False, True]
 
@@ -193,7 +193,7 @@ async def test_what_takes_too_long_is_cut_off_and_in_doubt(real: Lab) -> None:
     async with at_work(worker(real, agents, timeout_s=0.2)):
         await agents.see(2)
         await settled(real, 1)
-    [past] = await real.past.history(PastQuery())
+    [past] = await real.past.history(HistoryQuery())
     assert [one.error for one in past.earlier] == ["The agent took longer than 0.2 s"]
     assert agents.begun[1].in_doubt
 
@@ -230,7 +230,7 @@ async def test_what_does_not_end_in_time_is_handed_back_for_another_to_go_on_wit
 async def test_a_worker_keeps_what_takes_longer_than_a_lease(real: Lab) -> None:
     agents = Agents(holds=lambda _: True)
     await real.add()
-    two = worker(real, agents, lease_s=0.6, owner=replace(Owner(), host="another-machine"))
+    two = worker(real, agents, lease_s=0.6, owner=replace(LeaseOwner(), host="another-machine"))
     async with at_work(worker(real, agents, lease_s=0.6), two):
         await agents.see(1)
         [first] = [row["leased_until_us"] for row in await real.rows()]
@@ -255,7 +255,7 @@ async def test_a_worker_lets_go_of_what_was_taken_from_it(real: Lab) -> None:
 
 
 async def test_what_a_killed_process_left_is_gone_on_with_at_once(real: Lab) -> None:
-    dead = DueStore(real.database, str(replace(Owner(), pid=2**22 + 1)), 3600 * SECOND)
+    dead = DeliveryStore(real.database, str(replace(LeaseOwner(), pid=2**22 + 1)), 3600 * SECOND)
     real.workers["dead"] = dead
     await real.add()
     [left] = await real.claim("dead")
@@ -270,7 +270,7 @@ async def test_two_workers_of_one_process_do_not_take_each_other_for_dead(real: 
     await real.add()
     async with at_work(worker(real, agents)):
         await agents.see(1)
-        assert await worker(real, agents).once() == []
+        assert await worker(real, agents).deliver_due() == []
         agents.release.set()
         await settled(real, 1)
     assert len(agents.begun) == 1
@@ -278,17 +278,20 @@ async def test_two_workers_of_one_process_do_not_take_each_other_for_dead(real: 
 
 async def test_a_worker_goes_on_when_the_database_comes_back(real: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     agents = Agents()
-    step, troubles = DueStore.step, [Unavailable("away"), Unavailable("away"), ValueError("a fault of ours")]
+    step, troubles = (
+        DeliveryStore.settle_and_claim,
+        [Unavailable("away"), Unavailable("away"), ValueError("a fault of ours")],
+    )
 
-    async def failing(self: DueStore, *arguments: Any) -> Any:
+    async def failing(self: DeliveryStore, *arguments: Any) -> Any:
         done = await step(self, *arguments)
         # The transaction went through, and its word was lost.
         if troubles and (arguments[0] or done.claimed):
-            self.held.difference_update(one.id for one in done.claimed)
+            self.held_ids.difference_update(one.id for one in done.claimed)
             raise troubles.pop()
         return done
 
-    monkeypatch.setattr(DueStore, "step", failing)
+    monkeypatch.setattr(DeliveryStore, "step", failing)
     for number in range(3):
         await real.add(f"agent-{number}")
     async with at_work(worker(real, agents)):
@@ -301,14 +304,14 @@ async def test_many_at_once_each_run_once_and_in_order_whatever_becomes_of_a_tra
     real: Lab, monkeypatch: pytest.MonkeyPatch, hurt: str
 ) -> None:
     """PostgreSQL is told of ends while it hands out more: in two transactions, of which either may fail."""
-    agents, whole, troubles = Agents(), getattr(DueStore, hurt), [Unavailable("away"), Unavailable("away")]
+    agents, whole, troubles = Agents(), getattr(DeliveryStore, hurt), [Unavailable("away"), Unavailable("away")]
 
-    async def failing(self: DueStore, given: Any) -> Any:
+    async def failing(self: DeliveryStore, given: Any) -> Any:
         if troubles:
             raise troubles.pop()
         return await whole(self, given)
 
-    monkeypatch.setattr(DueStore, hurt, failing)
+    monkeypatch.setattr(DeliveryStore, hurt, failing)
     names = [f"agent-{number}" for number in range(60)]
     for number in range(3):
         for name in names:
@@ -322,20 +325,20 @@ async def test_many_at_once_each_run_once_and_in_order_whatever_becomes_of_a_tra
 
 
 async def test_what_is_due_is_run_on_somebodys_word_and_told(real: Lab) -> None:
-    agents = Agents(fails=lambda one: Undelivered("no") if one.agent_id == "bob" else None)
+    agents = Agents(fails=lambda one: DeliveryFailed("no") if one.agent_id == "bob" else None)
     await real.add("ada", trigger=every("1h", real.now_us), user_id="u1")
     await real.add("ada", at_us=real.now_us - 1, prompt="first", user_id="u1")
     await real.add("bob", user_id="u1")
     await real.add("cleo", user_id="u2")
     await real.add("dora", at_us=now_us() + 3600 * SECOND, user_id="u1")
-    done = await worker(real, agents).once(Whose(user_id="u1"))
+    done = await worker(real, agents).deliver_due(OwnerFilter(user_id="u1"))
     assert [(one.occurrence.agent_id, one.delivered, one.answer, one.error) for one in done if one.delivered] == [
         ("ada", True, "Did first", None),
         ("ada", True, "Did Hello", None),
     ]
     assert [(one.occurrence.agent_id, one.error) for one in done if not one.delivered] == [("bob", "no")]
     assert [one.occurrence.next_us for one in done if one.occurrence.recurring] == [real.now_us + 3600 * SECOND]
-    assert await worker(real, agents).once(Whose("dora")) == []
+    assert await worker(real, agents).deliver_due(OwnerFilter("dora")) == []
 
 
 async def test_a_call_that_is_given_up_hands_back_what_it_began(real: Lab) -> None:
@@ -343,7 +346,7 @@ async def test_a_call_that_is_given_up_hands_back_what_it_began(real: Lab) -> No
     await real.add()
     mine = worker(real, agents, drain_s=0.1)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(mine.once)
+        tasks.start_soon(mine.deliver_due)
         await agents.see(1)
         tasks.cancel_scope.cancel()
     assert await real.standings() == ["waiting"]
@@ -353,20 +356,20 @@ async def test_the_worker_says_how_it_is_doing(real: Lab) -> None:
     registry = CollectorRegistry()
     metrics = ScheduleMetrics(registry)
     told: list[bool] = []
-    agents = Agents(fails=lambda one: Undelivered("no", permanent=True) if one.agent_id == "bob" else None)
-    await real.add("ada", forward=Forward("https://example.org/hook"))
+    agents = Agents(fails=lambda one: DeliveryFailed("no", permanent=True) if one.agent_id == "bob" else None)
+    await real.add("ada", forward=AnswerForwarding("https://example.org/hook"))
     await real.add("bob")
     later = await real.add("cleo", at_us=now_us() + 3600 * SECOND)
     mine = worker(real, agents, metrics=metrics, forwarded=lambda: told.append(True))
     assert not mine.status().running
     async with at_work(mine):
-        await settled(real, 2, Standing.DELIVERED, Standing.DEAD)
+        await settled(real, 2, RunStatus.DELIVERED, RunStatus.DEAD)
         await until(lambda: mine.status().failed + mine.status().delivered == 2)
         status = mine.status()
         assert (status.running, status.in_flight, status.delivered, status.failed) == (True, 0, 1, 1)
         assert status.last_us is not None
     assert told == [True]
-    metrics.show(await real.past.figures(now_us()))
+    metrics.set_figures(await real.past.figures(now_us()))
     text = generate_latest(registry).decode()
     for line in (
         'frontdesk_schedule_attempts_total{standing="delivered"} 1.0',
@@ -380,4 +383,4 @@ async def test_the_worker_says_how_it_is_doing(real: Lab) -> None:
         assert line in text
     stored = await real.schedules.get(later)
     assert stored is not None
-    assert stored.state is State.ACTIVE
+    assert stored.state is ScheduleState.ACTIVE

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import pytest
 
 from frontdesk.agents.host import NewAgent
-from frontdesk.agents.turns.model import Owner
+from frontdesk.agents.turns.model import LeaseOwner
 from frontdesk.app import App, open_app
-from frontdesk.identity.model import Caller, Source
-from frontdesk.schedule.due.model import Ask
-from frontdesk.schedule.due.store import DueStore
-from frontdesk.schedule.model import SECOND, NewSchedule, Occurrence, Schedule, Trigger, TriggerKind, now_us
-from frontdesk.schedule.service import Schedules
+from frontdesk.identity.model import AgentIdSource, Caller
+from frontdesk.schedules.delivery_rules import ClaimRequest
+from frontdesk.schedules.delivery_store import DeliveryStore
+from frontdesk.schedules.model import SECOND, Occurrence, Schedule, ScheduleDefinition, Trigger, TriggerKind, now_us
+from frontdesk.schedules.service import ScheduleService
 from frontdesk.settings import Settings
 
 HOUR_US = 3600 * 1_000_000
@@ -27,26 +27,26 @@ class House:
     bob: str
 
     @property
-    def schedules(self) -> Schedules:
+    def schedules(self) -> ScheduleService:
         return self.app.schedules
 
     async def put(self, agent_id: str, user_id: str | None = None, due_us: int | None = None) -> Schedule:
         """A schedule of theirs, from behind: one that repeats every hour from the time it is due."""
         start = now_us() + HOUR_US if due_us is None else due_us
-        new = NewSchedule(agent_id, "Ping", Trigger(TriggerKind.INTERVAL, "1h", start_us=start), user_id)
+        new = ScheduleDefinition(agent_id, "Ping", Trigger(TriggerKind.INTERVAL, "1h", start_us=start), user_id)
         return await self.app.schedules.store.add(new, start, now_us())
 
 
 def agent(agent_id: str, user_id: str | None = None) -> Caller:
     """An agent that names itself on this machine, or one that a key proves together with a person."""
     proven = user_id is not None
-    source = Source.CREDENTIAL if proven else Source.HEADER
+    source = AgentIdSource.CREDENTIAL if proven else AgentIdSource.HEADER
     return Caller("test", agent_id, user_id, source, verified=proven, local=not proven)
 
 
 def program(agent_id: str) -> Caller:
     """A program on this machine that runs an agent's prompts, and names it in its calls."""
-    return Caller("test", agent_id, source=Source.PARAMETER, local=True)
+    return Caller("test", agent_id, source=AgentIdSource.PARAMETER, local=True)
 
 
 def person(user_id: str) -> Caller:
@@ -55,7 +55,7 @@ def person(user_id: str) -> Caller:
 
 async def begun(house: House) -> list[Occurrence]:
     """What is due, under way in another process."""
-    return list(await DueStore(house.app.database, str(Owner()), 60 * SECOND).claim(Ask(10)))
+    return list(await DeliveryStore(house.app.database, str(LeaseOwner()), 60 * SECOND).claim(ClaimRequest(10)))
 
 
 @pytest.fixture

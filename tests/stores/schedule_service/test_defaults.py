@@ -3,9 +3,9 @@
 import pytest
 
 from frontdesk.errors import Denied, Invalid, InvalidAgentId
-from frontdesk.identity.inbound import Policy, resolve
-from frontdesk.identity.model import Caller, Credential, Signals, Source
-from frontdesk.schedule.asked import Asked
+from frontdesk.identity.inbound import IdentityPolicy, resolve_caller
+from frontdesk.identity.model import AgentIdSource, Caller, Credential, Signals
+from frontdesk.schedules.requests import NewSchedule
 from tests.requirements import shows
 from tests.stores.schedule_service.conftest import House, agent, person
 from tests.support.scheduling import OPERATOR
@@ -14,12 +14,12 @@ pytestmark = pytest.mark.anyio
 
 
 def key_for_any_agent(name: str) -> Caller:
-    return resolve(Signals("1", credential=Credential(f"key:{name}", "*")), Policy(proof_required=True))
+    return resolve_caller(Signals("1", credential=Credential(f"key:{name}", "*")), IdentityPolicy(proof_required=True))
 
 
 async def test_the_agent_is_looked_for_in_order(house: House) -> None:
     schedules = house.schedules
-    environment = Caller("1", "agent-env", source=Source.ENVIRONMENT, local=True, any_agent=True)
+    environment = Caller("1", "agent-env", source=AgentIdSource.ENVIRONMENT, local=True, any_agent=True)
     assert (await schedules.defaults.infer(environment)).agent_id == "agent-env"
     await schedules.defaults.set_for_everybody(OPERATOR, house.bob)
     found = await schedules.defaults.infer(environment)
@@ -29,7 +29,7 @@ async def test_the_agent_is_looked_for_in_order(house: House) -> None:
     assert (found.agent_id, found.source, found.key) == (house.ada, "scoped_default", "local")
     named = await schedules.defaults.infer(agent(house.bob))
     assert (named.agent_id, named.source) == (house.bob, "header")
-    added = await schedules.add(environment, Asked("Hi", every="5m"))
+    added = await schedules.add(environment, NewSchedule("Hi", every="5m"))
     assert added.schedule.what.agent_id == house.ada
 
 

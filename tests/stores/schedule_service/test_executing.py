@@ -3,8 +3,8 @@
 import anyio
 import pytest
 
-from frontdesk.schedule.asked import Change, PastWanted
-from frontdesk.schedule.model import SECOND, Standing, now_us
+from frontdesk.schedules.model import SECOND, RunStatus, now_us
+from frontdesk.schedules.requests import ListRuns, ScheduleChange
 from tests.stores.schedule_service.conftest import House, agent, begun, program
 from tests.support.scheduling import OPERATOR
 
@@ -16,8 +16,8 @@ async def delivered(house: House) -> set[int]:
     """The schedules that were run, as soon as any was."""
     with anyio.fail_after(SECONDS):
         while True:
-            wanted = PastWanted(standing=Standing.DELIVERED)
-            runs = (await house.schedules.looking.history(agent(house.ada), wanted)).runs
+            wanted = ListRuns(standing=RunStatus.DELIVERED)
+            runs = (await house.schedules.queries.history(agent(house.ada), wanted)).runs
             if runs:
                 return {run.schedule_id for run in runs}
             await anyio.lowlevel.checkpoint()
@@ -27,7 +27,7 @@ async def delivered(house: House) -> set[int]:
 async def test_an_agent_does_not_wait_for_the_end_of_its_own_turn(house: House, user: str | None) -> None:
     due = await house.put(house.ada, due_us=now_us() - SECOND)
     await house.put(house.bob, due_us=now_us() - SECOND)
-    (told,) = await house.schedules.executing.once(agent(house.ada, user))
+    (told,) = await house.schedules.executor.run_due(agent(house.ada, user))
     assert (told.id, told.agent_id, told.delivered, told.later) == (due.id, house.ada, False, True)
     assert told.error is not None
     assert "when your present turn has ended" in told.error
@@ -39,7 +39,7 @@ async def test_an_agent_in_a_scheduled_run_does_not_wait_however_it_is_named(hou
     await house.put(house.ada, due_us=now_us() - 2 * SECOND)
     other = await house.put(house.ada, due_us=now_us() - SECOND)
     await begun(house)
-    (told,) = await house.schedules.executing.once(program(house.ada))
+    (told,) = await house.schedules.executor.run_due(program(house.ada))
     assert (told.id, told.delivered, told.later) == (other.id, False, True)
 
 
@@ -51,20 +51,20 @@ async def test_a_loop_ends_where_something_waits_for_the_callers_own_turn(house:
 
     await house.put(house.ada, due_us=now_us() - SECOND)
     with anyio.fail_after(SECONDS):
-        assert await house.schedules.executing.loop(agent(house.ada), 1, 300, told) == 1
+        assert await house.schedules.executor.loop(agent(house.ada), 1, 300, told) == 1
     assert rounds == [1]
 
 
 async def test_the_next_time_is_one_at_which_something_is_due(house: House) -> None:
     async def next_us() -> int | None:
-        return (await house.schedules.executing.executor(OPERATOR)).next_us
+        return (await house.schedules.executor.state(OPERATOR)).next_us
 
     assert await next_us() is None
     soon, moved, later = [await house.put(agent_id) for agent_id in (house.ada, house.bob, house.bob)]
     assert await next_us() == soon.intended_us
     await house.schedules.cancel(OPERATOR, soon.id)
     assert await next_us() == moved.intended_us
-    await house.schedules.update(OPERATOR, moved.id, Change(every="9h"))
+    await house.schedules.update(OPERATOR, moved.id, ScheduleChange(every="9h"))
     assert await next_us() == later.intended_us
     await house.schedules.pause(OPERATOR, later.id)
-    assert await next_us() == (await house.schedules.looking.get(OPERATOR, moved.id)).intended_us
+    assert await next_us() == (await house.schedules.queries.get(OPERATOR, moved.id)).intended_us

@@ -3,10 +3,9 @@
 import pytest
 
 from frontdesk.errors import Invalid
-from frontdesk.schedule.asked import PastWanted
-from frontdesk.schedule.forwards.model import NewForward
-from frontdesk.schedule.forwards.store import ForwardStore, add_in
-from frontdesk.schedule.model import SECOND, Forwarding, moment, now_us
+from frontdesk.schedules.model import SECOND, WebhookStatus, from_us, now_us
+from frontdesk.schedules.requests import ListRuns
+from frontdesk.schedules.webhook_store import NewWebhookCall, WebhookStore, add_webhook_calls
 from tests.stores.schedule_service.conftest import House, agent
 from tests.support.scheduling import OPERATOR
 
@@ -18,7 +17,7 @@ async def pages(house: House, limit: int) -> list[str]:
     found: list[str] = []
     before: str | None = None
     while True:
-        listed = await house.schedules.looking.history(OPERATOR, PastWanted(before=before, limit=limit))
+        listed = await house.schedules.queries.history(OPERATOR, ListRuns(before=before, limit=limit))
         assert len(listed.runs) == limit or listed.next is None
         found += [run.id for run in listed.runs]
         if listed.next is None:
@@ -30,34 +29,34 @@ async def test_runs_that_were_due_at_one_moment_are_all_told_on_some_page(house:
     due = now_us() - 10 * SECOND
     for at in (due, due, due, due, due + SECOND, due - SECOND):
         await house.put(house.ada, due_us=at)
-    while await house.schedules.executing.once(OPERATOR):
+    while await house.schedules.executor.run_due(OPERATOR):
         pass
-    runs = (await house.schedules.looking.history(OPERATOR)).runs
+    runs = (await house.schedules.queries.history(OPERATOR)).runs
     assert len(runs) == 6
     assert [run.intended_us for run in runs] == sorted((run.intended_us for run in runs), reverse=True)
     for limit in (1, 2, 3, 4, 6, 7):
         assert await pages(house, limit) == [run.id for run in runs]
-    since = (await house.schedules.looking.history(OPERATOR, PastWanted(before=moment(due).isoformat()))).runs
+    since = (await house.schedules.queries.history(OPERATOR, ListRuns(before=from_us(due).isoformat()))).runs
     assert [run.id for run in since] == [runs[-1].id]
 
 
 @pytest.mark.parametrize("before", ["yesterday", "2026-03-04T12:00:00", "17.", "17", ".run-1-1", "17.run 1"])
 async def test_a_place_in_the_history_that_is_none_is_told(house: House, before: str) -> None:
     with pytest.raises(Invalid, match="`next` of the page before"):
-        await house.schedules.looking.history(OPERATOR, PastWanted(before=before))
+        await house.schedules.queries.history(OPERATOR, ListRuns(before=before))
 
 
 async def test_an_answer_that_its_webhook_never_took_is_told_with_its_run(house: House) -> None:
     await house.put(house.ada, due_us=now_us() - SECOND)
-    (done,) = await house.schedules.executing.once(OPERATOR)
-    (run,) = (await house.schedules.looking.history(agent(house.ada))).runs
+    (done,) = await house.schedules.executor.run_due(OPERATOR)
+    (run,) = (await house.schedules.queries.history(agent(house.ada))).runs
     assert run.forwarded is None
-    forwards, now = ForwardStore(house.app.database), now_us()
-    new = [NewForward(done.delivery_id, "https://example.com/hook/secret", "{}")]
-    await house.app.database.whole(lambda connection: add_in(connection, new, now), small=True)
-    (run,) = (await house.schedules.looking.history(agent(house.ada))).runs
-    assert run.forwarded == Forwarding("waiting", 0)
-    (due,) = await forwards.take(1, now, now + SECOND)
+    forwards, now = WebhookStore(house.app.database), now_us()
+    new = [NewWebhookCall(done.delivery_id, "https://example.com/hook/secret", "{}")]
+    await house.app.database.write(lambda connection: add_webhook_calls(connection, new, now), small=True)
+    (run,) = (await house.schedules.queries.history(agent(house.ada))).runs
+    assert run.forwarded == WebhookStatus("waiting", 0)
+    (due,) = await forwards.claim(1, now, now + SECOND)
     await forwards.failed(due, "example.com answered 410", None)
-    (run,) = (await house.schedules.looking.history(agent(house.ada))).runs
-    assert run.forwarded == Forwarding("dead", 1, "example.com answered 410")
+    (run,) = (await house.schedules.queries.history(agent(house.ada))).runs
+    assert run.forwarded == WebhookStatus("dead", 1, "example.com answered 410")

@@ -6,11 +6,12 @@ from contextlib import suppress
 import pytest
 
 from frontdesk.errors import Denied, FrontdeskError, MissingAgentId, NotFound
+from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
-from frontdesk.schedule import rights
-from frontdesk.schedule.asked import Change, PastWanted, Wanted
-from frontdesk.schedule.model import Schedule, State, now_us
-from frontdesk.schedule.service import Schedules
+from frontdesk.schedules.access import is_schedules_admin
+from frontdesk.schedules.model import Schedule, ScheduleState, now_us
+from frontdesk.schedules.requests import ListRuns, ListSchedules, ScheduleChange
+from frontdesk.schedules.service import ScheduleService
 from tests.requirements import shows
 from tests.stores.schedule_service.conftest import House, agent, person, program
 from tests.support.scheduling import OPERATOR, OWNERS, Owner, visitors
@@ -19,15 +20,15 @@ pytestmark = pytest.mark.anyio
 NOWHERE = 999_999
 Kind = tuple[object, ...]
 
-READS: Sequence[Callable[[Schedules, Caller, int], Awaitable[object]]] = (
-    lambda schedules, caller, number: schedules.looking.get(caller, number),
-    lambda schedules, caller, number: schedules.looking.preview(caller, number),
-    lambda schedules, caller, number: schedules.looking.history(caller, PastWanted(schedule_id=number)),
+READS: Sequence[Callable[[ScheduleService, Caller, int], Awaitable[object]]] = (
+    lambda schedules, caller, number: schedules.queries.get(caller, number),
+    lambda schedules, caller, number: schedules.queries.preview(caller, number),
+    lambda schedules, caller, number: schedules.queries.history(caller, ListRuns(schedule_id=number)),
 )
-CHANGES: Sequence[Callable[[Schedules, Caller, int], Awaitable[object]]] = (
+CHANGES: Sequence[Callable[[ScheduleService, Caller, int], Awaitable[object]]] = (
     lambda schedules, caller, number: schedules.pause(caller, number),
     lambda schedules, caller, number: schedules.resume(caller, number),
-    lambda schedules, caller, number: schedules.update(caller, number, Change(prompt="Mine now")),
+    lambda schedules, caller, number: schedules.update(caller, number, ScheduleChange(prompt="Mine now")),
     lambda schedules, caller, number: schedules.run_now(caller, number),
     lambda schedules, caller, number: schedules.cancel(caller, number),
 )
@@ -39,7 +40,7 @@ async def one_of_each(house: House) -> dict[Owner, Schedule]:
 
 def kind(caller: Caller) -> Kind:
     """Callers of one kind differ in what they show alone; that this does not matter is shown without a database."""
-    if rights.is_admin(caller):
+    if is_schedules_admin(caller):
         return ("admin",)
     return caller.agent_id, caller.user_id, rights.names_agent(caller)
 
@@ -80,13 +81,13 @@ async def test_what_is_anothers_cannot_be_told_from_what_is_not_there(house: Hou
     for one in made.values():
         after = await house.schedules.store.get(one.id)
         assert after is not None
-        assert (after.state, after.what.prompt) == (State.ACTIVE, "Ping")
+        assert (after.state, after.what.prompt) == (ScheduleState.ACTIVE, "Ping")
 
 
-async def listed(schedules: Schedules, caller: Caller) -> set[int]:
+async def listed(schedules: ScheduleService, caller: Caller) -> set[int]:
     """By every filter together: none of them shows more than the list itself."""
     try:
-        page = await schedules.looking.list(caller, Wanted(include_cancelled=True))
+        page = await schedules.queries.list(caller, ListSchedules(include_cancelled=True))
     except MissingAgentId:
         return set()
     found = {one.id for one in page.schedules}
@@ -94,19 +95,21 @@ async def listed(schedules: Schedules, caller: Caller) -> set[int]:
         narrowed: set[int] = set()
         # Another's agent is refused as such, whether it has schedules or not.
         with suppress(Denied):
-            narrowed = {one.id for one in (await schedules.looking.list(caller, Wanted(agent_id=agent_id))).schedules}
+            narrowed = {
+                one.id for one in (await schedules.queries.list(caller, ListSchedules(agent_id=agent_id))).schedules
+            }
         assert narrowed == {one.id for one in page.schedules if one.what.agent_id == agent_id}
     return found
 
 
-async def told_of(schedules: Schedules, caller: Caller) -> set[str]:
+async def told_of(schedules: ScheduleService, caller: Caller) -> set[str]:
     try:
-        found = {past.id for past in (await schedules.looking.history(caller)).runs}
+        found = {past.id for past in (await schedules.queries.history(caller)).runs}
     except MissingAgentId:
         return set()
     for agent_id, _ in OWNERS:
         with suppress(Denied):
-            some = (await schedules.looking.history(caller, PastWanted(agent_id=agent_id))).runs
+            some = (await schedules.queries.history(caller, ListRuns(agent_id=agent_id))).runs
             assert {past.id for past in some} <= found
     return found
 
@@ -117,22 +120,22 @@ async def test_executing_runs_and_tells_of_ones_own_alone(house: House) -> None:
     hers = await house.put(house.ada, "ann", due_us=late)
     for owner in ((house.ada, "ben"), (house.ada, None), (house.bob, "ben"), (house.bob, None)):
         await house.put(*owner, due_us=late + 1_000_000)
-    done = await house.schedules.executing.once(person("ann"))
+    done = await house.schedules.executor.run_due(person("ann"))
     assert [one.id for one in done] == [hers.id]
-    assert {past.user_id for past in (await house.schedules.looking.history(OPERATOR)).runs} == {"ann"}
+    assert {past.user_id for past in (await house.schedules.queries.history(OPERATOR)).runs} == {"ann"}
 
 
 async def test_executing_leaves_other_agents_be(house: House) -> None:
     made = {agent_id: await house.put(agent_id, due_us=now_us() - 1_000_000) for agent_id in (house.ada, house.bob)}
-    done = await house.schedules.executing.once(program(house.ada))
+    done = await house.schedules.executor.run_due(program(house.ada))
     assert [one.id for one in done] == [made[house.ada].id]
-    assert {past.agent_id for past in (await house.schedules.looking.history(OPERATOR)).runs} == {house.ada}
+    assert {past.agent_id for past in (await house.schedules.queries.history(OPERATOR)).runs} == {house.ada}
 
 
 async def test_to_ask_for_another_agents_is_refused_whether_it_has_any_or_not(house: House) -> None:
     for other in (house.bob, "agent-nobody-knows"):
         with pytest.raises(Denied, match=f"cannot see schedules of agent '{other}'"):
-            await house.schedules.looking.list(agent(house.ada), Wanted(agent_id=other))
+            await house.schedules.queries.list(agent(house.ada), ListSchedules(agent_id=other))
         with pytest.raises(Denied, match=f"cannot see schedules of agent '{other}'"):
-            await house.schedules.looking.history(agent(house.ada), PastWanted(agent_id=other))
-    assert (await house.schedules.looking.list(person("ann"), Wanted(agent_id=house.bob))).schedules == []
+            await house.schedules.queries.history(agent(house.ada), ListRuns(agent_id=other))
+    assert (await house.schedules.queries.list(person("ann"), ListSchedules(agent_id=house.bob))).schedules == []

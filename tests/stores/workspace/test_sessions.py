@@ -11,16 +11,14 @@ from hypothesis import strategies as st
 
 from frontdesk.agents.host import AgentHost, NewAgent, Prompt
 from frontdesk.app import App, open_app
+from frontdesk.coding import service
+from frontdesk.coding.model import SESSION_ID, CodingSession, PermissionMode, new_session_id
+from frontdesk.coding.service import CodingSessions, suggest_title
 from frontdesk.errors import Denied, Invalid, MissingScope, NotFound
 from frontdesk.identity.model import Caller
 from frontdesk.identity.rights import AGENTS_CHAT, AGENTS_READ
-from frontdesk.loop.events import Event, TextChunk, UserText
+from frontdesk.llm.events import Event, TextChunk, UserText
 from frontdesk.settings import Settings
-from frontdesk.workspace.permissions.model import Mode
-from frontdesk.workspace.sessions import service
-from frontdesk.workspace.sessions.model import SESSION_ID, Session, new_session_id
-from frontdesk.workspace.sessions.service import Sessions
-from frontdesk.workspace.sessions.titles import titled
 
 HERE = Caller("req-1", local=True)
 ANN = Caller("req-2", user_id="ann", local=True)
@@ -39,7 +37,7 @@ def host(app: App) -> AgentHost:
 
 
 @pytest.fixture
-def sessions(app: App) -> Sessions:
+def sessions(app: App) -> CodingSessions:
     return app.workspace.sessions
 
 
@@ -50,23 +48,23 @@ def garden(tmp_path: Path) -> Path:
     return folder
 
 
-async def say(app: App, session: Session, text: str) -> None:
+async def say(app: App, session: CodingSession, text: str) -> None:
     prompt = Prompt(session.agent_id, ANN, text, conversation_id=session.conversation_id)
     async for _ in app.host.send(prompt):
         pass
 
 
-async def said(app: App, session: Session) -> list[str]:
+async def said(app: App, session: CodingSession) -> list[str]:
     events: list[Event] = [one.event for one in await app.host.history(session.agent_id, session.conversation_id)]
     return [event.text for event in events if isinstance(event, UserText | TextChunk)]
 
 
 async def test_a_folder_gets_an_agent_that_knows_where_it_works(
-    sessions: Sessions, host: AgentHost, garden: Path
+    sessions: CodingSessions, host: AgentHost, garden: Path
 ) -> None:
     session = await sessions.open(ANN, garden, (), None)
     assert SESSION_ID.fullmatch(session.id)
-    assert (session.user_id, session.cwd, session.mode, session.title) == ("ann", garden, Mode.ASK, "")
+    assert (session.user_id, session.cwd, session.mode, session.title) == ("ann", garden, PermissionMode.ASK, "")
     agent = await host.find(session.agent_id)
     assert agent is not None
     assert (agent.name, agent.description) == ("garden", f"Works in {garden}")
@@ -80,7 +78,7 @@ async def test_a_folder_gets_an_agent_that_knows_where_it_works(
 
 
 async def test_sessions_of_one_folder_share_its_agent_and_not_a_conversation(
-    sessions: Sessions, host: AgentHost, garden: Path, tmp_path: Path
+    sessions: CodingSessions, host: AgentHost, garden: Path, tmp_path: Path
 ) -> None:
     first, second = [await sessions.open(ANN, garden) for _ in range(2)]
     elsewhere, bobs = await sessions.open(ANN, tmp_path), await sessions.open(BOB, garden)
@@ -90,7 +88,9 @@ async def test_sessions_of_one_folder_share_its_agent_and_not_a_conversation(
     assert len(await host.list(10)) == 3
 
 
-async def test_a_folder_whose_agent_is_gone_gets_another(sessions: Sessions, host: AgentHost, garden: Path) -> None:
+async def test_a_folder_whose_agent_is_gone_gets_another(
+    sessions: CodingSessions, host: AgentHost, garden: Path
+) -> None:
     first = await sessions.open(ANN, garden)
     await host.delete(first.agent_id)
     second, third = [await sessions.open(ANN, garden) for _ in range(2)]
@@ -99,9 +99,9 @@ async def test_a_folder_whose_agent_is_gone_gets_another(sessions: Sessions, hos
 
 
 async def test_editors_that_open_a_new_folder_at_once_end_up_with_one_agent(
-    sessions: Sessions, host: AgentHost, garden: Path
+    sessions: CodingSessions, host: AgentHost, garden: Path
 ) -> None:
-    opened: list[Session] = []
+    opened: list[CodingSession] = []
 
     async def open_one() -> None:
         opened.append(await sessions.open(ANN, garden))
@@ -115,7 +115,7 @@ async def test_editors_that_open_a_new_folder_at_once_end_up_with_one_agent(
 
 
 async def test_an_agent_is_chosen_by_its_id_or_by_a_name_that_no_other_has(
-    sessions: Sessions, host: AgentHost, garden: Path
+    sessions: CodingSessions, host: AgentHost, garden: Path
 ) -> None:
     fern = await host.create(NewAgent("Fern the gardener"))
     for _ in range(2):
@@ -129,7 +129,7 @@ async def test_an_agent_is_chosen_by_its_id_or_by_a_name_that_no_other_has(
     assert (await sessions.open(ANN, garden)).agent_id != fern.id, "nor does it give the folder away"
 
 
-async def test_a_session_needs_a_folder_that_is_there(sessions: Sessions, host: AgentHost, garden: Path) -> None:
+async def test_a_session_needs_a_folder_that_is_there(sessions: CodingSessions, host: AgentHost, garden: Path) -> None:
     file = garden / "weeds.txt"
     file.touch()
     for wrong in ("", "garden", "./garden", str(file), str(garden / "gone"), "/a\0b", "/" + "a" * 5000, "C:\\garden"):
@@ -144,7 +144,7 @@ async def test_a_session_needs_a_folder_that_is_there(sessions: Sessions, host: 
 
 @pytest.mark.parametrize("cwd", ["/home/ann/garden", "C:\\Users\\ann\\garden"])
 async def test_a_folder_on_another_machine_need_only_be_named_in_full(
-    sessions: Sessions, host: AgentHost, cwd: str
+    sessions: CodingSessions, host: AgentHost, cwd: str
 ) -> None:
     session = await sessions.open(ANN, cwd, [f"{cwd}2"], local=False)
     assert (str(session.cwd), [str(one) for one in session.directories]) == (cwd, [f"{cwd}2"])
@@ -155,7 +155,7 @@ async def test_a_folder_on_another_machine_need_only_be_named_in_full(
 
 
 async def test_a_folder_is_kept_as_the_editor_names_it_but_for_steps_up(
-    sessions: Sessions, garden: Path, tmp_path: Path
+    sessions: CodingSessions, garden: Path, tmp_path: Path
 ) -> None:
     link = tmp_path / "link"
     link.symlink_to(garden)
@@ -163,12 +163,12 @@ async def test_a_folder_is_kept_as_the_editor_names_it_but_for_steps_up(
     assert (await sessions.open(ANN, f"{link}/../garden/.")).cwd == garden
 
 
-async def test_the_root_of_a_machine_can_be_worked_in(sessions: Sessions, host: AgentHost) -> None:
+async def test_the_root_of_a_machine_can_be_worked_in(sessions: CodingSessions, host: AgentHost) -> None:
     await sessions.open(ANN, "/")
     assert [agent.name for agent in await host.list(10)] == ["workspace"]
 
 
-async def test_a_session_is_its_owners_alone(sessions: Sessions, garden: Path) -> None:
+async def test_a_session_is_its_owners_alone(sessions: CodingSessions, garden: Path) -> None:
     anns, nobodys = await sessions.open(ANN, garden), await sessions.open(HERE, garden)
     for caller in (BOB, HERE):
         with pytest.raises(NotFound):
@@ -184,12 +184,14 @@ async def test_a_session_is_its_owners_alone(sessions: Sessions, garden: Path) -
             await sessions.find(ANN, wrong)
 
 
-async def test_who_is_elsewhere_and_nobody_in_particular_has_no_sessions(sessions: Sessions, garden: Path) -> None:
+async def test_who_is_elsewhere_and_nobody_in_particular_has_no_sessions(
+    sessions: CodingSessions, garden: Path
+) -> None:
     with pytest.raises(Denied, match="names a user"):
         await sessions.open(Caller("req-4", agent_id="agent-1", verified=True), garden)
 
 
-async def test_scopes_say_who_may_read_and_who_may_open(sessions: Sessions, garden: Path) -> None:
+async def test_scopes_say_who_may_read_and_who_may_open(sessions: CodingSessions, garden: Path) -> None:
     reader = Caller("req-5", user_id="ann", scopes=frozenset({AGENTS_READ}))
     talker = Caller("req-6", user_id="ann", scopes=frozenset({AGENTS_CHAT}))
     session = await sessions.open(talker, garden)
@@ -202,9 +204,9 @@ async def test_scopes_say_who_may_read_and_who_may_open(sessions: Sessions, gard
 
 
 async def test_sessions_are_listed_by_folder_and_page(
-    sessions: Sessions, garden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sessions: CodingSessions, garden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "LISTED", 2)
+    monkeypatch.setattr(service, "PAGE_SIZE", 2)
     elsewhere = await sessions.open(ANN, tmp_path)
     first, second, third = [await sessions.open(ANN, garden) for _ in range(3)]
     first = await sessions.touch(first)
@@ -219,7 +221,7 @@ async def test_sessions_are_listed_by_folder_and_page(
 
 
 async def test_a_deleted_session_takes_what_was_said_with_it_and_leaves_the_agent(
-    app: App, sessions: Sessions, garden: Path
+    app: App, sessions: CodingSessions, garden: Path
 ) -> None:
     session, other = await sessions.open(ANN, garden), await sessions.open(ANN, garden)
     await say(app, session, "the hedge is high")
@@ -233,7 +235,9 @@ async def test_a_deleted_session_takes_what_was_said_with_it_and_leaves_the_agen
     assert await sessions.find(ANN, other.id) == other
 
 
-async def test_a_session_whose_agent_is_gone_can_be_deleted(sessions: Sessions, host: AgentHost, garden: Path) -> None:
+async def test_a_session_whose_agent_is_gone_can_be_deleted(
+    sessions: CodingSessions, host: AgentHost, garden: Path
+) -> None:
     session = await sessions.open(ANN, garden)
     await host.delete(session.agent_id)
     await sessions.delete(ANN, session.id)
@@ -241,16 +245,18 @@ async def test_a_session_whose_agent_is_gone_can_be_deleted(sessions: Sessions, 
 
 
 async def test_a_fork_begins_with_what_was_said_and_goes_its_own_way(
-    app: App, sessions: Sessions, garden: Path, tmp_path: Path
+    app: App, sessions: CodingSessions, garden: Path, tmp_path: Path
 ) -> None:
     first = await sessions.open(ANN, garden)
     await say(app, first, "the hedge is high")
-    first = await sessions.change(first, title="Hedge", mode=Mode.AUTO, model="offline", effort="low", cost_usd=1.5)
+    first = await sessions.change(
+        first, title="Hedge", mode=PermissionMode.AUTO, model="offline", effort="low", cost_usd=1.5
+    )
     second = await sessions.fork(ANN, first.id, tmp_path, [garden])
     assert await said(app, second) == await said(app, first) != []
     assert second.id != first.id
     assert (second.cwd, second.directories, second.agent_id) == (tmp_path, (garden,), first.agent_id)
-    assert (second.title, second.mode, second.model, second.effort) == ("Hedge", Mode.AUTO, "offline", "low")
+    assert (second.title, second.mode, second.model, second.effort) == ("Hedge", PermissionMode.AUTO, "offline", "low")
     assert second.cost_usd is None
     await say(app, second, "the lawn too")
     assert "the lawn too" not in await said(app, first)
@@ -258,21 +264,21 @@ async def test_a_fork_begins_with_what_was_said_and_goes_its_own_way(
 
 
 async def test_a_session_is_loaded_in_another_folder_with_all_that_was_said(
-    app: App, sessions: Sessions, garden: Path, tmp_path: Path
+    app: App, sessions: CodingSessions, garden: Path, tmp_path: Path
 ) -> None:
     session = await sessions.open(ANN, garden)
     await say(app, session, "the hedge is high")
-    moved = await sessions.moved(session, tmp_path, [garden])
+    moved = await sessions.move(session, tmp_path, [garden])
     assert (moved.cwd, moved.directories) == (tmp_path, (garden,))
     assert await sessions.find(ANN, session.id) == moved
     assert (await said(app, moved))[0] == "the hedge is high"
-    assert await sessions.moved(moved, tmp_path, [garden]) == moved
+    assert await sessions.move(moved, tmp_path, [garden]) == moved
     with pytest.raises(Invalid):
-        await sessions.moved(moved, tmp_path / "gone")
+        await sessions.move(moved, tmp_path / "gone")
 
 
 async def test_another_agent_goes_on_in_the_same_session_with_a_conversation_of_its_own(
-    sessions: Sessions, host: AgentHost, garden: Path
+    sessions: CodingSessions, host: AgentHost, garden: Path
 ) -> None:
     session = await sessions.open(ANN, garden)
     fern = await host.create(NewAgent("Fern"))
@@ -285,7 +291,7 @@ async def test_another_agent_goes_on_in_the_same_session_with_a_conversation_of_
         await sessions.choose_agent(chosen, "agent-of-nobody")
 
 
-async def test_a_title_that_a_person_gives_is_made_to_fit(sessions: Sessions, garden: Path) -> None:
+async def test_a_title_that_a_person_gives_is_made_to_fit(sessions: CodingSessions, garden: Path) -> None:
     session = await sessions.change(await sessions.open(ANN, garden), title=" a\0\nb " + "é" * 500)
     assert session.title.startswith("a b é")
     assert len(session.title) == 200
@@ -306,13 +312,13 @@ async def test_a_title_that_a_person_gives_is_made_to_fit(sessions: Sessions, ga
     ],
 )
 def test_a_session_is_called_after_what_was_first_said(text: str, title: str) -> None:
-    assert titled(text) == title
+    assert suggest_title(text) == title
 
 
 @given(st.text())
 @example("a b" * 40)
 def test_a_title_is_one_short_line_of_what_was_said(text: str) -> None:
-    title = titled(text)
+    title = suggest_title(text)
     assert len(title) <= 60
     assert title == " ".join(title.split())
     assert " ".join(text.split()).startswith(title.removesuffix("…"))

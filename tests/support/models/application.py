@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from pydantic_core import from_json, to_json
 
-from frontdesk.loop.script import Step
+from frontdesk.llm.script import ScriptStep
 from tests.support.models import chat, messages
 from tests.support.models.conversation import next_step
 from tests.support.models.exchange import ClientGone, Exchange, Receive, Send
@@ -23,8 +23,8 @@ MODELS = to_json({"object": "list", "data": [{**MODEL, "max_model_len": CONTEXT,
 class Api:
     """How one API words a step: whole, in a stream, and when it fails."""
 
-    answer: Callable[[Mapping[str, Any], Step], bytes]
-    events: Callable[[Mapping[str, Any], Step], Iterable[bytes]]
+    answer: Callable[[Mapping[str, Any], ScriptStep], bytes]
+    events: Callable[[Mapping[str, Any], ScriptStep], Iterable[bytes]]
     error: Callable[[int, str], bytes]
 
 
@@ -109,7 +109,7 @@ async def _play(exchange: Exchange, api: Api, asked: Mapping[str, Any]) -> None:
         await _send_json(exchange, 200, api.answer(asked, step))
 
 
-async def _stream(exchange: Exchange, step: Step, events: Iterable[bytes]) -> None:
+async def _stream(exchange: Exchange, step: ScriptStep, events: Iterable[bytes]) -> None:
     await exchange.start_stream()
     if step.chunk_delay:
         for number, event in enumerate(events):

@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from frontdesk.loop.script import ScriptedCall, Step, argument_pieces, pieces
+from frontdesk.llm.script import ScriptedCall, ScriptStep, split_arguments, split_words
 
 USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
 
 
-def answer(asked: Mapping[str, Any], step: Step) -> bytes:
+def answer(asked: Mapping[str, Any], step: ScriptStep) -> bytes:
     """The whole answer as one JSON object."""
     message: dict[str, Any] = {"role": "assistant", "content": step.text or None}
     if step.reasoning:
@@ -23,7 +23,7 @@ def answer(asked: Mapping[str, Any], step: Step) -> bytes:
     return to_json({**_head(asked, "chat.completion"), "choices": [choice], "usage": USAGE})
 
 
-def events(asked: Mapping[str, Any], step: Step) -> Generator[bytes]:
+def events(asked: Mapping[str, Any], step: ScriptStep) -> Generator[bytes]:
     """The answer chunk by chunk; one that is to be dropped ends after its text."""
     head = b"data: " + to_json(_head(asked, "chat.completion.chunk"))[:-1]
     options: Mapping[str, Any] = asked.get("stream_options") or {}
@@ -48,17 +48,17 @@ def error(status: int, message: str) -> bytes:
     return to_json({"error": {"message": message, "type": kind, "param": None, "code": None}})
 
 
-def _deltas(step: Step) -> Generator[Mapping[str, Any]]:
+def _deltas(step: ScriptStep) -> Generator[Mapping[str, Any]]:
     yield {"role": "assistant", "content": ""}
-    for piece in pieces(step.reasoning):
+    for piece in split_words(step.reasoning):
         yield {"reasoning_content": piece}
-    for piece in pieces(step.text):
+    for piece in split_words(step.text):
         yield {"content": piece}
     if step.drop:
         return
     for index, call in enumerate(step.calls):
         yield {"tool_calls": [{"index": index, **_call(call, "")}]}
-        for piece in argument_pieces(call.text):
+        for piece in split_arguments(call.text):
             yield {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
 
 
@@ -67,7 +67,7 @@ def _call(call: ScriptedCall, arguments: str) -> Mapping[str, Any]:
     return {"id": f"call_{secrets.token_hex(12)}", "type": "function", "function": function}
 
 
-def _finish(step: Step) -> str:
+def _finish(step: ScriptStep) -> str:
     return "tool_calls" if step.calls else "stop"
 
 

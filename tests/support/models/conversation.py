@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from frontdesk.loop.script import MARKED, Step, steps
+from frontdesk.llm.script import SCRIPT_MARK, ScriptStep, parse_script
 
 ECHOED = 200
-DONE = Step(text="script done")
+DONE = ScriptStep(text="script done")
 
 
-def next_step(messages: Sequence[Mapping[str, Any]]) -> Step:
+def next_step(messages: Sequence[Mapping[str, Any]]) -> ScriptStep:
     """What to do now: the step after as many as there are assistant messages since the person spoke."""
     taken = 0
     for message in reversed(messages):
@@ -29,22 +29,22 @@ def _text(content: str | Sequence[Mapping[str, Any]]) -> str:
     return "".join(part["text"] for part in content if part["type"] == "text")
 
 
-def _step(text: str, taken: int) -> Step:
+def _step(text: str, taken: int) -> ScriptStep:
     script = _script(text)
     if script is None:
-        return Step(text=f"echo: {text[-ECHOED:]}")
+        return ScriptStep(text=f"echo: {text[-ECHOED:]}")
     return script[taken] if taken < len(script) else DONE
 
 
 @lru_cache(256)
-def _script(text: str) -> Sequence[Step] | None:
-    script = steps(text)
-    return steps(_unpacked(text)) if script is None else script
+def _script(text: str) -> Sequence[ScriptStep] | None:
+    script = parse_script(text)
+    return parse_script(_unpacked(text)) if script is None else script
 
 
 def _unpacked(text: str) -> str:
     """The marked part, unescaped: Letta packs a person's words into a JSON string within a JSON object."""
-    found = MARKED.search(text)
+    found = SCRIPT_MARK.search(text)
     try:
         return json.loads(f'"{found[0]}"', strict=False) if found else ""
     except ValueError:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from frontdesk.loop.script import ScriptedCall, Step, argument_pieces, pieces
+from frontdesk.llm.script import ScriptedCall, ScriptStep, split_arguments, split_words
 
 Block = Mapping[str, Any]
 
@@ -24,7 +24,7 @@ KINDS = {
 PING = b'event: ping\ndata: {"type": "ping"}\n\n'
 
 
-def answer(asked: Mapping[str, Any], step: Step) -> bytes:
+def answer(asked: Mapping[str, Any], step: ScriptStep) -> bytes:
     """The whole answer as one JSON object."""
     content: list[Block] = []
     if step.reasoning:
@@ -36,7 +36,7 @@ def answer(asked: Mapping[str, Any], step: Step) -> bytes:
     return to_json({**_head(asked), **told})
 
 
-def events(asked: Mapping[str, Any], step: Step) -> Generator[bytes]:
+def events(asked: Mapping[str, Any], step: ScriptStep) -> Generator[bytes]:
     """The answer event by event; one that is to be dropped ends within its text."""
     yield _event("message_start", message={**_head(asked), "usage": {**USAGE, "output_tokens": 1}})
     yield PING
@@ -59,18 +59,18 @@ def error(status: int, message: str) -> bytes:
     return to_json({"type": "error", "error": told})
 
 
-def _blocks(step: Step) -> Generator[tuple[Block, Sequence[Block]]]:
+def _blocks(step: ScriptStep) -> Generator[tuple[Block, Sequence[Block]]]:
     """Each content block as it starts, and the deltas that fill it."""
     if step.reasoning:
-        thoughts = [{"type": "thinking_delta", "thinking": piece} for piece in pieces(step.reasoning)]
+        thoughts = [{"type": "thinking_delta", "thinking": piece} for piece in split_words(step.reasoning)]
         signed = {"type": "signature_delta", "signature": SIGNATURE}
         yield {"type": "thinking", "thinking": "", "signature": ""}, [*thoughts, signed]
     if step.text:
-        yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in pieces(step.text)]
+        yield {"type": "text", "text": ""}, [{"type": "text_delta", "text": piece} for piece in split_words(step.text)]
     if step.drop:
         return
     for call in step.calls:
-        parts = ["", *argument_pieces(call.text)]
+        parts = ["", *split_arguments(call.text)]
         yield _tool_use(call, {}), [{"type": "input_json_delta", "partial_json": part} for part in parts]
 
 
@@ -86,7 +86,7 @@ def _input(call: ScriptedCall) -> Any:
         return call.text
 
 
-def _stop_reason(step: Step) -> str:
+def _stop_reason(step: ScriptStep) -> str:
     return "tool_use" if step.calls else "end_turn"
 
 

@@ -11,12 +11,12 @@ import httpx2
 import structlog
 from sqlalchemy import make_url
 
-from frontdesk.agents.turns.model import Owner
+from frontdesk.agents.turns.model import LeaseOwner
 from frontdesk.db.engine import Database, _create_engine, database_url
-from frontdesk.db.sqlite import Aside, InPlace
-from frontdesk.schedule.bell import Bell
-from frontdesk.schedule.model import Deliver, Delivered, Occurrence, Undelivered
-from frontdesk.schedule.worker import Worker
+from frontdesk.db.sqlite import InPlaceWriter, ThreadWriter
+from frontdesk.schedules.model import DeliverRun, DeliveryFailed, DeliveryResult, Occurrence
+from frontdesk.schedules.wakeup import WakeupNotifier
+from frontdesk.schedules.worker import Worker
 from frontdesk.settings import Settings
 from tests.support.schedule.clock import SharedClock
 from tests.support.schedule.points import Points
@@ -71,18 +71,20 @@ async def _work(orders: Orders) -> None:
     # The schema is there: a worker that only lives for a moment need not look again.
     url = database_url(Settings.model_validate(orders.settings))
     sqlite = url.drivername.startswith("sqlite")
-    database = Database(_create_engine(url), url, *((InPlace(url), Aside(url)) if sqlite else (None, None)))
+    database = Database(
+        _create_engine(url), url, *((InPlaceWriter(url), ThreadWriter(url)) if sqlite else (None, None))
+    )
     client = httpx2.AsyncClient(base_url=orders.receiver, timeout=None, verify=False, trust_env=False)
     worker = Worker(
         database,
         points.around(_deliverer(client)),
-        Bell(database),
+        WakeupNotifier(database),
         concurrency=orders.concurrency,
         lease_s=orders.lease_s,
         timeout_s=orders.timeout_s,
         drain_s=orders.drain_s,
         clock=SharedClock(Path(orders.clock)) if orders.clock else None,
-        owner=Owner(orders.machine) if orders.machine else None,
+        owner=LeaseOwner(orders.machine) if orders.machine else None,
     )
     with anyio.open_signal_receiver(signal.SIGTERM) as told:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
@@ -95,14 +97,14 @@ async def _work(orders: Orders) -> None:
     await database.close()
 
 
-def _deliverer(client: httpx2.AsyncClient) -> Deliver:
-    async def deliver(occurrence: Occurrence) -> Delivered:
+def _deliverer(client: httpx2.AsyncClient) -> DeliverRun:
+    async def deliver(occurrence: Occurrence) -> DeliveryResult:
         try:
             answer = await client.post("/deliver", json=_told(occurrence))
         except httpx2.ConnectError as error:
-            raise Undelivered(f"nobody there: {error}") from error
+            raise DeliveryFailed(f"nobody there: {error}") from error
         except httpx2.TransportError as error:
-            raise Undelivered(f"cut off: {error}", in_doubt=True) from error
+            raise DeliveryFailed(f"cut off: {error}", in_doubt=True) from error
         return _read(answer)
 
     return deliver
@@ -121,15 +123,15 @@ def _told(occurrence: Occurrence) -> dict[str, object]:
     }
 
 
-def _read(answer: httpx2.Response) -> Delivered:
+def _read(answer: httpx2.Response) -> DeliveryResult:
     match answer.status_code:
         case 200:
-            return Delivered(answer.json()["answer"])
+            return DeliveryResult(answer.json()["answer"])
         case 404:
-            raise Undelivered("no such agent", permanent=True)
+            raise DeliveryFailed("no such agent", permanent=True)
         case 409:
-            raise Undelivered("the agent is busy", counted=False)
+            raise DeliveryFailed("the agent is busy", counted=False)
         case 429:
-            raise Undelivered("too many", retry_after=float(answer.headers["retry-after"]))
+            raise DeliveryFailed("too many", retry_after=float(answer.headers["retry-after"]))
         case status:
-            raise Undelivered(f"answered {status}", in_doubt=True)
+            raise DeliveryFailed(f"answered {status}", in_doubt=True)

@@ -4,11 +4,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from frontdesk.schedule.model import Misfire, NewSchedule, Overlap, TriggerKind
+from frontdesk.schedules.model import Misfire, Overlap, ScheduleDefinition, TriggerKind
 from tests.support.schedule.history import History, Visit, by_delivery
 from tests.support.schedule.manners import REFUSALS, How
 
-Made = Mapping[int, NewSchedule]
+Made = Mapping[int, ScheduleDefinition]
 NEVER = 1 << 62
 
 
@@ -82,7 +82,7 @@ def _queues(seen: list[Visit], made: Made) -> Iterator[list[Visit]]:
     yield [one for one in seen if _leaves_nothing_out(made[one.schedule_id])]
 
 
-def _leaves_nothing_out(new: NewSchedule) -> bool:
+def _leaves_nothing_out(new: ScheduleDefinition) -> bool:
     policy = new.policy
     every_one = policy.misfire is Misfire.ALL and policy.overlap is not Overlap.SKIP and policy.max_late_s is None
     return (every_one or new.trigger.kind is TriggerKind.ONCE) and not new.trigger.jitter_s

@@ -10,25 +10,16 @@ from pathlib import Path
 import anyio
 
 from frontdesk.db.engine import Database
-from frontdesk.schedule.bell import Bell
-from frontdesk.schedule.model import NewSchedule
-from frontdesk.schedule.past.store import PastStore
-from frontdesk.schedule.store import ScheduleStore
+from frontdesk.schedules.history_store import HistoryStore
+from frontdesk.schedules.model import ScheduleDefinition
+from frontdesk.schedules.store import ScheduleStore
+from frontdesk.schedules.wakeup import WakeupNotifier
 from frontdesk.settings import Settings
 from tests.support.schedule import oracle
 from tests.support.schedule.books import Books
 from tests.support.schedule.child import Orders
 from tests.support.schedule.clock import SharedClock
-from tests.support.schedule.history import (
-    TABLES,
-    Cancelled,
-    Diary,
-    History,
-    Lost,
-    Visit,
-    read_history,
-    read_visits,
-)
+from tests.support.schedule.history import TABLES, Cancelled, Diary, History, Lost, Visit, read_history, read_visits
 from tests.support.schedule.invariants import violations
 from tests.support.schedule.outages import is_locked
 from tests.support.schedule.processes import Nursery, Receiver, open_receiver
@@ -50,15 +41,15 @@ class House:
     books: Books
     database: Database
     store: ScheduleStore
-    past: PastStore
+    past: HistoryStore
     clock: SharedClock
     receiver: Receiver
     nursery: Nursery
     orders: Orders
     diary: Diary = field(default_factory=Diary)
-    made: dict[int, NewSchedule] = field(default_factory=dict[int, NewSchedule])
+    made: dict[int, ScheduleDefinition] = field(default_factory=dict[int, ScheduleDefinition])
 
-    async def add(self, *news: NewSchedule) -> list[int]:
+    async def add(self, *news: ScheduleDefinition) -> list[int]:
         """Make schedules; the first time of each is the oracle's."""
         firsts = [oracle.first(new.trigger) for new in news]
         numbers = await self.store.add_many(list(zip(news, firsts, strict=True)), self.clock())
@@ -172,8 +163,8 @@ async def open_house(folder: Path, settings: Settings, nursery: Nursery, **order
         given["FRONTDESK_DATABASE_URL"] = settings.database_url.get_secret_value()
     with SharedClock(folder / "clock") as clock, open_receiver(folder, clock.path) as receiver:
         told = Orders(given, receiver.url, str(clock.path), str(folder / "workers.log"))
-        bell = Bell(database)
-        stores = (books, database, ScheduleStore(database, bell), PastStore(database, bell))
+        bell = WakeupNotifier(database)
+        stores = (books, database, ScheduleStore(database, bell), HistoryStore(database, bell))
         house = House(folder, settings, *stores, clock, receiver, nursery, replace(told, **orders))
         try:
             yield house

@@ -5,13 +5,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from frontdesk.schedule.model import NewSchedule
+from frontdesk.schedules.model import ScheduleDefinition
 from tests.support.schedule import manners, oracle
 from tests.support.schedule.books import Row
 from tests.support.schedule.conduct import begun_twice, crowded, disorder, early, late_start
 from tests.support.schedule.history import History, Visit, by_delivery
 
-Made = Mapping[int, NewSchedule]
+Made = Mapping[int, ScheduleDefinition]
 SETTLED = {"delivered", "dead", "skipped", "cancelled"}
 
 
@@ -60,7 +60,7 @@ def unaccounted(history: History, made: Made) -> Iterator[str]:
             yield f"schedule {number} ended after {len(found)} of {len(meant)} times"
 
 
-def _is_done(new: NewSchedule, rows: list[Row], found: list[int], meant: list[int]) -> bool:
+def _is_done(new: ScheduleDefinition, rows: list[Row], found: list[int], meant: list[int]) -> bool:
     return len(found) == len(meant) or (new.max_repetitions is not None and _runs(rows) >= new.max_repetitions)
 
 
@@ -107,7 +107,7 @@ def unrecorded(history: History, _made: Made) -> Iterator[str]:
         yield f"{name} was delivered {delivered[name]} times, and {told[name]} by the journal"
 
 
-def _died_early(row: Row, seen: list[Visit], new: NewSchedule) -> Iterator[str]:
+def _died_early(row: Row, seen: list[Visit], new: ScheduleDefinition) -> Iterator[str]:
     """Given up only when it was refused for good or as often as it may be, and never once it was answered well."""
     if any(one.how == manners.How.WELL and one.fence == row["fence"] for one in seen):
         yield f"{row['id']} is dead, and its last attempt was answered well"

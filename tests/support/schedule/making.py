@@ -2,16 +2,18 @@
 
 from datetime import UTC, datetime, timedelta
 
-from frontdesk.schedule.model import Misfire, NewSchedule, Overlap, Policy, Trigger, TriggerKind
+from frontdesk.schedules.model import Misfire, Overlap, ScheduleDefinition, SchedulePolicy, Trigger, TriggerKind
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECOND = 1_000_000
 PROMPT = "Look after the garden."
 
 
-def once(agent: str, at_us: int, *, attempts: int = 10, overlap: Overlap = Overlap.QUEUE) -> NewSchedule:
+def once(agent: str, at_us: int, *, attempts: int = 10, overlap: Overlap = Overlap.QUEUE) -> ScheduleDefinition:
     at = (EPOCH + timedelta(microseconds=at_us)).isoformat()
-    return NewSchedule(agent, PROMPT, Trigger(TriggerKind.ONCE, at), policy=Policy(overlap=overlap, attempts=attempts))
+    return ScheduleDefinition(
+        agent, PROMPT, Trigger(TriggerKind.ONCE, at), policy=SchedulePolicy(overlap=overlap, attempts=attempts)
+    )
 
 
 def every(
@@ -21,13 +23,15 @@ def every(
     *,
     times: int | None = None,
     end_us: int | None = None,
-    policy: Policy | None = None,
-) -> NewSchedule:
+    policy: SchedulePolicy | None = None,
+) -> ScheduleDefinition:
     """At an interval; all that was missed is made up for, unless the policy says otherwise."""
     trigger = Trigger(TriggerKind.INTERVAL, value, start_us=start_us, end_us=end_us)
-    return NewSchedule(agent, PROMPT, trigger, policy=policy or Policy(misfire=Misfire.ALL), max_repetitions=times)
+    return ScheduleDefinition(
+        agent, PROMPT, trigger, policy=policy or SchedulePolicy(misfire=Misfire.ALL), max_repetitions=times
+    )
 
 
-def cron(agent: str, rule: str, start_us: int, *, policy: Policy | None = None) -> NewSchedule:
+def cron(agent: str, rule: str, start_us: int, *, policy: SchedulePolicy | None = None) -> ScheduleDefinition:
     trigger = Trigger(TriggerKind.CRON, rule, start_us=start_us)
-    return NewSchedule(agent, PROMPT, trigger, policy=policy or Policy(misfire=Misfire.ALL))
+    return ScheduleDefinition(agent, PROMPT, trigger, policy=policy or SchedulePolicy(misfire=Misfire.ALL))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from frontdesk.schedule.model import Misfire, Policy, Trigger, TriggerKind
+from frontdesk.schedules.model import Misfire, SchedulePolicy, Trigger, TriggerKind
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
@@ -54,7 +54,7 @@ class Predicted:
     skipped: Sequence[int]
 
 
-def after_downtime(passed: Sequence[int], policy: Policy, now_us: int, left: int | None = None) -> Predicted:
+def after_downtime(passed: Sequence[int], policy: SchedulePolicy, now_us: int, left: int | None = None) -> Predicted:
     """Of the times that have `passed` by now; `left` is how many repetitions there are still to be."""
     longest = policy.max_late_s
     fit = [at for at in passed if longest is None or now_us - at <= longest * SECOND]

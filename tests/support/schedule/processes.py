@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -11,6 +10,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
+from signal import Signals
 from typing import Any
 
 from tests.support.desk import ROOT, clean_environment
@@ -91,7 +91,7 @@ class Nursery:
             assert self.changed.wait_for(lambda: pid in self.gone, seconds), f"worker {pid} did not end"
             return self.gone[pid]
 
-    def signal(self, pid: int, number: signal.Signals) -> None:
+    def signal(self, pid: int, number: Signals) -> None:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
 

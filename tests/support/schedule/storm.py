@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import anyio
 
-from frontdesk.schedule.model import Misfire, NewSchedule, Overlap, Policy
+from frontdesk.schedules.model import Misfire, Overlap, ScheduleDefinition, SchedulePolicy
 from tests.support.schedule.house import House
 from tests.support.schedule.making import SECOND, every, once
 from tests.support.schedule.manners import How
@@ -55,7 +55,7 @@ async def _somebody(house: House, dice: random.Random, recurring: list[int]) -> 
         await house.store.run_now(recurring[chosen], house.clock())
 
 
-def _recurring(now_us: int, times: int) -> Iterator[NewSchedule]:
+def _recurring(now_us: int, times: int) -> Iterator[ScheduleDefinition]:
     """Two an agent, of every policy there is; each ends by itself."""
     start = now_us + SECOND // 2
     for number, agent in enumerate(AGENTS):
@@ -64,15 +64,15 @@ def _recurring(now_us: int, times: int) -> Iterator[NewSchedule]:
         yield every(agent, "2s", start - number, end_us=start + times * SECOND, policy=policy)
 
 
-def _policies() -> Iterator[Policy]:
-    yield Policy(misfire=Misfire.ALL, attempts=2)
-    yield Policy(misfire=Misfire.ONCE)
-    yield Policy(misfire=Misfire.SKIP)
-    yield Policy(misfire=Misfire.ALL, overlap=Overlap.SKIP)
-    yield Policy(misfire=Misfire.ALL, overlap=Overlap.ALLOW, max_late_s=30)
+def _policies() -> Iterator[SchedulePolicy]:
+    yield SchedulePolicy(misfire=Misfire.ALL, attempts=2)
+    yield SchedulePolicy(misfire=Misfire.ONCE)
+    yield SchedulePolicy(misfire=Misfire.SKIP)
+    yield SchedulePolicy(misfire=Misfire.ALL, overlap=Overlap.SKIP)
+    yield SchedulePolicy(misfire=Misfire.ALL, overlap=Overlap.ALLOW, max_late_s=30)
 
 
-def _one_shots(dice: random.Random, now_us: int) -> list[NewSchedule]:
+def _one_shots(dice: random.Random, now_us: int) -> list[ScheduleDefinition]:
     return [once(dice.choice(AGENTS), now_us + dice.randrange(SECOND // 3)) for _ in range(4)]
 
 

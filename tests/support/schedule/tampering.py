@@ -12,18 +12,25 @@ import anyio
 from sqlalchemy import Connection, text
 
 from frontdesk.db import sqlite
-from frontdesk.schedule import model, retry, worker
-from frontdesk.schedule.due import decide
-from frontdesk.schedule.due import store as due
-from frontdesk.schedule.due.claim import store as claiming
-from frontdesk.schedule.due.model import Settled
+from frontdesk.schedules import claim_store as claiming
+from frontdesk.schedules import delivery_rules as retry
+from frontdesk.schedules import delivery_store as due
+from frontdesk.schedules import model, worker
+from frontdesk.schedules.claim_store import DUE_QUEUES
+from frontdesk.schedules.delivery_rules import ActiveRun, ClaimContext, SettledRun
+from frontdesk.schedules.delivery_store import DeliveryStore
 
 HOUR_NS = 3_600_000_000_000
 OURS_AGAIN = text("UPDATE occurrences SET owner = :owner, standing = 'running' WHERE id = :id RETURNING fence")
 
 
 def quick_retries() -> None:
-    retry.FIRST_S, retry.LONGEST_S, retry.BUSY_S, retry.BUSY_LONGEST_S = 0.05, 0.2, 0.05, 0.1
+    retry.FIRST_RETRY_S, retry.LONGEST_RETRY_S, retry.FIRST_BUSY_RETRY_S, retry.LONGEST_BUSY_RETRY_S = (
+        0.05,
+        0.2,
+        0.05,
+        0.1,
+    )
 
 
 def quick_busy() -> None:
@@ -50,46 +57,46 @@ def without_pruning() -> None:
     async def forget(self: worker.Worker) -> None:
         await anyio.sleep_forever()
 
-    worker.Worker._forget = forget
+    worker.Worker._prune_history = forget
 
 
 def without_fence() -> None:
     """Whoever has something to settle settles it, whether or not he holds it still."""
-    real = due.settle
+    real = due.settle_runs
 
-    def settle(connection: Connection, owner: str, settled: Sequence[Settled], now_us: int) -> list[Settled]:
-        forced: list[Settled] = []
+    def settle(connection: Connection, owner: str, settled: Sequence[SettledRun], now_us: int) -> list[SettledRun]:
+        forced: list[SettledRun] = []
         for one in settled:
             fence = connection.execute(OURS_AGAIN, {"owner": owner, "id": one.occurrence.id}).scalar_one()
             forced.append(replace(one, occurrence=replace(one.occurrence, fence=fence)))
         return real(connection, owner, forced, now_us)
 
-    due.settle = settle
+    due.settle_runs = settle
 
 
 def without_renewal() -> None:
     """Nobody says that he is still at work on something."""
 
-    async def renew(self: due.DueStore) -> frozenset[str]:
+    async def renew(self: DeliveryStore) -> frozenset[str]:
         return frozenset()
 
-    due.DueStore.renew = renew
+    DeliveryStore.renew = renew
 
 
 def without_takeover() -> None:
     """What somebody once holds is his for ever."""
 
-    def abandoned(self: decide.View, one: decide.Underway) -> bool:
+    def abandoned(self: ClaimContext, one: ActiveRun) -> bool:
         return False
 
-    decide.View.abandoned = abandoned
+    ClaimContext.is_abandoned = abandoned
 
 
 def without_lock() -> None:
     """Two may look at the same lane at once."""
-    open_to_all = copy(claiming.DUE)
+    open_to_all = copy(DUE_QUEUES)
     open_to_all._for_update_arg = None
-    claiming.DUE = open_to_all
+    claiming.DUE_QUEUES = open_to_all
 
 
 CHANGES: dict[str, Callable[[], None]] = {

@@ -14,16 +14,16 @@ from joserfc.jwk import OctKey
 from pydantic import SecretStr
 from typing_extensions import override
 
-from frontdesk.app import App, Door, open_app
+from frontdesk.app import App, McpPath, open_app
 from frontdesk.db.schema import api_keys, mcp_sessions, oauth_grants, oauth_requests, oauth_tokens
 from frontdesk.identity.model import Caller
-from frontdesk.identity.oauth.checks import challenge_of
-from frontdesk.memory.scope import Scope
+from frontdesk.identity.oauth_server import challenge_of
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.interfaces.mcp.server import CORE_TOOLS
+from frontdesk.interfaces.mcp.tool_spec import McpToolOutput, NoArguments, ToolSpec
+from frontdesk.memory.model import PersonScope
 from frontdesk.settings import Issuer, OAuthClient, Settings
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.mcp.core import CORE, NoArguments
-from frontdesk.surfaces.mcp.tool import Answer, ToolSpec
 
 BASE = "http://127.0.0.1:3020"
 MEMORY_DOOR = "/mcp/memory"
@@ -52,21 +52,21 @@ def token(sub: str = "ann", **claims: object) -> str:
 def with_issuer(settings: Settings) -> Settings:
     """These settings, with an issuer and two clients."""
     trusted = Issuer(issuer=ISSUER, hs256_secret=SecretStr(SECRET), algorithms=("HS256",))
-    return settings.replaced(issuers=(trusted,), oauth_clients=tuple(map(OAuthClient.model_validate, CLIENTS)))
+    return settings.with_values(issuers=(trusted,), oauth_clients=tuple(map(OAuthClient.model_validate, CLIENTS)))
 
 
-class Mine(Answer):
+class Mine(McpToolOutput):
     """Whose records these would be."""
 
     user_id: str
 
 
 async def _mine(_app: App, caller: Caller, _arguments: NoArguments) -> Mine:
-    return Mine(user_id=Scope.of(caller).user_id)
+    return Mine(user_id=PersonScope.for_caller(caller).user_id)
 
 
 # A tool for which one must be somebody.
-MINE = ToolSpec("mine", "Mine", "Whose it is.", NoArguments, Mine, _mine, door=Door.MEMORY, for_agent=False)
+MINE = ToolSpec("mine", "Mine", "Whose it is.", NoArguments, Mine, _mine, mcp_path=McpPath.MEMORY, for_agent=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def by_refresh(refresh_token: str, **said: str) -> dict[str, str]:
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncGenerator[Lab]:
     async with open_app(settings) as app:
-        asgi = build(app, [*CORE, MINE])
+        asgi = build_application(app, [*CORE_TOOLS, MINE])
         async with browsing(asgi) as web:
             yield Lab(app, asgi, web)
 
@@ -158,7 +158,7 @@ async def emptied(app: App) -> None:
             await connection.execute(table.delete())
     app.journal._waiting.clear()
     app.identity._keyring._recent.clear()
-    app.identity.oauth.forget()
+    app.identity.oauth.clear_cache()
 
 
 class Form(HTMLParser):

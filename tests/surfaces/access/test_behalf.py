@@ -7,11 +7,11 @@ import time
 import pytest
 
 from frontdesk.identity import rights
-from frontdesk.identity.behalf import on_behalf
+from frontdesk.identity.inbound import credential_on_behalf
 from frontdesk.identity.model import Credential
+from frontdesk.interfaces.http.context import RequestContext
+from frontdesk.interfaces.http.middleware import PERSON_TOKEN_HEADER, act_for_person
 from frontdesk.settings import Settings
-from frontdesk.surfaces import behalf
-from frontdesk.surfaces.visit import Visit
 from tests.requirements import shows
 from tests.surfaces.access.lab import BASE, ISSUER, Lab, by_code, opened, token, with_issuer
 
@@ -53,7 +53,7 @@ async def test_a_program_on_this_machine_names_people_by_their_tokens(lab: Lab) 
 
 @shows("BEHALF")
 async def test_a_platform_names_people_by_their_tokens_from_anywhere(settings: Settings) -> None:
-    async with opened(with_issuer(settings.replaced(require_auth=True))) as lab:
+    async with opened(with_issuer(settings.with_values(require_auth=True))) as lab:
         platform = await lab.key(agent="*")
         answer = await lab.mine(authorization=f"Bearer {platform}", x_user_auth_token=token(), x_forwarded_for="::1")
         assert answer.json()["result"]["structuredContent"] == {"user_id": "ann"}
@@ -122,21 +122,21 @@ def test_what_two_credentials_allow_together_is_what_each_allows(
 ) -> None:
     platform = Credential("key:1", "*", scopes=None if client is None else frozenset(client))
     ann = Credential("token:i", "an-app", "ann", None if person is None else frozenset(person))
-    found = on_behalf(platform, ann)
+    found = credential_on_behalf(platform, ann)
     assert (found.id, found.agent_id, found.user_id) == ("token:i", "*", "ann")
     assert found.scopes == together
-    assert on_behalf(None, ann).agent_id is None, "which app it was issued to is no agent of ours"
+    assert credential_on_behalf(None, ann).agent_id is None, "which app it was issued to is no agent of ours"
     for scope in rights.SCOPES:
-        each = rights.allows(platform.scopes, scope) and rights.allows(ann.scopes, scope)
-        assert rights.allows(found.scopes, scope) == each
+        each = rights.allows_scope(platform.scopes, scope) and rights.allows_scope(ann.scopes, scope)
+        assert rights.allows_scope(found.scopes, scope) == each
 
 
 async def test_what_goes_on_to_tool_servers_is_the_persons_token_and_never_a_key_of_ours(lab: Lab) -> None:
     ours = (await lab.trade(by_code(await lab.code(token())))).json()["access_token"]
     passed_on: list[bool] = []
     for sent in (token(), await lab.key("ann"), ours):
-        visit = Visit("1", {behalf.HEADER: sent})
-        await behalf.speak_for(lab.app.identity, visit, sent, local=True)
+        visit = RequestContext("1", {PERSON_TOKEN_HEADER: sent})
+        await act_for_person(lab.app.identity, visit, sent, local=True)
         passed_on.append(visit.token is not None)
         assert sent not in repr(visit)
     assert passed_on == [True, False, False]

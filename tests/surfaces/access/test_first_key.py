@@ -12,7 +12,7 @@ import pytest
 
 from frontdesk.app import open_app
 from frontdesk.errors import ConfigurationError
-from frontdesk.surfaces.cli import serving
+from frontdesk.interfaces.cli.up import _print_first_key
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.desk import frontdesk_here, open_desk
@@ -84,7 +84,7 @@ async def first_keys(values: Mapping[str, object]) -> str:
             async with anyio.create_task_group() as group:
                 # Processes that start together make one between them.
                 for _ in range(3):
-                    group.start_soon(serving._hand_out_first_key, app)
+                    group.start_soon(_print_first_key, app)
     assert read.getvalue().count("\n") <= 1
     return read.getvalue()
 

@@ -23,10 +23,10 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl
 
 from frontdesk.app import App, open_app
-from frontdesk.surfaces import serving
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.mcp.core import CORE
-from frontdesk.surfaces.oauth.routes import metadata
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.uvicorn_server import UvicornServer, open_listener
+from frontdesk.interfaces.mcp.server import CORE_TOOLS
+from frontdesk.interfaces.oauth import server_metadata
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.ready import Ready
@@ -81,14 +81,16 @@ class Person:
 async def served(data: Path, **values: object) -> AsyncGenerator[App]:
     """A desk with the tool `mine`, on a socket."""
     wanted = with_issuer(settings_with(FRONTDESK_DATA=data, FRONTDESK_PORT=0, **values))
-    listener = serving.listen(wanted)
-    async with open_app(wanted.replaced(port=listener.getsockname()[1])) as app, anyio.create_task_group() as tasks:
-        server = serving.Server(
-            uvicorn.Config(build(app, [*CORE, MINE]), lifespan="off", access_log=False, log_config=None)
+    listener = open_listener(wanted)
+    async with open_app(wanted.with_values(port=listener.getsockname()[1])) as app, anyio.create_task_group() as tasks:
+        server = UvicornServer(
+            uvicorn.Config(
+                build_application(app, [*CORE_TOOLS, MINE]), lifespan="off", access_log=False, log_config=None
+            )
         )
         tasks.start_soon(server.serve, [listener])
         yield app
-        assert app.identity.oauth.terms.issuer == address_of(listener)
+        assert app.identity.oauth.config.issuer == address_of(listener)
         server.should_exit = True
 
 
@@ -124,7 +126,7 @@ async def test_the_sdks_client_logs_a_person_in(tmp_path: Path, ready: Ready, mo
     storage = Storage(known)
     with anyio.fail_after(SECONDS):
         async with served(ready.in_folder(tmp_path / "data"), FRONTDESK_REQUIRE_AUTH=guarded) as app:
-            url = f"{app.identity.oauth.terms.issuer}/mcp/memory"
+            url = f"{app.identity.oauth.config.issuer}/mcp/memory"
             person = Person((await app.identity.create_key(name="", agent_id=None, user_id="ann"))[1])
             assert await mine(provider(url, storage, person), mode) == {"user_id": "ann"}
             assert await mine(provider(url, storage, person), mode) == {"user_id": "ann"}
@@ -136,7 +138,9 @@ async def test_the_sdks_client_logs_a_person_in(tmp_path: Path, ready: Ready, mo
 
             later = provider(url, storage, person)
             await later._initialize()
-            later.context.oauth_metadata = OAuthMetadata.model_validate(metadata(app.identity.oauth.terms.issuer))
+            later.context.oauth_metadata = OAuthMetadata.model_validate(
+                server_metadata(app.identity.oauth.config.issuer)
+            )
             later.context.token_expiry_time = 1
             assert await mine(later, mode) == {"user_id": "ann"}
             assert (person.asked, storage.tokens[-1].expires_in) == (1, 3600), "the next one without a word"

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import update
 
 from frontdesk.db.schema import oauth_grants, oauth_requests, oauth_tokens
-from frontdesk.identity.oauth.checks import challenge_of
+from frontdesk.identity.oauth_server import challenge_of
 from frontdesk.settings import Settings
 from tests.requirements import shows
 from tests.surfaces.access.lab import (
@@ -169,7 +169,7 @@ async def test_what_is_over_is_over(lab: Lab) -> None:
     answer = await lab.web.post(form.action, data={**form.fields, "credential": token(), "decision": "allow"})
     assert (answer.status_code, "too old" in answer.text) == (400, True)
     await lab.app.identity.oauth.prune()
-    async with lab.app.database.reading() as connection:
+    async with lab.app.database.read_transaction() as connection:
         for table in (oauth_grants, oauth_tokens, oauth_requests):
             assert (await connection.execute(table.select())).all() == [], "and is forgotten"
 

@@ -13,8 +13,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from frontdesk.app import open_app
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.issuer import Issuer
@@ -111,7 +111,7 @@ async def asgi(tmp_path_factory: pytest.TempPathFactory, ready: Ready, issuers: 
     trusted.append({"issuer": f"{issuers}/entra", "claims": "entra", "prefix": "entra-"})
     data = ready.in_folder(tmp_path_factory.mktemp("odd") / "data")
     async with open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_ISSUERS=trusted)) as app:
-        yield build(app)
+        yield build_application(app)
 
 
 async def shown(asgi: ASGIApp, token: str) -> Answer:

@@ -53,7 +53,7 @@ async def test_a_key_is_made_told_once_listed_changed_and_deleted(lab: Lab) -> N
         answer = await lab.web.put(one, json={"is_active": active}, headers=bearer(token()))
         assert answer.json()["data"]["is_active"] is active
         assert (await lab.mine(authorization=f"Bearer {text}")).status_code == status, "at once, in this process"
-    await lab.app.identity.tidy()
+    await lab.app.identity.run_housekeeping()
     assert (await listed(lab))[0]["last_used_at"] is not None
 
     gone = await lab.web.delete(one, headers=bearer(token()))

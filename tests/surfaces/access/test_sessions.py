@@ -89,7 +89,7 @@ async def test_only_the_memory_door_opens_sessions_and_only_in_the_older_era(lab
 async def test_what_is_kept_cannot_be_read_without_the_sessions_id(lab: Lab) -> None:
     session_id, shown = await opened_session(lab), token()
     await lab.app.identity.sessions.remember(session_id, shown)
-    async with lab.app.database.reading() as connection:
+    async with lab.app.database.read_transaction() as connection:
         [row] = (await connection.execute(select(mcp_sessions))).all()
     kept = row.id_sha256.hex() + row.sealed
     assert not any(part in kept for part in (session_id, shown, *shown.split(".")))
@@ -140,14 +140,14 @@ async def test_what_is_left_must_hold_and_ends_with_the_token_or_after_a_day(lab
     now = datetime.now(UTC)
     for exp, most in ((int(now.timestamp()) + 600, timedelta(minutes=11)), (10**12, timedelta(hours=25))):
         await sessions.remember(session_id, token(exp=exp))
-        async with lab.app.database.reading() as connection:
+        async with lab.app.database.read_transaction() as connection:
             ends = (await connection.execute(select(mcp_sessions.c.expires_at))).scalar_one()
         assert now + most - timedelta(hours=2) < ends < now + most
     async with lab.app.database.transaction() as connection:
         await connection.execute(update(mcp_sessions).values(expires_at=now))
     assert await sessions.recall(session_id) is None
     await sessions.prune()
-    async with lab.app.database.reading() as connection:
+    async with lab.app.database.read_transaction() as connection:
         assert (await connection.execute(select(mcp_sessions))).all() == []
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.acp.client import Answer, Client, editor
-from tests.support.acp.words import ALLOW, PERMISSION
+from tests.support.acp.client import Client, editor
+from tests.support.acp.words import ALLOW, PERMISSION, Answer
 from tests.support.ready import Ready
 
 Opening = Callable[..., AbstractAsyncContextManager[Client]]

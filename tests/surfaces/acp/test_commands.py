@@ -12,18 +12,17 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from frontdesk.agents.host import Block, HeldTool, NewAgent, Prompt
+from frontdesk.agents.host import HeldTool, MemoryBlock, NewAgent, Prompt
 from frontdesk.app import App, open_app
+from frontdesk.coding.model import CodingSession
 from frontdesk.identity.model import Caller
 from frontdesk.identity.rights import AGENTS_CHAT, AGENTS_READ
-from frontdesk.loop.events import Compacted, MemoryEdit, UserText
-from frontdesk.loop.text import one_line
-from frontdesk.schedule.asked import Asked
-from frontdesk.surfaces.acp.commands import markdown
-from frontdesk.surfaces.acp.commands.model import Desk, Reply
-from frontdesk.surfaces.acp.commands.table import COMMANDS
-from frontdesk.tools.catalogue.servers import ServerSpec
-from frontdesk.workspace.sessions.model import Session
+from frontdesk.interfaces.acp import markdown
+from frontdesk.interfaces.acp.commands import COMMANDS, CommandContext, CommandReply
+from frontdesk.llm.events import Compacted, MemoryEdit, UserText
+from frontdesk.schedules.requests import NewSchedule
+from frontdesk.text import one_line
+from frontdesk.tools.servers import ServerSpec
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.ready import Ready
@@ -69,28 +68,30 @@ async def house(tmp_path: Path, ready: Ready) -> AsyncGenerator[App]:
 
 
 @pytest.fixture
-async def desk(house: App, tmp_path: Path) -> Desk:
+async def desk(house: App, tmp_path: Path) -> CommandContext:
     """Ann, in a session with Ada."""
     return await opened(house, tmp_path, ANN)
 
 
-async def opened(house: App, cwd: Path, caller: Caller) -> Desk:
+async def opened(house: App, cwd: Path, caller: Caller) -> CommandContext:
     blocks = [
-        Block("project", "The build runs at night.\nTea is at four.", limit=60),
-        Block("rules", "Never push on Fridays.", read_only=True),
+        MemoryBlock("project", "The build runs at night.\nTea is at four.", limit=60),
+        MemoryBlock("rules", "Never push on Fridays.", read_only=True),
     ]
     agent = await house.host.create(NewAgent("Ada", blocks=blocks, owner=caller.user_id))
-    conversation = await house.host.converse(agent.id, caller.user_id)
+    conversation = await house.host.start_conversation(agent.id, caller.user_id)
     now = datetime.now(UTC)
-    return Desk(house, Session("sess-1", agent.id, conversation.id, cwd, now, now, caller.user_id), caller)
+    return CommandContext(
+        house, CodingSession("sess-1", agent.id, conversation.id, cwd, now, now, caller.user_id), caller
+    )
 
 
-async def say(desk: Desk, text: str) -> Reply:
+async def say(desk: CommandContext, text: str) -> CommandReply:
     name, _, said = text.removeprefix("/").partition(" ")
     return await COMMANDS[name].run(desk, said)
 
 
-async def value(desk: Desk, label: str) -> str:
+async def value(desk: CommandContext, label: str) -> str:
     blocks = await desk.app.host.blocks(desk.session.agent_id, desk.caller.user_id)
     return next(one.value for one in blocks if one.label == label)
 
@@ -110,7 +111,7 @@ def read(inline: Token) -> str:
     return "".join(child.content for child in inline.children or ())
 
 
-async def test_help_lists_every_command(desk: Desk) -> None:
+async def test_help_lists_every_command(desk: CommandContext) -> None:
     shown = cells((await say(desk, "/help")).text)[1:]
     assert [row[0].split()[0] for row in shown] == [f"/{name}" for name in COMMANDS]
     assert {"help", "memory", "remember", "forget", "tools", "schedule", "tasks", "compact", "model", "rewind"} == set(
@@ -119,7 +120,7 @@ async def test_help_lists_every_command(desk: Desk) -> None:
     assert all(row[1] for row in shown)
 
 
-async def test_memory_shows_each_block_with_its_limit_and_its_file(desk: Desk) -> None:
+async def test_memory_shows_each_block_with_its_limit_and_its_file(desk: CommandContext) -> None:
     text = (await say(desk, "/memory")).text
     fences = [token.content for token in PAGE.parse(text) if token.type == "fence"]
     assert fences == ["I am Ada.\n", "\n", "The build runs at night.\nTea is at four.\n", "Never push on Fridays.\n"]
@@ -128,14 +129,14 @@ async def test_memory_shows_each_block_with_its_limit_and_its_file(desk: Desk) -
     assert str(desk.app.workspace.mirror.path_of(desk.session.agent_id, "project", "ann")) in text
 
 
-async def test_memory_shows_one_block_alone_and_names_the_others_where_there_is_none(desk: Desk) -> None:
+async def test_memory_shows_one_block_alone_and_names_the_others_where_there_is_none(desk: CommandContext) -> None:
     text = (await say(desk, "/memory rules")).text
     assert "Never push" in text
     assert "The build" not in text
     assert "there are: persona, human, project, rules" in (await say(desk, "/memory nope")).text
 
 
-async def test_what_is_remembered_is_a_line_of_the_block_about_the_person(desk: Desk) -> None:
+async def test_what_is_remembered_is_a_line_of_the_block_about_the_person(desk: CommandContext) -> None:
     await say(desk, "/remember I work in Berlin")
     reply = await say(desk, "/remember note: tea, no sugar")
     after = "I work in Berlin\nnote: tea, no sugar"
@@ -144,13 +145,13 @@ async def test_what_is_remembered_is_a_line_of_the_block_about_the_person(desk: 
     assert "human" in reply.text
 
 
-async def test_what_is_remembered_goes_into_the_block_that_is_named(desk: Desk) -> None:
+async def test_what_is_remembered_goes_into_the_block_that_is_named(desk: CommandContext) -> None:
     await say(desk, "/remember project: CI is green")
     assert await value(desk, "project") == "The build runs at night.\nTea is at four.\nCI is green"
     assert await value(desk, "human") == ""
 
 
-async def test_what_a_block_does_not_take_is_told_and_changes_nothing(desk: Desk) -> None:
+async def test_what_a_block_does_not_take_is_told_and_changes_nothing(desk: CommandContext) -> None:
     before = await value(desk, "project")
     full = await say(desk, f"/remember project: {'x' * 50}")
     assert "takes 60 characters; this is 91" in full.text
@@ -160,7 +161,7 @@ async def test_what_a_block_does_not_take_is_told_and_changes_nothing(desk: Desk
     assert await value(desk, "project") == before
 
 
-async def test_lines_that_hold_the_words_are_forgotten_in_every_block_that_can_be_written(desk: Desk) -> None:
+async def test_lines_that_hold_the_words_are_forgotten_in_every_block_that_can_be_written(desk: CommandContext) -> None:
     await say(desk, "/remember Fridays: TEA with the team")
     reply = await say(desk, "/forget tea")
     assert await value(desk, "human") == ""
@@ -173,7 +174,7 @@ async def test_lines_that_hold_the_words_are_forgotten_in_every_block_that_can_b
     assert "Tea is at four." in reply.text
 
 
-async def test_a_word_within_another_is_not_forgotten(desk: Desk) -> None:
+async def test_a_word_within_another_is_not_forgotten(desk: CommandContext) -> None:
     reply = await say(desk, "/forget night buil")
     assert "No line that can be changed holds the words" in reply.text
     assert not reply.events
@@ -181,14 +182,14 @@ async def test_a_word_within_another_is_not_forgotten(desk: Desk) -> None:
     assert await value(desk, "rules") == "Never push on Fridays."
 
 
-async def test_only_the_block_that_is_named_forgets(desk: Desk) -> None:
+async def test_only_the_block_that_is_named_forgets(desk: CommandContext) -> None:
     await say(desk, "/remember Tea is good")
     await say(desk, "/forget human: tea")
     assert await value(desk, "human") == ""
     assert "Tea is at four." in await value(desk, "project")
 
 
-async def test_many_lines_are_not_forgotten_at_once(desk: Desk) -> None:
+async def test_many_lines_are_not_forgotten_at_once(desk: CommandContext) -> None:
     for number in range(6):
         await say(desk, f"/remember a fact {number}")
     before = await value(desk, "human")
@@ -198,7 +199,7 @@ async def test_many_lines_are_not_forgotten_at_once(desk: Desk) -> None:
     assert len((await value(desk, "human")).split("\n")) == 5
 
 
-async def test_tools_that_the_agent_holds_are_listed(desk: Desk) -> None:
+async def test_tools_that_the_agent_holds_are_listed(desk: CommandContext) -> None:
     assert "none besides its own" in (await say(desk, "/tools")).text
     held = HeldTool("mail", HOSTILE, needs_approval=True, server="shop", remote_name="mail", parameters={})
     await desk.app.host.attach(desk.session.agent_id, held)
@@ -212,7 +213,7 @@ async def test_tools_are_told_to_those_alone_who_may_read_of_them(house: App, tm
     assert "tools:read" in (await say(desk, "/tools")).text
 
 
-async def test_tools_are_found_and_not_attached(desk: Desk, shop: ToolServer) -> None:
+async def test_tools_are_found_and_not_attached(desk: CommandContext, shop: ToolServer) -> None:
     await desk.app.tools.catalogue.add(ServerSpec("shop", url=shop.url))
     found = cells((await say(desk, "/tools send a letter")).text)[1:]
     assert found[0][1:3] == ["shop::send_mail", "Send a letter | by electronic mail."]
@@ -220,7 +221,7 @@ async def test_tools_are_found_and_not_attached(desk: Desk, shop: ToolServer) ->
     assert "Nothing fits among 2 tools" in (await say(desk, "/tools zyzzyva")).text
 
 
-async def test_a_prompt_is_scheduled_listed_and_cancelled(desk: Desk) -> None:
+async def test_a_prompt_is_scheduled_listed_and_cancelled(desk: CommandContext) -> None:
     assert "Nothing is scheduled" in (await say(desk, "/schedule")).text
     made = (await say(desk, '/schedule "every weekday at 9" check | mail')).text
     assert made.startswith("Scheduled with number 1: cron 0 9 \\* \\* MON-FRI (every weekday at 09:00), UTC; next at ")
@@ -242,28 +243,28 @@ async def test_a_prompt_is_scheduled_listed_and_cancelled(desk: Desk) -> None:
         ("\u201cevery 30m\u201d stretch:\nboth arms", "every 30m", "stretch:\nboth arms"),
     ],
 )
-async def test_a_rule_ends_at_its_colon_or_quote(desk: Desk, said: str, rule: str, prompt: str) -> None:
+async def test_a_rule_ends_at_its_colon_or_quote(desk: CommandContext, said: str, rule: str, prompt: str) -> None:
     assert rule in (await say(desk, f"/schedule {said}")).text.replace("\\", "")
-    assert (await desk.app.schedules.looking.get(ANN, 1)).what.prompt == prompt
+    assert (await desk.app.schedules.queries.get(ANN, 1)).what.prompt == prompt
 
 
-async def test_what_cannot_be_scheduled_is_told_in_words_that_help(desk: Desk) -> None:
+async def test_what_cannot_be_scheduled_is_told_in_words_that_help(desk: CommandContext) -> None:
     assert "Say when, a colon and the prompt" in (await say(desk, "/schedule something")).text
     assert "is no rule that can be read" in (await say(desk, "/schedule sooner or later: x")).text
     assert "must be a number" in (await say(desk, "/schedule cancel it")).text
     assert "not found" in (await say(desk, "/schedule cancel 9")).text
 
 
-async def test_another_persons_and_another_agents_prompts_stay(desk: Desk, house: App) -> None:
+async def test_another_persons_and_another_agents_prompts_stay(desk: CommandContext, house: App) -> None:
     mine = desk.session.agent_id
     ben = replace(ANN, user_id="ben")
-    await house.schedules.add(ben, Asked("Ask Ben", mine, when="in 1 hour"))
+    await house.schedules.add(ben, NewSchedule("Ask Ben", mine, when="in 1 hour"))
     other = await house.host.create(NewAgent("Bob"))
-    await house.schedules.add(ANN, Asked("Ask Bob", other.id, when="in 1 hour"))
+    await house.schedules.add(ANN, NewSchedule("Ask Bob", other.id, when="in 1 hour"))
     assert "Nothing is scheduled" in (await say(desk, "/schedule")).text
     assert "Schedule 1 not found" in (await say(desk, "/schedule cancel 1")).text
     assert "not one of this agent" in (await say(desk, "/schedule cancel 2")).text
-    assert (await house.schedules.looking.get(ANN, 2)).state == "active"
+    assert (await house.schedules.queries.get(ANN, 2)).state == "active"
 
 
 async def test_a_prompt_is_scheduled_into_the_sessions_own_conversation_where_it_is_nobody_elses(
@@ -271,7 +272,7 @@ async def test_a_prompt_is_scheduled_into_the_sessions_own_conversation_where_it
 ) -> None:
     desk = await opened(house, tmp_path, OPERATOR)
     await say(desk, "/schedule in two hours: look at the build")
-    made = await house.schedules.looking.get(OPERATOR, 1)
+    made = await house.schedules.queries.get(OPERATOR, 1)
     assert made.what.conversation_id == desk.session.conversation_id
 
 
@@ -289,12 +290,12 @@ async def test_tasks_are_added_found_and_done(house: App, tmp_path: Path, caller
     assert "No open task holds the words" in (await say(desk, "/tasks train")).text
 
 
-async def test_a_task_that_cannot_be_is_told_so(desk: Desk) -> None:
+async def test_a_task_that_cannot_be_is_told_so(desk: CommandContext) -> None:
     assert "does not fit" in (await say(desk, "/tasks add")).text
     assert "is no id" in (await say(desk, "/tasks done it")).text
 
 
-async def test_what_was_said_is_summed_up(desk: Desk) -> None:
+async def test_what_was_said_is_summed_up(desk: CommandContext) -> None:
     assert "too little to sum up" in (await say(desk, "/compact")).text
     await talk(desk, *(f"Fact {number}: {'tea ' * 50}" for number in range(4)))
     reply = await say(desk, "/compact")
@@ -304,7 +305,7 @@ async def test_what_was_said_is_summed_up(desk: Desk) -> None:
     assert (event.by_model, "Fact 0" in event.summary) == (False, True)
 
 
-async def test_the_newest_turns_are_taken_back(desk: Desk) -> None:
+async def test_the_newest_turns_are_taken_back(desk: CommandContext) -> None:
     assert "no turn to take back" in (await say(desk, "/rewind")).text
     await talk(desk, "One", "Two", "Three")
     assert "The newest turn is forgotten" in (await say(desk, "/rewind")).text
@@ -315,7 +316,7 @@ async def test_the_newest_turns_are_taken_back(desk: Desk) -> None:
         assert "Say how many turns" in (await say(desk, f"/rewind {nonsense}")).text
 
 
-async def test_models_are_shown_and_one_is_chosen_for_the_session(desk: Desk) -> None:
+async def test_models_are_shown_and_one_is_chosen_for_the_session(desk: CommandContext) -> None:
     offered = await desk.app.host.models()
     shown = cells((await say(desk, "/model")).text)[1:]
     assert [row[0] for row in shown] == [one.name for one in offered]
@@ -326,19 +327,19 @@ async def test_models_are_shown_and_one_is_chosen_for_the_session(desk: Desk) ->
     assert offered[-1].name in reply.text
 
 
-async def test_a_model_that_is_not_there_changes_nothing(desk: Desk) -> None:
+async def test_a_model_that_is_not_there_changes_nothing(desk: CommandContext) -> None:
     reply = await say(desk, "/model zyzzyva")
     assert reply.change is None
     assert "There is no model 'zyzzyva'" in reply.text
 
 
-async def test_a_model_in_use_is_shown_also_where_it_is_not_offered(desk: Desk) -> None:
+async def test_a_model_in_use_is_shown_also_where_it_is_not_offered(desk: CommandContext) -> None:
     own = replace(desk, session=replace(desk.session, model="my|model"))
     assert [row[0] for row in cells((await say(own, "/model")).text) if row[3] == "in use"] == ["my|model"]
 
 
 @pytest.mark.parametrize("command", ["/remember tea", "/forget tea", "/compact", "/rewind"])
-async def test_who_may_only_read_changes_nothing(desk: Desk, command: str) -> None:
+async def test_who_may_only_read_changes_nothing(desk: CommandContext, command: str) -> None:
     reader = replace(ANN, scopes=frozenset({AGENTS_READ}))
     reply = await say(replace(desk, caller=reader), command)
     assert f"lacks the scope '{AGENTS_CHAT}'" in reply.text
@@ -347,14 +348,14 @@ async def test_who_may_only_read_changes_nothing(desk: Desk, command: str) -> No
 
 
 @pytest.mark.parametrize("command", ["/memory", "/remember x", "/tools", "/compact", "/model x", "/schedule in 1h: x"])
-async def test_an_agent_that_is_gone_fails_no_turn(desk: Desk, command: str) -> None:
+async def test_an_agent_that_is_gone_fails_no_turn(desk: CommandContext, command: str) -> None:
     await desk.app.host.delete(desk.session.agent_id)
     assert re.search("There is no|validation failed", (await say(desk, command)).text)
 
 
 @given(TEXTS)
 def test_no_text_ends_its_fence(text: str) -> None:
-    tokens = PAGE.parse(f"before\n\n{markdown.fenced(text)}\n\nafter")
+    tokens = PAGE.parse(f"before\n\n{markdown.code_block(text)}\n\nafter")
     kinds = [token.type for token in tokens]
     paragraph = ["paragraph_open", "inline", "paragraph_close"]
     assert kinds == [*paragraph, "fence", *paragraph]
@@ -364,28 +365,28 @@ def test_no_text_ends_its_fence(text: str) -> None:
 @given(TEXTS)
 def test_no_text_is_more_than_words_in_a_line_or_a_cell(text: str) -> None:
     line = one_line(seen(text), 10_000)
-    told = PAGE.parse(f"{markdown.words(text, 10_000)}\n")
+    told = PAGE.parse(f"{markdown.escape_line(text, 10_000)}\n")
     assert [token.type for token in told] == (["paragraph_open", "inline", "paragraph_close"] if line else [])
     assert [read(token) for token in told if token.type == "inline"] == ([line] if line else [])
-    row = [markdown.words(text, 10_000), markdown.code(text, 10_000), "end"]
-    tabled = markdown.table(("a", "b", "c"), [row])
+    row = [markdown.escape_line(text, 10_000), markdown.inline_code(text, 10_000), "end"]
+    tabled = markdown.render_table(("a", "b", "c"), [row])
     assert cells(tabled) == [["a", "b", "c"], [line, line, "end"]]
     for token in (token for token in PAGE.parse(tabled) if token.type == "inline"):
         assert {child.type for child in token.children or ()} <= {"text", "text_special", "code_inline"}
 
 
 def seen(text: str) -> str:
-    return markdown.UNSEEN.sub("", text.replace("\r", "\n"))
+    return markdown.INVISIBLE.sub("", text.replace("\r", "\n"))
 
 
-async def talk(desk: Desk, *texts: str) -> None:
+async def talk(desk: CommandContext, *texts: str) -> None:
     session = desk.session
     for text in texts:
         prompt = Prompt(session.agent_id, desk.caller, text, conversation_id=session.conversation_id)
         assert [event async for event in desk.app.host.send(prompt)]
 
 
-async def said_in(desk: Desk) -> list[str]:
+async def said_in(desk: CommandContext) -> list[str]:
     """What the person said, as the conversation has it."""
     found = await desk.app.host.history(desk.session.agent_id, desk.session.conversation_id)
     return [said.event.text for said in found if isinstance(said.event, UserText)]

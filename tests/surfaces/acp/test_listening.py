@@ -19,10 +19,10 @@ from websockets.exceptions import InvalidStatus
 from frontdesk.app import open_app
 from frontdesk.identity import keys as keys_of_own
 from frontdesk.identity.keys import ApiKey
-from frontdesk.identity.model import Claimed, Source
+from frontdesk.identity.model import AgentIdSource, ClaimedIds
 from frontdesk.identity.rights import SCOPES
-from frontdesk.journal.model import Entry
-from frontdesk.surfaces.acp.listening import PATH
+from frontdesk.interfaces.acp.websocket import ACP_PATH
+from frontdesk.journal.model import JournalEntry
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.acp import schema
@@ -214,7 +214,7 @@ async def test_a_page_of_another_origin_is_refused(house: House, header: dict[st
 
 async def test_there_is_nothing_else_at_the_address(house: House) -> None:
     with pytest.raises(InvalidStatus) as refused:
-        async with connect(house.address.replace(PATH, "/other"), proxy=None):
+        async with connect(house.address.replace(ACP_PATH, "/other"), proxy=None):
             raise AssertionError("let in")
     assert refused.value.response.status_code in (403, 404)
 
@@ -307,7 +307,9 @@ async def test_what_a_revoked_key_left_waiting_is_given_up_when_its_person_goes_
 
 @shows("KEPT-03")
 async def test_who_may_do_less_by_now_says_nothing_into_a_turn_that_may_do_more(workshop: House) -> None:
-    key, text = keys_of_own.minted(ApiKey("", b"", "own", None, "ann", frozenset(SCOPES), datetime.now(UTC), own=True))
+    key, text = keys_of_own.with_new_secret(
+        ApiKey("", b"", "own", None, "ann", frozenset(SCOPES), datetime.now(UTC), own=True)
+    )
     work = folder(workshop.root, "steered")
     slowly = calling("run_command", command="until [ -e go ]; do sleep 0.02; done")
     said: Json = {"prompt": [{"type": "text", "text": "and this"}]}
@@ -336,11 +338,11 @@ async def test_what_an_editor_may_not_do_is_in_the_journal_with_its_key(house: H
         with pytest.raises(Refused, match="agents:chat"):
             await looking.ask("session/new", {"cwd": "/far/away", "mcpServers": []})
     [row] = await denials_of(house.data, "eve")
-    assert (row.action, row.reason, row.source) == ("session/new", "MissingScope", Source.CREDENTIAL)
-    assert row.claimed == Claimed(credential=f"key:{key_id}")
+    assert (row.action, row.reason, row.source) == ("session/new", "MissingScope", AgentIdSource.CREDENTIAL)
+    assert row.claimed == ClaimedIds(credential=f"key:{key_id}")
 
 
-async def denials_of(data: Path, user: str) -> list[Entry]:
+async def denials_of(data: Path, user: str) -> list[JournalEntry]:
     """What the journal has of calls that a person was not let through with, once it has some."""
     async with open_app(settings_with(FRONTDESK_DATA=data)) as app, asyncio.timeout(START_SECONDS):
         while True:

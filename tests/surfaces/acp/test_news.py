@@ -15,9 +15,9 @@ from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app, running
 from frontdesk.errors import Unavailable
 from frontdesk.identity.model import Caller
-from frontdesk.schedule.asked import Asked, PastWanted
-from frontdesk.schedule.model import Past, Standing
-from frontdesk.surfaces.acp.live.news import News, Tidings, Watch
+from frontdesk.interfaces.acp.watchers import AgentWatch, ScheduledResult, ScheduleWatcher
+from frontdesk.schedules.model import RunRecord, RunStatus
+from frontdesk.schedules.requests import ListRuns, NewSchedule
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.chat import script
@@ -38,7 +38,7 @@ class Editor:
 
     caller: Caller
     agents: Collection[str] = ()
-    told: list[tuple[str, Tidings]] = field(default_factory=list[tuple[str, Tidings]])
+    told: list[tuple[str, ScheduledResult]] = field(default_factory=list[tuple[str, ScheduledResult]])
     looked: int = 0
     rounds: int = 0
     troubles: list[Exception] = field(default_factory=list[Exception])
@@ -54,7 +54,7 @@ class Editor:
             raise self.troubles.pop()
         return self.caller
 
-    async def tell(self, agent_id: str, tidings: Tidings) -> None:
+    async def tell(self, agent_id: str, tidings: ScheduledResult) -> None:
         if self.deaf:
             raise self.deaf.pop()
         self.told.append((agent_id, tidings))
@@ -82,23 +82,23 @@ async def watched(house: App, *editors: Editor) -> AsyncGenerator[None]:
     """The editors hear of news, and have their agents watched already."""
     async with anyio.create_task_group() as tasks:
         for editor in editors:
-            tasks.start_soon(News(house, editor.who, POLL_SECONDS).run, editor.open_agents, editor.tell)
+            tasks.start_soon(ScheduleWatcher(house, editor.who, POLL_SECONDS).run, editor.open_agents, editor.tell)
         for editor in editors:
             await editor.some_rounds()
         yield
         tasks.cancel_scope.cancel()
 
 
-async def delivered(house: App, caller: Caller, asked: Asked) -> Past:
+async def delivered(house: App, caller: Caller, asked: NewSchedule) -> RunRecord:
     """Make a schedule, run it once now, and wait for its end."""
     added = await house.schedules.add(caller, replace(asked, when="every year on january 1 at 9"))
     return await over(house, await house.schedules.run_now(caller, added.schedule.id))
 
 
-async def over(house: App, run_id: str) -> Past:
+async def over(house: App, run_id: str) -> RunRecord:
     with anyio.fail_after(WAIT_SECONDS):
         while True:
-            runs = (await house.schedules.looking.history(OPERATOR, PastWanted())).runs
+            runs = (await house.schedules.queries.history(OPERATOR, ListRuns())).runs
             past = next((one for one in runs if one.id == run_id and one.ended_us is not None), None)
             if past is not None:
                 return past
@@ -112,25 +112,25 @@ def runs_of(editor: Editor) -> list[str]:
 async def test_an_answer_is_told_once_with_its_prompt(house: App, agent: str) -> None:
     ann = Editor(ANN, [agent])
     async with watched(house, ann):
-        first = await delivered(house, ANN, Asked(HELLO, agent))
+        first = await delivered(house, ANN, NewSchedule(HELLO, agent))
         await until(lambda: len(ann.told) == 1)
-        second = await delivered(house, ANN, Asked("And again", agent))
+        second = await delivered(house, ANN, NewSchedule("And again", agent))
         await until(lambda: len(ann.told) >= 2)
         await ann.some_rounds()
     assert runs_of(ann) == [first.id, second.id]
     assert {agent_id for agent_id, _ in ann.told} == {agent}
     tidings = ann.told[0][1]
-    assert (tidings.prompt, tidings.answer, tidings.standing) == (HELLO, "Hello | **there**", Standing.DELIVERED)
+    assert (tidings.prompt, tidings.answer, tidings.standing) == (HELLO, "Hello | **there**", RunStatus.DELIVERED)
     assert tidings.conversation_id is not None
     assert tidings.text.startswith(f"**Scheduled prompt {first.schedule_id}**: @@\\[{{")
     assert tidings.text.endswith("\n\nHello | **there**")
 
 
 async def test_what_was_over_before_is_not_told(house: App, agent: str) -> None:
-    await delivered(house, ANN, Asked(HELLO, agent))
+    await delivered(house, ANN, NewSchedule(HELLO, agent))
     ann = Editor(ANN, [agent])
     async with watched(house, ann):
-        later = await delivered(house, ANN, Asked(HELLO, agent))
+        later = await delivered(house, ANN, NewSchedule(HELLO, agent))
         await until(lambda: bool(ann.told))
         await ann.some_rounds()
     assert runs_of(ann) == [later.id]
@@ -139,10 +139,10 @@ async def test_what_was_over_before_is_not_told(house: App, agent: str) -> None:
 async def test_what_could_not_be_delivered_is_told_with_the_reason(house: App) -> None:
     operator = Editor(OPERATOR, ["agent-gone"])
     async with watched(house, operator):
-        dead = await delivered(house, OPERATOR, Asked("Wake up", "agent-gone", skip_validation=True))
+        dead = await delivered(house, OPERATOR, NewSchedule("Wake up", "agent-gone", skip_validation=True))
         await until(lambda: bool(operator.told))
     tidings = operator.told[0][1]
-    assert (tidings.run_id, tidings.standing) == (dead.id, Standing.DEAD)
+    assert (tidings.run_id, tidings.standing) == (dead.id, RunStatus.DEAD)
     assert tidings.reason
     assert "Wake up\n\nIt was not delivered, and is not tried again: " in tidings.text
     assert "agent-gone" in tidings.text
@@ -151,7 +151,7 @@ async def test_what_could_not_be_delivered_is_told_with_the_reason(house: App) -
 async def test_nobody_hears_of_another_persons_prompts(house: App, agent: str) -> None:
     ann, ben, operator = Editor(ANN, [agent]), Editor(BEN, [agent]), Editor(OPERATOR, [agent])
     async with watched(house, ann, ben, operator):
-        past = await delivered(house, ANN, Asked(HELLO, agent))
+        past = await delivered(house, ANN, NewSchedule(HELLO, agent))
         await until(lambda: bool(ann.told))
         await ben.some_rounds()
         await operator.some_rounds()
@@ -163,12 +163,12 @@ async def test_nobody_hears_of_another_persons_prompts(house: App, agent: str) -
 async def test_an_agent_that_is_not_open_is_not_watched(house: App, agent: str) -> None:
     ann = Editor(ANN)
     async with watched(house, ann):
-        await delivered(house, ANN, Asked(HELLO, agent))
+        await delivered(house, ANN, NewSchedule(HELLO, agent))
         await ann.some_rounds()
         assert ann.looked == 0
         ann.agents = [agent]
         await ann.some_rounds()
-        later = await delivered(house, ANN, Asked(HELLO, agent))
+        later = await delivered(house, ANN, NewSchedule(HELLO, agent))
         await until(lambda: bool(ann.told))
     assert runs_of(ann) == [later.id]
 
@@ -178,7 +178,7 @@ async def test_what_ends_while_nobody_can_look_is_told_afterwards(house: App, ag
     with capture_logs() as logs:
         async with watched(house, ann):
             ann.troubles = [Unavailable("The database does not answer"), Unavailable("The database does not answer")]
-            past = await delivered(house, ANN, Asked(HELLO, agent))
+            past = await delivered(house, ANN, NewSchedule(HELLO, agent))
             await until(lambda: bool(ann.told))
             await ann.some_rounds()
     assert runs_of(ann) == [past.id]
@@ -190,33 +190,33 @@ async def test_an_editor_that_cannot_be_told_hears_the_next_news(house: App, age
     ann = Editor(ANN, [agent], deaf=[RuntimeError("gone")])
     with capture_logs() as logs:
         async with watched(house, ann):
-            await delivered(house, ANN, Asked(HELLO, agent))
+            await delivered(house, ANN, NewSchedule(HELLO, agent))
             await until(lambda: not ann.deaf)
-            later = await delivered(house, ANN, Asked(HELLO, agent))
+            later = await delivered(house, ANN, NewSchedule(HELLO, agent))
             await until(lambda: bool(ann.told))
             await ann.some_rounds()
     assert runs_of(ann) == [later.id]
     assert [one["event"] for one in logs if one["event"].startswith("acp_")] == ["acp_news_failed"]
 
 
-def ended(number: int, standing: Standing, ended_us: int | None) -> Past:
-    return Past(f"run-{number}", 1, "agent-ada", None, number, 1, standing, 1, 0, ended_us)
+def ended(number: int, standing: RunStatus, ended_us: int | None) -> RunRecord:
+    return RunRecord(f"run-{number}", 1, "agent-ada", None, number, 1, standing, 1, 0, ended_us)
 
 
 RUNS = st.lists(
-    st.builds(ended, st.integers(0, 20), st.sampled_from(Standing), st.none() | st.integers(0, 100)),
+    st.builds(ended, st.integers(0, 20), st.sampled_from(RunStatus), st.none() | st.integers(0, 100)),
     unique_by=lambda run: run.id,
 )
 
 
 @given(st.lists(RUNS), st.integers(0, 100))
-def test_each_end_of_a_run_is_fresh_once_while_it_is_listed(pages: Sequence[Sequence[Past]], began: int) -> None:
-    watch = Watch(began)
+def test_each_end_of_a_run_is_fresh_once_while_it_is_listed(pages: Sequence[Sequence[RunRecord]], began: int) -> None:
+    watch = AgentWatch(began)
     listed: set[tuple[str, int | None]] = set()
     for page in pages:
-        fresh = watch.fresh(page)
+        fresh = watch.new_results(page)
         watch.told.update((run.id, run.ended_us or 0) for run in fresh)
-        due = [run for run in page if run.standing in (Standing.DELIVERED, Standing.DEAD)]
+        due = [run for run in page if run.standing in (RunStatus.DELIVERED, RunStatus.DEAD)]
         due = [run for run in due if run.ended_us is not None and run.ended_us >= began]
         assert {run.id for run in fresh} == {run.id for run in due if (run.id, run.ended_us) not in listed}
         assert [run.ended_us for run in fresh] == sorted(run.ended_us or 0 for run in fresh)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.workspace.permissions.protected import why_protected
+from frontdesk.coding.protected_names import why_protected
 from tests.requirements import shows
 from tests.support.acp.words import script
 from tests.support.ready import Ready

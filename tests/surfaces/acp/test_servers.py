@@ -16,14 +16,13 @@ from acp.schema import AcpMcpServer, EnvVariable, HttpHeader, HttpMcpServer, Mcp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.loop.mcp.model import McpServer
-from frontdesk.loop.tools import Tool, ToolOutcome, attempt
-from frontdesk.surfaces.acp.editor.discretion import discreet
-from frontdesk.surfaces.acp.editor.servers import EditorServers
-from frontdesk.surfaces.acp.wire.model import Gone
-from frontdesk.workspace.permissions.guard import Guard
-from frontdesk.workspace.permissions.model import Deed, Kind, Word
-from frontdesk.workspace.roots import Roots
+from frontdesk.coding.guard import PathGuard
+from frontdesk.coding.model import OperationKind, PermissionDecision, PermissionRequest
+from frontdesk.coding.paths import WorkspaceRoots
+from frontdesk.interfaces.acp.jsonrpc import ConnectionClosed
+from frontdesk.interfaces.acp.mcp_servers import EditorServers, hide_secrets
+from frontdesk.llm.tools import Tool, ToolOutcome, run_tool
+from frontdesk.mcp_client.model import McpServer
 from tests.requirements import shows
 from tests.support.tool_servers import open_tool_server, tool
 from tests.support.upstreams import open_upstream
@@ -53,22 +52,22 @@ class Editor:
 
     before: set[int] = field(default_factory=lambda: {child.pid for child in psutil.Process().children()})
     told: list[str] = field(default_factory=list[str])
-    asked: list[Deed] = field(default_factory=list[Deed])
+    asked: list[PermissionRequest] = field(default_factory=list[PermissionRequest])
     refusal: str | None = None
     servers: EditorServers = field(init=False)
 
     async def complain(self, text: str) -> None:
         self.told.append(text)
 
-    async def leave(self, deed: Deed) -> Word:
+    async def leave(self, deed: PermissionRequest) -> PermissionDecision:
         self.asked.append(deed)
-        return Word(self.refusal is None, self.refusal or "")
+        return PermissionDecision(self.refusal is None, self.refusal or "")
 
     def tool(self, name: str) -> Tool:
         return next(one for one in self.servers.tools() if one.name == name)
 
     async def call(self, name: str, **arguments: object) -> ToolOutcome:
-        return await attempt(self.tool(name), arguments, "call-1")
+        return await run_tool(self.tool(name), arguments, "call-1")
 
     def children(self) -> list[psutil.Process]:
         """The programs that were started for it, also those that have ended and were not noticed."""
@@ -79,7 +78,9 @@ class Editor:
 async def an_editor(cwd: Path, *, local: bool = True, seconds: float = SECONDS) -> AsyncGenerator[Editor]:
     """One whose servers are all gone afterwards."""
     editor = Editor()
-    editor.servers = EditorServers(cwd, editor.leave, Guard(Roots.of(cwd), local=local), seconds=seconds)
+    editor.servers = EditorServers(
+        cwd, editor.leave, PathGuard(WorkspaceRoots.from_folders(cwd), local=local), seconds=seconds
+    )
     try:
         yield editor
     finally:
@@ -151,8 +152,8 @@ async def test_each_call_waits_for_leave_and_says_what_it_would_do(tmp_path: Pat
             await editor.call("shed__lie", text="x")
         assert shed.called == ["look"], "what was refused did not reach the server"
     look, burn, lie = editor.asked
-    assert (look.call_id, look.tool, look.kind, look.harmless) == ("call-1", "shed__look", Kind.OTHER, True)
-    assert (burn.scope, burn.covers, burn.harmless) == ("mcp shed__burn", "'burn' of the MCP server 'shed'", False)
+    assert (look.call_id, look.tool, look.kind, look.harmless) == ("call-1", "shed__look", OperationKind.OTHER, True)
+    assert (burn.scope, burn.scope_text, burn.harmless) == ("mcp shed__burn", "'burn' of the MCP server 'shed'", False)
     assert not lie.harmless
 
 
@@ -167,8 +168,8 @@ async def test_a_call_that_gives_the_path_of_a_protected_file_is_asked_about_eac
             await editor.call("shed__burn", text="src/app.py")
             await editor.call("shed__burn", text="say what .envrc is for")
             await editor.call("shed__look", text=".envrc")
-    assert [one.each_time for one in editor.asked] == [True] * 3 + [False] * 3
-    assert all("asked each time" in one.why for one in editor.asked[:3])
+    assert [one.only_once for one in editor.asked] == [True] * 3 + [False] * 3
+    assert all("asked each time" in one.reason for one in editor.asked[:3])
 
 
 async def test_servers_that_hang_die_or_are_not_there_keep_no_other_from_its_work(tmp_path: Path) -> None:
@@ -270,17 +271,17 @@ async def test_servers_that_were_closed_before_they_were_met_are_never_started(t
     async with an_editor(tmp_path) as editor:
         await editor.servers.aclose()
         await editor.servers.run([stdio()], editor.complain)
-        await editor.servers.settled(SECONDS)
+        await editor.servers.wait_until_listed(SECONDS)
         assert list(editor.servers.tools()) == []
 
 
 async def test_an_editor_that_has_left_need_not_hear_what_went_wrong(tmp_path: Path) -> None:
     async def gone(_text: str) -> None:
-        raise Gone
+        raise ConnectionClosed
 
     async with an_editor(tmp_path) as editor:
         await editor.servers.run([AcpMcpServer(name="within", server_id="1")], gone)
-        await editor.servers.settled(SECONDS)
+        await editor.servers.wait_until_listed(SECONDS)
         assert list(editor.servers.tools()) == []
 
 
@@ -292,7 +293,7 @@ async def test_what_is_known_is_known_though_the_editor_is_slow_to_hear_of_a_fai
 
         tasks.start_soon(editor.servers.run, [AcpMcpServer(name="within", server_id="1")], never)
         with anyio.fail_after(SECONDS):
-            await editor.servers.settled(2 * SECONDS)
+            await editor.servers.wait_until_listed(2 * SECONDS)
         assert list(editor.servers.tools()) == []
         tasks.cancel_scope.cancel()
 
@@ -312,11 +313,13 @@ def test_whatever_a_server_says_of_its_secrets_is_not_repeated(secret: str, wher
         "option": lambda: McpServer("s", transport="stdio", command=("x", f"--key={secret}")),
     }
     server = making[where]()
-    said = discreet(f"{server} does not take\n{secret}, check {server.url}", server)
+    said = hide_secrets(f"{server} does not take\n{secret}, check {server.url}", server)
     assert secret not in said.replace("[secret]", "")
     assert said.startswith("The MCP server 's' does not take [secret], check")
 
 
 def test_a_server_keeps_its_name_though_its_command_has_it_too() -> None:
     server = McpServer("filesystem", transport="stdio", command=("npx", "filesystem"))
-    assert discreet(f"{server} ended (exit status 1)", server) == "The MCP server 'filesystem' ended (exit status 1)"
+    assert (
+        hide_secrets(f"{server} ended (exit status 1)", server) == "The MCP server 'filesystem' ended (exit status 1)"
+    )

@@ -6,7 +6,7 @@ import pytest
 
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import App
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.http.application import build_application
 from tests.support.chat import Person, somebody
 
 
@@ -24,5 +24,5 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 async def local(app: App) -> AsyncGenerator[Person]:
     """Whoever sits at this machine."""
-    async with somebody(build(app)) as person:
+    async with somebody(build_application(app)) as person:
         yield person

@@ -16,14 +16,14 @@ from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 from typing_extensions import override
 
-from frontdesk.agents.chat.model import Session, new_session_id
-from frontdesk.agents.chat.service import Chat
-from frontdesk.agents.chat.store import SessionStore
+from frontdesk.agents.chat.model import ChatSession, new_session_id
+from frontdesk.agents.chat.service import ChatService
+from frontdesk.agents.chat.store import ChatSessionStore
 from frontdesk.app import App, open_app, running
 from frontdesk.db.schema import agents
-from frontdesk.journal.model import Kind, Outcome
-from frontdesk.journal.store import Query
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.journal.model import EntryKind, Outcome
+from frontdesk.journal.store import JournalQuery
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.chat import Person, all_made, key, script, somebody
@@ -75,7 +75,7 @@ async def test_a_mistake_is_told_in_the_shape_that_clients_know(
 @shows("CHAT-ERRORS")
 async def test_an_agent_host_that_does_not_answer_is_said(tmp_path: Path) -> None:
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data", LETTA_BASE_URL="http://127.0.0.1:9")
-    async with open_app(settings) as app, somebody(build(app)) as person:
+    async with open_app(settings) as app, somebody(build_application(app)) as person:
         answer = await person.post("/sessions", agentId="agent-1")
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "2"
@@ -89,7 +89,7 @@ async def test_a_wait_that_the_agent_host_asks_for_is_passed_on(tmp_path: Path, 
 
     with serve(overworked) as url:
         settings = settings_with(FRONTDESK_DATA=tmp_path / "data", LETTA_BASE_URL=url)
-        async with open_app(settings) as app, somebody(build(app)) as person:
+        async with open_app(settings) as app, somebody(build_application(app)) as person:
             answer = await person.post("/sessions", agentId="agent-1")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, told)
 
@@ -104,7 +104,7 @@ async def test_a_reply_that_fails_ends_with_an_error_and_the_next_is_made(app: A
         events = await local.listen(session)
         assert events[-1]["type"] == kind
         assert kind == "end" or "'nonsense' is not a model" in events[-1]["error"]
-    rows = [(row.outcome, row.reason) for row in app.journal._waiting if row.kind is Kind.TURN]
+    rows = [(row.outcome, row.reason) for row in app.journal._waiting if row.kind is EntryKind.TURN]
     assert rows == [(Outcome.FAILED, "error"), (Outcome.OK, None)]
 
 
@@ -118,14 +118,14 @@ async def test_a_message_to_an_agent_that_is_no_more_is_refused(app: App, local:
 
 
 async def test_a_body_that_does_not_come_is_not_waited_for(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frontdesk.surfaces.rest.api.READ_SECONDS", 0.01)
+    monkeypatch.setattr("frontdesk.interfaces.rest.api.READ_SECONDS", 0.01)
     headers = {"content-type": "application/json"}
-    answer = await send(build(app), headers, None, path="/api/agents/cancel")
+    answer = await send(build_application(app), headers, None, path="/api/agents/cancel")
     assert answer.status == 408
 
 
 async def test_every_call_and_every_turn_leaves_a_row_and_no_words(app: App, agent: str) -> None:
-    asgi = build(app)
+    asgi = build_application(app)
     with capture_logs() as logged:
         async with somebody(asgi, await key(app, "ann")) as ann, somebody(asgi, await key(app, "bob")) as bob:
             session = await ann.open(agent)
@@ -136,23 +136,23 @@ async def test_every_call_and_every_turn_leaves_a_row_and_no_words(app: App, age
             await bob.post("/cancel", confidential="confidential")
     await all_made(app)
     await app.journal.flush()
-    rows = [row for _, row in await app.journal.read(Query())]
+    rows = [row for _, row in await app.journal.read(JournalQuery())]
     assert sorted((row.surface, row.action, row.user_id, row.kind, row.outcome, row.reason) for row in rows) == [
-        ("chat", "turn", "ann", Kind.TURN, Outcome.OK, None),
-        ("rest", "GET /api/agents/stream", "ann", Kind.CALL, Outcome.OK, None),
-        ("rest", "POST /api/agents/cancel", "bob", Kind.CALL, Outcome.REFUSED, "InvalidArguments"),
-        ("rest", "POST /api/agents/cancel", "bob", Kind.CALL, Outcome.REFUSED, "NotFound"),
-        ("rest", "POST /api/agents/messages", "ann", Kind.CALL, Outcome.OK, None),
-        ("rest", "POST /api/agents/messages", "bob", Kind.DENIAL, Outcome.DENIED, "Denied"),
-        ("rest", "POST /api/agents/sessions", "ann", Kind.CALL, Outcome.OK, None),
+        ("chat", "turn", "ann", EntryKind.TURN, Outcome.OK, None),
+        ("rest", "GET /api/agents/stream", "ann", EntryKind.CALL, Outcome.OK, None),
+        ("rest", "POST /api/agents/cancel", "bob", EntryKind.CALL, Outcome.REFUSED, "InvalidArguments"),
+        ("rest", "POST /api/agents/cancel", "bob", EntryKind.CALL, Outcome.REFUSED, "NotFound"),
+        ("rest", "POST /api/agents/messages", "ann", EntryKind.CALL, Outcome.OK, None),
+        ("rest", "POST /api/agents/messages", "bob", EntryKind.DENIAL, Outcome.DENIED, "Denied"),
+        ("rest", "POST /api/agents/sessions", "ann", EntryKind.CALL, Outcome.OK, None),
     ]
-    assert next(row.agent_id for row in rows if row.kind is Kind.TURN) == agent
+    assert next(row.agent_id for row in rows if row.kind is EntryKind.TURN) == agent
     assert "confidential" not in f"{rows}{logged}"
 
 
 async def test_the_rate_of_a_person_holds_here_too(tmp_path: Path) -> None:
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data", FRONTDESK_RATE_USER="2/hour")
-    async with open_app(settings) as app, somebody(build(app), await key(app, "ann")) as ann:
+    async with open_app(settings) as app, somebody(build_application(app), await key(app, "ann")) as ann:
         answers = [await ann.get("/sessions") for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
     assert int(answers[-1].headers["retry-after"]) > 0
@@ -191,7 +191,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str, str
     opened = open_app(settings_with(FRONTDESK_DATA=tmp_path_factory.mktemp("fuzz") / "data"))
     headers = {"content-type": "application/json"}
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as app:
-        asgi = build(app)
+        asgi = build_application(app)
 
         def one(method: str, route: str, body: bytes) -> Answer:
             return portal.call(lambda: send(asgi, headers, body, path=f"/api/agents/{route}", method=method))
@@ -208,7 +208,7 @@ def test_no_body_leads_to_a_failure(ask: Callable[[str, str, bytes], Answer], re
     assert answer.status == 200 or set(answer.json) >= {"error"}
 
 
-class Moody(SessionStore):
+class Moody(ChatSessionStore):
     """Cannot forget, the first time."""
 
     failed = False
@@ -224,19 +224,19 @@ class Moody(SessionStore):
 async def test_sessions_are_forgotten_soon_after_the_start_whatever_goes_wrong_the_first_time(
     app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.agents.chat.service.TIDY_SECONDS", 0.01)
+    monkeypatch.setattr("frontdesk.agents.chat.service.PRUNE_SESSIONS_SECONDS", 0.01)
     long_ago = datetime(2020, 1, 1, tzinfo=UTC)
-    store, old = Moody(app.database), Session(new_session_id(), "ann", "agent-1", "conv-1", long_ago, long_ago)
+    store, old = Moody(app.database), ChatSession(new_session_id(), "ann", "agent-1", "conv-1", long_ago, long_ago)
     await store.add(old)
     with capture_logs() as logged:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(Chat(store, app.host, app.chat._replies).run)
+            tasks.start_soon(ChatService(store, app.host, app.chat._replies).run)
             await forgotten(store, old)
             tasks.cancel_scope.cancel()
     assert [line["event"] for line in logged] == ["chat_sessions_not_pruned"]
 
 
-async def forgotten(store: SessionStore, session: Session) -> None:
+async def forgotten(store: ChatSessionStore, session: ChatSession) -> None:
     with anyio.fail_after(10):
         while True:
             if await store.get(session.id) is None:
@@ -246,7 +246,10 @@ async def forgotten(store: SessionStore, session: Session) -> None:
 
 async def test_a_server_that_begins_forgets_sessions_soon(app: App) -> None:
     long_ago = datetime(2020, 1, 1, tzinfo=UTC)
-    store, old = SessionStore(app.database), Session(new_session_id(), "ann", "agent-1", "conv-1", long_ago, long_ago)
+    store, old = (
+        ChatSessionStore(app.database),
+        ChatSession(new_session_id(), "ann", "agent-1", "conv-1", long_ago, long_ago),
+    )
     await store.add(old)
     async with running(app):
         await forgotten(store, old)

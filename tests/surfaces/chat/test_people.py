@@ -11,7 +11,7 @@ from sqlalchemy import update
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import App
 from frontdesk.db.schema import chat_sessions
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.http.application import build_application
 from tests.requirements import shows
 from tests.support.chat import SECONDS, Person, key, script, somebody, text_of
 
@@ -37,7 +37,7 @@ ROUTES: dict[str, Callable[[Person, str, str], Awaitable[httpx2.Response]]] = {
 @shows("CHAT-OWN")
 @pytest.mark.parametrize("route", ROUTES)
 async def test_a_session_of_somebody_else_is_out_of_reach(app: App, agent: str, route: str) -> None:
-    asgi = build(app)
+    asgi = build_application(app)
     async with somebody(asgi, await key(app, "ann")) as ann, somebody(asgi, await key(app, "bob")) as bob:
         session = await ann.open(agent)
         await ann.say(session, script({"text": "for ann alone", "chunk_delay": 0.05}))
@@ -56,7 +56,7 @@ async def test_a_session_of_somebody_else_is_out_of_reach(app: App, agent: str, 
 
 @shows("CHAT-OWN")
 async def test_many_people_at_once_each_hear_their_own(app: App, agent: str) -> None:
-    asgi = build(app)
+    asgi = build_application(app)
     heard: dict[str, str] = {}
 
     async def chat(user: str) -> None:
@@ -74,7 +74,7 @@ async def test_many_people_at_once_each_hear_their_own(app: App, agent: str) -> 
 
 @shows("CHAT-OWN")
 async def test_the_person_is_the_credentials_whatever_the_body_says(app: App, agent: str) -> None:
-    async with somebody(build(app), await key(app, "ann")) as ann:
+    async with somebody(build_application(app), await key(app, "ann")) as ann:
         opened = await ann.post("/sessions", agentId=agent, userId="ann")
         session = opened.json()["sessionId"]
         assert (await ann.get("/sessions", sessionId=session)).json()["userId"] == "ann"
@@ -93,7 +93,7 @@ async def test_the_person_is_the_credentials_whatever_the_body_says(app: App, ag
 
 @shows("CHAT-OWN")
 async def test_only_a_local_caller_needs_no_credential_and_an_agents_key_is_nobodys(app: App, agent: str) -> None:
-    asgi = build(app)
+    asgi = build_application(app)
     async with somebody(asgi) as local, somebody(asgi, await key(app, None, agent="agent-1")) as nobody:
         session = await local.open(agent)
         assert (await local.get("/sessions", sessionId=session)).json()["userId"] == "local"
@@ -105,7 +105,7 @@ async def test_only_a_local_caller_needs_no_credential_and_an_agents_key_is_nobo
 
 @shows("RIGHTS")
 async def test_a_key_with_scopes_reads_or_chats_as_they_say(app: App, agent: str) -> None:
-    asgi = build(app)
+    asgi = build_application(app)
     reads, chats = await key(app, "ann", "agents:read"), await key(app, "ann", "agents:chat")
     async with somebody(asgi, reads) as reader, somebody(asgi, chats) as chatter:
         session = await chatter.open(agent)
@@ -124,7 +124,7 @@ async def test_a_key_with_scopes_reads_or_chats_as_they_say(app: App, agent: str
 
 @pytest.mark.usefixtures("impatient")
 async def test_a_person_may_have_so_many_replies_under_way(app: App, agent: str) -> None:
-    asgi = build(app)
+    asgi = build_application(app)
     async with somebody(asgi, await key(app, "ann")) as ann, somebody(asgi, await key(app, "bob")) as bob:
         session = await ann.open(agent)
         for _ in range(8):

@@ -2,12 +2,12 @@
 
 import pytest
 
-from frontdesk.agents.retelling import account, answer, listing, stop
 from frontdesk.agents.turns.model import TurnQuery
+from frontdesk.agents.turns.operations import answer_approvals, cancel_turn, list_turns, read_turn
 from frontdesk.app import App
 from frontdesk.errors import NotFound
 from frontdesk.identity.model import Caller
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.http.application import build_application
 from tests.requirements import shows
 from tests.support.chat import Person, key, script, somebody
 
@@ -27,7 +27,7 @@ async def hear(person: Person, session: str, *steps: dict[str, object]) -> str:
 
 @shows("KEPT-01")
 async def test_one_persons_words_reach_no_other_through_an_agent_they_share(app: App, agent: str) -> None:
-    asgi = build(app)
+    asgi = build_application(app)
     async with somebody(asgi, await key(app, "ann")) as ann, somebody(asgi, await key(app, "bob")) as bob:
         hers, his = await ann.open(agent), await bob.open(agent)
         told = await hear(
@@ -51,11 +51,11 @@ async def test_one_persons_words_reach_no_other_through_an_agent_they_share(app:
         assert (blocks["human"], blocks["persona"]) == ("Bob likes tea", "I am Ada.")
         [turn] = [one for one in await app.turns.list(TurnQuery(agent_id=agent)) if one.user_id == "ann"]
     stranger = Caller("req-bob", user_id="bob", verified=True, credential_id="key:bob")
-    assert {one.user_id for one in (await listing(app.host, app.turns, stranger, TurnQuery())).turns} == {"bob"}
+    assert {one.user_id for one in (await list_turns(app.host, app.turns, stranger, TurnQuery())).turns} == {"bob"}
     for asks in (
-        account(app.host, app.turns, stranger, turn.id),
-        stop(app.host, app.turns, stranger, turn.id),
-        answer(app.host, app.turns, app.journal, stranger, turn.id, {}),
+        read_turn(app.host, app.turns, stranger, turn.id),
+        cancel_turn(app.host, app.turns, stranger, turn.id),
+        answer_approvals(app.host, app.turns, app.journal, stranger, turn.id, {}),
     ):
         with pytest.raises(NotFound):
             await asks

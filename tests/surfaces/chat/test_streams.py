@@ -7,10 +7,10 @@ import pytest
 
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app, running
-from frontdesk.journal.model import Kind, Outcome
-from frontdesk.journal.store import Query
-from frontdesk.loop.events import StopReason
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.journal.model import EntryKind, Outcome
+from frontdesk.journal.store import JournalQuery
+from frontdesk.llm.events import StopReason
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.chat import (
@@ -146,7 +146,7 @@ async def test_messages_that_come_together_are_answered_in_turn_on_one_stream(lo
 async def test_silence_is_filled_with_heartbeats_and_does_not_last_for_ever(
     local: Person, agent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.surfaces.rest.events.HEARTBEAT_SECONDS", 0.02)
+    monkeypatch.setattr("frontdesk.interfaces.rest.chat.HEARTBEAT_SECONDS", 0.02)
     monkeypatch.setattr("frontdesk.agents.chat.feed.IDLE_SECONDS", 0.1)
     session = await local.open(agent)
     events = await local.listen(session)
@@ -186,7 +186,7 @@ async def test_a_session_that_is_deleted_takes_its_work_along(app: App, local: P
 @pytest.mark.usefixtures("impatient")
 async def test_a_server_that_stops_says_so_in_the_journal_and_to_whoever_listens(tmp_path: Path) -> None:
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data")
-    async with open_app(settings) as app, somebody(build(app)) as person:
+    async with open_app(settings) as app, somebody(build_application(app)) as person:
         async with running(app):
             session = await person.open((await app.host.create(NewAgent("Ada"))).id)
             for _ in range(2):
@@ -197,5 +197,5 @@ async def test_a_server_that_stops_says_so_in_the_journal_and_to_whoever_listens
         assert await stop_reasons(person, session) == ["interrupted"]
         refused = await person.post("/messages", sessionId=session, message="hello")
         assert (refused.status_code, "stopping" in refused.json()["error"]) == (503, True)
-        rows = [row for _, row in await app.journal.read(Query(kind=Kind.TURN))]
+        rows = [row for _, row in await app.journal.read(JournalQuery(kind=EntryKind.TURN))]
         assert [(row.outcome, row.reason) for row in rows] == [(Outcome.FAILED, "interrupted")] * 2

@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from frontdesk.agents.host import HeldTool, NewAgent
 from frontdesk.app import open_app
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.http.application import build_application
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.chat import Event, key, kinds, script, somebody
@@ -27,7 +27,7 @@ async def test_a_call_that_needs_approval_waits_for_the_persons_word(tmp_path: P
         app = await stack.enter_async_context(
             open_app(settings_with(FRONTDESK_DATA=tmp_path / "data", FRONTDESK_MCP_SERVERS=servers))
         )
-        local = await stack.enter_async_context(somebody(build(app)))
+        local = await stack.enter_async_context(somebody(build_application(app)))
         agent = (await app.host.create(NewAgent("Ada"))).id
         await app.host.attach(agent, HeldTool("", "", needs_approval=True, server="work", remote_name="whose"))
         session = await local.open(agent)
@@ -75,7 +75,7 @@ async def test_a_persons_token_reaches_tool_servers_set_up_for_it_and_a_key_of_o
         await app.host.attach(agent, HeldTool("", "", server="work", remote_name="whose"))
         results: list[Event] = []
         for shown in (token, await key(app, "ann")):
-            person = await stack.enter_async_context(somebody(build(app), shown))
+            person = await stack.enter_async_context(somebody(build_application(app), shown))
             session = await person.open(agent)
             await person.say(session, script({"tool": "work__whose"}, {"text": "Done."}))
             events = await person.listen(session)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from frontdesk.memory.scope import Scope
+from frontdesk.memory.model import PersonScope
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.postgres import Postgres
@@ -199,7 +199,7 @@ async def test_search_across_timeline_ranks_by_what_is_meant_and_keeps_its_filte
         await ask("add_memory", note=note)
     await ask("create_task", title="Buy tulip bulbs")
     await ask("create_activity", title="Planting tulips", activity_type="other", started_at="2020-04-01T10:00")
-    await desk.app.reader.read_all()
+    await desk.app.memory_indexer.index_all()
     found = [await ask("search_across_timeline", query="tulips in the garden") for _ in range(2)]
     assert found[0].data == found[1].data, "nothing about it is left to chance"
     titles = [one["item"]["title"] for one in found[0].data["results"]]
@@ -250,7 +250,7 @@ async def test_get_day_time_spending_counts_the_day_where_the_person_is_and_nobo
 ) -> None:
     task = (await ask("create_task", title="Night shift")).data["task"]
     times = {"start_at": "2025-03-01T23:30:00-08:00", "end_at": "2025-03-02T00:30:00-08:00"}
-    await desk.app.memory.timing.add(Scope(person), task["id"], times)
+    await desk.app.memory.time_tracking.add(PersonScope(person), task["id"], times)
     for day, zone, minutes in (
         ("2025-03-01", None, 30),
         ("2025-03-02", None, 30),
@@ -269,7 +269,7 @@ async def test_get_day_time_spending_counts_the_day_where_the_person_is_and_nobo
 
 async def given(desk: Desk, person: str, agent: str, *, task_type: str = "coding") -> str:
     """The id of a new piece of work for an agent."""
-    scope = Scope(person)
+    scope = PersonScope(person)
     task = await desk.app.memory.tasks.create(scope, {"title": f"Work of {datetime.now(UTC)}"})
     fields = {"objective": "Do it", "task_type": task_type, "task_id": task.id, "agent_id": agent}
-    return (await desk.app.memory.queue.create(scope, fields)).id
+    return (await desk.app.memory.work_queue.create(scope, fields)).id

@@ -13,11 +13,11 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from pydantic import SecretStr
 
-from frontdesk.app import Door
-from frontdesk.identity.model import KEY
-from frontdesk.memory.scope import Scope
-from frontdesk.surfaces.mcp.server import build_server, doors, offers, path_of
-from frontdesk.surfaces.mcp.starter import starter_of
+from frontdesk.app import McpPath
+from frontdesk.identity.model import KEY_CREDENTIAL_PREFIX
+from frontdesk.interfaces.mcp.server import build_server, offer_tools, tools_by_path, url_path
+from frontdesk.interfaces.mcp.stdio import identify_stdio_client
+from frontdesk.memory.model import PersonScope
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.postgres import Postgres
@@ -203,7 +203,7 @@ async def the_work(desk: Desk, ask: Asking, person: str) -> None:
 
 async def given_work(desk: Desk, person: str, objective: str) -> str:
     """The id of a piece of work for the agent `clerk`; agents are given it by people, over HTTP."""
-    scope = Scope(person)
+    scope = PersonScope(person)
     task = await desk.app.memory.tasks.create(scope, {"title": objective})
     fields: dict[str, Any] = {
         "objective": objective,
@@ -212,7 +212,7 @@ async def given_work(desk: Desk, person: str, objective: str) -> str:
         "agent_id": "clerk",
         "mode": "plan_only",
     }
-    return (await desk.app.memory.queue.create(scope, fields)).id
+    return (await desk.app.memory.work_queue.create(scope, fields)).id
 
 
 async def the_timeline(ask: Asking) -> None:
@@ -316,14 +316,16 @@ async def test_a_session_is_of_the_one_person_whose_token_was_left_there_and_nev
 
 @shows("KEPT-02")
 async def test_a_program_that_was_started_for_a_person_is_theirs_while_their_key_does_not_hold(desk: Desk) -> None:
-    path, key = path_of(Door.MEMORY), await desk.key("ivy")
-    settings = desk.app.settings.replaced(zmemory_api_key=SecretStr(key))
-    starter = await starter_of(replace(desk.app, settings=settings))
-    server = build_server(offers(desk.app, doors()[path], path, starter.arrive), path)
+    path, key = url_path(McpPath.MEMORY), await desk.key("ivy")
+    settings = desk.app.settings.with_values(zmemory_api_key=SecretStr(key))
+    starter = await identify_stdio_client(replace(desk.app, settings=settings))
+    server = build_server(offer_tools(desk.app, tools_by_path()[path], path, starter.request_context), path)
     async with Client(server) as client:
         ask = Asking(client)
         assert (await ask("get_auth_status")).data["user_id"] == "ivy"
-        await desk.app.identity.revoke_key((await desk.app.identity.authenticate(key)).id.removeprefix(KEY))
+        await desk.app.identity.revoke_key(
+            (await desk.app.identity.authenticate(key)).id.removeprefix(KEY_CREDENTIAL_PREFIX)
+        )
         assert (await ask("get_auth_status")).data["user_id"] is None
         with pytest.raises(MCPError, match="another person"):
             await client.call_tool("set_access_token", {"access_token": await desk.key("max")})

@@ -11,8 +11,8 @@ import pytest
 
 from frontdesk.app import App
 from frontdesk.identity.rights import SCOPES
+from frontdesk.interfaces.http.application import build_application
 from frontdesk.settings import Settings
-from frontdesk.surfaces.http import build
 from tests.requirements import shows
 from tests.support.chat import key
 from tests.support.desk import Desk, frontdesk_here, open_desk
@@ -57,7 +57,7 @@ def test_no_request_anywhere_is_answered_in_a_way_that_was_not_told(settings: Se
 
 
 async def described(app: App) -> dict[str, Any]:
-    async with speaking(build(app), await key(app, "ada")) as somebody:
+    async with speaking(build_application(app), await key(app, "ada")) as somebody:
         return await somebody.get("/openapi.json")
 
 

@@ -10,11 +10,11 @@ import pytest
 from frontdesk.agents.host import NewAgent, Prompt
 from frontdesk.app import App, open_app
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import ToolReturn, ToolStatus
-from frontdesk.memory.own import OwnMemory
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.tasks.wanted import TaskWanted
-from frontdesk.memory.tooling.status import House
+from frontdesk.llm.events import ToolReturn, ToolStatus
+from frontdesk.memory.model import PersonScope
+from frontdesk.memory.operations.base import StatusSources
+from frontdesk.memory.operations.builtin import BuiltinMemoryTools
+from frontdesk.memory.tasks_rules import TaskFilter
 from frontdesk.settings import Settings
 from tests.requirements import shows
 
@@ -44,7 +44,7 @@ async def test_it_keeps_the_records_of_the_person_it_works_for_and_of_nobody_els
     made = await told(house, agent, ANN, "create_task", title="Book the train", due_date="2040-11-20")
     assert made.text.startswith("Created.\nBook the train (id ")
     assert "due Tue 2040-11-20 23:59 UTC" in made.text
-    [task] = (await house.memory.tasks.list(Scope("ann"), TaskWanted())).items
+    [task] = (await house.memory.tasks.list(PersonScope("ann"), TaskFilter())).items
     assert task.title == "Book the train"
     await told(house, agent, ANN, "add_memory", note="Ann sits by the window")
     [memory] = (await told(house, agent, ANN, "search_memories")).text.splitlines()[1:2]
@@ -59,15 +59,15 @@ async def test_it_keeps_the_records_of_the_person_it_works_for_and_of_nobody_els
 
 @shows("MEMORY-AGENT")
 async def test_it_has_the_tools_only_for_a_person_who_is_known(house: App) -> None:
-    own = OwnMemory()
-    assert own.of(ANN, None) == (), "before the room stands"
-    own.open(house.memory, House(house.parts, house.journal))
-    names = [tool.name for tool in own.of(Caller("r", "agent-1", "ann"), None)]
+    own = BuiltinMemoryTools()
+    assert own.for_caller(ANN, None) == (), "before the room stands"
+    own.open(house.memory, StatusSources(house.check_parts, house.journal))
+    names = [tool.name for tool in own.for_caller(Caller("r", "agent-1", "ann"), None)]
     assert (len(set(names)), len(names)) == (36, 36)
     assert not {"set_access_token", "authenticate", "get_categories"} & set(names)
-    assert own.of(Caller("r", "agent-1"), None) == ()
+    assert own.for_caller(Caller("r", "agent-1"), None) == ()
     keyless = Caller("r", "agent-1", "local", credential_id="local")
-    assert own.of(keyless, None) == (), "whoever visits the chat without a key is nobody in particular"
+    assert own.for_caller(keyless, None) == (), "whoever visits the chat without a key is nobody in particular"
     agent = (await house.host.create(NewAgent("Ada"))).id
     said = await told(house, agent, Caller("test"), "create_task", title="Whose?")
     assert said.status is ToolStatus.UNKNOWN

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from frontdesk.app import open_app
+from frontdesk.interfaces.http.application import build_application
 from frontdesk.settings import Settings
-from frontdesk.surfaces.http import build
 from tests.requirements import shows
 from tests.support.chat import key
 from tests.support.rest import Rest, speaking
@@ -28,7 +28,7 @@ NOWHERE = "00000000-0000-7000-8000-000000000000"
 
 @pytest.fixture
 async def rest(settings: Settings) -> AsyncGenerator[Rest]:
-    async with open_app(settings) as app, speaking(build(app), await key(app, "ada")) as somebody:
+    async with open_app(settings) as app, speaking(build_application(app), await key(app, "ada")) as somebody:
         yield somebody
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from frontdesk.app import App, open_app
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
 from frontdesk.settings import Settings
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
 from tests.requirements import shows
 from tests.support.chat import key
 from tests.support.rest import Rest, speaking
@@ -24,7 +24,7 @@ async def app(settings: Settings) -> AsyncGenerator[App]:
 
 @pytest.fixture
 def asgi(app: App) -> ASGIApp:
-    return build(app)
+    return build_application(app)
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 
 from frontdesk.app import App, open_app
 from frontdesk.identity import rights
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
 from frontdesk.settings import Settings
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
 from tests.requirements import shows
 from tests.support.chat import key
 from tests.support.rest import Rest, speaking
@@ -37,7 +37,7 @@ async def app(settings: Settings) -> AsyncGenerator[App]:
 
 @pytest.fixture
 def asgi(app: App) -> ASGIApp:
-    return build(app)
+    return build_application(app)
 
 
 async def routes(asgi: ASGIApp, token: str) -> list[Route]:

@@ -15,9 +15,8 @@ from sqlalchemy import func, select, update
 
 from frontdesk.db.schema import mcp_session_persons, mcp_sessions
 from frontdesk.errors import Unavailable
-from frontdesk.identity.sessions.sealing import new_session_id
-from frontdesk.identity.sessions.service import SESSION_LIFETIME
-from frontdesk.memory.scope import Scope
+from frontdesk.identity.mcp_sessions import SESSION_LIFETIME, new_session_id
+from frontdesk.memory.model import PersonScope
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.postgres import Postgres
@@ -88,7 +87,7 @@ class Replicas:
 
     async def rows(self) -> int:
         counts = [select(func.count()).select_from(table) for table in (mcp_sessions, mcp_session_persons)]
-        async with self.desks[0].app.database.reading() as connection:
+        async with self.desks[0].app.database.read_transaction() as connection:
             return sum([(await connection.execute(count)).scalar_one() for count in counts])
 
 
@@ -106,7 +105,7 @@ async def replicas(
     async with AsyncExitStack() as opened:
         desks = [await opened.enter_async_context(open_memory(settings_with(**where))) for _ in range(2)]
         for person in PEOPLE:
-            await desks[0].app.memory.tasks.create(Scope(person), {"title": f"A task of {person}"})
+            await desks[0].app.memory.tasks.create(PersonScope(person), {"title": f"A task of {person}"})
         yield Replicas(desks, {person: await desks[0].key(person) for person in PEOPLE})
 
 
@@ -246,7 +245,7 @@ async def test_what_was_seen_in_a_session_is_known_for_as_long_as_it_can_be_used
     assert not await replicas.leave(primed, "bob"), "the session is still hers, and by this nobody's"
     assert not await replicas.leave(session, "ann")
     assert await replicas.whose(session) is None
-    async with app.database.reading() as connection:
+    async with app.database.read_transaction() as connection:
         ends = (await connection.execute(select(func.max(mcp_session_persons.c.expires_at)))).scalar_one()
     assert ends < datetime.now(UTC) + SESSION_LIFETIME + timedelta(hours=1)
     for over in (datetime.now(UTC) - SESSION_LIFETIME, datetime.now(UTC) + timedelta(days=1)):

@@ -12,18 +12,16 @@ import pytest
 
 from frontdesk.app import App, open_app
 from frontdesk.identity.rights import IDENTITY_READ
-from frontdesk.memory.model import Relation
-from frontdesk.memory.scope import Scope
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.mcp.memory_tools import LOGIN_TOOLS, MEMORY_TOOLS
+from frontdesk.memory.model import PersonScope, TaskRelation
 from frontdesk.settings import Settings
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.mcp.memory.auth import AUTH
-from frontdesk.surfaces.mcp.memory.specs import MEMORY
 from tests.requirements import shows
 from tests.support.issuer import Issuer, open_issuer
 from tests.support.wire import MODERN, Era, call
 
 pytestmark = pytest.mark.anyio
-ANN, BEN = Scope("ann"), Scope("ben")
+ANN, BEN = PersonScope("ann"), PersonScope("ben")
 # Stands in everything that is Ann's, and so tells whose an answer is.
 MARK = "Marmalade"
 # What it is looked for by, which whoever looks says themselves.
@@ -95,7 +93,7 @@ async def house(settings: Settings) -> AsyncGenerator[House]:
 
 @asynccontextmanager
 async def _client(app: App) -> AsyncGenerator[httpx2.AsyncClient]:
-    transport = httpx2.ASGITransport(build(app))
+    transport = httpx2.ASGITransport(build_application(app))
     async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1:3020") as client:
         yield client
 
@@ -106,15 +104,15 @@ async def _furnish(app: App) -> Hers:
     category = await room.categories.create(ANN, {"name": f"{HERS} jars"})
     task = await room.tasks.create(ANN, {"title": f"Cook {HERS}", "category": category.id, "tags": [HERS]})
     under = await room.tasks.create(ANN, {"title": f"Buy oranges for {HERS}", "parent_task_id": task.id})
-    link = await room.tasks.link(ANN, task.id, under.id, Relation.RELATED)
+    link = await room.tasks.link(ANN, task.id, under.id, TaskRelation.RELATED)
     memory = await room.memories.create(ANN, {"note": f"{HERS} needs sugar", "is_highlight": True})
     await room.memories.anchor(ANN, memory.id, {"anchor_item_id": task.id, "relation": "about", "notes": HERS})
     activity = await room.activities.create(ANN, {"title": f"Tasted {HERS}", "activity_type": "cooking"})
     habit = await room.timeline.create(ANN, {"type": "habit", "title": f"{HERS} on Sundays"})
-    entry = await room.timing.add(ANN, task.id, {**ENTRY, "note": HERS})
-    await room.timing.start(ANN, under.id, HERS)
+    entry = await room.time_tracking.add(ANN, task.id, {**ENTRY, "note": HERS})
+    await room.time_tracking.start(ANN, under.id, HERS)
     work = {"objective": f"Design {HERS} labels", "task_type": "writing", "task_id": task.id, "agent_id": "agent-1"}
-    ai_task = await room.queue.create(ANN, work)
+    ai_task = await room.work_queue.create(ANN, work)
     ids = {"task_id": task.id, "relation_id": link.id, "entry_id": entry.id, "memory_id": memory.id}
     more = {"item_id": task.id, "activity_id": activity.id, "ai_task_id": ai_task.id, "category_id": category.id}
     return Hers({**ids, **more, "habit_id": habit.id, "under_id": under.id, "key_id": "0" * 12})
@@ -166,7 +164,9 @@ def _tools(hers: Hers) -> Mapping[str, Mapping[str, object]]:
         "get_category": {"id": category},
         "update_category": {"id": category, "name": "Mine"},
     }
-    assert everything.keys() == {spec.name for spec in MEMORY} - {spec.name for spec in AUTH}, "every tool is walked"
+    assert everything.keys() == {spec.name for spec in MEMORY_TOOLS} - {spec.name for spec in LOGIN_TOOLS}, (
+        "every tool is walked"
+    )
     return everything
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from frontdesk.errors import Unavailable
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.tasks.service import Tasks
-from frontdesk.memory.tasks.wanted import TaskWanted
+from frontdesk.memory.model import PersonScope
+from frontdesk.memory.tasks import TaskService
+from frontdesk.memory.tasks_rules import TaskFilter
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.postgres import Postgres
@@ -41,7 +41,7 @@ class House:
         return client
 
     async def titles(self, person: str) -> list[str]:
-        found = await self.desk.app.memory.tasks.list(Scope(person), TaskWanted())
+        found = await self.desk.app.memory.tasks.list(PersonScope(person), TaskFilter())
         return [task.title for task in found.items]
 
 
@@ -107,7 +107,7 @@ async def test_users_who_share_its_session_at_the_same_moment_get_their_own_answ
     people = [somebody() for _ in range(6)]
     tokens = {person: header(person) for person in people}
     for person in people:
-        await house.desk.app.memory.tasks.create(Scope(person), {"title": f"Of {person}"})
+        await house.desk.app.memory.tasks.create(PersonScope(person), {"title": f"Of {person}"})
 
     async def ask(person: str) -> None:
         good, text = await client.call("search_tasks", {}, tokens[person])
@@ -155,7 +155,7 @@ async def test_what_may_have_been_done_is_not_told_in_words_that_have_it_done_ag
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, ann = await house.connected(), somebody()
-    hers, create = header(ann), Tasks.create
+    hers, create = header(ann), TaskService.create
     await client.call("get_task_stats", {}, hers)
     client.sent.clear()
     for error in (
@@ -167,7 +167,7 @@ async def test_what_may_have_been_done_is_not_told_in_words_that_have_it_done_ag
             await create(*given)
             raise lost
 
-        monkeypatch.setattr(Tasks, "create", done_and_lost)
+        monkeypatch.setattr(TaskService, "create", done_and_lost)
         good, text = await client.call("create_task", {"title": "Author's token"}, hers)
         assert not good
         assert not LOOKS_LIKE_AUTH.search(text.removeprefix("Error calling create_task: ")), text

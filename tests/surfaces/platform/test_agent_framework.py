@@ -25,9 +25,9 @@ from agent_framework import (
 )
 from typing_extensions import override
 
-from frontdesk.platform import ToolOptions
-from frontdesk.platform.errors import McpConnectionsRequiredError, TokenNotObtained
-from frontdesk.platform.extensions.agentframework import McpToolRegistrationService
+from frontdesk.agent365 import ToolOptions
+from frontdesk.agent365.errors import McpConnectionsRequiredError, TokenNotObtained
+from frontdesk.agent365.extensions.agentframework import McpToolRegistrationService
 from tests.requirements import shows
 from tests.support import adapting
 from tests.support.adapting import (
@@ -380,8 +380,8 @@ async def test_what_is_missing_is_a_value_error() -> None:
 async def test_without_the_framework_the_import_says_what_to_install(
     missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("frontdesk.platform.extensions.agentframework")]:
+    for name in [name for name in sys.modules if name.startswith("frontdesk.agent365.extensions.agentframework")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(ImportError, match=r"pip install 'frontdesk\[agent-framework\]'"):
-        __import__("frontdesk.platform.extensions.agentframework")
+        __import__("frontdesk.agent365.extensions.agentframework")

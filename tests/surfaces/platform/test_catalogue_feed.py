@@ -19,12 +19,10 @@ from structlog.testing import capture_logs
 from frontdesk.app import App, open_app, running
 from frontdesk.errors import Conflict
 from frontdesk.identity.tokens import unverified_claims
-from frontdesk.surfaces.http import build
-from frontdesk.tools.catalogue import service
-from frontdesk.tools.catalogue.roster import platform as asking
-from frontdesk.tools.catalogue.roster import store
-from frontdesk.tools.catalogue.roster.model import Status
-from frontdesk.tools.catalogue.servers import Origin, ServerSpec
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.tools import catalogue as tools_catalogue
+from frontdesk.tools import catalogue_store, server_registry
+from frontdesk.tools.servers import ServerOrigin, ServerSpec, ServerStatus
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.asking import ask
@@ -77,7 +75,7 @@ async def opened(data: Path, **settings: object) -> AsyncGenerator[App]:
 
 
 async def told(app: App, name: str, key: str | None = None) -> str:
-    return (await ask(build(app), "call_tool", {"name": name}, "agent-1", key=key)).text
+    return (await ask(build_application(app), "call_tool", {"name": name}, "agent-1", key=key)).text
 
 
 def names(app: App) -> list[str]:
@@ -128,8 +126,8 @@ async def test_each_server_gets_the_token_of_its_scope_and_each_scope_is_asked_f
             await app.tools.catalogue.declare()
             await app.tools.catalogue.refresh()
             assert names(app) == ["mcp-Calendar", "mcp-Files", "mcp-Mail", "mcp-Signs"]
-            assert {state.status for state in app.tools.catalogue.servers()} == {Status.OK}
-            assert {state.spec.origin for state in app.tools.catalogue.servers()} == {Origin.PLATFORM}
+            assert {state.status for state in app.tools.catalogue.servers()} == {ServerStatus.OK}
+            assert {state.spec.origin for state in app.tools.catalogue.servers()} == {ServerOrigin.PLATFORM}
             for name in ("mcp-Mail::send_mail", "mcp-Calendar::book_room", "mcp-Files::read_file"):
                 assert "did" in await told(app, name)
             assert scopes(platform) == 2, "the shared one, which discovery uses too, and that of api://files"
@@ -258,13 +256,13 @@ async def test_no_server_gets_the_houses_token_told_to_agents_or_noted_down_by_s
 async def test_the_catalogue_follows_the_platform_when_it_changes_goes_away_and_comes_back(
     platform: LocalPlatform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "ROUND_SECONDS", 0.02)
+    monkeypatch.setattr(tools_catalogue, "CRAWL_ROUND_SECONDS", 0.02)
     data, settings = tmp_path / "data", {"FRONTDESK_PLATFORM_OAUTH": oauth(platform), "FRONTDESK_CRAWL_MINUTES": 1e-4}
     platform.write(listing(MAIL))
     with capture_logs() as logged:
         async with opened(data, **settings) as app, running(app):
             catalogue = app.tools.catalogue
-            await until(lambda: names(app) == ["mcp-Mail"] and catalogue.servers()[0].status is Status.OK)
+            await until(lambda: names(app) == ["mcp-Mail"] and catalogue.servers()[0].status is ServerStatus.OK)
             platform.write(listing(MAIL, FILES))
             await until(lambda: names(app) == ["mcp-Files", "mcp-Mail"])
             platform.fault("discovery", status=500)
@@ -283,7 +281,7 @@ async def test_the_catalogue_follows_the_platform_when_it_changes_goes_away_and_
 async def test_what_the_platform_named_before_is_kept_and_called_while_it_is_away_at_the_start(
     platform: LocalPlatform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "RETRY", asking.timedelta())
+    monkeypatch.setattr(server_registry, "PLATFORM_RETRY", server_registry.timedelta())
     data, settings = tmp_path / "data", {"FRONTDESK_PLATFORM_OAUTH": oauth(platform)}
     async with opened(data, **settings) as app:
         await app.tools.catalogue.declare()
@@ -296,7 +294,7 @@ async def test_what_the_platform_named_before_is_kept_and_called_while_it_is_awa
         assert "does not say which servers there are" in app.tools.catalogue.progress().trouble
         assert len(names(app)) == 4
         await app.tools.catalogue.refresh()
-        assert {state.status for state in app.tools.catalogue.servers()} == {Status.OK}
+        assert {state.status for state in app.tools.catalogue.servers()} == {ServerStatus.OK}
         platform.mend()
         platform.write(listing(MAIL))
         await app.tools.catalogue.declare()
@@ -323,8 +321,8 @@ async def test_what_others_call_their_servers_takes_nobodys_place(
             steps = {step.server: step.tools for step in await app.tools.catalogue.refresh()}
             assert len(steps) == len(said)
             origins = {state.name: state.spec.origin for state in app.tools.catalogue.servers()}
-            assert (origins.pop("ours"), origins.pop("added")) == (Origin.SETTINGS, Origin.ADDED)
-            assert set(origins.values()) == {Origin.PLATFORM}
+            assert (origins.pop("ours"), origins.pop("added")) == (ServerOrigin.SETTINGS, ServerOrigin.ADDED)
+            assert set(origins.values()) == {ServerOrigin.PLATFORM}
             assert sum(name.startswith("a-b-") for name in origins) == 2
             assert [name.startswith("host-") for name in origins if "host" in name] == [True]
             assert [await told(app, f"{name}::mine") for name in ("ours", "added")] == ["ours: mine"] * 2
@@ -337,7 +335,7 @@ async def test_what_others_call_their_servers_takes_nobodys_place(
 async def test_replicas_on_one_database_each_ask_with_tokens_of_their_own(
     settings: Any, platform: LocalPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "LAPSE", asking.timedelta())
+    monkeypatch.setattr(catalogue_store, "LAPSE", server_registry.timedelta())
     given = settings.model_copy(update={"platform_app_id": "agent-7", "embeddings": "off"})
     ours = settings_with(FRONTDESK_PLATFORM_OAUTH=oauth(platform)).platform_oauth
     token = settings_with(FRONTDESK_PLATFORM_TOKEN=platform.token()).platform_token
@@ -418,6 +416,6 @@ async def test_in_development_servers_come_from_the_manifest_and_tokens_from_var
     async with opened(tmp_path / "data") as app:
         await app.tools.catalogue.declare()
         await app.tools.catalogue.refresh()
-        assert {state.status for state in app.tools.catalogue.servers()} == {Status.OK}
+        assert {state.status for state in app.tools.catalogue.servers()} == {ServerStatus.OK}
     shown = {(one["server"], one["agentId"]) for one in platform.requests()}
     assert shown == {("mcp_Mail", "shared"), ("mcp_Files", "own")}

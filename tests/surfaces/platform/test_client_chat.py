@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.platform import (
+from frontdesk.agent365 import (
     ChatHistoryMessage,
     ChatHistoryRefused,
     InvalidArgument,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from frontdesk.loop.mcp.http import Http
-from frontdesk.platform import McpToolServerConfigurationService, reset_application_name_cache
+from frontdesk.agent365 import McpToolServerConfigurationService, reset_application_name_cache
+from frontdesk.mcp_client.http import HttpClient
 from tests.requirements import shows
 from tests.support.gateways import Answer, Asked, Gateway, chatting, jwt, opened, servers, turn, whole
 from tests.support.serving import serve
@@ -88,7 +88,7 @@ async def test_inside_a_block_the_connection_is_kept_and_then_closed() -> None:
 
 async def test_a_client_of_somebody_elses_is_used() -> None:
     async with opened(Gateway(servers("mail"))) as gateway:
-        http = Http()
+        http = HttpClient()
         service = McpToolServerConfigurationService(environ=gateway.environ(), http=http)
         for _ in range(2):
             assert len(await service.list_tool_servers("app", "t")) == 1

@@ -9,8 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from frontdesk.errors import FrontdeskError
-from frontdesk.platform import (
+from frontdesk.agent365 import (
     DiscoveryFailed,
     InvalidArgument,
     MCPServerConfig,
@@ -19,6 +18,7 @@ from frontdesk.platform import (
     PlatformUnreadable,
     ToolOptions,
 )
+from frontdesk.errors import FrontdeskError
 from tests.requirements import shows
 from tests.support.gateways import Gateway, jwt, opened, servers, turn, whole
 
@@ -100,7 +100,7 @@ async def test_servers_are_read_wrapped_or_bare_whatever_the_answer_calls_itself
 @pytest.mark.parametrize("document", ["{}", '{"mcpServers": {}}', "null", "5", '"x"', "", "  ", '{"error": "no"}'])
 async def test_any_other_answer_is_no_servers_and_a_warning(document: str, caplog: pytest.LogCaptureFixture) -> None:
     async with opened(Gateway(whole(document))) as gateway:
-        with caplog.at_level(logging.WARNING, "frontdesk.platform"):
+        with caplog.at_level(logging.WARNING, "frontdesk.agent365"):
             assert await listed(gateway) == []
     assert "no list of MCP servers" in caplog.text
 

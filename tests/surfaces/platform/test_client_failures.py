@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import anyio
 import pytest
 
-from frontdesk.platform import (
+from frontdesk.agent365 import (
     ChatHistoryRefused,
     DiscoveryFailed,
     MCPServerConfig,
@@ -19,7 +19,7 @@ from frontdesk.platform import (
     PlatformTimeout,
     PlatformUnreachable,
     PlatformUnreadable,
-    exchange,
+    http_requests,
 )
 from tests.requirements import shows
 from tests.support.gateways import HANG_UP, HOLD, Answer, Gateway, chatting, head, opened, servers, whole
@@ -50,7 +50,7 @@ class Waits:
 def waits(monkeypatch: pytest.MonkeyPatch) -> Waits:
     """Waits that are noted instead of kept."""
     noted = Waits()
-    monkeypatch.setattr(exchange, "asyncio", SimpleNamespace(sleep=noted))
+    monkeypatch.setattr(http_requests, "asyncio", SimpleNamespace(sleep=noted))
     return noted
 
 

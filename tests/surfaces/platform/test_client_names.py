@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-import frontdesk.platform
+import frontdesk.agent365
 
 SECONDS = 60
 HEAVY = {
@@ -37,24 +37,24 @@ def loaded(code: str) -> set[str]:
     return set(json.loads(run.stdout))
 
 
-@pytest.mark.parametrize("name", frontdesk.platform.__all__)
+@pytest.mark.parametrize("name", frontdesk.agent365.__all__)
 def test_each_name_that_is_offered_is_there(name: str) -> None:
-    found = getattr(frontdesk.platform, name)
+    found = getattr(frontdesk.agent365, name)
     assert found is not None
-    assert name in dir(frontdesk.platform)
+    assert name in dir(frontdesk.agent365)
     # Functions and classes are called what they are offered as.
     assert getattr(found, "__name__", name) == name
 
 
 def test_no_other_name_is_there() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        _ = frontdesk.platform.nothing
+        _ = frontdesk.agent365.nothing
 
 
 def test_the_names_alone_load_nothing_that_is_slow() -> None:
-    assert loaded("import frontdesk.platform").isdisjoint({*HEAVY, "pydantic", "httpx2", "anyio"})
+    assert loaded("import frontdesk.agent365").isdisjoint({*HEAVY, "pydantic", "httpx2", "anyio"})
 
 
 def test_the_client_loads_no_server_no_database_and_no_framework() -> None:
-    code = "from frontdesk.platform import *\nMcpToolServerConfigurationService()"
+    code = "from frontdesk.agent365 import *\nMcpToolServerConfigurationService()"
     assert loaded(code).isdisjoint(HEAVY)

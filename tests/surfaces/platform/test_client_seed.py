@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from frontdesk.platform import McpToolServerConfigurationService, OperationResult
+from frontdesk.agent365 import McpToolServerConfigurationService, OperationResult
 from tests.requirements import shows
 from tests.support.gateways import Gateway, chatting, jwt, opened, servers
 from tests.support.platform import local_platform

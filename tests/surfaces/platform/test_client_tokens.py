@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import anyio
 import pytest
 
-from frontdesk.platform import (
+from frontdesk.agent365 import (
     DiscoveryFailed,
     InvalidArgument,
     MCPServerConfig,
@@ -22,7 +22,7 @@ from frontdesk.platform import (
     TokenNotObtained,
     ToolOptions,
 )
-from frontdesk.platform.headers import server_headers
+from frontdesk.agent365.headers import server_headers
 from tests.requirements import shows
 from tests.support.gateways import HANG_UP, Answer, Gateway, head, jwt, opened, servers, turn, whole
 

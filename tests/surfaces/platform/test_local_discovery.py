@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.platform.constants import SHARED_APP_ID
+from frontdesk.agent365.environment import SHARED_APP_ID
 from tests.requirements import shows
 from tests.support.platform import LocalPlatform, local_platform
 

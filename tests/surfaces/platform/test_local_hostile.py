@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.platform.local.answering import delay_seconds
-from frontdesk.platform.local.templates import fill
+from frontdesk.agent365.local_platform import delay_seconds, fill_template
 from tests.requirements import shows
 from tests.support.platform import SECONDS, LocalPlatform, local_platform
 
@@ -120,16 +119,16 @@ def test_headers_as_long_as_can_be_are_remembered_in_part(platform: LocalPlatfor
     st.dictionaries(st.text("abA ", max_size=2), st.text("{}ab", max_size=8) | st.integers() | st.none()),
 )
 def test_whatever_the_template_every_placeholder_is_filled_or_named(template: str, values: dict[str, object]) -> None:
-    filled = fill(template, values)
-    assert fill(template, {}).missing or filled.text == template
-    assert fill(template.replace("{", "(").replace("}", ")"), values).missing == ()
-    assert set(filled.missing) <= set(fill(template, {}).missing)
+    filled = fill_template(template, values)
+    assert fill_template(template, {}).missing or filled.text == template
+    assert fill_template(template.replace("{", "(").replace("}", ")"), values).missing == ()
+    assert set(filled.missing) <= set(fill_template(template, {}).missing)
 
 
 def test_a_value_is_not_expanded_again() -> None:
-    assert fill("{{a}}", {"a": "{{b}}", "b": "no"}).text == "{{b}}"
-    assert fill("{{{{a}}}}", {"a": "b", "b": "no"}).text == "{{b}}"
-    assert json.loads(fill("{{a}}", {"a": {"x": 1}}).text) == {"x": 1}
+    assert fill_template("{{a}}", {"a": "{{b}}", "b": "no"}).text == "{{b}}"
+    assert fill_template("{{{{a}}}}", {"a": "b", "b": "no"}).text == "{{b}}"
+    assert json.loads(fill_template("{{a}}", {"a": {"x": 1}}).text) == {"x": 1}
 
 
 @pytest.mark.parametrize(("asked", "waited"), [(-5, 0.0), (0, 0.0), (250, 0.25), (10**12, 60.0)])

@@ -11,8 +11,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import TextContent
 
-from frontdesk.loop.mcp.model import McpServer
-from frontdesk.loop.mcp.pool import McpClients
+from frontdesk.mcp_client.model import McpServer
+from frontdesk.mcp_client.pool import McpClientPool
 from tests.requirements import shows
 from tests.support.calling import call
 from tests.support.platform import SECONDS, LocalPlatform, local_platform
@@ -96,7 +96,7 @@ async def test_a_client_of_either_era_lists_and_calls(platform: LocalPlatform, m
 
 @pytest.mark.anyio
 async def test_our_own_client_calls_too(platform: LocalPlatform) -> None:
-    clients = McpClients(timeout=SECONDS)
+    clients = McpClientPool(timeout=SECONDS)
     server = McpServer("mail", f"{platform.url}/agents/servers/Mail", platform.headers())
     ours = clients.client(server, None, None)
     told = await call(ours, "send", {"to": "bob"})

@@ -7,8 +7,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from frontdesk.agent365.environment import SHARED_APP_ID
 from frontdesk.identity.tokens import unverified_claims
-from frontdesk.platform.constants import SHARED_APP_ID
 from tests.requirements import shows
 from tests.support.platform import LocalPlatform, local_platform
 

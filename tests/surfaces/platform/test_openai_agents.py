@@ -31,9 +31,9 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 from pydantic import BaseModel
 from typing_extensions import override
 
-from frontdesk.platform import ToolOptions
-from frontdesk.platform.errors import InvalidArgument, TokenNotObtained
-from frontdesk.platform.extensions.openai import McpToolRegistrationService
+from frontdesk.agent365 import ToolOptions
+from frontdesk.agent365.errors import InvalidArgument, TokenNotObtained
+from frontdesk.agent365.extensions.openai import McpToolRegistrationService
 from tests.requirements import shows
 from tests.support.adapting import (
     FILES,
@@ -464,8 +464,8 @@ async def test_what_is_missing_is_a_value_error() -> None:
 
 @shows("A365-ADAPTERS")
 async def test_without_the_framework_the_import_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("frontdesk.platform.extensions.openai")]:
+    for name in [name for name in sys.modules if name.startswith("frontdesk.agent365.extensions.openai")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "agents", None)
     with pytest.raises(ImportError, match=r"pip install 'frontdesk\[openai-agents\]'"):
-        __import__("frontdesk.platform.extensions.openai")
+        __import__("frontdesk.agent365.extensions.openai")

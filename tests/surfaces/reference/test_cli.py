@@ -8,7 +8,7 @@ from functools import cache
 from cyclopts import App as Command
 
 from frontdesk.identity.rights import SCOPES
-from frontdesk.surfaces.cli.main import command
+from frontdesk.interfaces.cli.main import command
 from tests.support.reference import code, page, plain, tables
 
 PAGE = page("cli")

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from frontdesk.app import Door
-from frontdesk.surfaces.mcp.server import EVERY
-from frontdesk.surfaces.mcp.tool import ToolSpec
+from frontdesk.app import McpPath
+from frontdesk.interfaces.mcp.server import ALL_TOOLS
+from frontdesk.interfaces.mcp.tool_spec import ToolSpec
 from tests.requirements import shows
 from tests.support.reference import code, page, tables, without_asides
 
@@ -56,22 +56,22 @@ def own(spec: ToolSpec) -> set[str]:
 @shows("DOCS-MEMORY")
 def test_every_tool_has_one_row_and_every_row_a_tool() -> None:
     named = [tool for table in tables(PAGE, "tool") for tool, *_ in table.rows]
-    assert sorted(named) == sorted(f"`{spec.name}`" for spec in EVERY)
+    assert sorted(named) == sorted(f"`{spec.name}`" for spec in ALL_TOOLS)
 
 
 @shows("DOCS-MEMORY")
 def test_a_tool_is_told_with_each_of_its_arguments_and_no_other() -> None:
-    untold = {f"{spec.name} {name}" for spec in EVERY for name in own(spec) - told(spec.name)}
-    unknown = {f"{spec.name} {name}" for spec in EVERY for name in told(spec.name) - taken(spec)}
+    untold = {f"{spec.name} {name}" for spec in ALL_TOOLS for name in own(spec) - told(spec.name)}
+    unknown = {f"{spec.name} {name}" for spec in ALL_TOOLS for name in told(spec.name) - taken(spec)}
     assert (untold, unknown) == (set(), set())
 
 
 @shows("DOCS-MEMORY")
 def test_what_a_tool_of_the_memory_room_needs_is_marked() -> None:
-    ours = [spec for spec in EVERY if spec.door is Door.MEMORY]
+    ours = [spec for spec in ALL_TOOLS if spec.mcp_path is McpPath.MEMORY]
     marked = {spec.name: set(NEEDED.findall(rows()[f"`{spec.name}`"])) for spec in ours}
     assert marked == {spec.name: set(spec.input_schema().get("required", ())) for spec in ours}
 
 
 def test_a_heading_that_explains_arguments_is_that_of_a_tool() -> None:
-    assert {table.heading for table in tables(PAGE, "argument")} <= {spec.name for spec in EVERY}
+    assert {table.heading for table in tables(PAGE, "argument")} <= {spec.name for spec in ALL_TOOLS}

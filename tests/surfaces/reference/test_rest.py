@@ -3,9 +3,8 @@
 import re
 
 from frontdesk.app import App
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.rest.api import PREFIX
-from frontdesk.surfaces.rest.routes import routes
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.rest.api import API_PREFIX, operation_routes
 from tests.requirements import shows
 from tests.support.reference import Table, code, page, tables
 from tests.support.wire import send
@@ -28,11 +27,13 @@ def _routes(table: Table) -> set[str]:
 
 async def described(app: App) -> set[str]:
     """What the description for programs names, and the two routes that are outside of it."""
-    answer = await send(build(app), {}, b"", path="/api/openapi.json", method="GET")
+    answer = await send(build_application(app), {}, b"", path="/api/openapi.json", method="GET")
     ours = {
-        ID.sub("{}", f"{method.upper()} {PREFIX}{path}") for path, of in answer.json["paths"].items() for method in of
+        ID.sub("{}", f"{method.upper()} {API_PREFIX}{path}")
+        for path, of in answer.json["paths"].items()
+        for method in of
     }
-    return ours | {f"GET {route.path}" for route in routes(app)}
+    return ours | {f"GET {route.path}" for route in operation_routes(app)}
 
 
 @shows("DOCS-MEMORY")

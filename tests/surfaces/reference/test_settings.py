@@ -11,8 +11,10 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from frontdesk.platform import environment, tokens
-from frontdesk.settings import NO_LONGER_NEEDED, Issuer, OAuthClient, PlatformOAuth, Settings, ToolServer, variables
+from frontdesk.agent365 import environment
+from frontdesk.agent365.headers import TOKEN_VARIABLE, token_variable_of
+from frontdesk.settings import Issuer, OAuthClient, PlatformOAuth, Settings, ToolServer
+from frontdesk.settings.model import OBSOLETE_VARIABLES, variable_names
 from tests.requirements import shows
 from tests.support.desk import ROOT
 from tests.support.reference import code, page, plain, tables, without_asides
@@ -75,7 +77,7 @@ def wrong(told: Mapping[str, str], model: type[BaseModel]) -> dict[str, str]:
 @shows("SETTINGS-DOC")
 def test_every_setting_has_one_row_with_its_variables_and_every_row_a_setting() -> None:
     told = [(plain(key), tuple(code(names))) for names, key, *_ in settings_rows()]
-    assert sorted(told) == sorted((field, variables(field)) for field in Settings.model_fields)
+    assert sorted(told) == sorted((field, variable_names(field)) for field in Settings.model_fields)
 
 
 @shows("SETTINGS-DOC")
@@ -112,7 +114,7 @@ def test_every_variable_of_the_platform_has_a_row_and_every_row_a_variable() -> 
     (table,) = tables(PAGE, "variable", "default")
     files = ROOT.joinpath("src/frontdesk/platform").rglob("*.py")
     read = {name for path in files for name in READ.findall(path.read_text())}
-    known = {*read, *environment.ENVIRONMENT_VARIABLES, tokens.VARIABLE, tokens.own_variable("<name>")}
+    known = {*read, *environment.ENVIRONMENT_VARIABLES, TOKEN_VARIABLE, token_variable_of("<name>")}
     assert {name for names, *_ in table.rows for name in code(names)} == known
 
 
@@ -128,4 +130,4 @@ def test_the_defaults_of_the_platform_are_those_that_count() -> None:
 def test_what_is_no_longer_needed_is_told_with_why() -> None:
     (table,) = tables(PAGE, "variable", "why not")
     told = {plain(name): why for name, why in table.rows}
-    assert told == {name: f"{why[0].upper()}{why[1:]}." for name, why in NO_LONGER_NEEDED.items()}
+    assert told == {name: f"{why[0].upper()}{why[1:]}." for name, why in OBSOLETE_VARIABLES.items()}

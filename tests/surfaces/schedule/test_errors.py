@@ -13,8 +13,8 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from frontdesk.app import App, open_app
-from frontdesk.schedule.making import NO_TIMELINE
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.schedules.create import NO_TIMELINE
 from tests.conftest import settings_with
 from tests.e2e.test_health import closed
 from tests.requirements import shows
@@ -263,7 +263,7 @@ async def test_a_database_that_is_away_is_told_in_the_words_of_each_tool(
 ) -> None:
     headers, body = call(era, f"promptyoself_{tool}", arguments)
     named = {} if "agent_id" in arguments else {"x-agent-id": "agent-1"}
-    answer = await send(build(away), headers | named, body, path="/mcp/schedule")
+    answer = await send(build_application(away), headers | named, body, path="/mcp/schedule")
     result = frames(answer)[-1]["result"]
     assert result["structuredContent"]["error"].startswith(said)
     assert "isError" not in result
@@ -286,7 +286,7 @@ async def test_a_tool_that_letta_refuses_is_told_as_a_failed_upload(refusing: st
     async with open_app(settings) as app:
         for era in ERAS:
             headers, body = call(era, "promptyoself_upload", {"source_code": "this is no python("})
-            result = frames(await send(build(app), headers, body, path="/mcp/schedule"))[-1]["result"]
+            result = frames(await send(build_application(app), headers, body, path="/mcp/schedule"))[-1]["result"]
             assert re.match(r"Upload failed: (The Letta server|this tool)", result["structuredContent"]["error"])
             assert "isError" not in result
 

@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from frontdesk.app import open_app
-from frontdesk.journal.store import Query
+from frontdesk.journal.store import JournalQuery
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.desk import Desk, open_desk
@@ -126,7 +126,9 @@ async def test_a_loop_holds_up_nobody_and_ends_when_its_client_goes(desk: Desk, 
 async def ended(desk: Desk, agent: str) -> None:
     """Wait until the journal has the call, which it gets when the call is over."""
     async with open_app(settings_with(FRONTDESK_DATA=desk.data)) as app:
-        while "promptyoself_execute" not in [row.action for _, row in await app.journal.read(Query(agent_id=agent))]:
+        while "promptyoself_execute" not in [
+            row.action for _, row in await app.journal.read(JournalQuery(agent_id=agent))
+        ]:
             await anyio.lowlevel.checkpoint()
 
 

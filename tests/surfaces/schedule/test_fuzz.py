@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frontdesk.app import open_app
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.mcp.schedule.specs import SCHEDULE
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.mcp.schedule_tools import SCHEDULE_TOOLS
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.wire import ERAS, Answer, Era, call, send
@@ -31,7 +31,7 @@ values = st.recursive(
 )
 FIELDS = {
     tool.name: [name for name in tool.arguments.model_fields if name not in ("loop", "source_code")]
-    for tool in SCHEDULE
+    for tool in SCHEDULE_TOOLS
 }
 OPTIONS = [name for name in FIELDS["promptyoself_register"] if name not in ("prompt", "skip_validation")]
 ROUTES = ("", "/preview", "/runs", "/status", "/1", "/1/pause", "/1/resume", "/1/run", "/1/history", "/runs/x/redrive")
@@ -46,7 +46,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Send]:
     data = tmp_path_factory.mktemp("fuzz") / "data"
     opened = open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off"))
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as app:
-        asgi = build(app)
+        asgi = build_application(app)
         yield lambda method, path, headers, body: portal.call(
             lambda: send(asgi, headers, body, path=path, method=method)
         )

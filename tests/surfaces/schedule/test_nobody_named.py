@@ -9,14 +9,23 @@ import pytest
 from fastapi import FastAPI
 
 from frontdesk.app import App, open_app
-from frontdesk.identity.model import Source
-from frontdesk.schedule.model import SECOND, NewSchedule, Standing, State, Trigger, TriggerKind, Whose, now_us
-from frontdesk.schedule.past.store import PastQuery
+from frontdesk.identity.model import AgentIdSource
+from frontdesk.interfaces.app_runner import local_caller, record_change
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.mcp.schedule_tools import SCHEDULE_TOOLS
+from frontdesk.interfaces.rest.schedules import add_schedule_routes
+from frontdesk.schedules.history_store import HistoryQuery
+from frontdesk.schedules.model import (
+    SECOND,
+    OwnerFilter,
+    RunStatus,
+    ScheduleDefinition,
+    ScheduleState,
+    Trigger,
+    TriggerKind,
+    now_us,
+)
 from frontdesk.settings import Issuer, OAuthClient, Settings
-from frontdesk.surfaces.cli.running import changing, operator
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.mcp.schedule.specs import SCHEDULE
-from frontdesk.surfaces.rest.schedules.routes import add_schedule_routes
 from tests.requirements import shows
 from tests.support.chat import key
 from tests.support.pages import browsing
@@ -79,7 +88,7 @@ class Victim:
 async def planned(app: App) -> Victim:
     """A schedule of Ann's with an agent, and a run of it that waits for a worker; none works here."""
     now = now_us()
-    what = NewSchedule("agent-ada", SECRET, Trigger(TriggerKind.INTERVAL, "1h", start_us=now), "ann")
+    what = ScheduleDefinition("agent-ada", SECRET, Trigger(TriggerKind.INTERVAL, "1h", start_us=now), "ann")
     new = await app.schedules.store.add(what, now + 3600 * SECOND, now)
     return Victim(new.id, await app.schedules.store.run_now(new.id, now))
 
@@ -93,9 +102,9 @@ def paths_of(app: App) -> Mapping[str, Mapping[str, Any]]:
 
 async def attacked(app: App, victim: Victim, headers: dict[str, str]) -> str:
     """Everything that was answered to every operation on schedules, over MCP and over HTTP."""
-    asgi = build(app)
+    asgi = build_application(app)
     heard: list[str] = []
-    for spec in SCHEDULE:
+    for spec in SCHEDULE_TOOLS:
         known = spec.arguments.model_fields
         given = {name: value for name, value in victim.arguments.items() if name in known}
         for arguments in [{}, given] if given else [given]:
@@ -114,10 +123,10 @@ async def attacked(app: App, victim: Victim, headers: dict[str, str]) -> str:
 
 async def untouched(app: App, victim: Victim) -> bool:
     found = await app.schedules.store.get(victim.number)
-    runs = await app.schedules.looking.past.history(PastQuery(Whose(), victim.number, limit=10))
+    runs = await app.schedules.queries.past.history(HistoryQuery(OwnerFilter(), victim.number, limit=10))
     assert found is not None
-    alive = (found.state, found.what.prompt) == (State.ACTIVE, SECRET)
-    return alive and [(one.id, one.standing) for one in runs] == [(victim.run, Standing.WAITING)]
+    alive = (found.state, found.what.prompt) == (ScheduleState.ACTIVE, SECRET)
+    return alive and [(one.id, one.standing) for one in runs] == [(victim.run, RunStatus.WAITING)]
 
 
 @shows("KEPT-05")
@@ -126,14 +135,14 @@ async def test_where_credentials_count_who_names_nobody_reaches_no_schedule_of_o
     settings: Settings, how: str
 ) -> None:
     values, keyed = SET_UP[how]
-    async with open_app(settings.replaced(**values)) as app:
+    async with open_app(settings.with_values(**values)) as app:
         victim = await planned(app)
         if keyed:
             await key(app, "ben")
         assert SECRET not in await attacked(app, victim, SAID.get(how, {}))
         assert await untouched(app, victim)
-        assert (await app.schedules.looking.get(operator(), victim.number)).what.prompt == SECRET
-        assert (await app.schedules.cancel(operator(), victim.number)).state is State.CANCELLED
+        assert (await app.schedules.queries.get(local_caller(), victim.number)).what.prompt == SECRET
+        assert (await app.schedules.cancel(local_caller(), victim.number)).state is ScheduleState.CANCELLED
 
 
 @shows("KEPT-05")
@@ -153,7 +162,7 @@ async def test_an_agents_key_does_not_become_the_operators_by_dropping_its_name(
 @shows("KEPT-05")
 async def test_an_agents_key_does_not_become_the_operators_on_the_pages(settings: Settings) -> None:
     async with open_app(settings) as app:
-        victim, asgi = await planned(app), build(app)
+        victim, asgi = await planned(app), build_application(app)
         bound = await key(app, None, agent="agent-evil")
         async with browsing(asgi, authorization=f"Bearer {bound}") as web:
             assert SECRET not in await web.get("/schedule", 403)
@@ -166,26 +175,26 @@ async def test_an_agents_key_does_not_become_the_operators_on_the_pages(settings
 
 @shows("KEPT-05")
 async def test_on_a_machine_where_nobody_proves_anything_who_names_nobody_is_the_operator(app: App) -> None:
-    victim, asgi = await planned(app), build(app)
+    victim, asgi = await planned(app), build_application(app)
     said, body = call(MODERN, "promptyoself_list", {})
     assert SECRET in (await send(asgi, said, body)).body.decode()
     said, body = call(MODERN, "promptyoself_cancel", {"schedule_id": victim.number})
     assert (await send(asgi, said, body)).structured["cancelled_id"] == victim.number
-    changing(app, "schedule list").write()
+    record_change(app, "schedule list").write()
     await app.journal.flush()
     rows = {entry.action: entry.source for _, entry in await app.journal.latest(10, 10)}
-    assert rows["promptyoself_cancel"] == rows["schedule list"] == Source.OPERATOR
+    assert rows["promptyoself_cancel"] == rows["schedule list"] == AgentIdSource.OPERATOR
 
 
 async def test_a_key_of_the_first_start_leaves_everything_as_simple_as_it_is(app: App) -> None:
-    victim, asgi = await planned(app), build(app)
+    victim, asgi = await planned(app), build_application(app)
     await app.identity.first_key()
     said, body = call(MODERN, "promptyoself_cancel", {"schedule_id": victim.number})
     assert (await send(asgi, said, body)).structured["cancelled_id"] == victim.number
 
 
 async def test_who_names_an_agent_in_a_header_that_is_not_read_is_told_so(app: App) -> None:
-    async with open_app(app.settings.replaced(enable_agent_id_header=False)) as deaf:
+    async with open_app(app.settings.with_values(enable_agent_id_header=False)) as deaf:
         said, body = call(MODERN, "whoami")
-        answer = await send(build(deaf), said | NAMED, body)
+        answer = await send(build_application(deaf), said | NAMED, body)
         assert answer.error[1].endswith("the header was sent, and is not read here (ENABLE_AGENT_ID_HEADER=false)")

@@ -10,9 +10,9 @@ import pytest
 from frontdesk.agents.host import NewAgent, Prompt
 from frontdesk.app import App, open_app, running
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import ToolReturn
-from frontdesk.schedule.asked import PastWanted
-from frontdesk.schedule.model import Past, Standing
+from frontdesk.llm.events import ToolReturn
+from frontdesk.schedules.model import RunRecord, RunStatus
+from frontdesk.schedules.requests import ListRuns
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.scheduling import OPERATOR
@@ -42,11 +42,11 @@ async def told(house: App, agent: str, tool: str, user: str | None = None, **arg
     return said[0].text
 
 
-async def delivered(house: App, agent: str) -> Past:
+async def delivered(house: App, agent: str) -> RunRecord:
     with anyio.fail_after(SECONDS):
         while True:
-            wanted = PastWanted(agent_id=agent, standing=Standing.DELIVERED)
-            for past in (await house.schedules.looking.history(OPERATOR, wanted)).runs:
+            wanted = ListRuns(agent_id=agent, standing=RunStatus.DELIVERED)
+            for past in (await house.schedules.queries.history(OPERATOR, wanted)).runs:
                 return past
             await anyio.lowlevel.checkpoint()
 

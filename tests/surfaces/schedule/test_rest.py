@@ -10,9 +10,9 @@ import pytest
 
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app, running
-from frontdesk.schedule.making import NO_TIMELINE
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.schedules.create import NO_TIMELINE
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.chat import key
@@ -34,7 +34,7 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[App]
 
 @pytest.fixture(scope="module")
 def asgi(house: App) -> ASGIApp:
-    return build(house)
+    return build_application(house)
 
 
 @pytest.fixture

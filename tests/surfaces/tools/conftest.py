@@ -11,9 +11,9 @@ from starlette.routing import Route
 
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
-from frontdesk.tools.catalogue.servers import ServerSpec
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.tools.servers import ServerSpec
 from tests.conftest import settings_with
 from tests.support.serving import serve
 from tests.support.tool_servers import SCHEMA, ToolServer, open_tool_server, tool
@@ -89,7 +89,7 @@ async def house(
 
 @pytest.fixture(scope="module")
 def asgi(house: App) -> ASGIApp:
-    return build(house)
+    return build_application(house)
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from frontdesk.app import App
-from frontdesk.journal.model import Kind, Outcome
-from frontdesk.journal.store import Query, UseQuery
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.mcp.relay import relayed
-from frontdesk.tools.catalogue.servers import ServerSpec
-from frontdesk.tools.gateway.result import CallResult
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.interfaces.mcp.catalogue_tools import relay_result
+from frontdesk.journal.model import EntryKind, Outcome
+from frontdesk.journal.store import JournalQuery, ToolUseQuery
+from frontdesk.tools.calls import CallResult
+from frontdesk.tools.servers import ServerSpec
 from tests.requirements import shows
 from tests.support.asking import ask, asked, frames
 from tests.support.tool_servers import ToolServer
@@ -77,7 +77,7 @@ async def test_a_callers_mistake_is_told_in_words_that_help(
 async def test_which_agent_calls_is_told_agent_365_and_the_servers_marked_for_it(
     house: App, asgi: ASGIApp, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(house.tools.calling.gateway, "_application_name", "the-desk")
+    monkeypatch.setattr(house.tools.dispatcher.gateway, "_application_name", "the-desk")
     async with AsyncExitStack() as stack:
         for name, headers in (("marked", {"X-MS-AgentId": ""}), ("fixed", {"x-ms-agentid": "own"})):
             await house.tools.catalogue.add(ServerSpec(name, url=f"{upstream.url}/mcp", headers=headers))
@@ -118,14 +118,14 @@ async def test_a_call_is_in_the_journal_under_the_tools_own_name(house: App, asg
     await ask(asgi, "call_tool", {"name": "weather_forecast", "arguments": {"text": "x"}}, "agent-7")
     await ask(asgi, "call_tool", {"name": "lab::fails", "arguments": CITY}, "agent-7")
     await house.journal.flush()
-    rows = [row for _, row in await house.journal.read(Query(agent_id="agent-7", kind=Kind.TOOL))]
+    rows = [row for _, row in await house.journal.read(JournalQuery(agent_id="agent-7", kind=EntryKind.TOOL))]
     assert [(row.action, row.outcome) for row in rows] == [
         ("shop::weather_forecast", Outcome.OK),
         ("lab::fails", Outcome.FAILED),
     ]
-    doors = [row for _, row in await house.journal.read(Query(agent_id="agent-7", kind=Kind.CALL))]
+    doors = [row for _, row in await house.journal.read(JournalQuery(agent_id="agent-7", kind=EntryKind.CALL))]
     assert [(row.action, row.outcome) for row in doors] == [("call_tool", Outcome.OK), ("call_tool", Outcome.FAILED)]
-    used = await house.journal.tool_use(UseQuery(agent_id="agent-7"))
+    used = await house.journal.tool_use(ToolUseQuery(agent_id="agent-7"))
     assert {(use.tool, use.calls, use.failed) for use in used} == {
         ("lab::fails", 1, 1),
         ("shop::weather_forecast", 1, 0),
@@ -133,7 +133,7 @@ async def test_a_call_is_in_the_journal_under_the_tools_own_name(house: App, asg
 
 
 def told_of(block: dict[str, Any]) -> object:
-    return relayed(CallResult(ok=True, content=[block]), MODERN).content[0]
+    return relay_result(CallResult(ok=True, content=[block]), MODERN).content[0]
 
 
 def test_a_block_that_no_client_knows_is_put_into_words() -> None:
@@ -142,5 +142,5 @@ def test_a_block_that_no_client_knows_is_put_into_words() -> None:
     assert told_of({"type": "hologram"}) == {"type": "text", "text": "[hologram]"}
     noted = {"type": "text", "text": "hi", "annotations": "no object"}
     assert told_of(noted) == {"type": "text", "text": "hi"}
-    bare = relayed(CallResult(ok=False, structured=[1], error="it is down"), MODERN)
+    bare = relay_result(CallResult(ok=False, structured=[1], error="it is down"), MODERN)
     assert (bare.content, bare.structured) == ([{"type": "text", "text": "it is down"}], None)

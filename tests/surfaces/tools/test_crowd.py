@@ -8,9 +8,9 @@ import pytest
 
 from frontdesk.agents.host import HeldTool, NewAgent
 from frontdesk.app import App, open_app
+from frontdesk.interfaces.http.application import build_application
 from frontdesk.settings import Settings
-from frontdesk.surfaces.http import build
-from frontdesk.tools.catalogue.servers import ServerSpec
+from frontdesk.tools.servers import ServerSpec
 from tests.requirements import shows
 from tests.support.asking import Told, ask
 from tests.support.tool_servers import ToolServer, open_tool_server, tool
@@ -32,11 +32,11 @@ def crowded() -> Iterator[ToolServer]:
 
 def limited(settings: Settings) -> Settings:
     limits = {"max_mcp_tools": MAX_MCP, "max_total_tools": MAX_TOTAL, "min_mcp_tools": MIN_MCP}
-    return settings.replaced(embeddings="off", never_detach_tools=("crowd__topica_0",), **limits)
+    return settings.with_values(embeddings="off", never_detach_tools=("crowd__topica_0",), **limits)
 
 
 async def many(replicas: Sequence[App], agent: str) -> list[Told]:
-    doors, answers = [build(app) for app in replicas], list[Told]()
+    doors, answers = [build_application(app) for app in replicas], list[Told]()
 
     async def one(number: int) -> None:
         query = {"query": TOPICS[number % len(TOPICS)], "limit": 5, "min_score": 1, "keep_tools": "topicb_0"}

@@ -8,8 +8,8 @@ import pytest
 
 from frontdesk.app import App
 from frontdesk.identity.model import Caller
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.tools.own import OwnTools
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.tools.operations import BuiltinTools
 from tests.requirements import shows
 from tests.support.asking import ask, asked
 from tests.support.tool_servers import ToolServer, tools
@@ -147,9 +147,9 @@ async def test_the_agents_id_is_read_by_the_one_rule(asgi: ASGIApp, agent: str, 
 
 
 async def test_a_built_in_agent_that_finds_nothing_hears_of_the_servers_too(house: App, agent: str) -> None:
-    own = OwnTools()
+    own = BuiltinTools()
     own.open(house.tools)
-    find, _call = own.of(Caller("1", agent), None)
+    find, _call = own.tools_for(Caller("1", agent), None)
     told = await find.run({"query": "send a letter by mail", "min_score": 100})
     assert "The servers there are: lab, shop, studio." in told.text
 

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frontdesk.app import open_app
-from frontdesk.surfaces.http import build
-from frontdesk.tools.catalogue.servers import ServerSpec
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.tools.servers import ServerSpec
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.tool_servers import open_tool_server, tools
@@ -58,7 +58,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Send]:
         portal.wrap_async_context_manager(opened) as app,
     ):
         portal.call(app.tools.catalogue.add, ServerSpec("shop", url=shop.url))
-        asgi = build(app)
+        asgi = build_application(app)
         yield lambda method, path, headers, body: portal.call(
             lambda: send(asgi, headers, body, path=path, method=method)
         )

@@ -14,10 +14,10 @@ from starlette.routing import Route
 from frontdesk.agents.host import HeldTool
 from frontdesk.app import App
 from frontdesk.errors import NotFound
-from frontdesk.loop.events import ToolReturn
-from frontdesk.loop.mcp.ready import MAX_PAGES
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.tools.catalogue.servers import ServerSpec
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.llm.events import ToolReturn
+from frontdesk.mcp_client.client import MAX_PAGES
+from frontdesk.tools.servers import ServerSpec
 from tests.hosts.lab import of_kind, script, take
 from tests.requirements import shows
 from tests.support.asking import ask, asked

@@ -8,8 +8,8 @@ import pytest
 
 from frontdesk.agents.host import HeldTool
 from frontdesk.app import App
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.tools.rights.model import Effect
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.tools.access import AccessEffect
 from tests.requirements import shows
 from tests.support.tool_servers import ToolServer, open_tool_server, tools
 
@@ -136,7 +136,7 @@ async def test_the_catalogue_is_listed_page_by_page(rest: httpx2.AsyncClient) ->
 
 
 async def test_a_full_page_is_given_also_where_rules_hide_some(house: App, rest: httpx2.AsyncClient) -> None:
-    rule = await house.tools.allowed.add("agent:agent-5", Effect.ALLOW, "*::*e*")
+    rule = await house.tools.allowed.add("agent:agent-5", AccessEffect.ALLOW, "*::*e*")
     mine = {"x-agent-id": "agent-5"}
     first = (await rest.get("", params={"limit": 3}, headers=mine)).json()
     assert len(first["tools"]) == 3

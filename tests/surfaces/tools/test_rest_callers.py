@@ -8,11 +8,11 @@ import pytest
 
 from frontdesk.app import App, open_app
 from frontdesk.errors import Denied, Invalid
-from frontdesk.identity.model import Caller, Source
+from frontdesk.identity.model import AgentIdSource, Caller
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
 from frontdesk.settings import Settings
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
-from frontdesk.tools.catalogue.servers import ServerSpec
+from frontdesk.tools.servers import ServerSpec
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.chat import key
@@ -62,7 +62,7 @@ async def exposed(tmp_path_factory: pytest.TempPathFactory, shop: ToolServer) ->
 
 @pytest.fixture(scope="module")
 def afar(exposed: App) -> ASGIApp:
-    return build(exposed)
+    return build_application(exposed)
 
 
 async def ask(
@@ -151,7 +151,7 @@ async def test_who_runs_the_house_from_where(settings: Settings, place: str) -> 
     changes, proxied = PLACES[place]
     at_home = place == "loopback"
     async with open_app(settings_with(FRONTDESK_DATA=settings.data, FRONTDESK_EMBEDDINGS="off", **changes)) as app:
-        asgi = build(app)
+        asgi = build_application(app)
         for who in CROWD:
             scopes, user, agent = who or ((), None, None)
             shown = await key(app, user, *scopes, agent=agent) if who else None
@@ -169,8 +169,8 @@ async def test_who_runs_the_house_from_where(settings: Settings, place: str) -> 
 
 
 async def test_a_key_that_is_shown_at_this_machine_makes_no_tools_for_the_agent_host(house: App) -> None:
-    keyless = Caller("1", "agent-1", source=Source.HEADER, local=True)
+    keyless = Caller("1", "agent-1", source=AgentIdSource.HEADER, local=True)
     with pytest.raises(Invalid, match="Missing LETTA_API_KEY"):
-        await house.schedules.hosted.upload_tool(keyless, "def sing(): ...")
+        await house.schedules.host.upload_tool(keyless, "def sing(): ...")
     with pytest.raises(Denied, match="schedules:admin"):
-        await house.schedules.hosted.upload_tool(replace(keyless, credential_id="key:1"), "def sing(): ...")
+        await house.schedules.host.upload_tool(replace(keyless, credential_id="key:1"), "def sing(): ...")

@@ -6,8 +6,8 @@ import pytest
 
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import App
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.tools.rights.model import Effect
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.tools.access import AccessEffect
 from tests.requirements import shows
 from tests.support.asking import ask, asked
 from tests.support.chat import key
@@ -20,7 +20,7 @@ MAIL = {"query": "send a letter by mail"}
 async def barred(house: App) -> AsyncGenerator[str]:
     """An agent that may not use the shop's mail."""
     agent = (await house.host.create(NewAgent("Barred"))).id
-    rule = await house.tools.allowed.add(f"agent:{agent}", Effect.DENY, "shop::send_*")
+    rule = await house.tools.allowed.add(f"agent:{agent}", AccessEffect.DENY, "shop::send_*")
     yield agent
     await house.tools.allowed.remove(rule.id)
 
@@ -29,7 +29,7 @@ async def barred(house: App) -> AsyncGenerator[str]:
 async def confined(house: App) -> AsyncGenerator[str]:
     """An agent that may use the lab alone."""
     agent = (await house.host.create(NewAgent("Confined"))).id
-    rule = await house.tools.allowed.add(f"agent:{agent}", Effect.ALLOW, "lab")
+    rule = await house.tools.allowed.add(f"agent:{agent}", AccessEffect.ALLOW, "lab")
     yield agent
     await house.tools.allowed.remove(rule.id)
 
@@ -61,7 +61,7 @@ async def test_an_agent_hears_only_of_servers_that_it_may_use(asgi: ASGIApp, con
 async def test_a_rule_for_a_person_holds_for_every_agent_that_works_for_them(
     house: App, asgi: ASGIApp, agent: str
 ) -> None:
-    rule = await house.tools.allowed.add("user:ann", Effect.DENY, "shop")
+    rule = await house.tools.allowed.add("user:ann", AccessEffect.DENY, "shop")
     of_ann, of_bob = await key(house, "ann", agent=agent), await key(house, "bob", agent=agent)
     assert (await ask(asgi, "find_tools", MAIL, key=of_ann)).structured["found"] == []
     assert (await ask(asgi, "find_tools", MAIL, key=of_bob)).structured["found"] != []

@@ -9,9 +9,8 @@ from pydantic import SecretStr
 from structlog.testing import capture_logs
 
 from frontdesk.app import open_app
-from frontdesk.surfaces.gate import ASGIApp
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.visit import Visit
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp, RequestContext
 from tests.conftest import settings_with
 from tests.support.asking import ask
 from tests.support.chat import key
@@ -40,7 +39,7 @@ async def test_it_goes_to_servers_set_up_for_it_by_both_doors_and_is_neither_log
         app = await stack.enter_async_context(open_app(settings))
         await app.tools.catalogue.declare()
         await app.tools.catalogue.refresh()
-        asgi = build(app)
+        asgi = build_application(app)
         for shown in (token, await key(app, "ann")):
             answers = [await by_rest(asgi, name, shown) for name in ("work::whose", "other::whose")]
             told = [await ask(asgi, "call_tool", {"name": f"{name}::whose"}, key=shown) for name in ("work", "other")]
@@ -54,7 +53,7 @@ async def test_it_goes_to_servers_set_up_for_it_by_both_doors_and_is_neither_log
 
 
 def test_a_visit_shows_neither_the_token_nor_the_headers_it_came_in() -> None:
-    visit = Visit("1", {"authorization": "Bearer a-secret"}, token=SecretStr("a-secret"))
+    visit = RequestContext("1", {"authorization": "Bearer a-secret"}, token=SecretStr("a-secret"))
     assert "a-secret" not in repr(visit)
 
 

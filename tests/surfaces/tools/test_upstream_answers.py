@@ -11,14 +11,12 @@ from bench.servers.sized import CALLED, SizedServer, text_of
 
 from frontdesk.app import App, open_app
 from frontdesk.identity.model import Caller
-from frontdesk.loop.mcp.model import McpServer
-from frontdesk.loop.mcp.pool import McpClients
-from frontdesk.loop.mcp.servers import Servers
-from frontdesk.surfaces.http import build
-from frontdesk.tools.catalogue.servers import ServerSpec
-from frontdesk.tools.gateway.lane import Manners
-from frontdesk.tools.gateway.service import Gateway
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.mcp_client.model import McpServer
+from frontdesk.mcp_client.pool import KnownServers, McpClientPool
+from frontdesk.tools.calls import CallPolicy, ToolGateway
 from frontdesk.tools.model import CatalogueTool
+from frontdesk.tools.servers import ServerSpec
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.asking import ask
@@ -59,7 +57,7 @@ async def house(tmp_path_factory: pytest.TempPathFactory, server: SizedServer) -
 async def test_after_a_large_answer_the_next_call_on_its_connection_is_answered(
     house: App, server: SizedServer
 ) -> None:
-    asgi = build(house)
+    asgi = build_application(house)
     for seed, size in enumerate(HANDED_ON * 4):
         told = await ask(asgi, "call_tool", {"name": CALLED, "arguments": {"size": size, "seed": seed}}, "agent-1")
         assert told.ok, told.text
@@ -70,7 +68,7 @@ async def test_after_a_large_answer_the_next_call_on_its_connection_is_answered(
 
 @shows("KEPT-08")
 async def test_a_large_list_of_tools_leaves_its_connection_to_the_next_request(server: SizedServer) -> None:
-    clients = McpClients(timeout=SECONDS)
+    clients = McpClientPool(timeout=SECONDS)
     client = clients.client(McpServer("sized", server.url), None, None)
     for _ in range(20):
         (listed,) = await client.tools()
@@ -81,8 +79,8 @@ async def test_a_large_list_of_tools_leaves_its_connection_to_the_next_request(s
 
 @shows("KEPT-08")
 async def test_answers_of_every_size_and_in_any_pieces_arrive_whole_eight_at_once(server: SizedServer) -> None:
-    clients, servers = McpClients(timeout=SECONDS), Servers([McpServer("sized", server.url)])
-    gateway = Gateway(servers, clients, "desk", Manners(max_result=2 * SIZES[-1]))
+    clients, servers = McpClientPool(timeout=SECONDS), KnownServers([McpServer("sized", server.url)])
+    gateway = ToolGateway(servers, clients, "desk", CallPolicy(max_result=2 * SIZES[-1]))
     tool = CatalogueTool(f"sized::{CALLED}", "sized", CALLED, "", {"type": "object"})
     chance = random.Random(8)
     wanted = [(size, seed) for size, times in zip(SIZES, TIMES, strict=True) for seed in range(times)]

@@ -8,10 +8,10 @@ from pydantic import SecretStr
 
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app
-from frontdesk.identity.model import Source
-from frontdesk.journal.model import Entry, Kind, Outcome
+from frontdesk.identity.model import AgentIdSource
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.journal.model import EntryKind, JournalEntry, Outcome
 from frontdesk.settings import Issuer, OAuthClient, Settings
-from frontdesk.surfaces.http import build
 from tests.requirements import shows
 from tests.support.pages import browsing, text_of
 
@@ -22,15 +22,17 @@ LONG = f"agent-{'0' * 100}"
 HOSTILE = "<script>alert(1)</script>\u202eevil" + "x" * 150
 
 
-def a_call(number: int, *, outcome: Outcome = Outcome.OK, source: Source = Source.NONE, **said: str) -> Entry:
+def a_call(
+    number: int, *, outcome: Outcome = Outcome.OK, source: AgentIdSource = AgentIdSource.NONE, **said: str
+) -> JournalEntry:
     at = datetime.now(UTC) - timedelta(minutes=number)
     who, why = said.get("agent"), said.get("reason")
-    return Entry(at, Kind.DENIAL, "http", "/mcp", outcome, 5, agent_id=who, reason=why, source=source)
+    return JournalEntry(at, EntryKind.DENIAL, "http", "/mcp", outcome, 5, agent_id=who, reason=why, source=source)
 
 
 @shows("WEB-ACCESS")
 async def test_a_key_is_made_and_its_text_shown_this_once(settings: Settings) -> None:
-    async with open_app(settings) as app, browsing(build(app)) as web:
+    async with open_app(settings) as app, browsing(build_application(app)) as web:
         assert "No keys yet" in text_of(await web.get("/access"))
         form = {"name": "the clerk's", "agent": "agent-1", "user": "ann", "lasting": "30"}
         made = await web.post("/access/keys", {**form, "limits": "ticked", "scope:tools:call": "on"})
@@ -51,7 +53,7 @@ async def test_a_key_is_made_and_its_text_shown_this_once(settings: Settings) ->
 
 
 async def test_a_key_that_may_do_everything_has_to_be_asked_for(app: App) -> None:
-    async with browsing(build(app)) as web:
+    async with browsing(build_application(app)) as web:
         for form, words in (
             ({"agent": "a"}, "Tick what the key may do"),
             ({"limits": "everything"}, "A key needs someone to speak for"),
@@ -67,7 +69,7 @@ async def test_a_key_that_may_do_everything_has_to_be_asked_for(app: App) -> Non
 
 
 async def test_a_key_that_is_not_made_leaves_the_form_as_it_was_filled_in(app: App) -> None:
-    async with browsing(build(app)) as web:
+    async with browsing(build_application(app)) as web:
         form = {"name": "the clerk's", "agent": "agent-1", "user": "ann", "lasting": "30", "limits": "ticked"}
         page = await web.post("/access/keys", form, 400)
         assert "Tick what the key may do" in text_of(page)
@@ -87,7 +89,7 @@ async def test_a_key_that_is_not_made_leaves_the_form_as_it_was_filled_in(app: A
 
 @shows("WEB-ACCESS")
 async def test_a_key_is_rotated_and_the_old_one_works_on_for_a_while(settings: Settings) -> None:
-    async with open_app(settings) as app, browsing(build(app)) as web:
+    async with open_app(settings) as app, browsing(build_application(app)) as web:
         old, old_text = await app.identity.create_key(name="n", agent_id="a", user_id=None)
         shown = await web.post(f"/access/keys/{old.id}/rotate", {"overlap": "1"})
         text = KEY_TEXT.findall(shown)[0]
@@ -102,10 +104,10 @@ async def test_a_key_is_rotated_and_the_old_one_works_on_for_a_while(settings: S
 
 @shows("WEB-ACCESS")
 async def test_a_revoked_key_is_out_and_listed_among_the_ended(settings: Settings) -> None:
-    async with open_app(settings) as app, browsing(build(app)) as web:
+    async with open_app(settings) as app, browsing(build_application(app)) as web:
         key, text = await app.identity.create_key(name="lost", agent_id="a", user_id=None)
         assert f"Key {key.id} no longer works." in text_of(await web.post(f"/access/keys/{key.id}/revoke"))
-        async with browsing(build(app), authorization=f"Bearer {text}") as other:
+        async with browsing(build_application(app), authorization=f"Bearer {text}") as other:
             await other.client.get("/access")
             assert (await other.client.post("/mcp", json={})).status_code == 401
         assert key.id not in await web.get("/access")
@@ -117,7 +119,7 @@ async def test_a_revoked_key_is_out_and_listed_among_the_ended(settings: Setting
 
 
 async def test_many_keys_are_shown_a_page_at_a_time(settings: Settings) -> None:
-    async with open_app(settings) as app, browsing(build(app)) as web:
+    async with open_app(settings) as app, browsing(build_application(app)) as web:
         for number in range(60):
             await app.identity.create_key(name=f"key-{number:02}", agent_id="a", user_id=None)
         first = await web.get("/access")
@@ -129,7 +131,7 @@ async def test_many_keys_are_shown_a_page_at_a_time(settings: Settings) -> None:
 
 
 async def test_who_was_turned_away_is_told_with_the_reason(settings: Settings) -> None:
-    async with open_app(settings) as app, browsing(build(app)) as web:
+    async with open_app(settings) as app, browsing(build_application(app)) as web:
         assert "Nobody was turned away" in text_of(await web.get("/access"))
         app.journal.record(a_call(60 * 25, outcome=Outcome.DENIED, agent="long-ago", reason="Denied"))
         for number in range(60):
@@ -150,7 +152,7 @@ async def test_who_was_turned_away_is_told_with_the_reason(settings: Settings) -
 
 
 async def test_who_was_denied_is_known_or_not_and_no_row_says_both(settings: Settings) -> None:
-    async with open_app(settings) as app, browsing(build(app)) as web:
+    async with open_app(settings) as app, browsing(build_application(app)) as web:
         ada = await app.host.create(NewAgent("Ada"))
         app.journal.record(a_call(1, outcome=Outcome.DENIED, reason="Denied"))
         app.journal.record(a_call(2, outcome=Outcome.DENIED, reason="Denied", agent=ada.id))
@@ -164,28 +166,28 @@ async def test_who_was_denied_is_known_or_not_and_no_row_says_both(settings: Set
 
 
 async def test_agents_that_send_their_id_as_a_parameter_are_told_which_header_to_send(settings: Settings) -> None:
-    async with open_app(settings) as app, browsing(build(app)) as web:
+    async with open_app(settings) as app, browsing(build_application(app)) as web:
         assert "No agent does" in text_of(await web.get("/access"))
         for agent, source in (
-            (LONG, Source.PARAMETER),
-            (LONG, Source.PARAMETER),
-            (LONG, Source.HEADER),
-            ("new", Source.HEADER),
+            (LONG, AgentIdSource.PARAMETER),
+            (LONG, AgentIdSource.PARAMETER),
+            (LONG, AgentIdSource.HEADER),
+            ("new", AgentIdSource.HEADER),
         ):
             app.journal.record(a_call(1, source=source, agent=agent))
         await app.journal.flush()
         page = await web.get("/access")
         assert f">x-agent-id: {LONG}</code>" in page, "whole, however long"
         assert "x-agent-id: new" not in page
-        (one,) = await app.journal.by_parameter(100, 10)
+        (one,) = await app.journal.agent_ids_by_parameter(100, 10)
         assert (one.times, one.by_header) == (2, 1)
         assert abs(one.last_at - datetime.now(UTC)) < timedelta(minutes=5)
-        assert await app.journal.by_parameter(1, 10) == [], "only the newest rows are looked at"
+        assert await app.journal.agent_ids_by_parameter(1, 10) == [], "only the newest rows are looked at"
 
 
 async def test_issuers_and_programs_are_shown_without_their_secrets(app: App) -> None:
     secret = "not-for-anybodys-eyes-at-all-really"
-    settings = app.settings.replaced(
+    settings = app.settings.with_values(
         issuers=(Issuer(issuer="https://id.example", hs256_secret=SecretStr(secret), algorithms=("HS256",)),),
         oauth_clients=(
             OAuthClient(
@@ -193,20 +195,20 @@ async def test_issuers_and_programs_are_shown_without_their_secrets(app: App) ->
             ),
         ),
     )
-    async with open_app(settings) as other, browsing(build(other)) as web:
+    async with open_app(settings) as other, browsing(build_application(other)) as web:
         page = await web.get("/access")
         for said in ("https://id.example", "a shared secret, not shown", "notes", "has one"):
             assert said in text_of(page), said
         assert secret not in page
-    async with browsing(build(app)) as web:
+    async with browsing(build_application(app)) as web:
         assert "No issuer is trusted" in text_of(await web.get("/access"))
 
 
 async def test_hostile_names_are_inert(settings: Settings) -> None:
-    async with open_app(settings) as app, browsing(build(app)) as web:
+    async with open_app(settings) as app, browsing(build_application(app)) as web:
         await app.identity.create_key(name=HOSTILE, agent_id=None, user_id="<b>ann</b>")
         hostile = {"reason": "<img src=x>", "agent": '"><i>'}
-        app.journal.record(a_call(1, outcome=Outcome.DENIED, source=Source.PARAMETER, **hostile))
+        app.journal.record(a_call(1, outcome=Outcome.DENIED, source=AgentIdSource.PARAMETER, **hostile))
         await app.journal.flush()
         for page in (await web.get("/access"), await web.get("/access/denied"), await web.get("/access", user=HOSTILE)):
             for markup in ("<script>alert", "<b>", "<img src=x", "<i>"):

@@ -7,15 +7,15 @@ from urllib.parse import quote
 
 import pytest
 
-from frontdesk.agents.host import Agent, Block, HeldTool, NewAgent
+from frontdesk.agents.host import Agent, HeldTool, MemoryBlock, NewAgent
 from frontdesk.app import App, open_app
-from frontdesk.identity.model import Caller, Source
-from frontdesk.journal.model import Entry, Kind, Outcome
-from frontdesk.schedule.asked import Asked
+from frontdesk.identity.model import AgentIdSource, Caller
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.web.text_diff import ChangedWords, diff_words
+from frontdesk.journal.model import EntryKind, JournalEntry, Outcome
+from frontdesk.schedules.requests import NewSchedule
 from frontdesk.settings import Settings
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.web.pages.agents.diff import Piece, diff
-from frontdesk.tools.selection.store import HoldingStore
+from frontdesk.tools.agent_tools_store import ToolAttachmentStore
 from tests.requirements import shows
 from tests.support.chat import script
 from tests.support.pages import Browser, browsing, text_of
@@ -35,20 +35,30 @@ async def app(settings: Settings) -> AsyncGenerator[App]:
 
 @pytest.fixture
 async def web(app: App) -> AsyncGenerator[Browser]:
-    async with browsing(build(app)) as browser:
+    async with browsing(build_application(app)) as browser:
         yield browser
 
 
 @pytest.fixture
 async def ada(app: App) -> Agent:
-    return await app.host.create(NewAgent("Ada", "Counts things", blocks=[Block("notes", "likes tea")]))
+    return await app.host.create(NewAgent("Ada", "Counts things", blocks=[MemoryBlock("notes", "likes tea")]))
 
 
-def called(app: App, agent_id: str, source: Source, times: int, *, verified: bool = False) -> None:
+def called(app: App, agent_id: str, source: AgentIdSource, times: int, *, verified: bool = False) -> None:
     for _ in range(times):
         at = datetime.now(UTC) - timedelta(minutes=3)
         app.journal.record(
-            Entry(at, Kind.CALL, "mcp", "whoami", Outcome.OK, 900, agent_id=agent_id, source=source, verified=verified)
+            JournalEntry(
+                at,
+                EntryKind.CALL,
+                "mcp",
+                "whoami",
+                Outcome.OK,
+                900,
+                agent_id=agent_id,
+                source=source,
+                verified=verified,
+            )
         )
 
 
@@ -77,10 +87,10 @@ async def test_an_agent_without_a_name_is_refused_in_words(web: Browser) -> None
 async def test_the_list_tells_when_each_was_seen_how_it_was_named_and_what_is_next(
     app: App, web: Browser, ada: Agent
 ) -> None:
-    called(app, ada.id, Source.HEADER, 3)
-    called(app, ada.id, Source.PARAMETER, 1)
+    called(app, ada.id, AgentIdSource.HEADER, 3)
+    called(app, ada.id, AgentIdSource.PARAMETER, 1)
     await app.journal.flush()
-    await app.schedules.add(OPERATOR, Asked(agent_id=ada.id, prompt="Count the cups", when="in 2 hours"))
+    await app.schedules.add(OPERATOR, NewSchedule(agent_id=ada.id, prompt="Count the cups", when="in 2 hours"))
     listed = text_of(await web.get("/agents"))
     assert "3 min ago" in listed
     assert "75 % 3 by header, 1 by parameter" in listed
@@ -107,8 +117,8 @@ async def test_the_list_is_searched_and_paged_by_address(app: App, web: Browser)
 async def test_one_agent_shows_how_it_was_named_and_how_far_that_is_to_be_trusted(
     app: App, web: Browser, ada: Agent
 ) -> None:
-    called(app, ada.id, Source.CREDENTIAL, 2, verified=True)
-    called(app, ada.id, Source.PARAMETER, 1)
+    called(app, ada.id, AgentIdSource.CREDENTIAL, 2, verified=True)
+    called(app, ada.id, AgentIdSource.PARAMETER, 1)
     await app.journal.flush()
     shown = text_of(await web.get(f"/agents/{ada.id}"))
     assert "its key or token proves who calls verified 2 3 min ago" in shown
@@ -120,7 +130,7 @@ async def test_one_agent_shows_how_it_was_named_and_how_far_that_is_to_be_truste
 @shows("WEB-AGENTS")
 async def test_tools_say_who_gave_them_and_can_be_taken_away(app: App, web: Browser, ada: Agent) -> None:
     await app.host.change_tools(ada.id, [held("buy"), held("sell", needs_approval=True)], ())
-    holdings = HoldingStore(app.database)
+    holdings = ToolAttachmentStore(app.database)
     await holdings.record(ada.id, ["shop::buy"], (), datetime.now(UTC) - timedelta(hours=3))
     shown = text_of(await web.get(f"/agents/{ada.id}"))
     assert "find_tools attached it 3 h ago , as one that fits a search of the agent's" in shown
@@ -129,17 +139,17 @@ async def test_tools_say_who_gave_them_and_can_be_taken_away(app: App, web: Brow
     gone = text_of(await web.post(f"/agents/{ada.id}/detach", {"tool": "shop__buy"}))
     assert "shop__buy is detached" in gone
     assert [tool.name for tool in await app.host.tools(ada.id)] == ["shop__sell"]
-    assert await holdings.of(ada.id) == {}
+    assert await holdings.attachments(ada.id) == {}
     assert "has no tool 'shop__buy'" in text_of(await web.post(f"/agents/{ada.id}/detach", {"tool": "shop__buy"}, 404))
 
 
 async def test_prompts_to_come_stand_in_order_with_the_soonest_first(app: App, web: Browser, ada: Agent) -> None:
     for prompt, when in (("Later", "in 3 hours"), ("Sooner", "in 1 hour")):
-        await app.schedules.add(OPERATOR, Asked(agent_id=ada.id, prompt=prompt, when=when))
+        await app.schedules.add(OPERATOR, NewSchedule(agent_id=ada.id, prompt=prompt, when=when))
     html = await web.get(f"/agents/{ada.id}")
     shown = text_of(html)
     assert shown.index("Sooner") < shown.index("Later")
-    for one in (await app.schedules.looking.list(OPERATOR)).schedules:
+    for one in (await app.schedules.queries.list(OPERATOR)).schedules:
         assert f'<a href="/schedule/{one.id}">Schedule {one.id}</a>' in html
 
 
@@ -168,7 +178,7 @@ async def test_a_block_that_the_agent_rewrote_in_a_turn_shows_that_change(web: B
 
 
 async def test_blocks_that_are_not_there_or_read_only_are_refused(app: App, web: Browser) -> None:
-    agent = await app.host.create(NewAgent("Law", blocks=[Block("law", "never", read_only=True)]))
+    agent = await app.host.create(NewAgent("Law", blocks=[MemoryBlock("law", "never", read_only=True)]))
     where = f"/agents/{agent.id}/memory"
     shown = await web.get(where, block="law")
     assert "neither the agent nor anybody here may write to it" in shown
@@ -211,7 +221,7 @@ async def test_the_conversation_that_is_chosen_is_the_one_that_is_shown(app: App
     talk = f"/agents/{ada.id}/talk"
     [own] = await app.host.conversations(ada.id, 10)
     await web.post(talk, {"text": script({"text": "In its own"})})
-    others = [await app.host.converse(ada.id, title=f"Number {number}") for number in range(22)]
+    others = [await app.host.start_conversation(ada.id, title=f"Number {number}") for number in range(22)]
     html = await web.get(talk)
     assert shown_in(html) == ""
     assert "Its own conversation" in text_of(html)
@@ -224,7 +234,7 @@ async def test_the_conversation_that_is_chosen_is_the_one_that_is_shown(app: App
 
 async def test_an_agents_own_conversation_stands_once_among_few(app: App, web: Browser, ada: Agent) -> None:
     [own] = await app.host.conversations(ada.id, 10)
-    await app.host.converse(ada.id, title="Another")
+    await app.host.start_conversation(ada.id, title="Another")
     html = await web.get(f"/agents/{ada.id}/talk", conversation=own.id)
     assert shown_in(html) == ""
     assert html.count("<option") == 2
@@ -260,7 +270,7 @@ async def test_deleting_asks_first_and_ends_the_keys_too(app: App, web: Browser,
 
 
 async def test_an_agent_that_only_calls_here_is_shown_from_the_journal(app: App, web: Browser) -> None:
-    called(app, "agent-of-others", Source.PARAMETER, 1)
+    called(app, "agent-of-others", AgentIdSource.PARAMETER, 1)
     await app.journal.flush()
     shown = text_of(await web.get("/agents/agent-of-others"))
     assert "The agent host has no agent of this id" in shown
@@ -269,12 +279,12 @@ async def test_an_agent_that_only_calls_here_is_shown_from_the_journal(app: App,
 
 async def test_whatever_agents_and_tools_write_is_inert_on_their_pages(app: App, web: Browser) -> None:
     evil = f"{SCRIPT}{BACKWARDS}"
-    blocks = [Block(evil, evil + "x" * 4000)]
+    blocks = [MemoryBlock(evil, evil + "x" * 4000)]
     agent = await app.host.create(NewAgent(evil, evil + "y" * 1_000_000, blocks=blocks))
     tool = HeldTool("shop__x", evil, False, "shop", evil, {"type": "object"})
     await app.host.change_tools(agent.id, [tool], ())
-    await app.schedules.add(OPERATOR, Asked(agent_id=agent.id, prompt=evil, when="in 2 hours"))
-    await app.host.converse(agent.id, title=evil)
+    await app.schedules.add(OPERATOR, NewSchedule(agent_id=agent.id, prompt=evil, when="in 2 hours"))
+    await app.host.start_conversation(agent.id, title=evil)
     base = f"/agents/{agent.id}"
     pages = [
         await web.post(f"{base}/talk", {"text": script({"text": evil + "z" * 100_000})}),
@@ -296,9 +306,14 @@ async def test_whatever_agents_and_tools_write_is_inert_on_their_pages(app: App,
 
 
 def test_a_diff_shows_the_words_that_changed_and_costs_little_whatever_the_texts() -> None:
-    assert diff("a b c", "a x c") == [Piece("same", "a "), Piece("gone", "b"), Piece("new", "x"), Piece("same", " c")]
-    assert diff("", "new") == [Piece("new", "new")]
-    assert diff("a a", "a a a") == [Piece("same", "a a"), Piece("new", " a")]
-    [gone, new] = diff("a b " * 5000, "c d\n" * 5000)
+    assert diff_words("a b c", "a x c") == [
+        ChangedWords("same", "a "),
+        ChangedWords("gone", "b"),
+        ChangedWords("new", "x"),
+        ChangedWords("same", " c"),
+    ]
+    assert diff_words("", "new") == [ChangedWords("new", "new")]
+    assert diff_words("a a", "a a a") == [ChangedWords("same", "a a"), ChangedWords("new", " a")]
+    [gone, new] = diff_words("a b " * 5000, "c d\n" * 5000)
     assert (gone.kind, len(gone.text), new.kind, len(new.text)) == ("gone", 20_000, "new", 20_000)
-    assert len(diff("same " * 500 + "old", "same " * 500 + "new")[0].text) < 300
+    assert len(diff_words("same " * 500 + "old", "same " * 500 + "new")[0].text) < 300

@@ -16,20 +16,27 @@ from typing_extensions import override
 from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app, running
 from frontdesk.identity.model import Caller
-from frontdesk.journal.model import Beat, Entry, Kind, Outcome
-from frontdesk.journal.store import COUNTED
-from frontdesk.schedule.due.model import Ask
-from frontdesk.schedule.due.store import DueStore
-from frontdesk.schedule.model import SECOND, now_us
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.web.model import PageRequest
+from frontdesk.interfaces.web.pages.now import StatusUpdate, status_feed_of, stream_status
+from frontdesk.interfaces.web.pages.now_report import (
+    RATE_SPAN,
+    RATE_STEP,
+    HostStatus,
+    InstallationStatus,
+    WorkStatus,
+    find_problems,
+    past_call_rates,
+    recent_call_rate,
+    worker_name,
+)
+from frontdesk.journal.model import EntryKind, EntryTiming, JournalEntry, Outcome
+from frontdesk.journal.store import MAX_FAILURES_COUNTED
+from frontdesk.schedules.delivery_rules import ClaimRequest
+from frontdesk.schedules.delivery_store import DeliveryStore
+from frontdesk.schedules.model import SECOND, now_us
 from frontdesk.settings import Settings
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.web.model import Asked
-from frontdesk.surfaces.web.pages.now.model import Facts, Host, Work
-from frontdesk.surfaces.web.pages.now.pace import SPAN, STEP, lately, past
-from frontdesk.surfaces.web.pages.now.pulse import Told, pulse_of, tell
-from frontdesk.surfaces.web.pages.now.troubles import troubles, worker_name
-from frontdesk.tools.catalogue.roster.model import ServerState, Status
-from frontdesk.tools.catalogue.servers import ServerSpec
+from frontdesk.tools.servers import ServerSpec, ServerState, ServerStatus
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.pages import Browser, browsing, text_of
@@ -55,22 +62,22 @@ async def app(settings: Settings) -> AsyncGenerator[App]:
 
 @pytest.fixture
 async def web(app: App) -> AsyncGenerator[Browser]:
-    async with browsing(build(app)) as browser:
+    async with browsing(build_application(app)) as browser:
         yield browser
 
 
-def asked(app: App) -> Asked:
-    return Asked(app, OPERATOR, datetime.now(UTC))
+def asked(app: App) -> PageRequest:
+    return PageRequest(app, OPERATOR, datetime.now(UTC))
 
 
-async def note(app: App, *entries: Entry) -> None:
+async def note(app: App, *entries: JournalEntry) -> None:
     for entry in entries:
         app.journal.record(entry)
     await app.journal.flush()
 
 
-def failed(action: str = "whoami", ago: timedelta = timedelta(minutes=5), **more: Any) -> Entry:
-    entry = Entry(datetime.now(UTC) - ago, Kind.CALL, "mcp", action, Outcome.FAILED, 1500, "Unavailable")
+def failed(action: str = "whoami", ago: timedelta = timedelta(minutes=5), **more: Any) -> JournalEntry:
+    entry = JournalEntry(datetime.now(UTC) - ago, EntryKind.CALL, "mcp", action, Outcome.FAILED, 1500, "Unavailable")
     return replace(entry, **more)
 
 
@@ -81,7 +88,7 @@ async def overdue(app: App, agent: str, by_us: int) -> int:
 
 @shows("WEB-NOW")
 async def test_a_new_house_is_well_and_leads_to_the_first_steps(app: App) -> None:
-    async with running(app), browsing(build(app)) as web:
+    async with running(app), browsing(build_application(app)) as web:
         html = await web.get("/")
     assert "All is well." in text_of(html)
     assert "This house is new" in html
@@ -116,22 +123,22 @@ async def test_what_is_overdue_is_told_with_its_age_and_leads_to_the_oldest(app:
 
 async def test_workers_of_other_processes_are_seen_by_what_they_hold(app: App, web: Browser) -> None:
     await overdue(app, "agent-ada", MINUTE)
-    store = DueStore(app.database, ELSEWHERE, 60 * SECOND)
-    assert len(await store.claim(Ask(5))) == 1
+    store = DeliveryStore(app.database, ELSEWHERE, 60 * SECOND)
+    assert len(await store.claim(ClaimRequest(5))) == 1
     assert "desk-7, process 4711" in text_of(await web.get("/"))
 
 
 async def test_a_worker_that_let_its_lease_run_out_needs_a_look(app: App, web: Browser) -> None:
     await overdue(app, "agent-ada", 10 * MINUTE)
     long_ago = now_us() - 5 * MINUTE
-    await DueStore(app.database, ELSEWHERE, 60 * SECOND, lambda: long_ago).claim(Ask(5))
+    await DeliveryStore(app.database, ELSEWHERE, 60 * SECOND, lambda: long_ago).claim(ClaimRequest(5))
     said = text_of(await web.get("/"))
     assert "Worker desk-7, process 4711 has 1 run and was not heard of for 4 min longer than it should be." in said
 
 
 @shows("WEB-NOW")
 async def test_what_failed_in_the_last_hour_is_counted_and_listed(app: App, web: Browser) -> None:
-    run = failed("deliver", kind=Kind.DELIVERY, surface="schedule", request_id="run-7-1000", agent_id="agent-ada")
+    run = failed("deliver", kind=EntryKind.DELIVERY, surface="schedule", request_id="run-7-1000", agent_id="agent-ada")
     await note(app, failed("too_old", timedelta(hours=2)), run, failed("recall"))
     html = await web.get("/")
     listed = html[html.index('id="failed"') : html.index('id="journal"')]
@@ -159,7 +166,7 @@ async def test_looks_at_pages_are_not_what_happened_but_what_is_done_on_them_is(
 
 
 async def test_a_request_that_fails_at_two_doors_failed_once(app: App, web: Browser) -> None:
-    inner = failed("shop::send_mail", surface="tools", kind=Kind.TOOL, reason=None, request_id="one")
+    inner = failed("shop::send_mail", surface="tools", kind=EntryKind.TOOL, reason=None, request_id="one")
     at_door = failed("call_tool", reason=None, request_id="one")
     named = replace(at_door, reason="Unavailable", request_id="two")
     nameless = [failed("alone"), failed("alone")]
@@ -177,8 +184,8 @@ async def test_a_request_that_fails_at_two_doors_failed_once(app: App, web: Brow
 
 
 async def test_a_failure_is_told_with_what_the_journal_has_of_its_reason(app: App, web: Browser) -> None:
-    given_up = failed("deliver", kind=Kind.DELIVERY, surface="schedule", reason="dead", request_id="run-1")
-    await note(app, given_up, failed("shop::send_mail", kind=Kind.TOOL, reason=None), failed("recall"))
+    given_up = failed("deliver", kind=EntryKind.DELIVERY, surface="schedule", reason="dead", request_id="run-1")
+    await note(app, given_up, failed("shop::send_mail", kind=EntryKind.TOOL, reason=None), failed("recall"))
     html = await web.get("/")
     listed = text_of(html[html.index('id="failed"') : html.index('id="journal"')])
     assert "failed given up; its page says why" in listed
@@ -195,13 +202,13 @@ async def test_agents_go_by_their_names_with_the_id_behind(app: App, web: Browse
 
 
 async def test_of_very_many_failures_only_so_many_are_counted(app: App) -> None:
-    await note(app, *(failed() for _ in range(COUNTED + 1)))
+    await note(app, *(failed() for _ in range(MAX_FAILURES_COUNTED + 1)))
     found = await app.journal.failures(datetime.now(UTC) - timedelta(hours=1), 3)
-    assert (found.count, found.at_least, len(found.rows)) == (COUNTED, True, 3)
+    assert (found.count, found.at_least, len(found.rows)) == (MAX_FAILURES_COUNTED, True, 3)
 
 
 async def test_nothing_that_others_wrote_comes_alive(app: App, web: Browser) -> None:
-    await note(app, failed(HOSTILE, reason=HOSTILE, request_id=HOSTILE), failed(f"a::{HOSTILE}", kind=Kind.TOOL))
+    await note(app, failed(HOSTILE, reason=HOSTILE, request_id=HOSTILE), failed(f"a::{HOSTILE}", kind=EntryKind.TOOL))
     html = await web.get("/")
     assert "<script>alert" not in html
     assert "&lt;script&gt;alert" in html
@@ -219,7 +226,7 @@ async def test_a_tool_server_that_does_not_answer_is_told_with_what_to_do(app: A
 
 async def test_a_letta_server_that_is_away_is_told(tmp_path: Path, ready: Ready) -> None:
     settings = settings_with(FRONTDESK_DATA=ready.in_folder(tmp_path / "data"), LETTA_BASE_URL="http://127.0.0.1:9")
-    async with open_app(settings) as app, browsing(build(app)) as web:
+    async with open_app(settings) as app, browsing(build_application(app)) as web:
         said = text_of(await web.get("/"))
     assert "The agent host is not reachable: The Letta server at http://127.0.0.1:9" in said
     assert "This house is new" not in said
@@ -228,23 +235,25 @@ async def test_a_letta_server_that_is_away_is_told(tmp_path: Path, ready: Ready)
 async def test_a_database_that_is_away_is_what_the_page_says(tmp_path: Path, ready: Ready, postgres: Postgres) -> None:
     url = ready.on(postgres)
     async with open_app(settings_with(FRONTDESK_DATA=tmp_path, FRONTDESK_DATABASE_URL=url)) as app:
-        async with browsing(build(app)) as web:
+        async with browsing(build_application(app)) as web:
             await web.get("/")
             with psycopg.connect(postgres.url("postgres"), autocommit=True) as connection:
                 connection.execute(f"DROP DATABASE {conninfo_to_dict(url)['dbname']} WITH (FORCE)".encode())
             said = text_of(await web.get("/", 503))
         assert "One thing needs a look." in said
         assert "The database does not answer" in said
-        [told] = [part.html for name, part in (await pulse_of(app).next(asked(app))).parts.items() if name == "wrong"]
+        [told] = [
+            part.html for name, part in (await status_feed_of(app).next(asked(app))).parts.items() if name == "wrong"
+        ]
         assert "The database does not answer" in told
 
 
 @shows("WEB-NOW")
 async def test_all_open_pages_are_told_what_one_of_them_found_out(app: App) -> None:
-    found: list[Told] = []
+    found: list[StatusUpdate] = []
 
     async def listen() -> None:
-        found.append(await pulse_of(app).next(asked(app)))
+        found.append(await status_feed_of(app).next(asked(app)))
 
     async with anyio.create_task_group() as tasks:
         for _ in range(5):
@@ -255,15 +264,15 @@ async def test_all_open_pages_are_told_what_one_of_them_found_out(app: App) -> N
 
 async def test_who_listens_hears_everything_first_and_then_what_is_new(app: App) -> None:
     await note(app, failed("before"))
-    async with aclosing(tell(asked(app))) as heard:
+    async with aclosing(stream_status(asked(app))) as heard:
         first = await anext(heard)
-    pulse = pulse_of(app)
+    pulse = status_feed_of(app)
     assert set(first["parts"]) == {"wrong", "figures", "workers", "failed", "journal"}
-    assert (len(first["points"]), first["anew"]) == (SPAN // STEP, True)
+    assert (len(first["points"]), first["anew"]) == (RATE_SPAN // RATE_STEP, True)
 
     await note(app, failed("after"), failed("after"))
     second = await _next(app)
-    news = second.since(1)
+    news = second.changes_since(1)
     assert set(news["parts"]) == {"wrong", "figures", "failed", "journal"}
     assert news["parts"]["journal"].count("after") == 2
     [[_, calls, wrong, median, _]] = news["points"]
@@ -271,9 +280,9 @@ async def test_who_listens_hears_everything_first_and_then_what_is_new(app: App)
     assert (median, news["anew"]) == (1.5, False)
 
     third = await _next(app)
-    assert pulse.told is third
-    assert "journal" not in third.since(2)["parts"]
-    assert third.since(2)["points"][0][1] == 0
+    assert pulse.latest is third
+    assert "journal" not in third.changes_since(2)["parts"]
+    assert third.changes_since(2)["points"][0][1] == 0
 
 
 class InTenMinutes(datetime):
@@ -290,72 +299,78 @@ async def test_whoever_opens_the_page_later_is_told_ages_of_that_moment(
     app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await note(app, failed("before", ago=timedelta(minutes=5)))
-    async with aclosing(tell(asked(app))) as heard:
+    async with aclosing(stream_status(asked(app))) as heard:
         assert "5 min ago" in (await anext(heard))["parts"]["journal"]
-    monkeypatch.setattr("frontdesk.surfaces.web.marks.datetime", InTenMinutes)
+    monkeypatch.setattr("frontdesk.interfaces.web.rendering.datetime", InTenMinutes)
     # Once from the same beat, and once after one in which nothing has changed.
     for _ in range(2):
-        async with aclosing(tell(asked(app))) as heard:
+        async with aclosing(stream_status(asked(app))) as heard:
             told = (await anext(heard))["parts"]
         assert "15 min ago" in told["journal"]
         assert "5 min ago" not in told["failed"].replace("15 min ago", "")
         await _next(app)
 
 
-async def _next(app: App) -> Told:
+async def _next(app: App) -> StatusUpdate:
     """The next beat, as if its time had come."""
-    pulse = pulse_of(app)
-    assert pulse.told is not None
-    pulse.told = replace(pulse.told, at=pulse.told.at - STEP.total_seconds())
+    pulse = status_feed_of(app)
+    assert pulse.latest is not None
+    pulse.latest = replace(pulse.latest, at=pulse.latest.at - RATE_STEP.total_seconds())
     return await pulse.next(asked(app))
 
 
-def beat(number: int, ago: float, took_us: int = 1000, kind: Kind = Kind.CALL) -> Beat:
+def beat(number: int, ago: float, took_us: int = 1000, kind: EntryKind = EntryKind.CALL) -> EntryTiming:
     at = NOW - timedelta(seconds=ago) - timedelta(microseconds=took_us)
-    return Beat(number, at, kind, "mcp", Outcome.OK, took_us)
+    return EntryTiming(number, at, kind, "mcp", Outcome.OK, took_us)
 
 
 def test_the_pace_is_that_of_the_last_minute_and_of_calls_alone() -> None:
-    beats = [*(beat(number, 10, number * 1000) for number in range(1, 31)), beat(40, 90), beat(41, 5, 9, Kind.TURN)]
-    found = lately(beats, NOW, 100)
+    beats = [
+        *(beat(number, 10, number * 1000) for number in range(1, 31)),
+        beat(40, 90),
+        beat(41, 5, 9, EntryKind.TURN),
+    ]
+    found = recent_call_rate(beats, NOW, 100)
     assert (found.calls, found.median_us, found.slow_us) == (0.5, 16_000, 29_000)
 
 
 def test_who_looks_at_the_pace_does_not_move_it() -> None:
     looks = [replace(beat(number, 1, 900_000), surface="web", outcome=Outcome.FAILED) for number in range(50, 60)]
-    found = lately([*looks, beat(1, 10), beat(2, 20), beat(3, 30)], NOW, 100)
+    found = recent_call_rate([*looks, beat(1, 10), beat(2, 20), beat(3, 30)], NOW, 100)
     assert (found.calls, found.failed, found.slow_us) == (0.05, 0, 1000)
 
 
 def test_of_more_calls_than_are_read_the_pace_is_that_of_the_time_they_cover() -> None:
     beats = [beat(number, number / 10) for number in range(1, 101)]
-    assert lately(beats, NOW, 100).calls == 10
+    assert recent_call_rate(beats, NOW, 100).calls == 10
 
 
 def test_of_the_time_before_what_was_read_nothing_is_said() -> None:
-    points = past([beat(1, 3), beat(2, 9)], NOW, 2)
-    assert len(points) == SPAN // STEP
+    points = past_call_rates([beat(1, 3), beat(2, 9)], NOW, 2)
+    assert len(points) == RATE_SPAN // RATE_STEP
     assert [point.pace.calls if point.pace else None for point in points[-6:]] == [None, None, 0, 0, 0.5, 0]
 
 
 @pytest.mark.parametrize(("dead", "words"), [(1, "1 prompt could"), (2, "2 prompts could")])
 async def test_what_was_given_up_is_one_or_many(app: App, dead: int, words: str) -> None:
-    here = replace(await app.schedules.executing.executor(OPERATOR), dead=dead, autostart=False)
-    [told] = troubles(Facts(NOW, "SQLite", Host("Built in"), work=Work(here)))
+    here = replace(await app.schedules.executor.state(OPERATOR), dead=dead, autostart=False)
+    [told] = find_problems(InstallationStatus(NOW, "SQLite", HostStatus("Built in"), work=WorkStatus(here)))
     assert told.what.startswith(words)
     assert told.do == f"See why, then have {'it' if dead == 1 else 'them'} tried again."
 
 
 def test_a_server_that_nobody_asked_for_long_is_stale() -> None:
     spec = ServerSpec("weather", url="http://127.0.0.1:9/mcp")
-    forgotten = ServerState(spec, Status.OK, crawled_at=NOW - timedelta(hours=2), tools=3)
+    forgotten = ServerState(spec, ServerStatus.OK, crawled_at=NOW - timedelta(hours=2), tools=3)
     fresh = replace(forgotten, crawled_at=NOW - timedelta(minutes=20))
-    facts = Facts(NOW, "SQLite", Host("Built in"), [forgotten], search_trouble="The embeddings API is away")
-    assert [trouble.what for trouble in troubles(facts)] == [
+    facts = InstallationStatus(
+        NOW, "SQLite", HostStatus("Built in"), [forgotten], search_trouble="The embeddings API is away"
+    )
+    assert [trouble.what for trouble in find_problems(facts)] == [
         "1 tool server not asked for long: weather.",
         "Search for tools is not whole: The embeddings API is away",
     ]
-    assert troubles(replace(facts, servers=[fresh], search_trouble="")) == []
+    assert find_problems(replace(facts, servers=[fresh], search_trouble="")) == []
 
 
 @pytest.mark.parametrize(

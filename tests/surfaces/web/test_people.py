@@ -9,15 +9,15 @@ from urllib.parse import parse_qsl, quote
 import pytest
 
 from frontdesk.app import App, open_app
-from frontdesk.identity.rights import HOUSE_ADMIN, MEMORY_ADMIN
-from frontdesk.memory.scope import Scope
+from frontdesk.identity.rights import INSTALLATION_ADMIN, MEMORY_ADMIN
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.memory.model import PersonScope
 from frontdesk.settings import Settings
-from frontdesk.surfaces.http import build
 from tests.requirements import shows
 from tests.support.pages import Browser, browsing, text_of
 
 pytestmark = pytest.mark.anyio
-ADA = Scope("ada")
+ADA = PersonScope("ada")
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)> \u202egnihtyna\u2066 \"' {{ 7*7 }}"
 
 # Ids with what ends an address, leads elsewhere in one, or ends a word of a command.
@@ -33,21 +33,21 @@ async def house(settings: Settings) -> AsyncGenerator[App]:
 
 @pytest.fixture
 async def web(house: App) -> AsyncGenerator[Browser]:
-    async with browsing(build(house)) as browser:
+    async with browsing(build_application(house)) as browser:
         yield browser
 
 
-async def task_of(house: App, title: str, scope: Scope = ADA, **fields: Any) -> str:
+async def task_of(house: App, title: str, scope: PersonScope = ADA, **fields: Any) -> str:
     return (await house.memory.tasks.create(scope, {"title": title, **fields})).id
 
 
-async def note(house: App, text: str, scope: Scope = ADA, **fields: Any) -> str:
+async def note(house: App, text: str, scope: PersonScope = ADA, **fields: Any) -> str:
     return (await house.memory.memories.create(scope, {"note": text, **fields})).id
 
 
-async def assign(house: App, task_id: str, scope: Scope = ADA, **fields: Any) -> str:
+async def assign(house: App, task_id: str, scope: PersonScope = ADA, **fields: Any) -> str:
     work = {"task_id": task_id, "agent_id": "clerk", "objective": "Compare hotels", "task_type": "research", **fields}
-    return (await house.memory.queue.create(scope, work)).id
+    return (await house.memory.work_queue.create(scope, work)).id
 
 
 def at(user: str) -> str:
@@ -67,7 +67,7 @@ async def test_everybody_who_keeps_something_is_listed_with_how_much(house: App,
     await note(house, "The office closes at six")
     await task_of(house, "Book the train")
     await house.memory.people.set_zone(ADA, "Europe/Berlin")
-    await note(house, "Grace likes ships", Scope("grace"))
+    await note(house, "Grace likes ships", PersonScope("grace"))
     html = await web.get("/people")
     assert 'href="/people/ada"' in html
     assert "ada 2 now now Europe/Berlin grace 1 now now UTC" in text_of(html)
@@ -77,7 +77,7 @@ async def test_everybody_who_keeps_something_is_listed_with_how_much(house: App,
 
 async def test_a_long_list_of_people_goes_on_after_the_last(house: App, web: Browser) -> None:
     for number in range(23):
-        await note(house, "Something", Scope(f"person {number:02}"))
+        await note(house, "Something", PersonScope(f"person {number:02}"))
     first = await web.get("/people", find="person")
     assert "person 19" in first
     assert "person 20" not in first
@@ -125,7 +125,7 @@ async def test_tasks_are_shown_a_page_at_a_time(house: App, web: Browser) -> Non
 @shows("WEB-PEOPLE")
 async def test_memories_are_searched_as_the_command_does(house: App, web: Browser) -> None:
     assert "No memories" in text_of(await web.get("/people/ada", tab="memories"))
-    nuts = await note(house, "Ada is allergic to hazelnuts", Scope("ada", "clerk"), tags=["food"])
+    nuts = await note(house, "Ada is allergic to hazelnuts", PersonScope("ada", "clerk"), tags=["food"])
     await note(house, "The office closes at six")
     await task_of(house, "Buy hazelnuts for the squirrel")
     every = text_of(await web.get("/people/ada", tab="memories"))
@@ -169,17 +169,17 @@ async def test_time_is_told_by_day_and_a_timer_stopped(house: App, web: Browser)
     write, call = await task_of(house, "Write"), await task_of(house, "Call")
     for day, task_id, until in (("17", write, "10:30"), ("18", write, "09:20"), ("18", call, "11:00")):
         entry = {"start_at": f"2026-03-{day}T09:00", "end_at": f"2026-03-{day}T{until}", "note": f"until {until}"}
-        await house.memory.timing.add(ADA, task_id, entry)
+        await house.memory.time_tracking.add(ADA, task_id, entry)
     week = text_of(await web.get("/people/ada", tab="time", day="2026-03-18"))
     assert "2026-03-12 to 2026-03-18 3 h 50 min in all" in week
     assert "Wed 2026-03-18 2 h 20 min 2 h 20 min Call 2 h , Write 20 min" in week
     assert "until 10:30" in week
     assert "0 min in all" in text_of(await web.get("/people/ada", tab="time", day="2026-03-11"))
     await web.get("/people/ada", tab="time", day="0001-01-04")
-    await house.memory.timing.start(ADA, write)
+    await house.memory.time_tracking.start(ADA, write)
     assert "running Write" in text_of(await web.get("/people/ada", tab="time"))
     assert "Stopped: Write" in text_of(await web.post("/people/stop", {"user": "ada", "item": write}))
-    assert await house.memory.timing.running(ADA) is None
+    assert await house.memory.time_tracking.running(ADA) is None
     assert "No timer runs" in text_of(await web.post("/people/stop", {"user": "ada", "item": write}))
 
 
@@ -192,8 +192,8 @@ async def test_work_of_agents_is_shown_and_approved(house: App, web: Browser) ->
     said = text_of(await web.post("/people/approve", form))
     assert "Approved: clerk may execute Compare hotels" in said
     assert "awaits approval" not in text_of(await web.get("/people/ada", tab="work"))
-    await house.memory.queue.accept(Scope("ada", "clerk"), work)
-    await house.memory.queue.complete(Scope("ada", "clerk"), work, {"output": "The Adler is best"})
+    await house.memory.work_queue.accept(PersonScope("ada", "clerk"), work)
+    await house.memory.work_queue.complete(PersonScope("ada", "clerk"), work, {"output": "The Adler is best"})
     one = text_of(await web.get("/people/ada", tab="work", work=work))
     assert "The Adler is best" in one
     assert "in_progress completed" in one
@@ -211,7 +211,7 @@ async def test_an_export_is_a_file_that_can_be_taken_in(house: App, web: Browser
     assert web.answer.headers["x-content-type-options"] == "nosniff"
     again = await house.memory.people.export(ADA)
     assert {**again, "exported_at": sent["exported_at"], "elsewhere": sent["elsewhere"]} == sent
-    taken = await house.memory.people.import_(Scope("bob"), sent)
+    taken = await house.memory.people.import_(PersonScope("bob"), sent)
     assert taken["timeline_items"] == 4
 
 
@@ -219,7 +219,7 @@ async def test_an_export_is_a_file_that_can_be_taken_in(house: App, web: Browser
 async def test_erasing_needs_the_id_and_says_what_is_gone(house: App, web: Browser) -> None:
     await note(house, "Something")
     await task_of(house, "Something else")
-    await note(house, "Of another", Scope("grace"))
+    await note(house, "Of another", PersonScope("grace"))
     html = text_of(await web.get("/people/ada", tab="everything"))
     assert "Timeline items 2" in html
     refused = text_of(await web.post("/people/erase", {"user": "ada", "sure": "grace"}, 400))
@@ -235,7 +235,7 @@ async def test_erasing_needs_the_id_and_says_what_is_gone(house: App, web: Brows
 @shows("WEB-PEOPLE")
 async def test_whatever_an_id_holds_it_has_a_page(house: App, web: Browser) -> None:
     for user in ODD:
-        task_id = await task_of(house, "Theirs alone", Scope(user))
+        task_id = await task_of(house, "Theirs alone", PersonScope(user))
         links = [one.split('"')[0] for one in (await web.get("/people")).split('<a href="')]
         there = next(one for one in links if one.startswith("/people/"))
         assert "Theirs alone" in await follow(web, there)
@@ -274,11 +274,11 @@ async def test_a_form_comes_back_to_the_persons_page_alone(house: App, web: Brow
 
 async def test_what_people_and_agents_wrote_is_shown_inert(house: App, web: Browser) -> None:
     odd = "<script>alert('id')</script>"
-    scope = Scope(odd)
+    scope = PersonScope(odd)
     task_id = await task_of(house, HOSTILE, scope, description=HOSTILE, tags=[HOSTILE[:40]], assignee=HOSTILE[:100])
     memory_id = await note(house, HOSTILE + "x" * 40_000, scope, place_name=HOSTILE)
     work = await assign(house, task_id, scope, objective=HOSTILE, context=HOSTILE)
-    await house.memory.timing.start(scope, task_id, HOSTILE)
+    await house.memory.time_tracking.start(scope, task_id, HOSTILE)
     pages: list[dict[str, Any]] = [
         {"tab": tab} for tab in ("tasks", "memories", "timeline", "time", "work", "everything")
     ]
@@ -300,11 +300,11 @@ async def test_what_people_and_agents_wrote_is_shown_inert(house: App, web: Brow
 async def test_a_key_that_runs_the_house_sees_people_and_another_does_not(house: App) -> None:
     await note(house, "Something")
     made = house.identity.create_key
-    _, admin = await made(name="", agent_id=None, user_id="root", scopes=frozenset({HOUSE_ADMIN}))
+    _, admin = await made(name="", agent_id=None, user_id="root", scopes=frozenset({INSTALLATION_ADMIN}))
     _, other = await made(name="", agent_id=None, user_id="ada", scopes=frozenset({MEMORY_ADMIN}))
-    async with browsing(build(house), authorization=f"Bearer {admin}") as web:
+    async with browsing(build_application(house), authorization=f"Bearer {admin}") as web:
         assert "ada" in text_of(await web.get("/people"))
         assert "Something" in text_of(await web.get("/people/ada", tab="memories"))
-    async with browsing(build(house), authorization=f"Bearer {other}") as web:
+    async with browsing(build_application(house), authorization=f"Bearer {other}") as web:
         await web.get("/people", 403)
         await web.get("/people/ada", 403)

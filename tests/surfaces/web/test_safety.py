@@ -13,14 +13,14 @@ from sqlalchemy import select
 from frontdesk.app import App, open_app
 from frontdesk.db.schema import mcp_sessions
 from frontdesk.identity import rights
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import RequestContext
+from frontdesk.interfaces.web import model as places
+from frontdesk.interfaces.web.model import SECTIONS, safe_return_path
+from frontdesk.interfaces.web.rendering import SECURITY_HEADERS
+from frontdesk.interfaces.web.routes import while_allowed
+from frontdesk.interfaces.web.sessions import BrowserCookies, is_still_allowed, pack_text, unpack_text
 from frontdesk.settings import Settings
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.visit import Visit
-from frontdesk.surfaces.web import places, who
-from frontdesk.surfaces.web.cookies import Jar, packed, unpacked
-from frontdesk.surfaces.web.drawing import SAFETY
-from frontdesk.surfaces.web.sections import SECTIONS
-from frontdesk.surfaces.web.walk import while_let_in
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.pages import BASE, TOKEN, Browser, browsing, text_of
@@ -36,7 +36,7 @@ PUBLIC = "https://desk.example"
 async def guarded(tmp_path: Path, **values: object) -> AsyncGenerator[tuple[App, Browser]]:
     """A house that demands sign-in also on this machine."""
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data", **{"FRONTDESK_REQUIRE_AUTH": True, **values})
-    async with open_app(settings) as app, browsing(build(app)) as web:
+    async with open_app(settings) as app, browsing(build_application(app)) as web:
         yield app, web
 
 
@@ -58,11 +58,11 @@ def location(answer: httpx2.Response) -> str:
 
 @shows("WEB-SAFE")
 async def test_this_machine_needs_no_key_but_a_proxy_before_it_does(app: App) -> None:
-    async with browsing(build(app)) as web:
+    async with browsing(build_application(app)) as web:
         for section in SECTIONS:
             await web.get(section.path)
     for name in ("x-forwarded-for", "x-forwarded-proto", "via", "forwarded"):
-        async with browsing(build(app), **{name: "198.51.100.7"}) as web:
+        async with browsing(build_application(app), **{name: "198.51.100.7"}) as web:
             assert location(await web.client.get("/agents")) == "/sign-in?next=%2Fagents"
             assert (await web.client.get("/sign-in")).status_code == 200
 
@@ -89,16 +89,16 @@ async def test_where_credentials_are_demanded_one_signs_in_and_out(tmp_path: Pat
 
 
 async def test_a_session_opens_on_every_replica_and_is_nothing_in_the_database(settings: Settings) -> None:
-    demanding = settings.replaced(require_auth=True)
+    demanding = settings.with_values(require_auth=True)
     async with open_app(demanding) as one, open_app(demanding) as two:
         _, text = await admin_key(one)
-        async with browsing(build(one)) as web:
+        async with browsing(build_application(one)) as web:
             await sign_in(web, text)
             cookies = dict(web.client.cookies)
-        async with browsing(build(two)) as web:
+        async with browsing(build_application(two)) as web:
             web.client.cookies.update(cookies)
             assert "you are signed in with this one" in text_of(await web.get("/access"))
-        async with one.database.reading() as connection:
+        async with one.database.read_transaction() as connection:
             kept = [str(row) for row in (await connection.execute(select(mcp_sessions))).all()]
     assert len(kept) == 1
     assert not any(secret in kept[0] for secret in (text, cookies["frontdesk_session"]))
@@ -117,13 +117,13 @@ async def test_a_revoked_key_is_out_at_once_and_its_session_with_it(tmp_path: Pa
 
 async def test_on_this_machine_a_session_that_ended_lets_one_in_as_nobody(app: App) -> None:
     key_id, text = await admin_key(app)
-    async with browsing(build(app)) as web:
+    async with browsing(build_application(app)) as web:
         await sign_in(web, text)
         await app.identity.revoke_key(key_id)
         answer = await web.client.get("/access?keys=all")
         assert location(answer) == "/access?keys=all"
         assert "Sign out" not in text_of(await web.get(location(answer)))
-    async with browsing(build(app), authorization=f"Bearer {text}", cookie="frontdesk_session=x") as web:
+    async with browsing(build_application(app), authorization=f"Bearer {text}", cookie="frontdesk_session=x") as web:
         assert location(await web.client.get("/access")).startswith("/sign-in"), "and does not go round in circles"
 
 
@@ -139,7 +139,7 @@ async def test_a_key_that_may_not_run_the_house_is_told_which_one_may(tmp_path: 
         _, nobodys = await admin_key(app, user=None, agent="agent-1")
         assert "names no person" in text_of(await sign_in(web, nobodys, 403))
         assert "frontdesk_session" not in web.client.cookies
-        async with browsing(build(app), authorization=f"Bearer {limited}") as shown:
+        async with browsing(build_application(app), authorization=f"Bearer {limited}") as shown:
             assert "house:admin" in text_of(await shown.get("/access", 403))
             assert (await shown.client.get("/live/now")).status_code in (403, 404)
 
@@ -159,17 +159,17 @@ async def test_what_is_no_key_is_refused_and_kept_nowhere(tmp_path: Path, text: 
 
 async def test_on_this_machine_a_key_without_limits_will_do_but_not_through_a_proxy(app: App) -> None:
     _, text = await app.identity.create_key(name="", agent_id=None, user_id="ann")
-    async with browsing(build(app)) as web:
+    async with browsing(build_application(app)) as web:
         await sign_in(web, text)
         await web.get("/access")
-    async with browsing(build(app), **{"x-forwarded-for": "198.51.100.7"}) as web:
+    async with browsing(build_application(app), **{"x-forwarded-for": "198.51.100.7"}) as web:
         assert "house:admin" in text_of(await sign_in(web, text, 403))
 
 
 @shows("WEB-SAFE")
 @pytest.mark.parametrize("path", ["/sign-in", "/sign-out", "/access/keys", "/access/keys/x/revoke"])
 async def test_no_form_is_taken_without_the_token_of_its_page(app: App, path: str) -> None:
-    async with browsing(build(app)) as web:
+    async with browsing(build_application(app)) as web:
         await web.get("/access")
         for form in ({}, {"form_token": ""}, {"form_token": "guessed"}):
             answer = await web.client.post(path, data=form)
@@ -248,14 +248,14 @@ async def test_every_answer_has_the_headers_that_keep_others_out(tmp_path: Path)
         for path, status, headers in asked:
             answer = await web.client.get(path, headers=headers)
             assert answer.status_code == status, path
-            for name, value in SAFETY.items():
+            for name, value in SECURITY_HEADERS.items():
                 if name == "cache-control" and path == "/static/app.css":
                     continue
                 assert answer.headers.get_list(name) == [value], (path, name)
 
 
 async def test_what_is_not_there_is_told_on_a_page(app: App) -> None:
-    async with browsing(build(app)) as web:
+    async with browsing(build_application(app)) as web:
         assert "There is no such page" in text_of(await web.get("/access/nothing", 404))
         assert "is for a form" in text_of(await web.get("/access/keys", 405))
         for path, accept, kind in (
@@ -272,15 +272,15 @@ async def test_what_is_not_there_is_told_on_a_page(app: App) -> None:
             assert (answer.status_code, answer.headers["content-type"]) == (404, kind), (path, accept)
             if kind.startswith("text/html"):
                 assert "There is no such page" in text_of(answer.text)
-                assert {name: answer.headers[name] for name in SAFETY} == SAFETY
+                assert {name: answer.headers[name] for name in SECURITY_HEADERS} == SECURITY_HEADERS
 
 
 def test_the_policy_lets_nothing_in_from_elsewhere() -> None:
-    policy = dict(part.split(" ", 1) for part in SAFETY["content-security-policy"].split("; "))
+    policy = dict(part.split(" ", 1) for part in SECURITY_HEADERS["content-security-policy"].split("; "))
     assert policy["default-src"] == "'none'"
     assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
     assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
-    assert "unsafe" not in SAFETY["content-security-policy"]
+    assert "unsafe" not in SECURITY_HEADERS["content-security-policy"]
 
 
 @shows("WEB-SAFE")
@@ -324,9 +324,9 @@ def test_the_policy_lets_nothing_in_from_elsewhere() -> None:
     ],
 )
 async def test_after_signing_in_one_is_led_to_a_page_of_ours(app: App, said: str | None, leads: str) -> None:
-    assert places.ours(said) == leads
+    assert safe_return_path(said) == leads
     _, text = await admin_key(app)
-    async with browsing(build(app)) as web:
+    async with browsing(build_application(app)) as web:
         await web.get("/sign-in")
         form = {"form_token": web.client.cookies["frontdesk_form"], "credential": text, "next": said or ""}
         assert location(await web.client.post("/sign-in", data=form)) == leads
@@ -372,23 +372,23 @@ async def test_cookies_are_out_of_reach_and_over_tls_bound_to_the_host(tmp_path:
 
 def test_cookies_of_neighbours_on_this_machine_are_no_hindrance() -> None:
     said = {"cookie": 'odd={"a": "b, c"}; other; frontdesk_session=abc; x=[1]'}
-    assert Jar.of(settings_with(), Visit("1", said)).kept("frontdesk_session") == "abc"
-    assert unpacked(packed("Grüße")) == "Grüße"
+    assert BrowserCookies.of(settings_with(), RequestContext("1", said)).read("frontdesk_session") == "abc"
+    assert unpack_text(pack_text("Grüße")) == "Grüße"
     for nonsense in ("a", "\u20ac", "a" * 5000, "gICA", None, ""):
-        assert unpacked(nonsense) is None
+        assert unpack_text(nonsense) is None
 
 
 async def test_what_is_told_live_ends_with_the_right_to_it(tmp_path: Path) -> None:
     async with guarded(tmp_path) as (app, web):
         key_id, text = await admin_key(app)
-        visit = Visit("1", {"authorization": f"Bearer {text}"}, await app.identity.authenticate(text))
+        visit = RequestContext("1", {"authorization": f"Bearer {text}"}, await app.identity.authenticate(text))
         told: list[int] = []
 
         async def counting() -> AsyncGenerator[Mapping[str, int]]:
             for number in range(100):
                 yield {"number": number}
 
-        async for one in while_let_in(app, visit, counting()):
+        async for one in while_allowed(app, visit, counting()):
             told.append(one["number"])
             if len(told) == 3:
                 await app.identity.revoke_key(key_id)
@@ -396,23 +396,27 @@ async def test_what_is_told_live_ends_with_the_right_to_it(tmp_path: Path) -> No
         _, text = await admin_key(app)
         await sign_in(web, text)
         session = {"cookie": f"frontdesk_session={web.client.cookies['frontdesk_session']}"}
-        visit = Visit("2", session, await app.identity.authenticate(text))
-        assert await who.may_go_on(app, visit)
+        visit = RequestContext("2", session, await app.identity.authenticate(text))
+        assert await is_still_allowed(app, visit)
         await web.post("/sign-out")
-        assert not await who.may_go_on(app, visit)
+        assert not await is_still_allowed(app, visit)
 
 
 async def test_a_login_gives_the_house_to_no_client_unless_the_person_runs_it_by_name() -> None:
-    assert rights.may_give(None, "tasks.read")
-    assert not rights.may_give(None, rights.HOUSE_ADMIN)
-    assert not rights.may_give(frozenset({"admin"}), rights.HOUSE_ADMIN)
-    assert rights.may_give(frozenset({rights.HOUSE_ADMIN}), rights.HOUSE_ADMIN)
-    assert rights.HOUSE_ADMIN not in {*rights.ADVERTISED, *rights.LOGIN_SCOPES, *rights.USUAL_SCOPES}
+    assert rights.may_grant_scope(None, "tasks.read")
+    assert not rights.may_grant_scope(None, rights.INSTALLATION_ADMIN)
+    assert not rights.may_grant_scope(frozenset({"admin"}), rights.INSTALLATION_ADMIN)
+    assert rights.may_grant_scope(frozenset({rights.INSTALLATION_ADMIN}), rights.INSTALLATION_ADMIN)
+    assert rights.INSTALLATION_ADMIN not in {
+        *rights.ADVERTISED_SCOPES,
+        *rights.LOGIN_SCOPES,
+        *rights.DEFAULT_KEY_SCOPES,
+    }
 
 
 @pytest.mark.parametrize("size", [40 * 1024, 2 * 1024 * 1024])
 async def test_bodies_are_bounded(app: App, size: int) -> None:
-    async with browsing(build(app)) as web:
+    async with browsing(build_application(app)) as web:
         page = await sign_in(web, "x" * size, 400)
         assert "too large" in text_of(page)
         if size > 1024 * 1024:
@@ -426,7 +430,7 @@ async def test_bodies_are_bounded(app: App, size: int) -> None:
 
 @pytest.mark.parametrize("path", [section.path for section in SECTIONS])
 async def test_a_page_with_all_it_loads_is_small(app: App, path: str) -> None:
-    async with browsing(build(app)) as web:
+    async with browsing(build_application(app)) as web:
         page = await web.get(path)
         sizes = {path: len(gzip.compress(page.encode()))}
         for file in set(LOADED.findall(page)):

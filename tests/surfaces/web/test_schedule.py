@@ -14,15 +14,14 @@ import pytest
 from frontdesk.agents.host import NewAgent
 from frontdesk.agents.turns.model import TurnQuery
 from frontdesk.app import App, open_app
-from frontdesk.schedule.asked import Asked, Change, PastWanted
-from frontdesk.schedule.model import SECOND, NewSchedule, Standing, State, Trigger, TriggerKind, now_us
-from frontdesk.schedule.triggers.plain import plain
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.web.model import PageRequest as Request
+from frontdesk.interfaces.web.pages.schedule import ROWS_PER_PAGE, stream_list, stream_schedule
+from frontdesk.interfaces.web.pages.schedule_view import webhook_host
+from frontdesk.schedules.descriptions import describe_rule
+from frontdesk.schedules.model import SECOND, RunStatus, ScheduleDefinition, ScheduleState, Trigger, TriggerKind, now_us
+from frontdesk.schedules.requests import ListRuns, NewSchedule, ScheduleChange
 from frontdesk.settings import Settings
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.web.model import Asked as Request
-from frontdesk.surfaces.web.pages.schedule import live
-from frontdesk.surfaces.web.pages.schedule.choosing import LISTED
-from frontdesk.surfaces.web.pages.schedule.told import host_of
 from tests.requirements import shows
 from tests.support.pages import Browser, browsing, text_of
 from tests.support.scheduling import OPERATOR
@@ -42,7 +41,7 @@ async def house(settings: Settings) -> AsyncGenerator[App]:
 
 @pytest.fixture
 async def web(house: App) -> AsyncGenerator[Browser]:
-    async with browsing(build(house)) as browser:
+    async with browsing(build_application(house)) as browser:
         yield browser
 
 
@@ -53,14 +52,14 @@ async def ada(house: App) -> str:
 
 async def made(house: App, agent: str, prompt: str = "Daily report", **asked: Any) -> int:
     """A schedule of an agent, who need not be known to the host."""
-    wish = Asked(prompt, agent, skip_validation=True, **(asked or {"when": WORDS}))
+    wish = NewSchedule(prompt, agent, skip_validation=True, **(asked or {"when": WORDS}))
     return (await house.schedules.add(OPERATOR, wish)).schedule.id
 
 
 async def ran(house: App, number: int) -> str:
     """A run of it that is over."""
     run = await house.schedules.run_now(OPERATOR, number)
-    await house.schedules.executing.once(OPERATOR)
+    await house.schedules.executor.run_due(OPERATOR)
     return run
 
 
@@ -71,8 +70,8 @@ async def go(web: Browser, address: str) -> str:
     return await web.get(path, **said)
 
 
-async def state_of(house: App, number: int) -> State:
-    return (await house.schedules.looking.get(OPERATOR, number)).state
+async def state_of(house: App, number: int) -> ScheduleState:
+    return (await house.schedules.queries.get(OPERATOR, number)).state
 
 
 async def test_an_empty_schedule_says_how_to_make_one(web: Browser) -> None:
@@ -113,7 +112,7 @@ async def test_schedules_are_filtered_by_agent_and_state_in_the_address(house: A
 
 @pytest.mark.parametrize("state", ["", "any", "paused"])
 async def test_long_lists_go_on_where_the_page_before_ended(house: App, web: Browser, ada: str, state: str) -> None:
-    numbers = [await made(house, ada, every="1h") for _ in range(LISTED + 2)]
+    numbers = [await made(house, ada, every="1h") for _ in range(ROWS_PER_PAGE + 2)]
     if state == "paused":
         for number in numbers:
             await house.schedules.pause(OPERATOR, number)
@@ -147,13 +146,13 @@ async def test_the_preview_button_shows_the_same_and_keeps_what_was_typed(web: B
     assert len(re.findall(r"07:00 Asia/Tokyo", text_of(html))) == 5
     assert "Count\nthe &lt;sheep&gt;</textarea>" in html
     assert f'<option value="{ada}" selected>' in html
-    assert (await house.schedules.looking.list(OPERATOR)).schedules == []
+    assert (await house.schedules.queries.list(OPERATOR)).schedules == []
 
 
 @shows("WEB-SCHEDULE")
 async def test_a_schedule_is_made_in_plain_words(web: Browser, house: App, ada: str) -> None:
     html = await web.post("/schedule/new", {"when": WORDS, "agent": ada, "prompt": "Write\r\nthe report"})
-    [one] = (await house.schedules.looking.list(OPERATOR)).schedules
+    [one] = (await house.schedules.queries.list(OPERATOR)).schedules
     assert (one.what.words, one.what.trigger.zone, one.what.prompt) == (WORDS, "Europe/Berlin", "Write\nthe report")
     read = text_of(html)
     assert re.search(rf"Schedule {one.id} was made: every weekday at 09:00, next \w+ .* 09:00 Europe/Berlin", read)
@@ -176,25 +175,25 @@ async def test_what_cannot_be_made_is_said_beside_what_was_typed(
     html = await web.post("/schedule/new", given, 400)
     assert told in text_of(html)
     assert f'value="{given["when"]}"' in html
-    assert (await house.schedules.looking.list(OPERATOR)).schedules == []
+    assert (await house.schedules.queries.list(OPERATOR)).schedules == []
 
 
 @shows("WEB-SCHEDULE")
 async def test_a_schedule_is_paused_resumed_run_and_cancelled(web: Browser, house: App, ada: str) -> None:
     number = await made(house, ada)
     html = await web.post(f"/schedule/{number}/pause")
-    assert await state_of(house, number) is State.PAUSED
+    assert await state_of(house, number) is ScheduleState.PAUSED
     assert "It is paused: none of these fires" in text_of(html)
     html = await web.post(f"/schedule/{number}/resume")
-    assert await state_of(house, number) is State.ACTIVE
+    assert await state_of(house, number) is ScheduleState.ACTIVE
     assert "goes on: every weekday at 09:00, next" in text_of(html)
     html = await web.post(f"/schedule/{number}/run")
-    [run] = (await house.schedules.looking.history(OPERATOR)).runs
-    assert (run.schedule_id, run.manual, run.standing) == (number, True, Standing.WAITING)
+    [run] = (await house.schedules.queries.history(OPERATOR)).runs
+    assert (run.schedule_id, run.manual, run.standing) == (number, True, RunStatus.WAITING)
     assert f"The next worker that is free runs it: {run.id}" in text_of(html)
     assert "Under way" in text_of(await web.get("/schedule", show="runs"))
     html = await web.post(f"/schedule/{number}/cancel")
-    assert await state_of(house, number) is State.CANCELLED
+    assert await state_of(house, number) is ScheduleState.CANCELLED
     assert "/pause" not in html
     assert "It does not fire again by its rule" in text_of(html)
     assert "only an active one can be paused" in text_of(await web.post(f"/schedule/{number}/pause", None, 409))
@@ -209,7 +208,7 @@ async def test_cancelling_asks_once_more_and_nothing_else_does(web: Browser, hou
 async def test_a_run_shows_its_answer_and_where_it_is_listed(web: Browser, house: App, ada: str) -> None:
     number = await made(house, ada, "Say hello")
     run = await ran(house, number)
-    [past] = (await house.schedules.looking.history(OPERATOR)).runs
+    [past] = (await house.schedules.queries.history(OPERATOR)).runs
     assert past.answer is not None
     for address in (f"/schedule/{number}", f"/schedule/runs/{run}", "/schedule?show=runs"):
         read = text_of(await go(web, address))
@@ -234,15 +233,15 @@ async def test_a_dead_delivery_is_found_and_redriven(web: Browser, house: App) -
     html = await web.post(f"/schedule/runs/{run}/redrive")
     assert f"{run} is tried again, from its first attempt" in text_of(html)
     assert "1 earlier attempt" in text_of(html)
-    [past] = (await house.schedules.looking.history(OPERATOR, PastWanted(number))).runs
-    assert (past.standing, past.attempt) == (Standing.WAITING, 0)
+    [past] = (await house.schedules.queries.history(OPERATOR, ListRuns(number))).runs
+    assert (past.standing, past.attempt) == (RunStatus.WAITING, 0)
     assert "only a dead one can be tried again" in text_of(await web.post(f"/schedule/runs/{run}/redrive", None, 409))
 
 
 async def test_a_rule_in_a_zone_that_is_not_known_here_is_shown_all_the_same(web: Browser, house: App) -> None:
     trigger = Trigger(TriggerKind.CRON, "0 9 * * *", "Mars/Olympus")
     soon = now_us() + 60 * SECOND
-    number = (await house.schedules.store.add(NewSchedule("agent-ada", "Hello", trigger), soon, now_us())).id
+    number = (await house.schedules.store.add(ScheduleDefinition("agent-ada", "Hello", trigger), soon, now_us())).id
     assert ROWS.findall(await web.get("/schedule")) == [str(number)]
     assert "Unknown time zone: Mars/Olympus" in text_of(await web.get(f"/schedule/{number}"))
 
@@ -271,21 +270,21 @@ async def test_hostile_words_are_shown_inert(web: Browser, house: App) -> None:
 
 
 def test_a_webhook_is_named_by_its_host_alone() -> None:
-    assert host_of("https://ann:secret@hooks.example:8443/in?token=secret") == "hooks.example"
-    assert host_of(None) == ""
+    assert webhook_host("https://ann:secret@hooks.example:8443/in?token=secret") == "hooks.example"
+    assert webhook_host(None) == ""
 
 
 async def test_an_open_schedule_is_told_of_every_change(house: App, ada: str) -> None:
     number = await made(house, ada)
-    asked = Request(house, OPERATOR, datetime.now(UTC), at={"id": str(number)})
+    asked = Request(house, OPERATOR, datetime.now(UTC), path_params={"id": str(number)})
     with anyio.fail_after(SECONDS):
-        async with aclosing(live.one(asked)) as told:
+        async with aclosing(stream_schedule(asked)) as told:
             marks = [await anext(told)]
             await house.schedules.pause(OPERATOR, number)
             marks.append(await anext(told))
             await house.schedules.run_now(OPERATOR, number)
             marks.append(await anext(told))
-            await house.schedules.executing.once(OPERATOR)
+            await house.schedules.executor.run_due(OPERATOR)
             marks.append(await anext(told))
     assert len({one["mark"] for one in marks}) == 4
 
@@ -297,13 +296,13 @@ async def test_an_open_list_is_told_of_whatever_changes_on_it(house: App, ada: s
     asked = Request(house, OPERATOR, datetime.now(UTC), query={"agent": ada} if narrowed else {})
     schedules = house.schedules
     with anyio.fail_after(SECONDS):
-        async with aclosing(live.all_of_them(asked)) as told:
+        async with aclosing(stream_list(asked)) as told:
             marks = [await anext(told)]
             await schedules.pause(OPERATOR, number)
             marks.append(await anext(told))
             await schedules.resume(OPERATOR, number)
             marks.append(await anext(told))
-            await schedules.update(OPERATOR, number, Change(prompt="Another report"))
+            await schedules.update(OPERATOR, number, ScheduleChange(prompt="Another report"))
             marks.append(await anext(told))
             await made(house, ada)
             marks.append(await anext(told))
@@ -314,11 +313,11 @@ async def test_an_open_list_of_runs_is_told_of_their_beginning_and_their_end(hou
     number = await made(house, ada)
     asked = Request(house, OPERATOR, datetime.now(UTC), query={"show": "runs"})
     with anyio.fail_after(SECONDS):
-        async with aclosing(live.all_of_them(asked)) as told:
+        async with aclosing(stream_list(asked)) as told:
             marks = [await anext(told)]
             await house.schedules.run_now(OPERATOR, number)
             marks.append(await anext(told))
-            await house.schedules.executing.once(OPERATOR)
+            await house.schedules.executor.run_due(OPERATOR)
             marks.append(await anext(told))
     assert len({one["mark"] for one in marks}) == 3
 
@@ -330,7 +329,7 @@ async def test_a_page_names_to_its_live_part_what_it_shows(house: App, web: Brow
     [address] = re.findall(r'data-live="/live/schedule\?([^"]+)"', html)
     asked = Request(house, OPERATOR, datetime.now(UTC), query=dict(parse_qsl(unescape(address))))
     assert (asked.query["state"], asked.query["agent"]) == ("paused", ada)
-    async with aclosing(live.all_of_them(asked)) as told:
+    async with aclosing(stream_list(asked)) as told:
         with anyio.move_on_after(0.3) as waited:
             await anext(told)
         assert waited.cancelled_caught
@@ -392,4 +391,4 @@ async def test_what_is_live_is_paused_in_other_words_than_a_schedule(house: App,
     ],
 )
 def test_rules_are_told_in_plain_words_where_there_are_any(rule: str, words: str) -> None:
-    assert plain(rule) == words
+    assert describe_rule(rule) == words

@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from frontdesk.app import App, open_app
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.http.application import build_application
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.issuer import Issuer, open_issuer
@@ -37,7 +37,7 @@ async def guarded(tmp_path: Path, issuer: str, **sign_in: str) -> AsyncGenerator
         FRONTDESK_REQUIRE_AUTH=True,
         FRONTDESK_ISSUERS=[{"issuer": issuer, "sign_in": known_as}],
     )
-    async with open_app(settings) as app, browsing(build(app)) as web:
+    async with open_app(settings) as app, browsing(build_application(app)) as web:
         yield app, web
 
 
@@ -124,7 +124,7 @@ async def test_nobody_is_signed_in_by_a_link_that_somebody_else_sends_them(
 ) -> None:
     async with guarded(tmp_path, issuer.url) as (app, web):
         back = await sent(web, issuer)
-        async with browsing(build(app)) as victim:
+        async with browsing(build_application(app)) as victim:
             if cookie is not None:
                 victim.client.cookies.set("frontdesk_errand", cookie)
             assert OTHERS_ERRAND in text_of(await victim.get(back, 403))
@@ -175,5 +175,5 @@ async def test_an_issuer_that_is_away_leaves_the_way_in_with_a_key(tmp_path: Pat
 
 async def test_without_an_issuer_to_sign_in_at_the_page_offers_none(tmp_path: Path) -> None:
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data", FRONTDESK_REQUIRE_AUTH=True)
-    async with open_app(settings) as app, browsing(build(app)) as web:
+    async with open_app(settings) as app, browsing(build_application(app)) as web:
         assert "Sign in with" not in text_of(await web.get("/sign-in"))

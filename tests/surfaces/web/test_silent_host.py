@@ -7,9 +7,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from frontdesk.agents import patience
+from frontdesk.agents import host
 from frontdesk.app import open_app
-from frontdesk.surfaces.http import build
+from frontdesk.interfaces.http.application import build_application
 from tests.conftest import settings_with
 from tests.support.pages import Browser, browsing, text_of
 from tests.support.ready import Ready
@@ -21,7 +21,7 @@ SECONDS = 10
 
 @pytest.fixture
 async def web(tmp_path: Path, ready: Ready, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Browser]:
-    monkeypatch.setattr(patience, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(host, "HOST_LOOK_SECONDS", 0.2)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen(50)
@@ -29,7 +29,7 @@ async def web(tmp_path: Path, ready: Ready, monkeypatch: pytest.MonkeyPatch) -> 
             FRONTDESK_DATA=ready.in_folder(tmp_path / "data"),
             LETTA_BASE_URL=f"http://127.0.0.1:{silent.getsockname()[1]}",
         )
-        async with open_app(settings) as app, browsing(build(app)) as browser:
+        async with open_app(settings) as app, browsing(build_application(app)) as browser:
             yield browser
 
 

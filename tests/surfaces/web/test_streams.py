@@ -8,8 +8,9 @@ import pytest
 from starlette.types import Message, Scope
 
 from frontdesk.app import App
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.web import live
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.web import routes
+from frontdesk.interfaces.web.routes import RETRY_SECONDS, PageStream, stream_events
 from tests.support.pages import browsing
 from tests.support.waiting import until
 
@@ -40,8 +41,8 @@ async def stays() -> Message:
 async def test_one_stream_too_many_is_refused_with_when_to_come_again(
     app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(live, "MOST", 3)
-    asgi = build(app)
+    monkeypatch.setattr(routes, "MOST_STREAMS", 3)
+    asgi = build_application(app)
     begun: list[int] = []
 
     async def send(message: Message) -> None:
@@ -58,14 +59,14 @@ async def test_one_stream_too_many_is_refused_with_when_to_come_again(
         await until(lambda: len(begun) == 3)
         answer = await web.client.get("/live/turns")
         assert begun == [200] * 3
-        assert (answer.status_code, answer.headers["retry-after"]) == (503, str(live.RETRY_SECONDS))
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, str(RETRY_SECONDS))
         await web.get("/turns")
         tasks.cancel_scope.cancel()
-    assert live.Stream.open == 0
+    assert PageStream.open == 0
 
 
 async def test_a_reader_that_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live, "SEND_SECONDS", 0.05)
+    monkeypatch.setattr(routes, "SEND_SECONDS", 0.05)
     ended = anyio.Event()
 
     async def told() -> AsyncGenerator[Mapping[str, Any]]:
@@ -80,6 +81,6 @@ async def test_a_reader_that_takes_nothing_is_let_go(monkeypatch: pytest.MonkeyP
             await anyio.sleep_forever()
 
     with anyio.fail_after(SECONDS):
-        await live.stream(told())(dict(SCOPE), stays, stalls)
+        await stream_events(told())(dict(SCOPE), stays, stalls)
         await ended.wait()
-    assert live.Stream.open == 0
+    assert PageStream.open == 0

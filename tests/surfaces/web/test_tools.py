@@ -11,15 +11,15 @@ import pytest
 from frontdesk.agents.host import HeldTool, NewAgent
 from frontdesk.app import App, open_app
 from frontdesk.identity.model import Caller
-from frontdesk.identity.rights import HOUSE_ADMIN
+from frontdesk.identity.rights import INSTALLATION_ADMIN
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.web.model import tool_path
+from frontdesk.interfaces.web.pages.schema_form import FieldShape, schema_fields
+from frontdesk.interfaces.web.pages.tool import usage_chart
+from frontdesk.interfaces.web.pages.tool_servers import server_address
 from frontdesk.settings import Settings
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.web.pages.tools.common import tool_at
-from frontdesk.surfaces.web.pages.tools.forms import Shape, fields_of
-from frontdesk.surfaces.web.pages.tools.using import chart
-from frontdesk.surfaces.web.pages.tools.where import where
-from frontdesk.tools.catalogue.servers import ServerSpec, Transport
-from frontdesk.tools.rights.model import Effect
+from frontdesk.tools.access import AccessEffect
+from frontdesk.tools.servers import ServerSpec, Transport
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.chat import key
@@ -66,7 +66,7 @@ async def house(settings: Settings, shop: ToolServer) -> AsyncGenerator[App]:
 
 @pytest.fixture
 async def web(house: App) -> AsyncGenerator[Browser]:
-    async with browsing(build(house)) as opened:
+    async with browsing(build_application(house)) as opened:
         yield opened
 
 
@@ -89,14 +89,16 @@ async def test_a_search_shows_scores_and_reasons_whole_or_as_a_part(web: Browser
 
 
 async def test_a_search_for_an_agent_finds_what_that_agent_may_use(house: App, web: Browser, ada: str) -> None:
-    await house.tools.house.add_rule(Caller("t", local=True), f"agent:{ada}", Effect.DENY, "shop::create_issue")
+    await house.tools.administration.add_rule(
+        Caller("t", local=True), f"agent:{ada}", AccessEffect.DENY, "shop::create_issue"
+    )
     query = "file an issue about a bug"
     assert "shop::create_issue" in await web.get("/tools", q=query, part=True)
     assert "shop::create_issue" not in await web.get("/tools", q=query, agent=ada, part=True)
 
 
 async def test_a_house_without_tools_says_how_to_get_some(app: App) -> None:
-    async with browsing(build(app)) as web:
+    async with browsing(build_application(app)) as web:
         for path in ("/tools", "/tools/all", "/tools/servers"):
             assert "frontdesk tools add NAME URL" in text_of(await web.get(path)), path
         assert "No tool was called in the last 24 hours" in text_of(await web.get("/tools/use"))
@@ -151,7 +153,7 @@ async def test_tools_are_gone_through_by_name(house: App, web: Browser) -> None:
 
 @shows("WEB-TOOLS")
 async def test_a_tool_is_tried_with_a_form_made_from_its_schema(shop: ToolServer, web: Browser, ada: str) -> None:
-    at = tool_at("shop::create_issue")
+    at = tool_path("shop::create_issue")
     page = await web.get(at)
     assert 'name="arg.labels"' in page
     assert '<option value="&#34;wish&#34;">wish</option>' in page
@@ -177,13 +179,13 @@ async def test_a_tool_is_tried_with_a_form_made_from_its_schema(shop: ToolServer
 )
 async def test_what_does_not_fit_is_said_and_the_form_stays(web: Browser, form: dict[str, str], said: str) -> None:
     filled = {"arg.title": "kept as it was", "arg.kind": '"bug"', **form}
-    page = await web.post(tool_at("shop::create_issue"), filled, 400)
+    page = await web.post(tool_path("shop::create_issue"), filled, 400)
     assert said in text_of(page)
     assert "kept as it was" in page
 
 
 async def test_a_tool_of_any_name_has_an_address_and_takes_json(shop: ToolServer, web: Browser) -> None:
-    at = tool_at(f"shop::{ODD}")
+    at = tool_path(f"shop::{ODD}")
     assert ODD in text_of(await web.get(at))
     assert "must be a JSON object" in text_of(await web.post(at, {"arguments": "[1]"}, 400))
     assert "It answered" in text_of(await web.post(at, {"arguments": '{"a": 1}'}))
@@ -192,9 +194,9 @@ async def test_a_tool_of_any_name_has_an_address_and_takes_json(shop: ToolServer
 
 
 async def test_a_page_says_why_a_search_finds_its_tool(web: Browser) -> None:
-    said = text_of(await web.get(tool_at("shop::send_mail"), q="send a letter"))
+    said = text_of(await web.get(tool_path("shop::send_mail"), q="send a letter"))
     assert "Verdict found" in said
-    said = text_of(await web.get(tool_at("shop::send_mail"), q="xyzzy"))
+    said = text_of(await web.get(tool_path("shop::send_mail"), q="xyzzy"))
     assert "shares no word with the query" in said
 
 
@@ -206,11 +208,11 @@ async def test_a_change_that_is_held_is_shown_and_decided(
     shop.tools[1] = tool("send_mail", "Send a parcel by electronic mail.", SCHEMA)
     await web.post("/tools/servers/refresh", {"name": "shop"})
     assert "shop::send_mail" in await web.get("/tools/all", changed="yes")
-    page = await web.get(tool_at("shop::send_mail"))
+    page = await web.get(tool_path("shop::send_mail"))
     assert "<del>letter </del><ins>parcel </ins>" in page
     assert "It is held back" in text_of(page)
     assert "held back until somebody has looked" in text_of(
-        await web.post(tool_at("shop::send_mail"), {"arg.text": "x"}, 403)
+        await web.post(tool_path("shop::send_mail"), {"arg.text": "x"}, 403)
     )
     done = text_of(await web.post("/tools/review", {"tool": "shop::send_mail", "verdict": verdict}))
     assert f"The change is {verdict}{'ed' if verdict == 'accept' else 'd'}." in done
@@ -276,8 +278,8 @@ async def test_a_server_that_cannot_be_added_leaves_the_form_without_its_secrets
 async def test_whoever_is_elsewhere_runs_no_command_here_and_reads_no_variable(
     house: App, form: dict[str, str]
 ) -> None:
-    shown = await key(house, "ops", HOUSE_ADMIN)
-    async with browsing(build(house), authorization=f"Bearer {shown}") as web:
+    shown = await key(house, "ops", INSTALLATION_ADMIN)
+    async with browsing(build_application(house), authorization=f"Bearer {shown}") as web:
         said = text_of(await web.post("/tools/add", form, 403))
     assert "only from whoever sits at that machine" in said
     assert [state.name for state in house.tools.catalogue.servers()] == ["shop"]
@@ -291,19 +293,19 @@ async def test_a_command_is_added_by_whoever_sits_here(house: App, web: Browser)
 
 async def test_use_is_shown_over_time_and_by_agent(house: App, web: Browser, ada: str) -> None:
     for form in ({"arg.title": "x", "arg.kind": '"bug"', "agent": ada}, {"arg.title": "y", "arg.kind": '"bug"'}):
-        await web.post(tool_at("shop::create_issue"), form)
+        await web.post(tool_path("shop::create_issue"), form)
     await house.journal.flush()
     for over in ("day", "week", "month", "nonsense"):
         assert "2 calls in the last" in text_of(await web.get("/tools/use", over=over))
     page = await web.get("/tools/use")
     assert f'<a href="/agents/{ada}" title="{ada}"><bdi>Ada</bdi></a>' in page
     assert "nobody in particular 1 0" in text_of(page)
-    assert "2 calls in the last 7 days" in text_of(await web.get(tool_at("shop::create_issue")))
+    assert "2 calls in the last 7 days" in text_of(await web.get(tool_path("shop::create_issue")))
 
 
 def test_the_time_below_the_bars_is_that_of_the_bar_it_stands_at() -> None:
     now = datetime(2026, 11, 18, 14, 31, tzinfo=UTC)
-    day, week, month = (chart([], over, now).ticks for over in ("day", "week", "month"))
+    day, week, month = (usage_chart([], over, now).ticks for over in ("day", "week", "month"))
     assert [(tick.words, tick.at) for tick in day] == [
         ("12:00", 87.5),
         ("06:00", 62.5),
@@ -339,7 +341,7 @@ async def test_search_is_measured_with_ones_own_queries(web: Browser) -> None:
 )
 def test_of_a_command_all_is_shown_that_is_hardly_a_secret(line: str, shown: str) -> None:
     command, *arguments = line.split()
-    assert where(ServerSpec("own", Transport.STDIO, command=command, args=tuple(arguments))) == shown
+    assert server_address(ServerSpec("own", Transport.STDIO, command=command, args=tuple(arguments))) == shown
 
 
 def test_hints_are_sentences() -> None:
@@ -349,7 +351,7 @@ def test_hints_are_sentences() -> None:
         "limits": {"type": "number", "minimum": 1},
         "words": {"type": "string", "description": "What it is about."},
     }
-    found = fields_of({"properties": parts}, {})
+    found = schema_fields({"properties": parts}, {})
     assert found is not None
     assert [field.hint for field in found] == [
         "How much. At least 0, at most 9.",
@@ -373,7 +375,7 @@ async def test_whatever_a_server_says_is_inert(house: App, shop: ToolServer, web
     with open_tool_server("bad", [tool(name, HOSTILE, schema)]) as bad:
         await house.tools.catalogue.add(ServerSpec("bad", url=bad.url, description=HOSTILE, hold_changes=True))
         bad.name = HOSTILE
-        at = tool_at(f"bad::{name}")
+        at = tool_path(f"bad::{name}")
         found = await house.tools.catalogue.get(f"bad::{name}")
         assert found is not None
         [odd] = found.parameters["required"]
@@ -404,7 +406,7 @@ async def test_whatever_a_server_says_is_inert(house: App, shop: ToolServer, web
 
 async def test_a_megabyte_of_an_answer_is_cut(house: App, shop: ToolServer, web: Browser) -> None:
     shop.name = "x" * 1_000_000
-    page = await web.post(tool_at("shop::send_mail"), {"arg.text": "x"})
+    page = await web.post(tool_path("shop::send_mail"), {"arg.text": "x"})
     assert len(page) < 400_000
     assert "all 1," in text_of(page)
 
@@ -413,17 +415,17 @@ async def test_tools_are_shown_while_the_agent_host_is_away(tmp_path: Path, shop
     away = settings_with(
         FRONTDESK_DATA=tmp_path / "data", FRONTDESK_EMBEDDINGS="off", LETTA_BASE_URL="http://127.0.0.1:9"
     )
-    async with open_app(away) as app, browsing(build(app)) as web:
+    async with open_app(away) as app, browsing(build_application(app)) as web:
         await app.tools.catalogue.add(ServerSpec("shop", url=shop.url))
         assert "shop::send_mail" in await web.get("/tools", q="send a letter", agent="agent-7")
-        await web.post(tool_at("shop::send_mail"), {"arg.text": "x", "agent": "agent-7"})
+        await web.post(tool_path("shop::send_mail"), {"arg.text": "x", "agent": "agent-7"})
         await app.journal.flush()
         assert "<bdi>agent-7</bdi>" in await web.get("/tools/use"), "by its id, as its name is not known"
 
 
 def test_a_deep_or_endless_schema_makes_a_form_all_the_same() -> None:
     endless = {"properties": {"a": {"$ref": "#/properties/a"}, "b": 7, "c": {"type": ["string", "integer"]}}}
-    found = fields_of(endless, {})
+    found = schema_fields(endless, {})
     assert found is not None
-    assert {field.shape for field in found} == {Shape.JSON}
-    assert fields_of({"properties": {str(number): {} for number in range(100)}}, {}) is None
+    assert {field.shape for field in found} == {FieldShape.JSON}
+    assert schema_fields({"properties": {str(number): {} for number in range(100)}}, {}) is None

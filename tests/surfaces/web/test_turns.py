@@ -13,12 +13,12 @@ from frontdesk.agents.host import NewAgent, Prompt
 from frontdesk.agents.turns.model import TurnQuery
 from frontdesk.app import App, open_app
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import Started
-from frontdesk.schedule.asked import Asked as Wish
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.web.model import PageRequest
+from frontdesk.interfaces.web.pages.turns import stream_list, stream_turn
+from frontdesk.llm.events import Started
+from frontdesk.schedules.requests import NewSchedule as Wish
 from frontdesk.settings import Settings
-from frontdesk.surfaces.http import build
-from frontdesk.surfaces.web.model import Asked
-from frontdesk.surfaces.web.pages.turns import living
 from tests.hosts.lab import of_kind, script, take
 from tests.requirements import shows
 from tests.support.pages import Browser, browsing, text_of
@@ -40,7 +40,7 @@ async def opened(settings: Settings) -> AsyncGenerator[App]:
 
 @pytest.fixture
 async def web(opened: App) -> AsyncGenerator[Browser]:
-    async with browsing(build(opened)) as browser:
+    async with browsing(build_application(opened)) as browser:
         yield browser
 
 
@@ -221,14 +221,14 @@ async def test_what_waits_can_be_given_up(opened: App, web: Browser) -> None:
 @shows("WEB-TURNS")
 async def test_the_list_is_told_of_new_turns_and_a_turn_of_its_steps(opened: App) -> None:
     agent = await ada(opened)
-    asked = Asked(opened, Caller("req-live", local=True, any_agent=True), datetime.now(UTC))
+    asked = PageRequest(opened, Caller("req-live", local=True, any_agent=True), datetime.now(UTC))
     with anyio.fail_after(SECONDS):
-        async with aclosing(living.tell_every(asked)) as told:
+        async with aclosing(stream_list(asked)) as told:
             first = await anext(told)
             one = await waiting(opened, agent)
             assert await anext(told) != first
-            at_one = replace(asked, at={"turn_id": one})
-            async with aclosing(living.tell_one(at_one)) as heard:
+            at_one = replace(asked, path_params={"turn_id": one})
+            async with aclosing(stream_turn(at_one)) as heard:
                 seen = await anext(heard)
                 await opened.host.cancel(agent, user_id=ANN.user_id)
                 assert await anext(heard) != seen
@@ -255,7 +255,7 @@ async def test_a_turn_says_who_sent_it_and_leads_to_the_run_of_a_schedule(opened
     wish = Wish("Count the cups", agent, when="every day at 9")
     schedule = (await opened.schedules.add(OPERATOR, wish)).schedule.id
     run = await opened.schedules.run_now(OPERATOR, schedule)
-    await opened.schedules.executing.once(OPERATOR)
+    await opened.schedules.executor.run_due(OPERATOR)
     [sent] = await opened.turns.list(TurnQuery(agent_id=agent))
     html = await web.get(f"/turns/{sent.id}")
     assert f"Schedule {schedule} said" in text_of(html)
@@ -288,7 +288,7 @@ async def told_of(app: App, turn_id: str, count: int) -> None:
     """Wait until so many things of a turn are stored."""
 
     async def is_told() -> bool:
-        return len(await app.host.retell(await app.turns.find(turn_id))) >= count
+        return len(await app.host.turn_history(await app.turns.find(turn_id))) >= count
 
     await until(is_told)
 
@@ -304,7 +304,7 @@ async def until(holds: Callable[[], Awaitable[bool]]) -> None:
 @asynccontextmanager
 async def underway(app: App, agent: str, text: str) -> AsyncGenerator[str]:
     """A turn that runs within the block, at whose end it has to be over."""
-    running = await app.turns.set_going(app.host.send(Prompt(agent, ANN, text)))
+    running = await app.turns.start_in_background(app.host.send(Prompt(agent, ANN, text)))
     assert running is not None
     yield running
     assert not (await app.turns.find(running)).running

@@ -5,9 +5,8 @@ import os
 import subprocess
 import sys
 
-from frontdesk.surfaces.acp.wire.model import Json, Request
-from frontdesk.surfaces.acp.wire.peer import Peer
-from frontdesk.surfaces.acp.wire.stdio import Stdio
+from frontdesk.interfaces.acp.jsonrpc import Json, RpcPeer, RpcRequest
+from frontdesk.interfaces.acp.stdio import StdioTransport
 
 
 def litter() -> Json:
@@ -22,7 +21,7 @@ def spawn() -> Json:
     return {"pid": subprocess.Popen(["sleep", "60"], close_fds=False).pid}
 
 
-async def answer(request: Request) -> Json:
+async def answer(request: RpcRequest) -> Json:
     match request.method:
         case "litter":
             return litter()
@@ -40,9 +39,9 @@ def bug(error: Exception) -> None:
     sys.stderr.write(f"bug: {error!r}\n")
 
 
-async def main(carrier: Stdio) -> None:
-    await Peer(carrier, answer, hear, bug).run()
+async def main(carrier: StdioTransport) -> None:
+    await RpcPeer(carrier, answer, hear, bug).run()
     await carrier.close()
 
 
-asyncio.run(main(Stdio.open()))
+asyncio.run(main(StdioTransport.open()))

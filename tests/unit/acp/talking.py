@@ -9,8 +9,14 @@ from typing import Any
 
 import anyio
 
-from frontdesk.surfaces.acp.wire.model import Answer, Gone, Hear, Json, Request
-from frontdesk.surfaces.acp.wire.peer import Peer
+from frontdesk.interfaces.acp.jsonrpc import (
+    ConnectionClosed,
+    HandleNotification,
+    HandleRequest,
+    Json,
+    RpcPeer,
+    RpcRequest,
+)
 
 SECONDS = 10
 
@@ -28,7 +34,7 @@ class Memory:
 
     async def send(self, frame: bytes) -> None:
         if self.deaf:
-            raise Gone("deaf")
+            raise ConnectionClosed("deaf")
         self.outgoing.put_nowait(frame)
 
     async def close(self) -> None:
@@ -40,7 +46,7 @@ class Talk:
     """What the other side says and hears."""
 
     carrier: Memory
-    peer: Peer
+    peer: RpcPeer
     bugs: list[Exception]
     ended: anyio.Event = field(default_factory=anyio.Event)
     running: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -80,7 +86,7 @@ def reply(number: object, **outcome: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, **outcome}
 
 
-async def echo(request: Request) -> Json:
+async def echo(request: RpcRequest) -> Json:
     return request.params
 
 
@@ -89,10 +95,12 @@ def ignore(_method: str, _params: Json) -> None:
 
 
 @asynccontextmanager
-async def talking(answer: Answer = echo, hear: Hear = ignore, **options: float) -> AsyncGenerator[Talk]:
+async def talking(
+    answer: HandleRequest = echo, hear: HandleNotification = ignore, **options: float
+) -> AsyncGenerator[Talk]:
     """A peer that runs; the other side leaves at the end, and it must end too."""
     carrier, bugs = Memory(), list[Exception]()
-    talk = Talk(carrier, Peer(carrier, answer, hear, bugs.append, **options), bugs)
+    talk = Talk(carrier, RpcPeer(carrier, answer, hear, bugs.append, **options), bugs)
     with anyio.fail_after(SECONDS):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(talk._run)

@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.surfaces.acp.wire.frames import (
-    Call,
-    Malformed,
-    Notice,
-    Reply,
-    call_frame,
-    encode,
+from frontdesk.interfaces.acp.jsonrpc import (
+    InvalidFrame,
+    NotificationFrame,
+    RequestFrame,
+    ResponseFrame,
+    RpcError,
+    encode_frame,
     error_frame,
-    notice_frame,
-    parse,
+    notification_frame,
+    parse_frame,
+    request_frame,
     result_frame,
 )
-from frontdesk.surfaces.acp.wire.model import RpcError
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 HEAD = b'{"jsonrpc":"2.0","id":1,"method":"m","params":'
@@ -43,15 +43,15 @@ def frame(**changes: Any) -> bytes:
 
 @given(st.binary() | values.map(lambda value: json.dumps(value).encode()) | framelike.map(lambda it: frame(**it)))
 def test_whatever_comes_is_a_frame_or_is_told_why_not(data: bytes) -> None:
-    match parse(data):
-        case Call(number, method, params):
+    match parse_frame(data):
+        case RequestFrame(number, method, params):
             assert type(number) in (int, str, type(None))
             assert (type(method), type(params)) == (str, dict)
-        case Notice(method, params):
+        case NotificationFrame(method, params):
             assert (type(method), type(params)) == (str, dict)
-        case Reply(number):
+        case ResponseFrame(number):
             assert type(number) in (int, type(None))
-        case Malformed(code, message, number):
+        case InvalidFrame(code, message, number):
             assert code in (PARSE_ERROR, INVALID_REQUEST)
             assert message
             assert type(number) in (int, str, type(None))
@@ -59,21 +59,21 @@ def test_whatever_comes_is_a_frame_or_is_told_why_not(data: bytes) -> None:
 
 @pytest.mark.parametrize("number", [0, 1, -1, 2**70, "", "1", None])
 def test_a_request_has_an_id_even_if_it_is_null(number: object) -> None:
-    assert parse(frame(id=number, params={"a": 1})) == Call(number, "m", {"a": 1})  # pyright: ignore[reportArgumentType] - the cases are ids
+    assert parse_frame(frame(id=number, params={"a": 1})) == RequestFrame(number, "m", {"a": 1})  # pyright: ignore[reportArgumentType] - the cases are ids
 
 
 @pytest.mark.parametrize("params", [..., None, {}, []])
 def test_params_may_be_left_out(params: object) -> None:
-    assert parse(frame(params=params)) == Call(1, "m", {})
-    assert parse(frame(id=..., params=params)) == Notice("m", {})
+    assert parse_frame(frame(params=params)) == RequestFrame(1, "m", {})
+    assert parse_frame(frame(id=..., params=params)) == NotificationFrame("m", {})
 
 
 def test_answers_are_told_from_requests() -> None:
-    assert parse(frame(method=..., params=..., result={"a": 1})) == Reply(1, {"a": 1})
-    assert parse(frame(method=..., params=..., result=None)) == Reply(1)
-    assert parse(frame(method=..., params=..., error={"code": 1})) == Reply(1, None, {"code": 1})
+    assert parse_frame(frame(method=..., params=..., result={"a": 1})) == ResponseFrame(1, {"a": 1})
+    assert parse_frame(frame(method=..., params=..., result=None)) == ResponseFrame(1)
+    assert parse_frame(frame(method=..., params=..., error={"code": 1})) == ResponseFrame(1, None, {"code": 1})
     for odd in ("1", True, 1.0, None, [1], ...):
-        assert parse(frame(id=odd, method=..., params=..., result={})) == Reply(None, {})
+        assert parse_frame(frame(id=odd, method=..., params=..., result={})) == ResponseFrame(None, {})
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_answers_are_told_from_requests() -> None:
     ],
 )
 def test_what_is_no_json_is_a_parse_error(data: bytes) -> None:
-    got = parse(data)
-    assert isinstance(got, Malformed)
+    got = parse_frame(data)
+    assert isinstance(got, InvalidFrame)
     assert (got.code, got.id) == (PARSE_ERROR, None)
 
 
@@ -105,27 +105,27 @@ def test_what_is_no_json_is_a_parse_error(data: bytes) -> None:
     ],
 )
 def test_json_that_is_no_frame_is_an_invalid_request(data: bytes, number: object) -> None:
-    got = parse(data)
-    assert isinstance(got, Malformed)
+    got = parse_frame(data)
+    assert isinstance(got, InvalidFrame)
     assert (got.code, got.id) == (INVALID_REQUEST, number)
 
 
 def test_a_notification_is_owed_no_answer_whatever_its_params_are() -> None:
-    assert parse(frame(id=..., params=[1])) == Notice("m", {})
+    assert parse_frame(frame(id=..., params=[1])) == NotificationFrame("m", {})
 
 
 def test_the_last_of_two_keys_counts() -> None:
-    assert parse(b'{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}') == Call(2, "m", {})
+    assert parse_frame(b'{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}') == RequestFrame(2, "m", {})
 
 
 def test_half_a_character_comes_in_as_a_replacement_and_a_whole_one_as_it_is() -> None:
     data = rb'{"jsonrpc":"2.0","id":"\uDFFF","method":"m","params":{"\ud800":["a\ud83d\ude00\udc00b", "\\ud800"]}}'
-    assert parse(data) == Call("\ufffd", "m", {"\ufffd": ["a\U0001f600\ufffdb", "\\ud800"]})
+    assert parse_frame(data) == RequestFrame("\ufffd", "m", {"\ufffd": ["a\U0001f600\ufffdb", "\\ud800"]})
 
 
 @given(st.dictionaries(texts, values))
 def test_whatever_we_say_is_one_line_that_every_reader_takes(value: dict[str, Any]) -> None:
-    data = encode(value)
+    data = encode_frame(value)
     text = data.decode()
     assert text.splitlines() == [text] or not {"\n", "\r", "\u2028", "\u2029"} & set(text)
     assert json.loads(text, parse_constant=pytest.fail) == _fit(value)
@@ -133,15 +133,15 @@ def test_whatever_we_say_is_one_line_that_every_reader_takes(value: dict[str, An
 
 @given(st.sampled_from([1, "a", None]), st.text(), st.dictionaries(st.text(), st.integers() | st.text()))
 def test_what_one_side_writes_the_other_reads(number: Any, method: str, params: dict[str, Any]) -> None:
-    assert parse(call_frame(number, method, params)) == Call(number, method, params)
-    assert parse(notice_frame(method, params)) == Notice(method, params)
-    assert parse(result_frame(1, params)) == Reply(1, params)
+    assert parse_frame(request_frame(number, method, params)) == RequestFrame(number, method, params)
+    assert parse_frame(notification_frame(method, params)) == NotificationFrame(method, params)
+    assert parse_frame(result_frame(1, params)) == ResponseFrame(1, params)
     told = {"code": 5, "message": "no", "data": params}
-    assert parse(error_frame(1, RpcError(5, "no", params))) == Reply(1, None, told)
+    assert parse_frame(error_frame(1, RpcError(5, "no", params))) == ResponseFrame(1, None, told)
 
 
 def test_frames_are_compact() -> None:
-    assert notice_frame("m", {"a": [1, "ü"]}) == '{"jsonrpc":"2.0","method":"m","params":{"a":[1,"ü"]}}'.encode()
+    assert notification_frame("m", {"a": [1, "ü"]}) == '{"jsonrpc":"2.0","method":"m","params":{"a":[1,"ü"]}}'.encode()
     assert error_frame(None, RpcError(5, "no")) == b'{"jsonrpc":"2.0","id":null,"error":{"code":5,"message":"no"}}'
 
 

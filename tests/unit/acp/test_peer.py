@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.surfaces.acp.wire.model import OVERLONG, Gone, Json, Request, RpcError
-from frontdesk.surfaces.acp.wire.peer import MOST_REQUESTS
+from frontdesk.interfaces.acp.jsonrpc import MOST_REQUESTS, OVERLONG, ConnectionClosed, Json, RpcError, RpcRequest
 from tests.unit.acp.talking import SECONDS, Talk, call, echo, notice, reply, talking
 
 
@@ -29,7 +28,7 @@ class Held:
         self.cleaned: list[object] = []
         self.release = anyio.Event()
 
-    async def answer(self, request: Request) -> Json:
+    async def answer(self, request: RpcRequest) -> Json:
         if request.method == "echo":
             return request.params
         self.begun.append(request.id)
@@ -60,14 +59,14 @@ async def test_requests_begin_in_the_order_they_came_and_end_in_their_own() -> N
 
 
 async def test_what_a_handler_sends_goes_out_before_its_answer_and_what_it_leaves_for_later_after() -> None:
-    async def answer(request: Request) -> Json:
+    async def answer(request: RpcRequest) -> Json:
         async def later() -> None:
             await talk.peer.notify("later", {})
 
         async def failing() -> None:
             raise ValueError("secret")
 
-        request.afterwards += [failing, later]
+        request.after_answer += [failing, later]
         for number in range(3):
             await talk.peer.notify("now", {"number": number})
         return {}
@@ -81,7 +80,7 @@ async def test_what_a_handler_sends_goes_out_before_its_answer_and_what_it_leave
 
 
 async def test_an_error_is_told_and_a_bug_is_not() -> None:
-    async def answer(request: Request) -> Json:
+    async def answer(request: RpcRequest) -> Json:
         match request.method:
             case "refused":
                 raise RpcError(-32002, "No such\nsession", {"hint": "look"})
@@ -112,7 +111,7 @@ async def test_a_cancelled_request_is_cut_off_once_it_has_cleaned_up() -> None:
 
 
 async def test_a_request_that_wants_to_end_itself_is_asked_to() -> None:
-    async def answer(request: Request) -> Json:
+    async def answer(request: RpcRequest) -> Json:
         stopped = anyio.Event()
         request.on_cancel = stopped.set
         await stopped.wait()
@@ -135,7 +134,7 @@ async def test_a_cancel_of_nothing_that_is_under_way_does_nothing(odd: dict[str,
 
 
 async def test_something_cancelled_under_a_request_is_an_answer_too() -> None:
-    async def answer(_request: Request) -> Json:
+    async def answer(_request: RpcRequest) -> Json:
         raise asyncio.CancelledError
 
     async with talking(answer) as talk:
@@ -223,7 +222,7 @@ async def test_requests_end_when_the_other_side_leaves() -> None:
 async def test_a_request_that_does_not_want_to_end_is_left_behind() -> None:
     release = anyio.Event()
 
-    async def answer(request: Request) -> Json:
+    async def answer(request: RpcRequest) -> Json:
         with anyio.CancelScope(shield=True):
             await release.wait()
         return {}
@@ -247,9 +246,9 @@ async def test_requests_end_with_whoever_runs_the_peer() -> None:
 
 
 async def test_a_peer_that_nobody_listens_to_ends() -> None:
-    async def answer(_request: Request) -> Json:
+    async def answer(_request: RpcRequest) -> Json:
         talk.carrier.deaf = True
-        with pytest.raises(Gone):
+        with pytest.raises(ConnectionClosed):
             await talk.peer.notify("update", {})
         return {}
 

@@ -5,7 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
-from frontdesk.surfaces.acp.wire.model import Gone, Json, Request, RpcError
+from frontdesk.interfaces.acp.jsonrpc import ConnectionClosed, Json, RpcError, RpcRequest
 from tests.unit.acp.talking import SECONDS, Talk, call, reply, talking
 
 
@@ -22,7 +22,7 @@ class Asked:
         with self.scope:
             try:
                 self.outcome = await self._talk.peer.request("fs/read_text_file", {"path": "/a"}, self._seconds)
-            except (RpcError, TimeoutError, Gone) as error:
+            except (RpcError, TimeoutError, ConnectionClosed) as error:
                 self.outcome = error
 
 
@@ -86,7 +86,7 @@ async def test_a_question_that_takes_too_long_is_withdrawn() -> None:
 
 
 async def test_a_question_of_a_cancelled_request_is_withdrawn() -> None:
-    async def answer(request: Request) -> Json:
+    async def answer(request: RpcRequest) -> Json:
         return await talk.peer.request("session/request_permission", {}, SECONDS) if request.id == 1 else {}
 
     async with talking(answer) as talk:
@@ -109,5 +109,5 @@ async def test_nobody_waits_for_one_who_has_left() -> None:
         await talk.ended.wait()
         await after.run()
         assert talk.carrier.outgoing.empty()
-    assert isinstance(before.outcome, Gone)
-    assert isinstance(after.outcome, Gone)
+    assert isinstance(before.outcome, ConnectionClosed)
+    assert isinstance(after.outcome, ConnectionClosed)

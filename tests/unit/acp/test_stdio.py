@@ -21,9 +21,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.surfaces.acp.wire.model import OVERLONG, Gone
-from frontdesk.surfaces.acp.wire.pipes import BACKLOG_BYTES, CHUNK_BYTES, Outlet, Straight
-from frontdesk.surfaces.acp.wire.stdio import Stdio
+from frontdesk.interfaces.acp.jsonrpc import OVERLONG, ConnectionClosed
+from frontdesk.interfaces.acp.stdio import BACKLOG_BYTES, CHUNK_BYTES, FrameWriter, ImmediateWriter, StdioTransport
 from tests.support.desk import ROOT
 from tests.support.waiting import until
 
@@ -35,7 +34,7 @@ SECONDS = 30
 class Line:
     """Our end is a carrier; the other's are descriptors."""
 
-    carrier: Stdio
+    carrier: StdioTransport
     writing: int
     reading: int
 
@@ -63,7 +62,7 @@ class Line:
 
 def pipes(**options: int) -> Line:
     (theirs, writing), (reading, ours) = os.pipe(), os.pipe()
-    return Line(Stdio(theirs, ours, **options), writing, reading)
+    return Line(StdioTransport(theirs, ours, **options), writing, reading)
 
 
 async def given_lines(data: bytes, **options: int) -> list[bytes]:
@@ -115,7 +114,7 @@ async def test_frames_go_out_in_order_and_all_of_them_before_the_end() -> None:
             await line.carrier.send(frame)
         await line.carrier.close()
     assert got == [b"".join(frame + b"\n" for frame in frames)]
-    with pytest.raises(Gone):
+    with pytest.raises(ConnectionClosed):
         await line.carrier.send(b"{}")
     os.close(line.writing)
 
@@ -162,7 +161,7 @@ async def test_a_reader_who_has_left_is_gone_for_those_who_wait_too() -> None:
             await line.carrier.send(b"x" * 99_999)
 
     async def send() -> None:
-        with pytest.raises(Gone):
+        with pytest.raises(ConnectionClosed):
             await send_on()
 
     with anyio.fail_after(SECONDS):
@@ -177,7 +176,7 @@ async def test_a_reader_who_has_left_is_gone_for_those_who_wait_too() -> None:
 
 async def test_an_end_does_not_wait_for_ever_for_a_reader() -> None:
     reading, writing = os.pipe()
-    outlet = Outlet(writing)
+    outlet = FrameWriter(writing)
     await outlet.send(b"x" * 1_000_000)
     with anyio.fail_after(SECONDS):
         await outlet.close(0.01)
@@ -205,7 +204,7 @@ def _open_pipes_that_do_not_block() -> tuple[int, int]:
 @pytest.mark.parametrize("make", [_pipes, _sockets, _open_pipes_that_do_not_block])
 async def test_frames_pass_through_whatever_there_is(make: Callable[[], tuple[int, int]]) -> None:
     (first, second), (third, fourth) = make(), make()
-    ours, theirs = Stdio(first, fourth), Stdio(third, second)
+    ours, theirs = StdioTransport(first, fourth), StdioTransport(third, second)
     frame = b"x" * 3_000_000
     with anyio.fail_after(SECONDS):
         for _ in range(3):
@@ -222,7 +221,7 @@ async def test_frames_pass_through_whatever_there_is(make: Callable[[], tuple[in
 async def test_a_terminal_carries_frames_until_it_is_gone() -> None:
     ours, theirs = os.openpty()
     tty.setraw(theirs)
-    carrier = Stdio(os.dup(theirs), theirs)
+    carrier = StdioTransport(os.dup(theirs), theirs)
     os.write(ours, b"{}\n")
     with anyio.fail_after(SECONDS):
         assert await carrier.receive() == b"{}"
@@ -236,7 +235,7 @@ async def test_a_terminal_carries_frames_until_it_is_gone() -> None:
 async def test_files_carry_frames(tmp_path: Path) -> None:
     asked, told = tmp_path / "in", tmp_path / "out"
     asked.write_bytes(b"a\nb\n")
-    carrier = Stdio(os.open(asked, os.O_RDONLY), os.open(told, os.O_WRONLY | os.O_CREAT))
+    carrier = StdioTransport(os.open(asked, os.O_RDONLY), os.open(told, os.O_WRONLY | os.O_CREAT))
     with anyio.fail_after(SECONDS):
         assert [await carrier.receive() for _ in range(3)] == [b"a", b"b", None]
         await carrier.send(b"c")
@@ -328,7 +327,7 @@ def test_one_who_is_started_without_a_place_for_logs_answers(tmp_path: Path) -> 
 @pytest.mark.parametrize("make", [os.pipe, lambda: tuple(end.detach() for end in socket.socketpair())])
 def test_what_nobody_takes_is_not_waited_for(make: Callable[[], tuple[int, int]]) -> None:
     reading, writing = make()
-    straight, written = Straight(writing), 0
+    straight, written = ImmediateWriter(writing), 0
     while not (rest := straight.write(b"x" * 1000)):
         written += 1000
     assert len(rest) <= 1000
@@ -342,6 +341,6 @@ def test_what_nobody_takes_is_not_waited_for(make: Callable[[], tuple[int, int]]
 def test_what_a_pipe_might_take_in_parts_is_left_to_those_who_can_wait() -> None:
     reading, writing = os.pipe()
     whole, longer = b"x" * select.PIPE_BUF, b"x" * (select.PIPE_BUF + 1)
-    assert [Straight(writing).write(data) for data in (longer, whole)] == [longer, b""]
+    assert [ImmediateWriter(writing).write(data) for data in (longer, whole)] == [longer, b""]
     os.close(reading)
     os.close(writing)

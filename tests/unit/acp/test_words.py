@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from frontdesk.surfaces.acp.wire import words
-from frontdesk.surfaces.acp.wire.model import RpcError
-from frontdesk.surfaces.acp.wire.words import config_choice, elicited, parsed
+from frontdesk.interfaces.acp import schema as words
+from frontdesk.interfaces.acp.jsonrpc import RpcError
+from frontdesk.interfaces.acp.schema import MAX_PROBLEMS, __all__, parse, parse_config_option, parse_elicitation
 
 TEXT = {"type": "text", "text": "hi"}
-MODELS: list[type[BaseModel]] = [word for name in words.__all__ if isinstance(word := getattr(words, name), type)]
+MODELS: list[type[BaseModel]] = [word for name in __all__ if isinstance(word := getattr(words, name), type)]
 
 
 texts = st.text(max_size=4) | st.sampled_from(["text", "resource", "http", "selected", "accept", "boolean", "/a"])
@@ -35,14 +35,14 @@ def sent(draw: st.DrawFn) -> tuple[type[BaseModel], dict[str, Any]]:
 
 def refused(model: type[BaseModel], params: dict[str, Any]) -> str:
     with pytest.raises(RpcError) as raised:
-        parsed(model, params)
+        parse(model, params)
     assert raised.value.code == -32602
     assert raised.value.__cause__ is None
     return raised.value.message
 
 
 def test_fields_are_taken_by_the_names_of_the_protocol() -> None:
-    got = parsed(words.PromptRequest, {"sessionId": "a", "prompt": [TEXT], "_meta": {"x": 1}})
+    got = parse(words.PromptRequest, {"sessionId": "a", "prompt": [TEXT], "_meta": {"x": 1}})
     assert got.session_id == "a"
     assert got.prompt == [words.TextContentBlock(type="text", text="hi")]
     assert got.field_meta == {"x": 1}
@@ -51,18 +51,18 @@ def test_fields_are_taken_by_the_names_of_the_protocol() -> None:
 def test_nothing_in_meta_and_no_name_of_python_stands_for_a_field() -> None:
     sly: dict[str, Any] = {"session_id": "evil", "sessionId": "evil", "cwd": "/evil", "field_meta": {}}
     params: dict[str, Any] = {"cwd": "/a", "mcpServers": [], "_meta": sly}
-    got = parsed(words.LoadSessionRequest, {**params, "sessionId": "a", "session_id": "evil", "field_meta": {"y": 1}})
+    got = parse(words.LoadSessionRequest, {**params, "sessionId": "a", "session_id": "evil", "field_meta": {"y": 1}})
     assert (got.session_id, got.cwd, got.field_meta) == ("a", "/a", sly)
     assert refused(words.LoadSessionRequest, {**params, "session_id": "evil"}) == (
         "Invalid params: sessionId: Field required"
     )
-    block = parsed(words.PromptRequest, {"sessionId": "a", "prompt": [{**TEXT, "field_meta": sly}]}).prompt[0]
+    block = parse(words.PromptRequest, {"sessionId": "a", "prompt": [{**TEXT, "field_meta": sly}]}).prompt[0]
     assert block.field_meta is None
 
 
 @pytest.mark.parametrize("meta", [5, "text", [1], None])
 def test_a_meta_that_is_no_object_is_as_good_as_none(meta: object) -> None:
-    assert parsed(words.LogoutRequest, {"_meta": meta}).field_meta is None
+    assert parse(words.LogoutRequest, {"_meta": meta}).field_meta is None
 
 
 def test_what_does_not_fit_is_named_and_not_repeated() -> None:
@@ -78,7 +78,7 @@ def test_what_does_not_fit_is_named_and_not_repeated() -> None:
 
 def test_many_problems_are_told_in_one_short_line() -> None:
     message = refused(words.PromptRequest, {"sessionId": "a", "prompt": [5] * 100})
-    assert message.count(";") == words.MOST_PROBLEMS
+    assert message.count(";") == MAX_PROBLEMS
     assert message.endswith("; and 95 more")
     name = "x\n" * 10_000
     assert len(refused(words.AcceptElicitationResponse, {"action": "accept", "content": {name: {}}})) < 1000
@@ -88,7 +88,7 @@ def test_a_server_that_is_no_server_is_left_out() -> None:
     stdio = {"name": "a", "command": "/bin/a", "args": [], "env": [{"name": "K", "value": "v"}]}
     http: dict[str, Any] = {"type": "http", "name": "h", "url": "http://h", "headers": []}
     sse = {**http, "type": "sse"}
-    got = parsed(words.NewSessionRequest, {"cwd": "/a", "mcpServers": [stdio, http, sse, 5, {"type": "pigeon"}]})
+    got = parse(words.NewSessionRequest, {"cwd": "/a", "mcpServers": [stdio, http, sse, 5, {"type": "pigeon"}]})
     assert [type(server) for server in got.mcp_servers] == [
         words.McpServerStdio,
         words.HttpMcpServer,
@@ -98,15 +98,15 @@ def test_a_server_that_is_no_server_is_left_out() -> None:
 
 def test_an_option_is_set_to_a_word_or_to_yes_or_no() -> None:
     option = {"sessionId": "s", "configId": "c"}
-    chosen = config_choice({**option, "value": "true"})
+    chosen = parse_config_option({**option, "value": "true"})
     assert isinstance(chosen, words.SetSessionConfigOptionSelectRequest)
     assert chosen.value == "true"
-    switched = config_choice({**option, "type": "boolean", "value": False})
+    switched = parse_config_option({**option, "type": "boolean", "value": False})
     assert isinstance(switched, words.SetSessionConfigOptionBooleanRequest)
     assert switched.value is False
     for odd in (True, 5, None, ["a"]):
         with pytest.raises(RpcError, match="value: Input should be a valid string"):
-            config_choice({**option, "value": odd})
+            parse_config_option({**option, "value": odd})
 
 
 @pytest.mark.parametrize(
@@ -120,13 +120,13 @@ def test_an_option_is_set_to_a_word_or_to_yes_or_no() -> None:
     ],
 )
 def test_an_elicitation_is_accepted_declined_cancelled_or_something_new(result: dict[str, Any], kind: type) -> None:
-    assert type(elicited(result)) is kind
+    assert type(parse_elicitation(result)) is kind
 
 
 @pytest.mark.parametrize("result", [{}, {"action": 5}, {"action": ["accept"]}, {"action": "accept", "content": 5}])
 def test_an_elicitation_that_says_nothing_known_is_refused(result: dict[str, Any]) -> None:
     with pytest.raises(RpcError):
-        elicited(result)
+        parse_elicitation(result)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -138,7 +138,7 @@ def test_something_nested_too_deeply_is_refused_or_taken_and_never_fails() -> No
     deep: dict[str, Any] = {}
     for _ in range(5000):
         deep = {"a": deep}
-    assert parsed(words.LogoutRequest, {"_meta": deep}).field_meta is not None
+    assert parse(words.LogoutRequest, {"_meta": deep}).field_meta is not None
     assert refused(words.PromptRequest, {"sessionId": deep, "prompt": deep})
 
 
@@ -146,14 +146,14 @@ def test_something_nested_too_deeply_is_refused_or_taken_and_never_fails() -> No
 @given(sent())
 def test_whatever_is_sent_fits_or_is_refused_in_a_line(given: tuple[type[BaseModel], dict[str, Any]]) -> None:
     model, params = given
-    got = outcome(lambda: parsed(model, params))
+    got = outcome(lambda: parse(model, params))
     assert type(got) is model or str(got).startswith("Invalid params: ")
 
 
 @settings(deadline=None, derandomize=True, database=None)
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys(["action", "content", "type", "value", "configId"], values)))
 def test_whatever_is_said_of_options_and_elicitations_fits_or_is_refused(said: dict[str, Any]) -> None:
-    for read in (elicited, config_choice):
+    for read in (parse_elicitation, parse_config_option):
         assert isinstance(outcome(lambda read=read: read(said)), BaseModel | str)
 
 

@@ -6,15 +6,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from frontdesk.agents.host import Said
-from frontdesk.loop.events import Event
-from frontdesk.surfaces.acp.convert.replay import replay
-from frontdesk.surfaces.acp.convert.screen import Screen
-from frontdesk.surfaces.acp.wire.model import Json
-from frontdesk.workspace.roots import Roots
+from frontdesk.agents.host import HistoryItem
+from frontdesk.coding.paths import WorkspaceRoots
+from frontdesk.interfaces.acp.event_view import EventView, replay_history
+from frontdesk.interfaces.acp.jsonrpc import Json
+from frontdesk.llm.events import Event
 from tests.support.acp.schema import check_update
 
-ROOTS = Roots(Path("/code/project"), (Path("/code/other"),))
+ROOTS = WorkspaceRoots(Path("/code/project"), (Path("/code/other"),))
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 ENDED = ("completed", "failed")
 
@@ -50,8 +49,8 @@ class Board:
     def open(self) -> list[str]:
         return [call_id for call_id, call in self.calls.items() if call["status"] not in ENDED]
 
-    def screen(self, **more: Any) -> Screen:
-        return Screen(self.take, ROOTS, lambda label: Path("/data/memory") / f"{label}.md", **more)
+    def screen(self, **more: Any) -> EventView:
+        return EventView(self.take, ROOTS, lambda label: Path("/data/memory") / f"{label}.md", **more)
 
 
 async def shown(*events: Event, **more: Any) -> Board:
@@ -63,13 +62,13 @@ async def shown(*events: Event, **more: Any) -> Board:
     return board
 
 
-def said(turn_id: str, *events: Event) -> Sequence[Said]:
-    return [Said(f"{turn_id}.{number}", turn_id, AT, event) for number, event in enumerate(events)]
+def said(turn_id: str, *events: Event) -> Sequence[HistoryItem]:
+    return [HistoryItem(f"{turn_id}.{number}", turn_id, AT, event) for number, event in enumerate(events)]
 
 
-async def replayed(past: Sequence[Said]) -> tuple[Board, dict[str, str]]:
+async def replayed(past: Sequence[HistoryItem]) -> tuple[Board, dict[str, str]]:
     board = Board()
-    return board, dict(await replay(past, board.screen))
+    return board, dict(await replay_history(past, board.screen))
 
 
 def texts(call: dict[str, Any]) -> list[str]:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.agents.host import Media
-from frontdesk.surfaces.acp.convert.content import MOST_BYTES, heard, said_of, slash
-from frontdesk.surfaces.acp.wire.model import INVALID_PARAMS, RpcError
-from frontdesk.surfaces.acp.wire.words import (
+from frontdesk.interfaces.acp.content import MAX_BYTES, convert_prompt, parse_command, strip_context
+from frontdesk.interfaces.acp.jsonrpc import INVALID_PARAMS, RpcError
+from frontdesk.interfaces.acp.schema import (
     AudioContentBlock,
     BlobResourceContents,
     ContentBlock,
@@ -49,38 +49,38 @@ def audio(data: str = PIXEL) -> ContentBlock:
 
 def refused(*blocks: ContentBlock, images: bool = True, sounds: bool = True) -> str:
     with pytest.raises(RpcError) as raised:
-        heard(blocks, images=images, sounds=sounds)
+        convert_prompt(blocks, images=images, sounds=sounds)
     assert raised.value.code == INVALID_PARAMS
     return raised.value.message
 
 
 def test_text_is_heard_as_it_was_written() -> None:
-    found = heard([text("Fix  the\nbug. ")])
-    assert (found.text, found.said, found.media) == ("Fix  the\nbug. ", "Fix  the\nbug. ", ())
+    found = convert_prompt([text("Fix  the\nbug. ")])
+    assert (found.text, found.typed_text, found.media) == ("Fix  the\nbug. ", "Fix  the\nbug. ", ())
 
 
 def test_two_texts_do_not_grow_together() -> None:
-    assert heard([text("First"), text("second")]).text == "First\nsecond"
+    assert convert_prompt([text("First"), text("second")]).text == "First\nsecond"
 
 
 def test_a_link_is_a_mention_in_its_place() -> None:
-    found = heard([text("Look at "), link("app.py", "file:///code/src/app.py"), text(", please")])
+    found = convert_prompt([text("Look at "), link("app.py", "file:///code/src/app.py"), text(", please")])
     assert found.text == "Look at [@app.py](/code/src/app.py), please"
 
 
 def test_a_link_right_after_a_word_is_kept_apart_from_it() -> None:
-    assert heard([text("Review"), link("a", "https://a.example/b")]).text == "Review [@a](https://a.example/b)"
+    assert convert_prompt([text("Review"), link("a", "https://a.example/b")]).text == "Review [@a](https://a.example/b)"
 
 
 def test_an_address_that_markdown_would_misread_is_set_apart() -> None:
-    found = heard([link("[x](y)\nz", "file:///code/my%20file%20(1).py")])
+    found = convert_prompt([link("[x](y)\nz", "file:///code/my%20file%20(1).py")])
     assert found.text == "[@x y z](</code/my file (1).py>)"
 
 
 def test_an_embedded_file_is_mentioned_and_stands_at_the_end() -> None:
-    found = heard([file("file:///code/a.py", "print(1)"), text(" is wrong")])
-    assert found.said == "[@a.py](/code/a.py) is wrong"
-    assert found.text == f'{found.said}\n\n<context ref="/code/a.py">\nprint(1)\n</context>'
+    found = convert_prompt([file("file:///code/a.py", "print(1)"), text(" is wrong")])
+    assert found.typed_text == "[@a.py](/code/a.py) is wrong"
+    assert found.text == f'{found.typed_text}\n\n<context ref="/code/a.py">\nprint(1)\n</context>'
 
 
 @given(
@@ -90,34 +90,34 @@ def test_an_embedded_file_is_mentioned_and_stands_at_the_end() -> None:
 )
 def test_no_file_breaks_out_of_its_context(parts: list[tuple[str, str]]) -> None:
     inside = "".join(edge + more for edge, more in parts)
-    found = heard([text("Look"), file('file:///a"b', inside), file("untitled:1", inside)])
+    found = convert_prompt([text("Look"), file('file:///a"b', inside), file("untitled:1", inside)])
     assert found.text.count("</context>") == found.text.count("<context ref=") == 2
-    assert said_of(found.text) == found.said
+    assert strip_context(found.text) == found.typed_text
 
 
 def test_a_text_that_only_ends_like_a_context_is_left_alone() -> None:
-    assert said_of("what is\n</context>") == "what is\n</context>"
+    assert strip_context("what is\n</context>") == "what is\n</context>"
 
 
 def test_code_that_only_looks_like_a_context_is_not_touched() -> None:
     code = "<Context.Provider value={1}></Context.Provider>"
-    assert code in heard([file("file:///a.tsx", code)]).text
+    assert code in convert_prompt([file("file:///a.tsx", code)]).text
 
 
 def test_pictures_and_sounds_are_decoded() -> None:
-    found = heard([image(), audio(), blob("file:///x.gif", "image/GIF; q=1")], images=True, sounds=True)
+    found = convert_prompt([image(), audio(), blob("file:///x.gif", "image/GIF; q=1")], images=True, sounds=True)
     assert found.media == (Media("image/png", b"pixel"), Media("audio/wav", b"pixel"), Media("image/gif", b"pixel"))
     assert found.text == "[@x.gif](/x.gif)"
 
 
 def test_a_picture_alone_is_a_prompt() -> None:
-    assert heard([image()], images=True).text == ""
+    assert convert_prompt([image()], images=True).text == ""
 
 
 def test_a_binary_file_is_told_by_name_type_and_size() -> None:
-    told = heard([blob("file:///code/a.zip", "application/zip")]).text
+    told = convert_prompt([blob("file:///code/a.zip", "application/zip")]).text
     assert told == "[@a.zip](/code/a.zip) (a file of 5 bytes, application/zip; its content is not shown)"
-    assert "unknown type" in heard([blob("file:///code/a", None)]).text
+    assert "unknown type" in convert_prompt([blob("file:///code/a", None)]).text
 
 
 def test_a_model_that_takes_no_pictures_or_sounds_is_not_sent_any() -> None:
@@ -136,9 +136,9 @@ def test_nothing_to_see_is_refused() -> None:
 
 
 def test_a_picture_that_is_too_large_is_refused_and_the_largest_is_not() -> None:
-    largest = b64encode(b"\0" * MOST_BYTES).decode()
-    assert len(heard([image(largest)], images=True).media[0].data) == MOST_BYTES
-    assert "larger than 20 MB" in refused(image(b64encode(b"\0" * (MOST_BYTES + 1)).decode()))
+    largest = b64encode(b"\0" * MAX_BYTES).decode()
+    assert len(convert_prompt([image(largest)], images=True).media[0].data) == MAX_BYTES
+    assert "larger than 20 MB" in refused(image(b64encode(b"\0" * (MAX_BYTES + 1)).decode()))
     assert "larger than 20 MB" in refused(image("A" * 40_000_000))
 
 
@@ -163,4 +163,4 @@ def test_an_empty_prompt_is_refused(blocks: tuple[ContentBlock, ...]) -> None:
     ],
 )
 def test_a_slash_command_is_told_from_other_words(words: str, found: tuple[str, str] | None) -> None:
-    assert slash(words) == found
+    assert parse_command(words) == found

@@ -7,13 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.agents.host import Said
-from frontdesk.loop.events import (
+from frontdesk.agents.host import HistoryItem
+from frontdesk.coding.context import TerminalOutput
+from frontdesk.coding.model import FileDiff, FileLocation
+from frontdesk.interfaces.acp.tool_calls import TOOL_KINDS
+from frontdesk.llm.events import (
     ApprovalRequest,
     Compacted,
     Done,
     Event,
     Failed,
+    FailureKind,
     MemoryEdit,
     Plan,
     PlanStep,
@@ -25,14 +29,10 @@ from frontdesk.loop.events import (
     ToolCall,
     ToolReturn,
     ToolStatus,
-    Trouble,
     Usage,
     UserMedia,
     UserText,
 )
-from frontdesk.surfaces.acp.convert.tools import KINDS
-from frontdesk.workspace.coding.model import InTerminal
-from frontdesk.workspace.permissions.model import Diff, Place
 from tests.unit.acp_convert.board import ROOTS, Board, replayed, said
 
 ASKED = Done(StopReason.REQUIRES_APPROVAL)
@@ -41,7 +41,7 @@ READ = ToolCall("c", "read_file", {"path": "a"})
 WORDS = st.text(min_size=1, max_size=8)
 # Few of them, so that they are used again.
 IDS = st.sampled_from(["c", "d", "c-2", "memory-0", ""])
-NAMES = st.sampled_from([*sorted(KINDS), "other", ""])
+NAMES = st.sampled_from([*sorted(TOOL_KINDS), "other", ""])
 ARGUMENTS = st.dictionaries(st.sampled_from(["path", "command", "old_string", "new_string", "content"]), WORDS)
 EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.builds(Started, st.sampled_from(["turn1", "turn2"]), st.just("")),
@@ -57,10 +57,12 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
     st.just(Plan([PlanStep("x")])),
     st.builds(Usage, st.just(1), st.just(1), context_tokens=st.integers(0, 3), window=st.integers(0, 3)),
     st.just(Compacted("x")),
-    st.just(Failed(Trouble.BUSY, "x")),
+    st.just(Failed(FailureKind.BUSY, "x")),
     st.builds(Done, st.sampled_from(StopReason)),
 )
-PARTS = st.tuples(IDS, st.sampled_from([Diff(ROOTS.cwd / "a", None, "x"), Place(ROOTS.cwd), InTerminal("term")]))
+PARTS = st.tuples(
+    IDS, st.sampled_from([FileDiff(ROOTS.cwd / "a", None, "x"), FileLocation(ROOTS.cwd), TerminalOutput("term")])
+)
 SAYINGS = st.one_of(st.builds(TextChunk, WORDS), st.builds(ThoughtChunk, WORDS), st.builds(UserText, WORDS))
 
 
@@ -105,7 +107,9 @@ def without_diffs(board: Board) -> dict[str, object]:
 
 
 @given(st.lists(EVENTS | PARTS, max_size=25))
-def test_whatever_happens_no_call_is_left_open(given: Sequence[Event | tuple[str, Diff | Place | InTerminal]]) -> None:
+def test_whatever_happens_no_call_is_left_open(
+    given: Sequence[Event | tuple[str, FileDiff | FileLocation | TerminalOutput]],
+) -> None:
     board = Board()
 
     async def show() -> None:
@@ -173,7 +177,7 @@ async def test_the_past_is_shown_in_order() -> None:
         [*said("t", ASKED), *said("u", UserText("Never mind"))],
     ],
 )
-async def test_a_call_that_an_interrupted_turn_left_open_has_failed(end: Sequence[Said]) -> None:
+async def test_a_call_that_an_interrupted_turn_left_open_has_failed(end: Sequence[HistoryItem]) -> None:
     board, _ = await replayed([*said("t", UserText("x"), READ), *end])
     assert board.calls["t-c"]["status"] == "failed"
 

@@ -6,11 +6,16 @@ from pathlib import Path
 import anyio
 import pytest
 
-from frontdesk.loop.events import (
+from frontdesk.coding.context import TerminalOutput
+from frontdesk.coding.model import FileDiff, FileLocation
+from frontdesk.interfaces.acp.event_view import MAX_RAW_CHARACTERS, MAX_TEXT_CHARACTERS
+from frontdesk.interfaces.acp.jsonrpc import Json
+from frontdesk.llm.events import (
     ApprovalRequest,
     Compacted,
     Done,
     Failed,
+    FailureKind,
     MemoryEdit,
     Plan,
     PlanStep,
@@ -22,15 +27,10 @@ from frontdesk.loop.events import (
     ToolCall,
     ToolReturn,
     ToolStatus,
-    Trouble,
     Usage,
     UserMedia,
     UserText,
 )
-from frontdesk.surfaces.acp.convert.screen import RAW_CHARACTERS, TEXT_CHARACTERS
-from frontdesk.surfaces.acp.wire.model import Json
-from frontdesk.workspace.coding.model import InTerminal
-from frontdesk.workspace.permissions.model import Diff, Place
 from tests.unit.acp_convert.board import Board, shown, texts
 
 START = Started("t", "conversation")
@@ -92,8 +92,8 @@ async def test_long_answers_and_arguments_are_cut() -> None:
     board = await shown(START, call, ToolReturn("c", "x", "z" * 100_000))
     seen = board.calls["t-c"]
     assert set(seen["rawInput"]) == {"note"}
-    assert TEXT_CHARACTERS < len(texts(seen)[0]) < TEXT_CHARACTERS + 100
-    assert RAW_CHARACTERS < len(seen["rawOutput"]) < RAW_CHARACTERS + 100
+    assert MAX_TEXT_CHARACTERS < len(texts(seen)[0]) < MAX_TEXT_CHARACTERS + 100
+    assert MAX_RAW_CHARACTERS < len(seen["rawOutput"]) < MAX_RAW_CHARACTERS + 100
 
 
 async def test_arguments_that_are_no_json_are_not_sent() -> None:
@@ -133,10 +133,10 @@ async def test_a_screen_goes_on_with_what_waited_on_another() -> None:
     first = board.screen()
     await first.show(START)
     await first.show(ApprovalRequest("c", "read_file", {}))
-    second = board.screen(waiting=first.held())
+    second = board.screen(waiting=first.pending_calls())
     await second.show(ToolReturn("c", "read_file", "no", ToolStatus.DENIED))
     assert board.calls["t-c"]["status"] == "failed"
-    assert not second.held()
+    assert not second.pending_calls()
 
 
 async def test_a_memory_edit_is_a_thought_with_a_diff_of_its_file() -> None:
@@ -205,7 +205,7 @@ async def test_the_files_that_came_with_words_are_not_shown_again() -> None:
 
 
 async def test_beginnings_failures_and_ends_show_nothing() -> None:
-    board = await shown(START, TextChunk(""), Failed(Trouble.INTERNAL, "x"), Done(StopReason.ERROR))
+    board = await shown(START, TextChunk(""), Failed(FailureKind.INTERNAL, "x"), Done(StopReason.ERROR))
     assert board.updates == []
 
 
@@ -214,9 +214,9 @@ async def test_what_a_tool_shows_stays_in_its_call() -> None:
     screen = board.screen()
     await screen.show(START)
     await screen.show(ToolCall("c", "edit_file", {"path": "a.py"}))
-    await screen.show_part("c", Diff(FILE, "x", "guess"))
-    await screen.show_part("c", Diff(FILE, "x", "y"))
-    await screen.show_part("c", Place(FILE, 7))
+    await screen.show_part("c", FileDiff(FILE, "x", "guess"))
+    await screen.show_part("c", FileDiff(FILE, "x", "y"))
+    await screen.show_part("c", FileLocation(FILE, 7))
     await screen.show(ToolReturn("c", "edit_file", "Edited"))
     call = board.calls["t-c"]
     assert call["content"][0] == {"type": "diff", "path": str(FILE), "oldText": "x", "newText": "y"}
@@ -230,8 +230,8 @@ async def test_what_a_terminal_shows_is_not_said_again_unless_it_went_wrong() ->
         screen = board.screen()
         await screen.show(START)
         await screen.show(ToolCall("c", "run_command", {"command": "ls"}))
-        await screen.show_part("c", InTerminal("term"))
-        await screen.show_part("c", InTerminal("term"))
+        await screen.show_part("c", TerminalOutput("term"))
+        await screen.show_part("c", TerminalOutput("term"))
         await screen.show(ToolReturn("c", "run_command", "killed", status))
         assert board.calls["t-c"]["content"][0] == {"type": "terminal", "terminalId": "term"}
         assert texts(board.calls["t-c"]) == said
@@ -242,7 +242,7 @@ async def test_a_part_waits_for_its_call() -> None:
     screen = board.screen()
     await screen.show(START)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(screen.show_part, "c", InTerminal("term"))
+        tasks.start_soon(screen.show_part, "c", TerminalOutput("term"))
         await anyio.wait_all_tasks_blocked()
         assert board.updates == []
         await screen.show(READ)
@@ -253,7 +253,7 @@ async def test_a_part_of_a_call_that_never_came_comes_with_it_when_it_does() -> 
     board = Board()
     screen = board.screen(patience=0)
     await screen.show(START)
-    await screen.show_part("c", InTerminal("term"))
+    await screen.show_part("c", TerminalOutput("term"))
     assert board.updates == []
     await screen.show(READ)
     assert board.calls["t-c"]["content"] == [{"type": "terminal", "terminalId": "term"}]
@@ -266,7 +266,7 @@ async def test_nobody_is_asked_before_the_call_is_seen() -> None:
     asked: list[bool] = []
 
     async def ask() -> None:
-        await screen.seen("c")
+        await screen.wait_until_shown("c")
         asked.append(screen.sent_id("c") in board.calls)
 
     async with anyio.create_task_group() as tasks:
@@ -282,7 +282,7 @@ async def test_the_wait_for_a_call_has_an_end() -> None:
     screen = board.screen(patience=0)
     await screen.show(START)
     with anyio.fail_after(5):
-        await screen.seen("c")
+        await screen.wait_until_shown("c")
     expected = screen.sent_id("c")
     await screen.show(READ)
     assert list(board.calls) == [expected]
@@ -294,13 +294,13 @@ async def test_closing_ends_every_call_and_nothing_follows() -> None:
     for event in (START, READ, ToolArguments("d", "x", ""), ApprovalRequest("e", "y", {})):
         await screen.show(event)
     screen.sent_id("never shown")
-    await screen.show_part("c", InTerminal("term"))
+    await screen.show_part("c", TerminalOutput("term"))
     await screen.close("cancelled")
     assert [(call["status"], texts(call)) for call in board.calls.values()] == [("failed", ["cancelled"])] * 3
     assert board.calls["t-c"]["content"][0]["type"] == "terminal"
     count = len(board.updates)
     await screen.show(TextChunk("more"))
-    await screen.show_part("c", InTerminal("other"))
+    await screen.show_part("c", TerminalOutput("other"))
     await screen.close("again")
     assert len(board.updates) == count
 

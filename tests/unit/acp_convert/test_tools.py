@@ -7,9 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.surfaces.acp.convert import tools
-from frontdesk.workspace.permissions.model import Diff, Kind, Place
-from frontdesk.workspace.roots import Roots
+from frontdesk.coding.model import FileDiff, FileLocation, OperationKind
+from frontdesk.coding.paths import WorkspaceRoots
+from frontdesk.interfaces.acp.tool_calls import (
+    CONTROL_CHARACTERS,
+    LINE_ARGUMENTS,
+    PATH_ARGUMENTS,
+    QUERY_ARGUMENTS,
+    TOOL_KINDS,
+    call_locations,
+    call_title,
+    fenced_block,
+    file_change,
+    tool_kind,
+)
 from tests.unit.acp_convert.board import ROOTS
 
 JSON = st.recursive(
@@ -17,11 +28,11 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=8,
 )
-NAMES = sorted([*tools.KINDS, "unheard_of", ""])
+NAMES = sorted([*TOOL_KINDS, "unheard_of", ""])
 KEYS = [
-    *tools.PATHS,
-    *tools.FIRST_LINES,
-    *tools.QUERIES,
+    *PATH_ARGUMENTS,
+    *LINE_ARGUMENTS,
+    *QUERY_ARGUMENTS,
     "command",
     "limit",
     "file_requests",
@@ -34,29 +45,29 @@ KEYS = [
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("open_file", Kind.READ),
-        ("grep_file", Kind.SEARCH),
-        ("search_file", Kind.SEARCH),
-        ("run_code", Kind.EXECUTE),
-        ("web_search", Kind.FETCH),
-        ("edit_file", Kind.EDIT),
-        ("delete_file", Kind.DELETE),
-        ("move_file", Kind.MOVE),
-        ("open_files", Kind.READ),
-        ("grep_files", Kind.SEARCH),
-        ("semantic_search_files", Kind.SEARCH),
-        ("memory_insert", Kind.THINK),
-        ("core_memory_append", Kind.THINK),
-        ("update_plan", Kind.THINK),
-        ("conversation_search", Kind.SEARCH),
-        ("find_tools", Kind.SEARCH),
-        ("fetch_webpage", Kind.FETCH),
-        ("run_command", Kind.EXECUTE),
-        ("send_message", Kind.OTHER),
+        ("open_file", OperationKind.READ),
+        ("grep_file", OperationKind.SEARCH),
+        ("search_file", OperationKind.SEARCH),
+        ("run_code", OperationKind.EXECUTE),
+        ("web_search", OperationKind.FETCH),
+        ("edit_file", OperationKind.EDIT),
+        ("delete_file", OperationKind.DELETE),
+        ("move_file", OperationKind.MOVE),
+        ("open_files", OperationKind.READ),
+        ("grep_files", OperationKind.SEARCH),
+        ("semantic_search_files", OperationKind.SEARCH),
+        ("memory_insert", OperationKind.THINK),
+        ("core_memory_append", OperationKind.THINK),
+        ("update_plan", OperationKind.THINK),
+        ("conversation_search", OperationKind.SEARCH),
+        ("find_tools", OperationKind.SEARCH),
+        ("fetch_webpage", OperationKind.FETCH),
+        ("run_command", OperationKind.EXECUTE),
+        ("send_message", OperationKind.OTHER),
     ],
 )
-def test_a_tool_is_of_a_kind(name: str, kind: Kind) -> None:
-    assert tools.kind(name) is kind
+def test_a_tool_is_of_a_kind(name: str, kind: OperationKind) -> None:
+    assert tool_kind(name) is kind
 
 
 @pytest.mark.parametrize(
@@ -88,58 +99,62 @@ def test_a_tool_is_of_a_kind(name: str, kind: Kind) -> None:
     ],
 )
 def test_a_title_says_what_a_call_does(name: str, arguments: dict[str, Any], title: str) -> None:
-    assert tools.title(name, arguments, ROOTS) == title
+    assert call_title(name, arguments, ROOTS) == title
 
 
 @given(st.sampled_from(NAMES), st.dictionaries(st.sampled_from(KEYS), JSON))
 def test_whatever_a_model_writes_its_title_is_one_short_line(name: str, arguments: dict[str, Any]) -> None:
-    title = tools.title(name, arguments, ROOTS)
+    title = call_title(name, arguments, ROOTS)
     assert 0 < len(title) <= 120
     assert title.splitlines() == [title]
-    assert not tools.CONTROL.search(title)
+    assert not CONTROL_CHARACTERS.search(title)
 
 
 @given(st.sampled_from(NAMES), st.dictionaries(st.sampled_from(KEYS), JSON))
 def test_whatever_a_model_writes_its_places_are_inside(name: str, arguments: dict[str, Any]) -> None:
-    for place in tools.places(name, arguments, ROOTS):
+    for place in call_locations(name, arguments, ROOTS):
         assert any(place.path.is_relative_to(root) for root in ROOTS.all)
         assert place.line is None or place.line >= 1
 
 
 def test_places_are_absolute_and_only_those_in_the_roots() -> None:
-    assert tools.places("read_file", {"path": "src/a", "line": 3}, ROOTS) == [Place(Path("/code/project/src/a"), 3)]
-    assert tools.places("read_file", {"path": "/code/other/a", "line": 0}, ROOTS) == [Place(Path("/code/other/a"))]
-    assert tools.places("read_file", {"path": "../secret"}, ROOTS) == []
-    assert [place.path.name for place in tools.places("move_file", {"source": "a", "destination": "b"}, ROOTS)] == [
+    assert call_locations("read_file", {"path": "src/a", "line": 3}, ROOTS) == [
+        FileLocation(Path("/code/project/src/a"), 3)
+    ]
+    assert call_locations("read_file", {"path": "/code/other/a", "line": 0}, ROOTS) == [
+        FileLocation(Path("/code/other/a"))
+    ]
+    assert call_locations("read_file", {"path": "../secret"}, ROOTS) == []
+    assert [place.path.name for place in call_locations("move_file", {"source": "a", "destination": "b"}, ROOTS)] == [
         "a",
         "b",
     ]
 
 
 def test_the_files_of_a_hosts_own_tools_are_not_taken_for_ours() -> None:
-    assert tools.places("open_files", {"file_requests": [{"file_name": "notes.txt"}]}, ROOTS) == []
-    assert len(tools.places("open_file", {"file_name": "/code/project/a"}, ROOTS)) == 1
+    assert call_locations("open_files", {"file_requests": [{"file_name": "notes.txt"}]}, ROOTS) == []
+    assert len(call_locations("open_file", {"file_name": "/code/project/a"}, ROOTS)) == 1
 
 
 def test_a_link_that_leads_outside_is_no_place(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "link").symlink_to(tmp_path)
-    assert tools.places("read_file", {"path": "link/x"}, Roots.of(tmp_path / "in")) == []
+    assert call_locations("read_file", {"path": "link/x"}, WorkspaceRoots.from_folders(tmp_path / "in")) == []
 
 
 def test_the_change_of_an_edit_is_read_from_its_arguments() -> None:
     path = Path("/code/project/a")
     edit = {"path": "a", "old_string": "x", "new_string": "y"}
-    assert tools.change("edit_file", edit, ROOTS) == Diff(path, "x", "y")
-    assert tools.change("write_file", {"path": "a", "content": "y"}, ROOTS) == Diff(path, None, "y")
-    assert tools.change("edit_file", {"path": "a", "new_string": "y"}, ROOTS) is None
-    assert tools.change("write_file", {"path": "/etc/a", "content": "y"}, ROOTS) is None
-    assert tools.change("delete_file", edit, ROOTS) is None
+    assert file_change("edit_file", edit, ROOTS) == FileDiff(path, "x", "y")
+    assert file_change("write_file", {"path": "a", "content": "y"}, ROOTS) == FileDiff(path, None, "y")
+    assert file_change("edit_file", {"path": "a", "new_string": "y"}, ROOTS) is None
+    assert file_change("write_file", {"path": "/etc/a", "content": "y"}, ROOTS) is None
+    assert file_change("delete_file", edit, ROOTS) is None
 
 
 @given(st.text(alphabet="`a\n"))
 def test_code_cannot_end_its_fence(text: str) -> None:
-    first, *lines = tools.fenced(text).split("\n")
+    first, *lines = fenced_block(text).split("\n")
     assert len(first) >= 3
     assert set(first) == {"`"}
     assert [number for number, line in enumerate(lines, 1) if first in line] == [len(lines)]

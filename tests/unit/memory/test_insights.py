@@ -7,14 +7,25 @@ from zoneinfo import ZoneInfo
 from hypothesis import given
 from hypothesis import strategies as st
 
+from frontdesk.memory.insights import (
+    FeelingFact,
+    InsightFacts,
+    InsightRange,
+    ItemFact,
+    TaskFact,
+    TrackedTime,
+    compute_insights,
+    insight_period,
+    longest_streak,
+    task_figures,
+    tone_of,
+)
 from frontdesk.memory.model import ItemType, TaskStatus
-from frontdesk.memory.timeline.insights import insights, longest_streak, stretch, task_figures, tone
-from frontdesk.memory.timeline.model import DateRange, Facts, Feeling, TaskFact, Thing, Tracked
 
 BERLIN = ZoneInfo("Europe/Berlin")
 TODAY = date(2026, 3, 31)
 NOW = datetime(2026, 3, 31, 20, tzinfo=UTC)
-WEEK = stretch(DateRange.WEEK, TODAY, BERLIN)
+WEEK = insight_period(InsightRange.WEEK, TODAY, BERLIN)
 DONE, OPEN, DROPPED = TaskStatus.COMPLETED, TaskStatus.PENDING, TaskStatus.CANCELLED
 
 
@@ -29,13 +40,13 @@ def test_a_stretch_is_whole_days_up_to_today_and_as_many_before() -> None:
     assert (WEEK.span.start, WEEK.span.end) == (on(25, 0), on(31, 0) + timedelta(days=1))
     assert WEEK.span.end - WEEK.span.start == timedelta(days=7, hours=-1)
     assert (WEEK.before.start, WEEK.before.end) == (on(18, 0), WEEK.span.start)
-    lengths = {name: stretch(name, TODAY, BERLIN).days for name in DateRange}
+    lengths = {name: insight_period(name, TODAY, BERLIN).days for name in InsightRange}
     assert lengths == {"today": 1, "week": 7, "month": 30, "quarter": 90, "year": 365}
 
 
 def test_nothing_to_tell_of_is_said_to_be_nothing() -> None:
-    for name in DateRange:
-        found = insights(name, Facts(stretch(name, TODAY, BERLIN), NOW))
+    for name in InsightRange:
+        found = compute_insights(name, InsightFacts(insight_period(name, TODAY, BERLIN), NOW))
         assert (found.total, found.tasks.completion_rate, found.busiest_day, found.tone) == (0, None, None, None)
         assert len(found.sentences) == 1
         assert "nothing was put down" in found.sentences[0]
@@ -52,29 +63,29 @@ def test_tasks_are_told_against_the_days_before() -> None:
         TaskFact(OPEN, on(19)),
         TaskFact(OPEN, on(2), on(3)),
     ]
-    found = task_figures(Facts(WEEK, NOW, tasks=tasks))
+    found = task_figures(InsightFacts(WEEK, NOW, tasks=tasks))
     assert (found.created, found.completed, found.overdue, found.completion_rate) == (4, 2, 1, 50.0)
     assert (found.completed_before, found.completion_rate_before) == (1, 50.0)
-    told = insights(DateRange.WEEK, Facts(WEEK, NOW, tasks=tasks)).sentences
+    told = compute_insights(InsightRange.WEEK, InsightFacts(WEEK, NOW, tasks=tasks)).sentences
     assert told[0] == (
         "You completed 2 tasks, 50% of those at hand, the same as in the days before; 1 that fell due is still open."
     )
-    better = insights(DateRange.WEEK, Facts(WEEK, NOW, tasks=[*tasks[:2], tasks[6]])).sentences
+    better = compute_insights(InsightRange.WEEK, InsightFacts(WEEK, NOW, tasks=[*tasks[:2], tasks[6]])).sentences
     assert "100% of those at hand, up from 0% in the days before" in better[0]
-    worse = insights(DateRange.WEEK, Facts(WEEK, NOW, tasks=[tasks[2], tasks[5]])).sentences
+    worse = compute_insights(InsightRange.WEEK, InsightFacts(WEEK, NOW, tasks=[tasks[2], tasks[5]])).sentences
     assert "You completed no tasks, 0% of those at hand, down from 100%" in worse[0]
 
 
 def test_time_is_counted_where_it_falls_on_the_clock() -> None:
     tracked = [
         # Half of it before midnight, and across the hour that was skipped on the 29th.
-        Tracked(on(26, 23, 30), on(27, 0, 30), "Work"),
-        Tracked(on(29, 1, 30), on(29, 3, 30), "Play"),
+        TrackedTime(on(26, 23, 30), on(27, 0, 30), "Work"),
+        TrackedTime(on(29, 1, 30), on(29, 3, 30), "Play"),
         # Begun before the stretch, still running, and without a category.
-        Tracked(on(24, 23), on(25, 0, 10), None),
-        Tracked(NOW - timedelta(minutes=50), None, None),
+        TrackedTime(on(24, 23), on(25, 0, 10), None),
+        TrackedTime(NOW - timedelta(minutes=50), None, None),
     ]
-    found = insights(DateRange.WEEK, Facts(WEEK, NOW, tracked=tracked))
+    found = compute_insights(InsightRange.WEEK, InsightFacts(WEEK, NOW, tracked=tracked))
     assert found.tracked_minutes == 60 + 60 + 10 + 50
     assert found.minutes_by_category == {"Work": 60, "Play": 60, "No category": 60}
     assert found.busiest_day is not None
@@ -86,19 +97,19 @@ def test_time_is_counted_where_it_falls_on_the_clock() -> None:
 
 def test_feelings_tags_places_and_days_are_summed_up() -> None:
     things = [
-        Thing(ItemType.MEMORY, on(25), ("Sea", "sun")),
-        Thing(ItemType.MEMORY, on(26), ("sea",)),
-        Thing(ItemType.ACTIVITY, on(26, 23, 59)),
-        Thing(ItemType.HABIT, on(28)),
+        ItemFact(ItemType.MEMORY, on(25), ("Sea", "sun")),
+        ItemFact(ItemType.MEMORY, on(26), ("sea",)),
+        ItemFact(ItemType.ACTIVITY, on(26, 23, 59)),
+        ItemFact(ItemType.HABIT, on(28)),
     ]
     feelings = [
-        Feeling(mood_change=2, energy_change=-1, place="Beach"),
-        Feeling(mood_change=1),
-        Feeling(valence=4, place="Beach"),
-        Feeling(valence=-1, place="Town"),
-        Feeling(),
+        FeelingFact(mood_change=2, energy_change=-1, place="Beach"),
+        FeelingFact(mood_change=1),
+        FeelingFact(valence=4, place="Beach"),
+        FeelingFact(valence=-1, place="Town"),
+        FeelingFact(),
     ]
-    found = insights(DateRange.WEEK, Facts(WEEK, NOW, things=things, feelings=feelings))
+    found = compute_insights(InsightRange.WEEK, InsightFacts(WEEK, NOW, items=things, feelings=feelings))
     assert (found.total, found.counts) == (4, {"memory": 2, "activity": 1, "habit": 1})
     assert (found.average_mood_change, found.average_energy_change, found.average_valence) == (1.5, -1.0, 1.5)
     assert (found.tone, found.tags, found.places) == ("positive", {"sea": 2, "sun": 1}, {"Beach": 2, "Town": 1})
@@ -113,13 +124,13 @@ def test_feelings_tags_places_and_days_are_summed_up() -> None:
 
 
 def test_a_day_is_told_beside_the_one_before() -> None:
-    day = stretch(DateRange.TODAY, TODAY, BERLIN)
-    found = insights(
-        DateRange.TODAY,
-        Facts(
+    day = insight_period(InsightRange.TODAY, TODAY, BERLIN)
+    found = compute_insights(
+        InsightRange.TODAY,
+        InsightFacts(
             day,
             NOW,
-            [Thing(ItemType.TASK, on(31, 9))],
+            [ItemFact(ItemType.TASK, on(31, 9))],
             [TaskFact(OPEN, on(31, 9)), TaskFact(DONE, on(30), None, on(30))],
         ),
     )
@@ -131,7 +142,7 @@ def test_a_day_is_told_beside_the_one_before() -> None:
 
 
 def test_an_average_near_the_middle_is_even() -> None:
-    assert [tone(valence) for valence in (None, -1.0, -0.9, 0.0, 0.9, 1.0)] == [
+    assert [tone_of(valence) for valence in (None, -1.0, -0.9, 0.0, 0.9, 1.0)] == [
         None,
         "negative",
         "even",
@@ -154,25 +165,29 @@ def test_the_longest_streak_is_the_longest_run_of_days(days: set[date]) -> None:
 
 MOMENTS = st.integers(0, 32 * 24 * 60).map(lambda minute: on(1) + timedelta(minutes=minute))
 FACTS = st.builds(
-    Facts,
-    st.sampled_from([stretch(name, TODAY, BERLIN) for name in DateRange]),
+    InsightFacts,
+    st.sampled_from([insight_period(name, TODAY, BERLIN) for name in InsightRange]),
     st.just(NOW),
-    st.lists(st.builds(Thing, st.sampled_from(ItemType), MOMENTS, st.lists(st.sampled_from("abc"))), max_size=5),
+    st.lists(st.builds(ItemFact, st.sampled_from(ItemType), MOMENTS, st.lists(st.sampled_from("abc"))), max_size=5),
     st.lists(
         st.builds(TaskFact, st.sampled_from(TaskStatus), MOMENTS, st.none() | MOMENTS, st.none() | MOMENTS), max_size=5
     ),
-    st.lists(st.builds(Tracked, MOMENTS, st.none() | MOMENTS, st.sampled_from(["x", None])), max_size=5),
-    st.lists(st.builds(Feeling, st.none() | st.integers(-9, 9), st.none(), st.none() | st.integers(-5, 5)), max_size=5),
+    st.lists(st.builds(TrackedTime, MOMENTS, st.none() | MOMENTS, st.sampled_from(["x", None])), max_size=5),
+    st.lists(
+        st.builds(FeelingFact, st.none() | st.integers(-9, 9), st.none(), st.none() | st.integers(-5, 5)), max_size=5
+    ),
 )
 
 
 @given(FACTS)
-def test_whatever_the_facts_there_are_one_to_six_whole_sentences_and_the_parts_make_the_sum(facts: Facts) -> None:
-    name = next(one for one in DateRange if stretch(one, TODAY, BERLIN) == facts.stretch)
-    found = insights(name, facts)
+def test_whatever_the_facts_there_are_one_to_six_whole_sentences_and_the_parts_make_the_sum(
+    facts: InsightFacts,
+) -> None:
+    name = next(one for one in InsightRange if insight_period(one, TODAY, BERLIN) == facts.period)
+    found = compute_insights(name, facts)
     assert 1 <= len(found.sentences) <= 6
     assert all(line[0].isupper() and line.endswith(".") and "None" not in line for line in found.sentences)
     assert abs(sum(found.minutes_by_category.values()) - found.tracked_minutes) <= len(found.minutes_by_category)
     assert sum(found.counts.values()) == found.total
-    assert found.longest_streak <= found.active_days <= facts.stretch.days
-    assert insights(name, replace(facts)) == found
+    assert found.longest_streak <= found.active_days <= facts.period.days
+    assert compute_insights(name, replace(facts)) == found

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.errors import Invalid
-from frontdesk.memory.ids import known, new_id
-from frontdesk.memory.moments import Edge, day, moment, span_of, today, zone_of
+from frontdesk.memory.times import DayEdge, find_zone, parse_day, parse_time, span_of_days, today_in
+from frontdesk.memory.validation import new_id, parse_id
 
 BERLIN = ZoneInfo("Europe/Berlin")
 PLACES = st.sampled_from([ZoneInfo(name) for name in ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kathmandu")])
@@ -19,15 +19,15 @@ DAYS = st.dates(date(1971, 1, 1), date(2199, 12, 31))
 @pytest.mark.parametrize(
     ("text", "edge", "found"),
     [
-        ("2026-11-20", Edge.START, datetime(2026, 11, 19, 23, tzinfo=UTC)),
-        ("2026-11-20", Edge.END, datetime(2026, 11, 20, 22, 59, 59, tzinfo=UTC)),
-        ("2026-11-20T09:00", Edge.END, datetime(2026, 11, 20, 8, tzinfo=UTC)),
-        ("2026-11-20T09:00:00Z", Edge.START, datetime(2026, 11, 20, 9, tzinfo=UTC)),
-        ("2026-11-20T09:00:00-05:00", Edge.START, datetime(2026, 11, 20, 14, tzinfo=UTC)),
+        ("2026-11-20", DayEdge.START, datetime(2026, 11, 19, 23, tzinfo=UTC)),
+        ("2026-11-20", DayEdge.END, datetime(2026, 11, 20, 22, 59, 59, tzinfo=UTC)),
+        ("2026-11-20T09:00", DayEdge.END, datetime(2026, 11, 20, 8, tzinfo=UTC)),
+        ("2026-11-20T09:00:00Z", DayEdge.START, datetime(2026, 11, 20, 9, tzinfo=UTC)),
+        ("2026-11-20T09:00:00-05:00", DayEdge.START, datetime(2026, 11, 20, 14, tzinfo=UTC)),
     ],
 )
-def test_a_day_or_a_time_is_read_in_the_persons_zone(text: str, edge: Edge, found: datetime) -> None:
-    assert moment(text, BERLIN, "due_date", edge) == found
+def test_a_day_or_a_time_is_read_in_the_persons_zone(text: str, edge: DayEdge, found: datetime) -> None:
+    assert parse_time(text, BERLIN, "due_date", edge) == found
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_day_or_a_time_is_read_in_the_persons_zone(text: str, edge: Edge, foun
 )
 def test_what_is_no_time_is_refused_by_the_name_of_its_argument(text: str) -> None:
     with pytest.raises(Invalid, match="due_date"):
-        moment(text, BERLIN, "due_date")
+        parse_time(text, BERLIN, "due_date")
 
 
 def test_a_day_is_as_long_as_clocks_have_it() -> None:
@@ -45,26 +45,26 @@ def test_a_day_is_as_long_as_clocks_have_it() -> None:
 
 
 def _length(of_day: date) -> timedelta:
-    span = span_of(of_day, BERLIN)
+    span = span_of_days(of_day, BERLIN)
     return span.end - span.start
 
 
 @given(DAYS, PLACES)
 def test_days_follow_each_other_without_a_gap_and_hold_their_own_moments(of_day: date, zone: ZoneInfo) -> None:
-    span, after = span_of(of_day, zone), span_of(of_day + timedelta(days=1), zone)
+    span, after = span_of_days(of_day, zone), span_of_days(of_day + timedelta(days=1), zone)
     assert span.end == after.start
-    start, end = moment(of_day.isoformat(), zone, "day"), moment(of_day.isoformat(), zone, "day", Edge.END)
+    start, end = parse_time(of_day.isoformat(), zone, "day"), parse_time(of_day.isoformat(), zone, "day", DayEdge.END)
     assert span.start == start <= end < span.end
-    assert today(start, zone) == today(end, zone) == of_day
+    assert today_in(start, zone) == today_in(end, zone) == of_day
 
 
 def test_a_zone_is_the_one_named_or_the_persons_own_and_never_a_guess() -> None:
-    assert zone_of("europe/berlin", "UTC") == BERLIN
-    assert zone_of(None, "Europe/Berlin") == zone_of(" ", "Europe/Berlin") == BERLIN
+    assert find_zone("europe/berlin", "UTC") == BERLIN
+    assert find_zone(None, "Europe/Berlin") == find_zone(" ", "Europe/Berlin") == BERLIN
     with pytest.raises(Invalid, match="Unknown time zone"):
-        zone_of("Berlin time", "UTC")
+        find_zone("Berlin time", "UTC")
     with pytest.raises(Invalid, match="YYYY-MM-DD"):
-        day("tomorrow", "date")
+        parse_day("tomorrow", "date")
 
 
 def test_ids_are_uuids_in_the_order_of_their_making() -> None:
@@ -72,5 +72,5 @@ def test_ids_are_uuids_in_the_order_of_their_making() -> None:
     made = [new_id(start + timedelta(milliseconds=number)) for number in range(50)]
     assert made == sorted(made)
     assert len(set(made)) == 50
-    assert known(made[0].upper(), "Task") == made[0]
+    assert parse_id(made[0].upper(), "Task") == made[0]
     assert all(one[14] == "7" and one[19] in "89ab" for one in made)

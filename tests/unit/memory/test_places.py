@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.errors import Invalid
-from frontdesk.memory.memories.place import Around, around, box, distance_km, is_near
+from frontdesk.memory.memories_rules import SearchArea, bounding_box, distance_km, is_near, parse_search_area
 
 LATITUDES, LONGITUDES = st.floats(-90, 90), st.floats(-180, 180)
 
@@ -22,12 +22,12 @@ def test_known_distances_come_out() -> None:
 def test_whatever_is_near_lies_in_the_box(
     latitude: float, longitude: float, km: float, north: float, east: float
 ) -> None:
-    place = Around(latitude, longitude, km)
+    place = SearchArea(latitude, longitude, km)
     reach = km / 111
     other_latitude = max(-90.0, min(90.0, latitude + north * reach))
     across = reach / max(cos(radians(other_latitude)), 1e-3)
     other_longitude = (longitude + east * across + 180) % 360 - 180
-    found = box(place)
+    found = bounding_box(place)
     if is_near(place, other_latitude, other_longitude):
         assert found.south <= other_latitude <= found.north
         beyond_west, before_east = other_longitude >= found.west, other_longitude <= found.east
@@ -35,8 +35,8 @@ def test_whatever_is_near_lies_in_the_box(
 
 
 def test_a_place_needs_both_of_its_numbers() -> None:
-    assert around(None, None, None) is None
-    assert around(1, 2, None) == Around(1, 2, 10.0)
+    assert parse_search_area(None, None, None) is None
+    assert parse_search_area(1, 2, None) == SearchArea(1, 2, 10.0)
     for latitude, longitude, km in (
         (1, None, None),
         (None, 2, 3),
@@ -46,4 +46,4 @@ def test_a_place_needs_both_of_its_numbers() -> None:
         (0, 0, -1),
     ):
         with pytest.raises(Invalid):
-            around(latitude, longitude, km)
+            parse_search_area(latitude, longitude, km)

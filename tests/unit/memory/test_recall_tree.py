@@ -5,9 +5,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.memory.recall.meaning import tree
-from frontdesk.memory.recall.meaning.packing import Bag, Floats, alone, dimensions_of
-from frontdesk.memory.recall.meaning.tree import Part, centre, grow, halves, nearest
+from frontdesk.memory.search import vectors_store
+from frontdesk.memory.search.vectors_store import (
+    Floats,
+    NumberedVectors,
+    TreePart,
+    add_vectors,
+    centre_of,
+    dimensions_of,
+    join_single_vectors,
+    nearest_numbers,
+    split_in_two,
+)
 
 SIZE = 16
 
@@ -17,12 +26,12 @@ def _vectors(count: int, seed: int = 1) -> Floats:
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
-def _grown(vectors: Floats, batch: int) -> Part:
+def _grown(vectors: Floats, batch: int) -> TreePart:
     """All of a tree, as it stands after so many at a time."""
-    part = Part({}, {}, 1, 1)
+    part = TreePart({}, {}, 1, 1)
     for start in range(0, len(vectors), batch):
         rows = vectors[start : start + batch]
-        grow(part, Bag.of(range(start + 1, start + len(rows) + 1), rows))
+        add_vectors(part, NumberedVectors.encode(range(start + 1, start + len(rows) + 1), rows))
     return part
 
 
@@ -33,8 +42,8 @@ def test_everything_lies_in_one_cell_each_cell_in_one_region_and_none_is_too_lar
 ) -> None:
     vectors = np.repeat(_vectors(1), count, axis=0) if alike else _vectors(count)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(tree, "CELL", 8)
-        patched.setattr(tree, "REGION", 4)
+        patched.setattr(vectors_store, "MAX_CELL", 8)
+        patched.setattr(vectors_store, "MAX_REGION", 4)
         part = _grown(vectors, batch)
     held = [number for cell in part.cells.values() for number in cell.numbers.tolist()]
     assert sorted(held) == list(range(1, count + 1))
@@ -53,12 +62,12 @@ def test_what_is_near_lies_in_the_nearest_cells() -> None:
     vectors = np.repeat(around, 100, axis=0) + 0.1 * random.standard_normal((2000, SIZE), np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     part = _grown(vectors[random.permutation(2000)], 64)
-    cells = Bag.joined(list(part.regions.values()))
+    cells = NumberedVectors.concatenate(list(part.regions.values()))
     found = 0
     for asked in around:
-        seen = Bag.joined([part.cells[cell] for cell in nearest(cells, asked, 8)])
+        seen = NumberedVectors.concatenate([part.cells[cell] for cell in nearest_numbers(cells, asked, 8)])
         best = np.sort(seen.products(asked))[-10:]
-        whole = np.sort(Bag.joined(list(part.cells.values())).products(asked))[-10:]
+        whole = np.sort(NumberedVectors.concatenate(list(part.cells.values())).products(asked))[-10:]
         found += int(np.isin(best, whole).sum())
     assert found >= 0.95 * 200
 
@@ -66,27 +75,27 @@ def test_what_is_near_lies_in_the_nearest_cells() -> None:
 def test_two_heaps_are_told_apart_and_neither_is_less_than_a_quarter() -> None:
     two = _vectors(2, seed=5)
     heaps = np.concatenate([np.repeat(two[:1], 30, axis=0), np.repeat(two[1:], 50, axis=0)])
-    second = halves(heaps)
+    second = split_in_two(heaps)
     assert len({bool(one) for one in second[:30]}) == len({bool(one) for one in second[30:]}) == 1
     assert second[0] != second[-1]
-    uneven = halves(np.concatenate([np.repeat(two[:1], 2, axis=0), np.repeat(two[1:], 78, axis=0)]))
+    uneven = split_in_two(np.concatenate([np.repeat(two[:1], 2, axis=0), np.repeat(two[1:], 78, axis=0)]))
     assert 20 <= int(uneven.sum()) <= 60
 
 
 def test_a_kept_vector_points_where_it_did_also_when_it_was_kept_alone() -> None:
     vectors = _vectors(40)
-    bag = Bag.of(range(40), vectors)
+    bag = NumberedVectors.encode(range(40), vectors)
     assert np.abs(bag.products(vectors[7]) - vectors @ vectors[7]).max() < 0.01
     assert float(bag.vectors()[3] @ vectors[3]) > 0.999
-    again = Bag.read([bag.packed()], SIZE)
+    again = NumberedVectors.read([bag.packed()], SIZE)
     assert again.numbers.tolist() == list(range(40))
-    numbers, kept = zip(*bag.each(), strict=True)
+    numbers, kept = zip(*bag.single_vectors(), strict=True)
     assert dimensions_of(kept[0]) == SIZE
-    assert alone(numbers, kept, SIZE).packed() == bag.packed()
-    assert len(Bag.read([], SIZE).products(vectors[0])) == 0
+    assert join_single_vectors(numbers, kept, SIZE).packed() == bag.packed()
+    assert len(NumberedVectors.read([], SIZE).products(vectors[0])) == 0
 
 
 def test_a_vector_of_nothing_is_no_trouble() -> None:
     nothing = np.zeros((3, SIZE), np.float32)
-    assert Bag.of([1, 2, 3], nothing).products(_vectors(1)[0]).tolist() == [0, 0, 0]
-    assert np.isfinite(centre(nothing)).all()
+    assert NumberedVectors.encode([1, 2, 3], nothing).products(_vectors(1)[0]).tolist() == [0, 0, 0]
+    assert np.isfinite(centre_of(nothing)).all()

@@ -3,47 +3,58 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.db.tables.recall import TERM_LENGTH
-from frontdesk.memory.recall.postings.packing import BLOCK, block_of, entries, entry, listed, said, without
-from frontdesk.memory.recall.postings.weighing import MOST_TERMS, mention, rarity, weights
+from frontdesk.db.schema import TERM_LENGTH
+from frontdesk.memory.search.ranking import (
+    BLOCK_SIZE,
+    MAX_TEXT_TERMS,
+    block_of,
+    mention_weight,
+    pack_entry,
+    pack_terms,
+    remove_entry,
+    term_rarity,
+    unpack_entries,
+    unpack_terms,
+    weigh_terms,
+)
 
-NUMBERS = st.integers(0, 3 * BLOCK)
+NUMBERS = st.integers(0, 3 * BLOCK_SIZE)
 
 
 @given(st.dictionaries(NUMBERS, st.integers(1, 255), max_size=60))
 def test_who_holds_a_word_is_read_as_it_was_written(held: dict[int, int]) -> None:
     blocks: dict[int, bytes] = {}
     for n, weight in held.items():
-        blocks[block_of(n)] = blocks.get(block_of(n), b"") + entry(n, weight)
-    numbers, found = entries(list(blocks.items()))
+        blocks[block_of(n)] = blocks.get(block_of(n), b"") + pack_entry(n, weight)
+    numbers, found = unpack_entries(list(blocks.items()))
     assert dict(zip(numbers.tolist(), found.tolist(), strict=True)) == held
     for n in held:
-        left, _ = entries([(block_of(n), without(blocks[block_of(n)], n))])
+        left, _ = unpack_entries([(block_of(n), remove_entry(blocks[block_of(n)], n))])
         assert n not in left.tolist()
-        assert len(left) == len(blocks[block_of(n)]) / len(entry(0, 0)) - 1
+        assert len(left) == len(blocks[block_of(n)]) / len(pack_entry(0, 0)) - 1
 
 
 @given(st.text(max_size=300))
 def test_the_words_of_any_text_are_said_and_listed_alike(text: str) -> None:
-    found = weights(text)
-    terms, told = listed(said(found))
+    found = weigh_terms(text)
+    terms, told = unpack_terms(pack_terms(found))
     assert dict(zip(terms, map(int, told), strict=True)) == found
     assert all(1 <= weight <= 255 and 0 < len(term) <= TERM_LENGTH for term, weight in found.items())
 
 
 def test_a_word_weighs_more_the_more_often_it_is_said_and_the_shorter_the_text() -> None:
-    once, twice = weights("harbour and sea and sky"), weights("harbour, harbour and sea")
+    once, twice = weigh_terms("harbour and sea and sky"), weigh_terms("harbour, harbour and sea")
     assert twice["harbour"] > once["harbour"]
-    assert weights(f"harbour {'boats sails ropes ' * 20}")["harbour"] < once["harbour"]
-    assert weights(" ".join(f"word{number}" for number in range(9)) + " harbour")["harbour"] >= mention()
+    assert weigh_terms(f"harbour {'boats sails ropes ' * 20}")["harbour"] < once["harbour"]
+    assert weigh_terms(" ".join(f"word{number}" for number in range(9)) + " harbour")["harbour"] >= mention_weight()
 
 
 def test_a_rare_word_tells_more_and_one_that_everybody_holds_a_little_still() -> None:
-    assert rarity(1, 1000) > rarity(10, 1000) > rarity(1000, 1000) > 0
-    assert rarity(7.5, 3) > 0, "more may be told than there are"
+    assert term_rarity(1, 1000) > term_rarity(10, 1000) > term_rarity(1000, 1000) > 0
+    assert term_rarity(7.5, 3) > 0, "more may be told than there are"
 
 
 def test_an_endless_text_is_found_by_its_first_words() -> None:
-    found = weights(" ".join(f"w{chr(97 + number % 26)}x{number}" for number in range(3 * MOST_TERMS)))
-    assert len(found) == MOST_TERMS
-    assert max(map(len, weights("a" * 1000))) == TERM_LENGTH
+    found = weigh_terms(" ".join(f"w{chr(97 + number % 26)}x{number}" for number in range(3 * MAX_TEXT_TERMS)))
+    assert len(found) == MAX_TEXT_TERMS
+    assert max(map(len, weigh_terms("a" * 1000))) == TERM_LENGTH

@@ -9,21 +9,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.errors import Conflict, Invalid
-from frontdesk.memory.model import Completion, ItemType, Priority, ProgressBy, Task, TaskStatus, TimeEntry
-from frontdesk.memory.moments import Span, span_of
-from frontdesk.memory.tasks.progress import Shift, counted, shift, shifted
-from frontdesk.memory.tasks.rules import (
-    MOST_LEVELS,
-    OPEN,
-    carried,
-    check_no_loop,
-    in_tree_order,
-    placed,
-    standing,
+from frontdesk.memory.model import (
+    CompletionBehavior,
+    ItemType,
+    Priority,
+    ProgressCalculation,
+    Task,
+    TaskStatus,
+    TimeEntry,
 )
-from frontdesk.memory.tasks.stats import Alike, Due, days_of, stats
-from frontdesk.memory.tasks.wanted import stretch
-from frontdesk.memory.timing import rules as timing
+from frontdesk.memory.tasks_rules import (
+    MAX_LEVELS,
+    OPEN_STATUSES,
+    DueCounts,
+    SubtaskChange,
+    TaskGroupCount,
+    apply_status,
+    apply_subtask_change,
+    check_no_loop,
+    count_subtasks,
+    in_tree_order,
+    move_subtree,
+    parse_span,
+    place_in_tree,
+    subtask_change,
+    summarize_tasks,
+    today_and_week,
+)
+from frontdesk.memory.time_tracking import INSTANT, check_entry, clip_entry, count_minutes, stop_entry
+from frontdesk.memory.times import TimeSpan, span_of_days
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -32,19 +46,19 @@ NODES = st.integers(0, 7)
 
 
 def task(name: str, parent: Task | None = None, **fields: object) -> Task:
-    return placed(replace(Task(id=name, title=name, created_at=NOW, updated_at=NOW), **fields), parent)
+    return place_in_tree(replace(Task(id=name, title=name, created_at=NOW, updated_at=NOW), **fields), parent)
 
 
 def test_tasks_go_ten_levels_deep_and_no_deeper() -> None:
     deepest = task("0")
-    for number in range(1, MOST_LEVELS):
+    for number in range(1, MAX_LEVELS):
         deepest = task(str(number), deepest)
     assert (deepest.hierarchy_level, deepest.hierarchy_path) == (9, "0/1/2/3/4/5/6/7/8/9")
     with pytest.raises(Conflict, match="10 levels"):
         task("10", deepest)
     with pytest.raises(Conflict, match="10 levels"):
-        placed(task("a"), task("b"), MOST_LEVELS - 1)
-    assert placed(task("a"), task("b"), MOST_LEVELS - 2).hierarchy_level == 1
+        place_in_tree(task("a"), task("b"), MAX_LEVELS - 1)
+    assert place_in_tree(task("a"), task("b"), MAX_LEVELS - 2).hierarchy_level == 1
 
 
 def test_a_task_does_not_come_under_itself() -> None:
@@ -52,15 +66,15 @@ def test_a_task_does_not_come_under_itself() -> None:
     child = task("b", root)
     for parent in (root, child):
         with pytest.raises(Conflict, match="under itself"):
-            placed(root, parent)
+            place_in_tree(root, parent)
 
 
 def test_what_is_under_a_task_comes_along_when_it_is_moved() -> None:
     old = task("a", task("root"))
     child = task("b", old)
     grandchild = task("c", child)
-    new = placed(old, None)
-    assert [(one.hierarchy_level, one.hierarchy_path) for one in carried([child, grandchild], old, new)] == [
+    new = place_in_tree(old, None)
+    assert [(one.hierarchy_level, one.hierarchy_path) for one in move_subtree([child, grandchild], old, new)] == [
         (1, "a/b"),
         (2, "a/b/c"),
     ]
@@ -103,11 +117,11 @@ def test_a_tree_is_told_parent_first_and_siblings_in_order(parents: list[int]) -
 
 
 def test_a_completed_task_is_done_wholly_and_at_some_time_and_no_other_is() -> None:
-    done = standing(task("a", status=TaskStatus.COMPLETED, progress=40), NOW)
+    done = apply_status(task("a", status=TaskStatus.COMPLETED, progress=40), NOW)
     assert (done.progress, done.completion_date) == (100, NOW)
     earlier = replace(done, completion_date=NOW - HOUR)
-    assert standing(earlier, NOW) == earlier
-    again = standing(replace(done, status=TaskStatus.IN_PROGRESS), NOW)
+    assert apply_status(earlier, NOW) == earlier
+    again = apply_status(replace(done, status=TaskStatus.IN_PROGRESS), NOW)
     assert (again.progress, again.completion_date) == (100, None)
 
 
@@ -119,30 +133,30 @@ def test_progress_is_the_subtasks_average_by_duration_where_that_is_asked_for() 
         task("d", progress=80, status=TaskStatus.CANCELLED),
     ]
     parent = task("p", progress=7)
-    assert counted(parent, subtasks).progress == 7
-    assert counted(replace(parent, progress_calculation=ProgressBy.AVERAGE), subtasks).progress == 50
-    assert counted(replace(parent, progress_calculation=ProgressBy.WEIGHTED), subtasks).progress == 25
-    found = counted(replace(parent, progress_calculation=ProgressBy.AVERAGE), subtasks[3:])
+    assert count_subtasks(parent, subtasks).progress == 7
+    assert count_subtasks(replace(parent, progress_calculation=ProgressCalculation.AVERAGE), subtasks).progress == 50
+    assert count_subtasks(replace(parent, progress_calculation=ProgressCalculation.WEIGHTED), subtasks).progress == 25
+    found = count_subtasks(replace(parent, progress_calculation=ProgressCalculation.AVERAGE), subtasks[3:])
     assert (found.progress, found.subtask_count, found.completed_subtask_count) == (7, 1, 0)
 
 
-@given(st.lists(st.sampled_from(TaskStatus), max_size=6), st.sampled_from(TaskStatus), st.sampled_from(Shift))
+@given(st.lists(st.sampled_from(TaskStatus), max_size=6), st.sampled_from(TaskStatus), st.sampled_from(SubtaskChange))
 def test_a_task_is_completed_with_its_subtasks_or_not_at_all(
-    statuses: list[TaskStatus], own: TaskStatus, what: Shift
+    statuses: list[TaskStatus], own: TaskStatus, what: SubtaskChange
 ) -> None:
     subtasks = [task(str(number), status=status) for number, status in enumerate(statuses)]
-    parent = standing(task("p", status=own, completion_behavior=Completion.WITH_SUBTASKS), NOW)
-    after = shifted(parent, subtasks, what, NOW, blocked=False)
-    done = TaskStatus.COMPLETED in statuses and not OPEN & set(statuses)
+    parent = apply_status(task("p", status=own, completion_behavior=CompletionBehavior.WITH_SUBTASKS), NOW)
+    after = apply_subtask_change(parent, subtasks, what, NOW, blocked=False)
+    done = TaskStatus.COMPLETED in statuses and not OPEN_STATUSES & set(statuses)
     assert (after.status is TaskStatus.COMPLETED and own is not after.status) == (
-        what is Shift.CLOSED and done and own in OPEN
+        what is SubtaskChange.CLOSED and done and own in OPEN_STATUSES
     )
-    reopened = what is Shift.OPENED and own is TaskStatus.COMPLETED
+    reopened = what is SubtaskChange.OPENED and own is TaskStatus.COMPLETED
     assert (after.status is TaskStatus.IN_PROGRESS and own is not after.status) == reopened
     assert (after.completion_date is not None) == (after.status is TaskStatus.COMPLETED)
-    assert shifted(parent, subtasks, what, NOW, blocked=True).status is (after.status if reopened else own)
-    by_hand = replace(parent, completion_behavior=Completion.MANUAL)
-    assert shifted(by_hand, subtasks, what, NOW, blocked=False) == by_hand
+    assert apply_subtask_change(parent, subtasks, what, NOW, blocked=True).status is (after.status if reopened else own)
+    by_hand = replace(parent, completion_behavior=CompletionBehavior.MANUAL)
+    assert apply_subtask_change(by_hand, subtasks, what, NOW, blocked=False) == by_hand
 
 
 def test_what_a_subtask_does_is_told_from_how_it_stood() -> None:
@@ -150,35 +164,35 @@ def test_what_a_subtask_does_is_told_from_how_it_stood() -> None:
         task("a", status=status) for status in (TaskStatus.ON_HOLD, TaskStatus.COMPLETED, TaskStatus.CANCELLED)
     )
     told = {
-        Shift.OPENED: [(None, opened), (done, opened), (off, opened)],
-        Shift.CLOSED: [(opened, None), (opened, done), (opened, off), (None, done), (off, done)],
-        Shift.NEITHER: [(None, off), (done, None), (off, None), (done, off), (opened, opened), (done, done)],
+        SubtaskChange.OPENED: [(None, opened), (done, opened), (off, opened)],
+        SubtaskChange.CLOSED: [(opened, None), (opened, done), (opened, off), (None, done), (off, done)],
+        SubtaskChange.NEITHER: [(None, off), (done, None), (off, None), (done, off), (opened, opened), (done, done)],
     }
     for what, changes in told.items():
-        assert {shift(before, after) for before, after in changes} == {what}
+        assert {subtask_change(before, after) for before, after in changes} == {what}
 
 
 def test_stretches_of_days_are_today_and_what_is_said() -> None:
     late = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
-    assert stretch(None, None, BERLIN, late) == span_of(date(2026, 11, 21), BERLIN)
-    assert stretch("2026-11-18", "2026-11-18", BERLIN, late) == span_of(date(2026, 11, 18), BERLIN)
-    assert stretch(None, "2026-11-18", BERLIN, late) == span_of(date(2026, 11, 18), BERLIN)
-    assert stretch("2026-11-20", None, BERLIN, late) == span_of(date(2026, 11, 20), BERLIN, 2)
-    assert stretch("2026-11-20T10:00Z", "2026-11-20T11:00Z", BERLIN, late) == Span(NOW - 2 * HOUR, NOW - HOUR)
+    assert parse_span(None, None, BERLIN, late) == span_of_days(date(2026, 11, 21), BERLIN)
+    assert parse_span("2026-11-18", "2026-11-18", BERLIN, late) == span_of_days(date(2026, 11, 18), BERLIN)
+    assert parse_span(None, "2026-11-18", BERLIN, late) == span_of_days(date(2026, 11, 18), BERLIN)
+    assert parse_span("2026-11-20", None, BERLIN, late) == span_of_days(date(2026, 11, 20), BERLIN, 2)
+    assert parse_span("2026-11-20T10:00Z", "2026-11-20T11:00Z", BERLIN, late) == TimeSpan(NOW - 2 * HOUR, NOW - HOUR)
     with pytest.raises(Invalid, match="start_date must lie before"):
-        stretch("2026-11-22", None, BERLIN, late)
+        parse_span("2026-11-22", None, BERLIN, late)
 
 
 def test_numbers_of_no_tasks_are_noughts_and_weeks_begin_on_monday() -> None:
-    nothing = stats([], Due(0, 0, 0), {}, None)
+    nothing = summarize_tasks([], DueCounts(0, 0, 0), {}, None)
     assert (nothing.total, nothing.completion_rate, nothing.average_completion_time) == (0, 0.0, 0.0)
     assert nothing.by_status == dict.fromkeys(TaskStatus, 0)
-    some = stats(
+    some = summarize_tasks(
         [
-            Alike(TaskStatus.COMPLETED, Priority.LOW, "w", 1),
-            Alike(TaskStatus.PENDING, Priority.LOW, None, 2),
+            TaskGroupCount(TaskStatus.COMPLETED, Priority.LOW, "w", 1),
+            TaskGroupCount(TaskStatus.PENDING, Priority.LOW, None, 2),
         ],
-        Due(1, 2, 3),
+        DueCounts(1, 2, 3),
         {"w": "Work"},
         129_600.0,
     )
@@ -187,14 +201,14 @@ def test_numbers_of_no_tasks_are_noughts_and_weeks_begin_on_monday() -> None:
         33.3,
         1.5,
     )
-    today, week = days_of(datetime(2026, 3, 29, 12, tzinfo=UTC), BERLIN)
+    today, week = today_and_week(datetime(2026, 3, 29, 12, tzinfo=UTC), BERLIN)
     assert today.end - today.start == timedelta(hours=23)
-    assert week == span_of(date(2026, 3, 23), BERLIN, 7)
+    assert week == span_of_days(date(2026, 3, 23), BERLIN, 7)
 
 
 @pytest.mark.parametrize(("seconds", "minutes"), [(1, 1), (89, 1), (90, 2), (149, 2), (3600, 60)])
 def test_minutes_are_rounded_and_one_at_least(seconds: int, minutes: int) -> None:
-    assert timing.minutes(NOW, NOW + timedelta(seconds=seconds)) == minutes
+    assert count_minutes(NOW, NOW + timedelta(seconds=seconds)) == minutes
 
 
 @given(st.integers(-3000, 3000), st.integers(1, 3000), st.booleans())
@@ -202,8 +216,8 @@ def test_days_share_out_an_entry_and_each_has_no_more_than_it_is_long(start: int
     begun = NOW + timedelta(minutes=start)
     now = begun + timedelta(minutes=long)
     one = entry(begun, None if runs else now)
-    spans = [span_of(date(2026, 11, 17) + timedelta(days=number), BERLIN) for number in range(8)]
-    cut = [timing.within(one, span, now) for span in spans]
+    spans = [span_of_days(date(2026, 11, 17) + timedelta(days=number), BERLIN) for number in range(8)]
+    cut = [clip_entry(one, span, now) for span in spans]
     assert sum(part.duration_minutes or 0 for part in cut if part is not None) == long
     assert sum(part is not None and part.end_at is None for part in cut) <= runs
 
@@ -223,10 +237,10 @@ def entry(start: datetime, end: datetime | None) -> TimeEntry:
 
 def test_entries_go_forward_and_not_for_ever() -> None:
     with pytest.raises(Invalid, match="ends after it begins"):
-        timing.checked(entry(NOW, NOW), NOW)
+        check_entry(entry(NOW, NOW), NOW)
     with pytest.raises(Invalid, match="ends after it begins"):
-        timing.checked(entry(NOW + HOUR, None), NOW)
+        check_entry(entry(NOW + HOUR, None), NOW)
     with pytest.raises(Invalid, match="366 days"):
-        timing.checked(entry(NOW - timedelta(days=400), NOW), NOW)
-    assert timing.checked(entry(NOW - HOUR, NOW), NOW).duration_minutes == 60
-    assert timing.stopped(entry(NOW + HOUR, None), NOW).end_at == NOW + HOUR + timing.INSTANT
+        check_entry(entry(NOW - timedelta(days=400), NOW), NOW)
+    assert check_entry(entry(NOW - HOUR, NOW), NOW).duration_minutes == 60
+    assert stop_entry(entry(NOW + HOUR, None), NOW).end_at == NOW + HOUR + INSTANT

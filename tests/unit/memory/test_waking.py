@@ -11,16 +11,15 @@ from hypothesis import strategies as st
 
 from frontdesk.db.engine import Database
 from frontdesk.errors import Conflict, FrontdeskError, NotFound, Unavailable
-from frontdesk.memory.ids import new_id
-from frontdesk.memory.items import store as items
-from frontdesk.memory.model import Task, TaskStatus
-from frontdesk.memory.scope import Scope
-from frontdesk.memory.store import Records
-from frontdesk.memory.tasks import store as tasks
-from frontdesk.memory.waking import Cancel, Move, Wake, Waker, decide, wake_of
+from frontdesk.memory.items_store import delete_item
+from frontdesk.memory.model import PersonScope, Task, TaskStatus
+from frontdesk.memory.store import PersonDatabase
+from frontdesk.memory.tasks_store import fetch_task, insert_task, save_task
+from frontdesk.memory.validation import new_id
+from frontdesk.memory.wakeups import AgentWaker, CancelWake, MoveWake, WakeAgent, decide_wakeup, wakeup_for
 
 pytestmark = pytest.mark.anyio
-ANN = Scope("ann")
+ANN = PersonScope("ann")
 NOW = datetime(2026, 11, 20, 9, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 # The waker goes by the clock of the machine.
@@ -32,15 +31,15 @@ def task(**fields: Any) -> Task:
     return replace(plain, **fields)
 
 
-def woken(due: datetime, assignee: str = "Ada") -> Wake:
-    found = wake_of(task(due_date=due, assignee=assignee), NOW)
+def woken(due: datetime, assignee: str = "Ada") -> WakeAgent:
+    found = wakeup_for(task(due_date=due, assignee=assignee), NOW)
     assert found is not None
     return found
 
 
 def test_a_new_task_wakes_its_assignee_when_it_is_due_and_says_which_it_is() -> None:
-    wake = decide(None, task(title="Call\nmum"), NOW)
-    assert isinstance(wake, Wake)
+    wake = decide_wakeup(None, task(title="Call\nmum"), NOW)
+    assert isinstance(wake, WakeAgent)
     assert (wake.assignee, wake.at) == ("Ada", NOW + HOUR)
     for words in ("'Call mum'", "t-1", "2026-11-20T10:00:00Z"):
         assert words in wake.prompt
@@ -61,21 +60,21 @@ def test_a_new_task_wakes_its_assignee_when_it_is_due_and_says_which_it_is() -> 
 def test_a_task_that_is_over_past_or_nobodys_wakes_nobody_and_what_was_planned_is_cancelled(
     fields: dict[str, Any],
 ) -> None:
-    assert decide(None, task(**fields), NOW) is None
-    assert decide(task(), task(**fields), NOW) is None
-    assert decide(task(wake_schedule_id=7), task(wake_schedule_id=7, **fields), NOW) == Cancel(7)
+    assert decide_wakeup(None, task(**fields), NOW) is None
+    assert decide_wakeup(task(), task(**fields), NOW) is None
+    assert decide_wakeup(task(wake_schedule_id=7), task(wake_schedule_id=7, **fields), NOW) == CancelWake(7)
 
 
 def test_a_plan_follows_the_task_and_stays_where_nothing_of_it_changed() -> None:
     before = task(wake_schedule_id=7)
-    assert decide(before, replace(before, notes="bring flowers", status=TaskStatus.IN_PROGRESS), NOW) is None
-    assert decide(before, replace(before, due_date=NOW + 2 * HOUR), NOW) == Move(7, woken(NOW + 2 * HOUR))
-    assert decide(before, replace(before, assignee="Bob"), NOW) == Move(7, woken(NOW + HOUR, "Bob"))
-    renamed = decide(before, replace(before, title="Call dad"), NOW)
-    assert isinstance(renamed, Move)
+    assert decide_wakeup(before, replace(before, notes="bring flowers", status=TaskStatus.IN_PROGRESS), NOW) is None
+    assert decide_wakeup(before, replace(before, due_date=NOW + 2 * HOUR), NOW) == MoveWake(7, woken(NOW + 2 * HOUR))
+    assert decide_wakeup(before, replace(before, assignee="Bob"), NOW) == MoveWake(7, woken(NOW + HOUR, "Bob"))
+    renamed = decide_wakeup(before, replace(before, title="Call dad"), NOW)
+    assert isinstance(renamed, MoveWake)
     assert "Call dad" in renamed.wake.prompt
-    assert decide(before, None, NOW) == Cancel(7)
-    assert decide(None, None, NOW) is decide(task(), None, NOW) is None
+    assert decide_wakeup(before, None, NOW) == CancelWake(7)
+    assert decide_wakeup(None, None, NOW) is decide_wakeup(task(), None, NOW) is None
 
 
 @given(
@@ -88,13 +87,13 @@ def test_whatever_a_task_was_the_plan_brings_what_it_is_to_its_one_wake_or_none(
     status: TaskStatus, due: datetime | None, assignee: str | None, held: int | None
 ) -> None:
     after = task(status=status, due_date=due, assignee=assignee, wake_schedule_id=held)
-    wanted = wake_of(after, NOW)
-    match decide(None, after, NOW):
-        case Wake() as wake:
+    wanted = wakeup_for(after, NOW)
+    match decide_wakeup(None, after, NOW):
+        case WakeAgent() as wake:
             assert (wake, held) == (wanted, None)
-        case Move(schedule_id, wake):
+        case MoveWake(schedule_id, wake):
             assert (schedule_id, wake) == (held, wanted)
-        case Cancel(schedule_id):
+        case CancelWake(schedule_id):
             assert (schedule_id, wanted) == (held, None)
         case None:
             assert wanted is held is None
@@ -113,7 +112,7 @@ class Book:
     meanwhile: Callable[[], Awaitable[None]] = nothing
     made: int = 0
 
-    async def schedule(self, _scope: Scope, agent_id: str, prompt: str, at: datetime) -> int:
+    async def schedule(self, _scope: PersonScope, agent_id: str, prompt: str, at: datetime) -> int:
         if self.error is not None:
             raise self.error
         happens, self.meanwhile = self.meanwhile, nothing
@@ -122,7 +121,7 @@ class Book:
         self.lines[self.made] = (agent_id, prompt, at)
         return self.made
 
-    async def cancel(self, _scope: Scope, schedule_id: int) -> None:
+    async def cancel(self, _scope: PersonScope, schedule_id: int) -> None:
         if self.error is not None:
             raise self.error
         if self.lines.pop(schedule_id, None) is None:
@@ -141,41 +140,41 @@ async def agent_named(text: str) -> str | None:
 class Desk:
     """A person's tasks, and a waker that follows what is done with them."""
 
-    records: Records
+    records: PersonDatabase
     book: Book
 
     @property
-    def waker(self) -> Waker:
-        return Waker(self.records, self.book.schedule, self.book.cancel, agent_named)
+    def waker(self) -> AgentWaker:
+        return AgentWaker(self.records, self.book.schedule, self.book.cancel, agent_named)
 
     async def add(self, **fields: Any) -> Task:
         new = task(**{"id": new_id(NOW), "due_date": FUTURE, **fields})
-        await self.records.change(ANN, lambda mine: tasks.add(mine, new))
+        await self.records.change(ANN, lambda mine: insert_task(mine, new))
         return new
 
     async def now(self, task_id: str) -> Task:
-        found = await self.records.read(ANN, lambda mine: tasks.get(mine, task_id))
+        found = await self.records.read(ANN, lambda mine: fetch_task(mine, task_id))
         assert found is not None
         return found
 
     async def change(self, task_id: str, **fields: Any) -> tuple[Task, Task]:
         before = await self.now(task_id)
         after = replace(before, **fields)
-        await self.records.change(ANN, lambda mine: tasks.write(mine, after))
+        await self.records.change(ANN, lambda mine: save_task(mine, after))
         return before, after
 
     async def changed(self, task_id: str, **fields: Any) -> str | None:
-        return await self.waker.follow(ANN, *await self.change(task_id, **fields))
+        return await self.waker.on_task_change(ANN, *await self.change(task_id, **fields))
 
 
 @pytest.fixture
 def desk(database: Database) -> Desk:
-    return Desk(Records(database), Book())
+    return Desk(PersonDatabase(database), Book())
 
 
 async def test_the_schedule_is_made_moved_and_cancelled_with_the_task(desk: Desk) -> None:
     new = await desk.add(assignee=" ADA ")
-    assert await desk.waker.follow(ANN, None, new) is None
+    assert await desk.waker.on_task_change(ANN, None, new) is None
     assert desk.book.waking == [("agent-ada", FUTURE)]
     assert (await desk.now(new.id)).wake_schedule_id == 1
     assert await desk.changed(new.id, due_date=FUTURE + HOUR, assignee="Bob") is None
@@ -189,14 +188,14 @@ async def test_the_schedule_is_made_moved_and_cancelled_with_the_task(desk: Desk
     assert (desk.book.waking, (await desk.now(new.id)).wake_schedule_id) == ([], None)
     assert await desk.changed(new.id, status=TaskStatus.PENDING) is None
     gone = await desk.now(new.id)
-    await desk.records.change(ANN, lambda mine: items.remove(mine, new.id))
-    assert await desk.waker.follow(ANN, gone, None) is None
+    await desk.records.change(ANN, lambda mine: delete_item(mine, new.id))
+    assert await desk.waker.on_task_change(ANN, gone, None) is None
     assert (desk.book.waking, desk.book.made) == ([], 4)
 
 
 async def test_what_fired_or_was_cancelled_by_hand_is_let_go_of(desk: Desk) -> None:
     new = await desk.add()
-    await desk.waker.follow(ANN, None, new)
+    await desk.waker.on_task_change(ANN, None, new)
     desk.book.lines.clear()
     assert await desk.changed(new.id, due_date=FUTURE + HOUR) is None
     assert desk.book.waking == [("agent-ada", FUTURE + HOUR)]
@@ -205,7 +204,7 @@ async def test_what_fired_or_was_cancelled_by_hand_is_let_go_of(desk: Desk) -> N
 async def test_a_schedule_that_cannot_be_made_is_told_of_and_tried_again_with_the_next_change(desk: Desk) -> None:
     new = await desk.add()
     desk.book.error = Conflict("Agent 'agent-ada' has 100 schedules, the most it may have; cancel some first")
-    told = await desk.waker.follow(ANN, None, new)
+    told = await desk.waker.on_task_change(ANN, None, new)
     assert told is not None
     assert "The change is kept" in told
     assert "cancel some first" in told
@@ -228,7 +227,7 @@ async def test_of_two_changes_at_once_the_task_as_it_is_decides(desk: Desk) -> N
         assert await desk.changed(new.id, due_date=FUTURE + HOUR) is None
 
     desk.book.meanwhile = is_moved
-    assert await desk.waker.follow(ANN, None, new) is None
+    assert await desk.waker.on_task_change(ANN, None, new) is None
     assert desk.book.waking == [("agent-ada", FUTURE + HOUR)]
     [schedule_id] = desk.book.lines
     assert (await desk.now(new.id)).wake_schedule_id == schedule_id
@@ -251,5 +250,5 @@ async def test_a_task_that_never_stands_still_is_given_up_on_with_a_word(desk: D
         await desk.change(new.id, due_date=due + HOUR)
 
     desk.book.meanwhile = changes_again
-    assert "changed all the time" in (await desk.waker.follow(ANN, None, new) or "")
+    assert "changed all the time" in (await desk.waker.on_task_change(ANN, None, new) or "")
     assert desk.book.waking == []

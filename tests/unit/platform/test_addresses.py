@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.loop.mcp.connections import AS_IT_IS
-from frontdesk.platform import (
+from frontdesk.agent365 import (
     InvalidArgument,
     build_mcp_server_url,
     get_chat_history_endpoint,
     get_mcp_base_url,
     get_tooling_gateway_for_digital_worker,
 )
+from frontdesk.mcp_client.connections import PLAIN_URL
 from tests.requirements import shows
 
 BASE = "https://agent365.svc.cloud.microsoft"
@@ -50,7 +50,7 @@ def test_whatever_goes_into_an_address_stays_one_part_of_its_path(name: str, bas
         assert parts.path.count("/") == expected.path.count("/")
         part = parts.path.removeprefix(urlsplit(start).path + before).removesuffix(after)
         assert unquote(part) == name.encode(errors="replace").decode()
-        assert AS_IT_IS.fullmatch(url)
+        assert PLAIN_URL.fullmatch(url)
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "." * 300, "x" * 257])

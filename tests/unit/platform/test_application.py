@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from frontdesk.platform import get_application_name, reset_application_name_cache
+from frontdesk.agent365 import get_application_name, reset_application_name_cache
 from tests.requirements import shows
 
 SECONDS = 60
 THREADS = """
 import sys, threading
-from frontdesk.platform import get_application_name
+from frontdesk.agent365 import get_application_name
 opened = []
 sys.addaudithook(lambda event, args: opened.append(args[0]) if event == "open" else None)
 together = threading.Barrier(8)

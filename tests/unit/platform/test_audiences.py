@@ -2,8 +2,8 @@
 
 import pytest
 
-from frontdesk.platform import MCPServerConfig, resolve_token_scope_for_server
-from frontdesk.platform.audiences import is_v2_server
+from frontdesk.agent365 import MCPServerConfig, resolve_token_scope_for_server
+from frontdesk.agent365.model import is_v2_server
 from tests.requirements import shows
 
 SHARED = "ea9ffc3e-8a23-4a7d-836d-234d7c7565c1"

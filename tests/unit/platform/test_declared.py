@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from frontdesk.platform.declared.model import ANYTHING, Answer, Declared, DeclaredTool
-from frontdesk.platform.declared.reading import read
-from frontdesk.platform.errors import ManifestUnreadable
+from frontdesk.agent365.errors import ManifestUnreadable
+from frontdesk.agent365.manifest.model import ANY_OBJECT_SCHEMA, DeclaredManifest, DeclaredTool, MockAnswer
+from frontdesk.agent365.manifest.reader import read_manifest
 
 SCHEMA = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
 MAIL = {
@@ -24,14 +24,14 @@ MAIL = {
 }
 
 
-def declared(folder: Path, *servers: object, **mocks: object) -> Declared:
+def declared(folder: Path, *servers: object, **mocks: object) -> DeclaredManifest:
     """What a manifest with these entries declares; each mock is a file `mocks/<name>.json` beside it."""
     (folder / "mocks").mkdir(exist_ok=True)
     for name, content in mocks.items():
         (folder / "mocks" / f"{name}.json").write_text(json.dumps(content))
     path = folder / "ToolingManifest.json"
     path.write_text(json.dumps({"mcpServers": servers}))
-    return read(path)
+    return read_manifest(path)
 
 
 def tools(folder: Path, *servers: object, **mocks: object) -> list[DeclaredTool]:
@@ -46,7 +46,7 @@ def test_an_entry_is_read_whole(tmp_path: Path) -> None:
     found = declared(tmp_path, MAIL)
     [server] = found.servers
     assert found.problems == ()
-    assert found.sound
+    assert found.is_valid
     assert (server.name, server.unique_name, server.url) == ("mcp_MailTools", "mail_unique", MAIL["url"])
     assert (server.audience, server.scope, server.tools) == (MAIL["audience"], MAIL["scope"], None)
     assert server.entry == MAIL
@@ -90,7 +90,7 @@ def test_mock_files_are_read_in_every_form_and_case(tmp_path: Path, key: str | N
         "Enabled": False,
     }
     [send] = tools(tmp_path, {"mcpServerName": "m"}, m={key: [mock]} if key else [mock])
-    assert send == DeclaredTool("send", "Sends.", SCHEMA, (Answer("Sent to {{TO}}."),), 50, 0.25, 503, False)
+    assert send == DeclaredTool("send", "Sends.", SCHEMA, (MockAnswer("Sent to {{TO}}."),), 50, 0.25, 503, False)
 
 
 def test_states_come_before_the_answer_for_all_others(tmp_path: Path) -> None:
@@ -101,9 +101,9 @@ def test_states_come_before_the_answer_for_all_others(tmp_path: Path) -> None:
     mock = [{"name": "send", "description": "Sends.", "responseTemplate": "Sent.", "states": states}]
     [send] = tools(tmp_path, {"mcpServerName": "m"}, m=mock)
     assert send.answers == (
-        Answer("Drafted.", "start", "draft"),
-        Answer("Sent.", "draft", "start", True),
-        Answer("Sent."),
+        MockAnswer("Drafted.", "start", "draft"),
+        MockAnswer("Sent.", "draft", "start", True),
+        MockAnswer("Sent."),
     )
 
 
@@ -112,7 +112,7 @@ def test_a_manifest_and_a_mock_file_complete_each_other(tmp_path: Path) -> None:
     listed = ["note", {"name": "send", "description": "Sends.", "inputSchema": SCHEMA}]
     assert tools(tmp_path, {"mcpServerName": "m", "tools": listed}, m=mocks) == [
         DeclaredTool("note"),
-        DeclaredTool("send", "Sends.", SCHEMA, (Answer("Sent."),)),
+        DeclaredTool("send", "Sends.", SCHEMA, (MockAnswer("Sent."),)),
         DeclaredTool("drop", "Drops."),
     ]
 
@@ -135,13 +135,13 @@ def test_another_mock_file_may_be_named(tmp_path: Path) -> None:
 def test_a_byte_order_mark_is_no_problem(tmp_path: Path) -> None:
     path = tmp_path / "m.json"
     path.write_bytes(b'\xef\xbb\xbf{"$schema": "x", "mcpServers": [{"mcpServerName": "caf\xc3\xa9"}]}')
-    assert read(path).servers[0].name == "café"
+    assert read_manifest(path).servers[0].name == "café"
 
 
 def test_a_schema_that_makes_no_sense_takes_anything(tmp_path: Path) -> None:
     found = declared(tmp_path, {"mcpServerName": "m", "tools": [{"name": "a", "inputSchema": {"type": "strin"}}]})
-    assert [one.input_schema for one in found.servers[0].tools or ()] == [ANYTHING]
-    assert not found.sound
+    assert [one.input_schema for one in found.servers[0].tools or ()] == [ANY_OBJECT_SCHEMA]
+    assert not found.is_valid
 
 
 @pytest.mark.parametrize(
@@ -168,12 +168,12 @@ def test_a_file_that_is_no_manifest_is_told_by_its_name(tmp_path: Path, content:
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(ManifestUnreadable, match=f"m.json: {said}"):
-        read(path)
+        read_manifest(path)
 
 
 def test_a_folder_is_no_manifest(tmp_path: Path) -> None:
     with pytest.raises(ManifestUnreadable, match="not a file"):
-        read(tmp_path)
+        read_manifest(tmp_path)
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
@@ -181,4 +181,4 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(50_000_001)
     with pytest.raises(ManifestUnreadable, match="larger than 50 MB"):
-        read(path)
+        read_manifest(path)

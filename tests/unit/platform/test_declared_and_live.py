@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.loop.mcp.model import RemoteTool
-from frontdesk.platform.declared.model import DeclaredTool
-from frontdesk.platform.verifying.comparing import compare
-from frontdesk.platform.verifying.drifting import drift
-from frontdesk.platform.verifying.model import Finding, State, Verified
+from frontdesk.agent365.manifest.model import DeclaredTool
+from frontdesk.agent365.verify import ServerVerification, ToolFinding, ToolState, compare_tools, schema_differences
+from frontdesk.mcp_client.model import RemoteTool
 from tests.requirements import shows
 
 WORDS = ["type", "properties", "required", "items", "anyOf", "oneOf", "$ref", "to", "cc", "body"]
@@ -43,12 +41,12 @@ def test_each_tool_is_found_or_missing_and_others_are_told() -> None:
         DeclaredTool("wholly"),
         DeclaredTool("off", enabled=False),
     ]
-    assert compare(declared, live("send", "read_mail", "off", "new")) == (
-        Finding(State.FOUND, "send"),
-        Finding(State.MISSING, "readMail", "the server has 'read_mail'"),
-        Finding(State.MISSING, "wholly"),
-        Finding(State.UNDECLARED, "read_mail"),
-        Finding(State.UNDECLARED, "new"),
+    assert compare_tools(declared, live("send", "read_mail", "off", "new")) == (
+        ToolFinding(ToolState.FOUND, "send"),
+        ToolFinding(ToolState.MISSING, "readMail", "the server has 'read_mail'"),
+        ToolFinding(ToolState.MISSING, "wholly"),
+        ToolFinding(ToolState.UNDECLARED, "read_mail"),
+        ToolFinding(ToolState.UNDECLARED, "new"),
     )
 
 
@@ -63,8 +61,8 @@ def test_each_tool_is_found_or_missing_and_others_are_told() -> None:
     ],
 )
 def test_a_name_that_drifted_is_found_again(name: str, now: str) -> None:
-    [missing, *_] = compare([DeclaredTool(name)], live("entirely", now, "other"))
-    assert missing == Finding(State.MISSING, name, f"the server has '{now}'")
+    [missing, *_] = compare_tools([DeclaredTool(name)], live("entirely", now, "other"))
+    assert missing == ToolFinding(ToolState.MISSING, name, f"the server has '{now}'")
 
 
 @shows("A365-VERIFY")
@@ -87,8 +85,8 @@ def test_a_name_that_drifted_is_found_again(name: str, now: str) -> None:
     ],
 )
 def test_a_call_by_the_declaration_that_would_go_wrong_is_told(declared: Any, there: Any, said: list[str]) -> None:
-    [finding] = compare([DeclaredTool("send", input_schema=declared)], [RemoteTool("send", "", there)])
-    assert finding == Finding(State.DRIFTED, "send", "; ".join(said))
+    [finding] = compare_tools([DeclaredTool("send", input_schema=declared)], [RemoteTool("send", "", there)])
+    assert finding == ToolFinding(ToolState.DRIFTED, "send", "; ".join(said))
 
 
 @pytest.mark.parametrize(
@@ -105,12 +103,12 @@ def test_a_call_by_the_declaration_that_would_go_wrong_is_told(declared: Any, th
     ],
 )
 def test_what_does_no_harm_to_a_call_is_no_drift(declared: Any, there: Any) -> None:
-    assert drift(declared, there, 10) == []
+    assert schema_differences(declared, there, 10) == []
 
 
 @given(SCHEMAS)
 def test_a_schema_never_drifts_from_itself(schema: dict[str, Any]) -> None:
-    assert drift(schema, schema, 10) == []
+    assert schema_differences(schema, schema, 10) == []
 
 
 @shows("A365-VERIFY")
@@ -121,11 +119,11 @@ def test_a_schema_never_drifts_from_itself(schema: dict[str, Any]) -> None:
     st.lists(st.builds(RemoteTool, NAMES, st.just(""), SCHEMAS)),
 )
 def test_every_tool_has_exactly_one_finding(declared: list[DeclaredTool], there: list[RemoteTool]) -> None:
-    found = compare(declared, there)
+    found = compare_tools(declared, there)
     wanted, offered = {tool.name for tool in declared if tool.enabled}, {tool.name for tool in there}
-    by_state = {state: {one.tool for one in found if one.state is state} for state in State}
+    by_state = {state: {one.tool for one in found if one.state is state} for state in ToolState}
     assert len(found) == len({one.tool for one in found})
-    assert by_state[State.MISSING] == wanted - offered
-    assert by_state[State.FOUND] | by_state[State.DRIFTED] == wanted & offered
-    assert by_state[State.UNDECLARED] == offered - {tool.name for tool in declared}
-    assert Verified("m", "", found).ok == (not by_state[State.MISSING] | by_state[State.DRIFTED])
+    assert by_state[ToolState.MISSING] == wanted - offered
+    assert by_state[ToolState.FOUND] | by_state[ToolState.DRIFTED] == wanted & offered
+    assert by_state[ToolState.UNDECLARED] == offered - {tool.name for tool in declared}
+    assert ServerVerification("m", "", found).ok == (not by_state[ToolState.MISSING] | by_state[ToolState.DRIFTED])

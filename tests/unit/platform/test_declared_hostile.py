@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.platform.addresses import build_mcp_server_url
-from frontdesk.platform.declared.model import Declared
-from frontdesk.platform.declared.notes import MOST
-from frontdesk.platform.declared.reading import read
-from frontdesk.platform.errors import ManifestUnreadable
+from frontdesk.agent365.environment import build_mcp_server_url
+from frontdesk.agent365.errors import ManifestUnreadable
+from frontdesk.agent365.manifest.model import MOST_PROBLEMS, DeclaredManifest
+from frontdesk.agent365.manifest.reader import read_manifest
 from tests.requirements import shows
 from tests.unit.platform.test_declared import declared
 
@@ -45,13 +44,13 @@ JSON = st.recursive(
 )
 
 
-def read_bytes(content: bytes, mock: bytes = b"[]") -> Declared:
+def read_bytes(content: bytes, mock: bytes = b"[]") -> DeclaredManifest:
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "mocks").mkdir()
         (folder / "mocks" / "m.json").write_bytes(mock)
         (folder / "ToolingManifest.json").write_bytes(content)
-        return read(folder / "ToolingManifest.json")
+        return read_manifest(folder / "ToolingManifest.json")
 
 
 @shows("A365-HOSTILE")
@@ -80,7 +79,7 @@ def test_whatever_a_file_holds_it_is_read_or_clearly_refused(content: bytes) -> 
     assert found if isinstance(found, str) else all(problem.what for problem in found.problems)
 
 
-def read_or_refused(content: bytes) -> Declared | str:
+def read_or_refused(content: bytes) -> DeclaredManifest | str:
     try:
         return read_bytes(content, content)
     except ManifestUnreadable as error:
@@ -92,7 +91,7 @@ def read_or_refused(content: bytes) -> Declared | str:
 def test_a_server_whose_name_no_request_can_carry_is_left_out(tmp_path: Path, name: str) -> None:
     found = declared(tmp_path, {"mcpServerName": name}, {"mcpServerUniqueName": name}, {"mcpServerName": "good"})
     assert [server.name for server in found.servers] == ["good"]
-    assert not found.sound
+    assert not found.is_valid
 
 
 @shows("A365-HOSTILE")
@@ -140,7 +139,7 @@ def test_what_json_cannot_hand_on_is_taken_out(tmp_path: Path) -> None:
         '{"mcpServers": [{"mcpServerName": "m", "mcpServerName": "n", "publisher": "\\ud800", "a": NaN, "b": 1e999,'
         f' "c": {deep}}}]}}'
     )
-    found = read(path)
+    found = read_manifest(path)
     assert found.servers[0].entry["a"] is None
     assert found.servers[0].entry["b"] is None
     told = {problem.where: problem.what for problem in found.problems if not problem.what.startswith("is not read")}
@@ -162,10 +161,10 @@ def test_words_of_an_old_draft_mean_no_harm(tmp_path: Path) -> None:
 
 @shows("A365-HOSTILE")
 def test_of_a_million_problems_the_first_are_told(tmp_path: Path) -> None:
-    found = declared(tmp_path, *range(MOST + 5))
-    assert len(found.problems) == MOST + 1
+    found = declared(tmp_path, *range(MOST_PROBLEMS + 5))
+    assert len(found.problems) == MOST_PROBLEMS + 1
     assert found.problems[-1].what.startswith("5 more")
-    assert not found.sound
+    assert not found.is_valid
 
 
 NOWHERE = ["ftp://x", "mail", "http://", "https://a b/c", "https://h:port/", "https://h\n/", "https://ä.example/"]

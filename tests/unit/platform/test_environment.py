@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from microsoft_agents_a365.runtime import environment_utils as runtime
 from microsoft_agents_a365.tooling.utils import utility as tooling
 
-from frontdesk.platform import (
+from frontdesk.agent365 import (
     InvalidArgument,
     get_mcp_platform_authentication_scope,
     get_observability_authentication_scope,
     is_development_environment,
 )
-from frontdesk.platform.environment import ENVIRONMENT_VARIABLES, platform_base_url
+from frontdesk.agent365.environment import ENVIRONMENT_VARIABLES, platform_base_url
 from tests.requirements import shows
 
 SHARED = "ea9ffc3e-8a23-4a7d-836d-234d7c7565c1/.default"

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from frontdesk.loop.mcp.model import HEADER_NAME
-from frontdesk.platform import InvalidArgument, MCPServerConfig, McpToolServerConfigurationService, ToolOptions
-from frontdesk.platform.headers import chat_headers, server_headers
+from frontdesk.agent365 import InvalidArgument, MCPServerConfig, McpToolServerConfigurationService, ToolOptions
+from frontdesk.agent365.headers import chat_headers, server_headers
+from frontdesk.mcp_client.model import HEADER_NAME
 from tests.requirements import shows
 from tests.support.gateways import jwt, turn
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.platform.declared.model import Level
+from frontdesk.agent365.manifest.model import ProblemLevel
 from tests.requirements import shows
 from tests.unit.platform.test_declared import declared
 
@@ -151,8 +151,8 @@ def test_servers_that_cannot_be_told_apart_are_told(tmp_path: Path) -> None:
     found = declared(tmp_path, *entries)
     assert [one.name for one in found.servers] == ["mail", "Mail"]
     twice, variable, unique = found.problems
-    assert (twice.level, twice.where) == (Level.ERROR, "mcpServers[1]")
-    assert (variable.level, variable.where) == (Level.WARNING, "mcpServers[2]")
+    assert (twice.level, twice.where) == (ProblemLevel.ERROR, "mcpServers[1]")
+    assert (variable.level, variable.where) == (ProblemLevel.WARNING, "mcpServers[2]")
     assert "BEARER_TOKEN_MAIL with mcpServers[0]" in variable.what
     assert "mcpServerUniqueName 'one'" in unique.what
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.platform import ManifestUnreadable, MCPServerConfig, McpToolServerConfigurationService, PlatformError
+from frontdesk.agent365 import ManifestUnreadable, MCPServerConfig, McpToolServerConfigurationService, PlatformError
 from tests.requirements import shows
 
 NAME = "ToolingManifest.json"
@@ -89,7 +89,7 @@ def test_a_manifest_without_a_list_of_servers_has_none_and_that_is_told(
     content: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     Path(NAME).write_text(content)
-    with caplog.at_level(logging.WARNING, "frontdesk.platform"):
+    with caplog.at_level(logging.WARNING, "frontdesk.agent365"):
         assert names() == []
     assert NAME in caplog.text
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from frontdesk.platform import ChatHistoryMessage, ChatMessageRequest, InvalidArgument, MCPServerConfig, ToolOptions
+from frontdesk.agent365 import ChatHistoryMessage, ChatMessageRequest, InvalidArgument, MCPServerConfig, ToolOptions
 from tests.requirements import shows
 
 CHAT: dict[str, Any] = {"conversation_id": "c", "message_id": "m", "user_message": "u", "chat_history": []}

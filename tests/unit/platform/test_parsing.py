@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.platform import MCPServerConfig
-from frontdesk.platform.parsing import parse_server, parse_servers
+from frontdesk.agent365 import MCPServerConfig
+from frontdesk.agent365.servers import parse_server, parse_servers
 from tests.requirements import shows
 
 BASE = "https://agent365.svc.cloud.microsoft/agents/servers"
@@ -108,7 +108,7 @@ def test_where_one_name_is_not_said_the_other_stands_for_it(entry: dict[str, obj
 def test_an_entry_without_a_name_is_left_out_and_told(
     entry: dict[str, object], caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING, "frontdesk.platform"):
+    with caplog.at_level(logging.WARNING, "frontdesk.agent365"):
         assert parse_server(entry, {}) is None
     assert "give it mcpServerName" in caplog.text
 
@@ -143,7 +143,7 @@ def test_the_address_is_its_own_else_made_of_the_name(url: object, found: str) -
 def test_an_entry_that_cannot_be_reached_is_left_out_and_told(
     entry: dict[str, object], caplog: pytest.LogCaptureFixture
 ) -> None:
-    with caplog.at_level(logging.WARNING, "frontdesk.platform"):
+    with caplog.at_level(logging.WARNING, "frontdesk.agent365"):
         assert parse_server({"mcpServerName": "mail", **entry}, {}) is None
     assert "was left out" in caplog.text
     assert "secret" not in caplog.text

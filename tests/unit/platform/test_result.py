@@ -2,7 +2,7 @@
 
 import pytest
 
-from frontdesk.platform import InvalidArgument, OperationError, OperationResult
+from frontdesk.agent365 import InvalidArgument, OperationError, OperationResult
 from tests.requirements import shows
 
 

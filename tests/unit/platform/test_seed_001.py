@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from frontdesk.platform import (
+from frontdesk.agent365 import (
     McpToolServerConfigurationService,
     ToolOptions,
     Utility,

@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from frontdesk.platform import (
+from frontdesk.agent365 import (
     InvalidArgument,
     McpConnectionsRequiredError,
     MCPServerConfig,
@@ -20,10 +20,10 @@ from frontdesk.platform import (
     TokenContextMissing,
     TokenNotObtained,
 )
-from frontdesk.platform.tokens import by_exchange, of_environment, with_tokens, without_context
+from frontdesk.agent365.headers import require_shared_tokens, tokens_by_exchange, tokens_from_environment, with_tokens
 from tests.requirements import shows
 
-LOG = logging.getLogger("frontdesk.platform")
+LOG = logging.getLogger("frontdesk.agent365")
 SHARED = "ea9ffc3e-8a23-4a7d-836d-234d7c7565c1/.default"
 SECONDS = 10.0
 
@@ -52,11 +52,11 @@ def bearers(servers: list[MCPServerConfig]) -> list[str | None]:
 
 
 async def developed(*servers: MCPServerConfig, **environ: str) -> list[MCPServerConfig]:
-    return await with_tokens(servers, of_environment(environ, LOG))
+    return await with_tokens(servers, tokens_from_environment(environ, LOG))
 
 
 async def exchanged(exchange: Exchange, *servers: MCPServerConfig, seconds: float = SECONDS) -> list[MCPServerConfig]:
-    return await with_tokens(servers, by_exchange(exchange, "handler", "turn", {}, seconds))
+    return await with_tokens(servers, tokens_by_exchange(exchange, "handler", "turn", {}, seconds))
 
 
 @shows("A365-TOKENS")
@@ -115,7 +115,7 @@ async def test_what_a_manifest_calls_a_server_or_a_scope_is_written_out_in_every
     assert str(refused.value) == f"Failed to obtain token for MCP server '{WRITTEN_OUT}' (scope: {scope})"
     assert refused.value.server == CRAFTED, "whoever wants to know has it as it is"
     with pytest.raises(TokenContextMissing, match=re.escape(f"MCP servers [b, {WRITTEN_OUT}] require")):
-        without_context([server("b", "api://b"), crafted])
+        require_shared_tokens([server("b", "api://b"), crafted])
     with pytest.raises(PlatformTimeout, match=re.escape(f"'{WRITTEN_OUT}' (scope: {scope}) took")):
         await exchanged(Exchange(first=asyncio.Event().wait), crafted, seconds=0.01)
     with pytest.raises(InvalidArgument, match=re.escape(f"'{WRITTEN_OUT}' holds")):
@@ -211,10 +211,10 @@ async def test_a_variable_that_no_header_can_hold_is_refused_by_its_name() -> No
 @shows("A365-TOKENS")
 def test_without_anything_to_exchange_with_only_servers_of_the_first_kind_are_good() -> None:
     given = [server("a"), server("b", "default")]
-    assert without_context(given) == given
-    assert bearers(without_context(given)) == [None, None]
+    assert require_shared_tokens(given) == given
+    assert bearers(require_shared_tokens(given)) == [None, None]
     with pytest.raises(TokenContextMissing) as missing:
-        without_context([*given, server("mail", "api://mail"), server("files", "api://files")])
+        require_shared_tokens([*given, server("mail", "api://mail"), server("files", "api://files")])
     assert missing.value.servers == ("mail", "files")
     assert all(
         word in str(missing.value) for word in ("[mail, files]", "authorization", "auth_handler_name", "turn_context")

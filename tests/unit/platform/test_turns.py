@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from frontdesk.platform.turns import activity_id, blueprint_id, channels
+from frontdesk.agent365.agent_identity import activity_id, blueprint_id, channel_names
 from tests.requirements import shows
 from tests.support.gateways import turn
 
@@ -45,7 +45,7 @@ def test_the_blueprint_is_found_by_either_name_of_the_sender(context: object) ->
 
 @pytest.mark.parametrize("context", [None, 5, "turn", turn(), Broken(), turn(from_=Broken()), SimpleNamespace()])
 def test_a_turn_with_parts_missing_says_nothing(context: object) -> None:
-    assert (blueprint_id(context), activity_id(context), channels(context)) == (None, None, (None, None))
+    assert (blueprint_id(context), activity_id(context), channel_names(context)) == (None, None, (None, None))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_turn_with_parts_missing_says_nothing(context: object) -> None:
 def test_the_channel_and_the_one_within_are_told_apart(
     activity: dict[str, object], said: tuple[str | None, str | None]
 ) -> None:
-    assert channels(turn(**activity)) == said
+    assert channel_names(turn(**activity)) == said
 
 
 def test_an_id_of_a_turn_is_made_fit_for_a_header() -> None:

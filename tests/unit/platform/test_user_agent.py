@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.platform import Utility, get_user_agent_header
-from frontdesk.platform import user_agent as module
+from frontdesk.agent365 import Utility, agent_identity, get_user_agent_header
+from frontdesk.agent365.agent_identity import _sdk_product
 from tests.requirements import shows
 
 FORM = re.compile(r"Agent365SDK/[!-~]+ \([^()\\]+; Python [0-9.a-z+]+(?:; ([ -~]+))?\)")
@@ -17,7 +17,7 @@ FORM = re.compile(r"Agent365SDK/[!-~]+ \([^()\\]+; Python [0-9.a-z+]+(?:; ([ -~]
 
 @pytest.fixture(autouse=True)
 def unknown() -> None:
-    module._product.cache_clear()
+    _sdk_product.cache_clear()
 
 
 def test_it_has_the_form_that_the_platform_knows() -> None:
@@ -28,9 +28,9 @@ def test_it_has_the_form_that_the_platform_knows() -> None:
 
 
 def test_without_the_sdk_the_version_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "RUNTIME", "no-such-package")
+    monkeypatch.setattr(agent_identity, "SDK_PACKAGE", "no-such-package")
     assert get_user_agent_header().startswith("Agent365SDK/unknown (")
-    module._product.cache_clear()
+    _sdk_product.cache_clear()
 
 
 @shows("A365-HOSTILE")

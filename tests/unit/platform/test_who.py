@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.platform import get_agent_id_from_token, get_app_id_from_token, resolve_agent_identity
+from frontdesk.agent365 import get_agent_id_from_token, get_app_id_from_token, resolve_agent_identity
 from tests.requirements import shows
 from tests.support.gateways import jwt, turn
 

@@ -6,21 +6,20 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from frontdesk.errors import Invalid
-from frontdesk.schedule.model import Trigger, TriggerKind, moment, us
-from frontdesk.schedule.triggers.next import preview
-from frontdesk.schedule.triggers.parse import closest_fires_s, cron_trigger
+from frontdesk.schedules.model import Trigger, TriggerKind, from_us, to_us
+from frontdesk.schedules.triggers import closest_fires_s, cron_trigger, preview_fires
 from tests.requirements import shows
 
 
 def us_at(text: str) -> int:
-    return us(datetime.fromisoformat(text))
+    return to_us(datetime.fromisoformat(text))
 
 
 def following(rule: str, zone: str, after: str, count: int = 3) -> list[str]:
     """The next fires, as a clock in the zone shows them."""
     trigger = cron_trigger(rule, zone)
-    found = preview(trigger, us_at(after), count)
-    return [moment(each).astimezone(zone_of(trigger)).strftime("%m-%d %H:%M%z") for each in found]
+    found = preview_fires(trigger, us_at(after), count)
+    return [from_us(each).astimezone(zone_of(trigger)).strftime("%m-%d %H:%M%z") for each in found]
 
 
 def zone_of(trigger: Trigger) -> ZoneInfo:
@@ -99,7 +98,7 @@ def test_a_rule_that_is_nearly_one_is_refused_with_a_hint(rule: str, hint: str) 
     with pytest.raises(Invalid) as refused:
         cron_trigger(rule)
     assert str(refused.value) == f"Invalid cron expression: {rule}"
-    assert refused.value.in_full == f"Invalid cron expression: {rule} ({hint})"
+    assert refused.value.full_message == f"Invalid cron expression: {rule} ({hint})"
 
 
 def test_an_endless_rule_is_refused_quickly() -> None:
@@ -153,7 +152,7 @@ def test_the_changes_of_the_clock_follow_the_rule_that_the_docs_state(
 def test_a_start_and_an_end_bound_a_rule_and_belong_to_it() -> None:
     start, end = us_at("2025-06-02T09:00Z"), us_at("2025-06-04T09:00Z")
     trigger = Trigger(TriggerKind.CRON, "0 9 * * *", start_us=start, end_us=end)
-    assert preview(trigger, us_at("2025-01-01T00:00Z"), 9) == [start, us_at("2025-06-03T09:00Z"), end]
+    assert preview_fires(trigger, us_at("2025-01-01T00:00Z"), 9) == [start, us_at("2025-06-03T09:00Z"), end]
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frontdesk.errors import Invalid
-from frontdesk.schedule.model import SECOND, Trigger, TriggerKind, us
-from frontdesk.schedule.triggers.interval import normal, seconds
-from frontdesk.schedule.triggers.next import fire_at, first, next_after, preview
-from frontdesk.schedule.triggers.parse import closest_fires_s, interval_trigger, once_trigger
+from frontdesk.schedules.model import SECOND, Trigger, TriggerKind, to_us
+from frontdesk.schedules.triggers import (
+    add_jitter,
+    closest_fires_s,
+    first_fire,
+    format_interval,
+    interval_trigger,
+    next_fire_after,
+    once_trigger,
+    parse_interval,
+    preview_fires,
+)
 from tests.requirements import shows
 
-NOW = us(datetime(2025, 6, 11, 8, 15, 30, 123456, tzinfo=UTC))
+NOW = to_us(datetime(2025, 6, 11, 8, 15, 30, 123456, tzinfo=UTC))
 HOUR = 3600 * SECOND
 
 
@@ -34,7 +42,7 @@ HOUR = 3600 * SECOND
     ],
 )
 def test_an_interval_is_read_and_told_in_its_largest_unit(text: str, length: int, value: str) -> None:
-    assert (seconds(text), normal(seconds(text))) == (length, value)
+    assert (parse_interval(text), format_interval(parse_interval(text))) == (length, value)
 
 
 @shows("SCHEDULE-TRIGGERS")
@@ -48,9 +56,9 @@ def test_an_interval_that_is_none_is_refused_in_the_words_of_the_contract(text: 
 
 
 def test_an_interval_first_fires_one_interval_from_now_or_at_its_start() -> None:
-    assert preview(interval_trigger("1h", None, NOW), NOW, 2) == [NOW + HOUR, NOW + 2 * HOUR]
-    assert preview(interval_trigger("1h", NOW + 5, NOW), NOW, 2) == [NOW + 5, NOW + 5 + HOUR]
-    assert first(interval_trigger("1h", NOW + 5, NOW), NOW) == NOW + 5
+    assert preview_fires(interval_trigger("1h", None, NOW), NOW, 2) == [NOW + HOUR, NOW + 2 * HOUR]
+    assert preview_fires(interval_trigger("1h", NOW + 5, NOW), NOW, 2) == [NOW + 5, NOW + 5 + HOUR]
+    assert first_fire(interval_trigger("1h", NOW + 5, NOW), NOW) == NOW + 5
 
 
 @pytest.mark.parametrize("start", [NOW, NOW - 1, 0])
@@ -65,7 +73,7 @@ def test_a_start_that_is_past_is_refused(start: int) -> None:
 @settings(deadline=None)
 def test_an_interval_never_drifts_from_its_start(start: int, length: int, after: int, end: int) -> None:
     trigger = Trigger(TriggerKind.INTERVAL, f"{length}s", start_us=start, end_us=end)
-    found = next_after(trigger, after)
+    found = next_fire_after(trigger, after)
     if found is None:
         assert max(start, after + 1) > end - length * SECOND
     else:
@@ -76,11 +84,11 @@ def test_an_interval_never_drifts_from_its_start(start: int, length: int, after:
 
 def test_a_one_time_trigger_fires_once_and_keeps_its_time() -> None:
     trigger = once_trigger("2025-12-25T10:00:00+05:30", None, NOW)
-    due = us(datetime(2025, 12, 25, 4, 30, tzinfo=UTC))
+    due = to_us(datetime(2025, 12, 25, 4, 30, tzinfo=UTC))
     assert trigger == Trigger(TriggerKind.ONCE, "2025-12-25T04:30:00+00:00")
-    assert preview(trigger, NOW, 5) == [due]
-    assert next_after(trigger, due) is None
-    assert first(trigger, due + HOUR) == due
+    assert preview_fires(trigger, NOW, 5) == [due]
+    assert next_fire_after(trigger, due) is None
+    assert first_fire(trigger, due + HOUR) == due
     assert closest_fires_s(trigger) == sys.maxsize
 
 
@@ -93,20 +101,20 @@ def test_a_time_that_is_past_is_refused(text: str) -> None:
 @given(schedule=st.integers(1, 10**9), intended=st.integers(0, 2**52), jitter=st.integers(0, 86400))
 def test_jitter_is_never_early_never_too_much_and_always_the_same(schedule: int, intended: int, jitter: int) -> None:
     trigger = Trigger(TriggerKind.INTERVAL, "1d", start_us=0, jitter_s=jitter)
-    fire = fire_at(trigger, schedule, intended)
+    fire = add_jitter(trigger, schedule, intended)
     assert intended <= fire <= intended + jitter * SECOND
-    assert fire == fire_at(trigger, schedule, intended)
+    assert fire == add_jitter(trigger, schedule, intended)
 
 
 def test_jitter_spreads_schedules_that_are_due_together() -> None:
     trigger = Trigger(TriggerKind.CRON, "0 9 * * *", jitter_s=600)
-    fires = [fire_at(trigger, schedule, NOW) - NOW for schedule in range(1000)]
+    fires = [add_jitter(trigger, schedule, NOW) - NOW for schedule in range(1000)]
     for tenth in range(10):
         assert 50 < sum(tenth * 60 * SECOND <= fire < (tenth + 1) * 60 * SECOND for fire in fires) < 150
 
 
 @pytest.mark.parametrize("kind", [TriggerKind.CRON, TriggerKind.INTERVAL])
 def test_time_ends_before_the_calendar_does(kind: TriggerKind) -> None:
-    far = us(datetime(9990, 1, 1, tzinfo=UTC))
+    far = to_us(datetime(9990, 1, 1, tzinfo=UTC))
     trigger = Trigger(kind, {TriggerKind.CRON: "0 9 * * *", TriggerKind.INTERVAL: "1h"}[kind], "Asia/Tokyo", start_us=0)
-    assert next_after(trigger, far) is None
+    assert next_fire_after(trigger, far) is None

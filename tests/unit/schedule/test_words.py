@@ -10,18 +10,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frontdesk.errors import Invalid
-from frontdesk.schedule import reading
-from frontdesk.schedule.asked import When
-from frontdesk.schedule.model import SECOND, TriggerKind, moment, us
-from frontdesk.schedule.triggers import echo
-from frontdesk.schedule.triggers.next import first, next_after, preview
-from frontdesk.schedule.words import clock, lengths, names, repeats
-from frontdesk.schedule.words.words import read
+from frontdesk.schedules.create import parse_rule
+from frontdesk.schedules.descriptions import describe_trigger
+from frontdesk.schedules.model import SECOND, TriggerKind, from_us, to_us
+from frontdesk.schedules.phrases.dates import DAY_PARTS
+from frontdesk.schedules.phrases.parser import parse_phrase
+from frontdesk.schedules.phrases.recurrence import ONE_WORD_RECURRENCES
+from frontdesk.schedules.phrases.tokens import (
+    MONTH_NAMES,
+    ORDINALS,
+    SMALL_NUMBERS,
+    TENS,
+    UNIT_SECONDS,
+    VAGUE_NUMBERS,
+    WEEKDAY_NAMES,
+)
+from frontdesk.schedules.requests import RuleRequest
+from frontdesk.schedules.triggers import first_fire, next_fire_after, preview_fires
 from tests.requirements import shows
 
 BERLIN = "Europe/Berlin"
 # A Wednesday, 10:15:30 in Berlin.
-NOW = us(datetime(2025, 6, 11, 8, 15, 30, tzinfo=UTC))
+NOW = to_us(datetime(2025, 6, 11, 8, 15, 30, tzinfo=UTC))
 
 ONCE = {
     "in two minutes": "2025-06-11T08:17:30",
@@ -461,7 +471,7 @@ NO_WORDS = (
 @shows("KEPT-16")
 @pytest.mark.parametrize(("text", "expected"), ONCE.items())
 def test_words_for_one_time_mean_that_time(text: str, expected: str) -> None:
-    trigger = read(text, NOW, BERLIN)
+    trigger = parse_phrase(text, NOW, BERLIN)
     assert trigger is not None
     assert (trigger.kind, trigger.value) == (TriggerKind.ONCE, f"{expected}+00:00")
 
@@ -469,68 +479,68 @@ def test_words_for_one_time_mean_that_time(text: str, expected: str) -> None:
 @shows("KEPT-16")
 @pytest.mark.parametrize(("text", "same"), TIME_BEHIND.items())
 def test_a_time_behind_a_start_or_an_end_is_that_of_each_run(text: str, same: str) -> None:
-    trigger = read(text, NOW, BERLIN)
+    trigger = parse_phrase(text, NOW, BERLIN)
     assert trigger is not None
-    assert trigger == read(same, NOW, BERLIN)
+    assert trigger == parse_phrase(same, NOW, BERLIN)
 
 
 @shows("KEPT-16")
 @pytest.mark.parametrize("text", ["every day at 9 until christmas", "25.12. at 9", "december 25 at 9"])
 def test_a_day_that_is_still_ahead_this_year_is_never_called_over(text: str) -> None:
-    early = us(datetime(2025, 1, 2, 12, tzinfo=UTC))
-    trigger = read(text, early, BERLIN)
+    early = to_us(datetime(2025, 1, 2, 12, tzinfo=UTC))
+    trigger = parse_phrase(text, early, BERLIN)
     assert trigger is not None
-    assert moment(trigger.end_us or us(datetime.fromisoformat(trigger.value))).date() == date(2025, 12, 25)
+    assert from_us(trigger.end_us or to_us(datetime.fromisoformat(trigger.value))).date() == date(2025, 12, 25)
 
 
 @shows("KEPT-16")
 @pytest.mark.parametrize(("text", "expected"), CRON.items())
 def test_words_for_days_and_times_mean_that_cron_rule(text: str, expected: str) -> None:
-    trigger = read(text, NOW, BERLIN)
+    trigger = parse_phrase(text, NOW, BERLIN)
     assert trigger is not None
     assert (trigger.kind, trigger.value, trigger.zone) == (TriggerKind.CRON, expected, BERLIN)
-    assert next_after(trigger, NOW) is not None
+    assert next_fire_after(trigger, NOW) is not None
 
 
 @pytest.mark.parametrize(("text", "bounds"), BOUNDED.items())
 def test_words_for_a_start_and_an_end_bound_the_rule(text: str, bounds: tuple[str | None, str | None]) -> None:
-    trigger = read(text, NOW, BERLIN)
+    trigger = parse_phrase(text, NOW, BERLIN)
     assert trigger is not None
     start, end = (
-        None if at is None else us(datetime.fromisoformat(at).replace(tzinfo=ZoneInfo(BERLIN))) for at in bounds
+        None if at is None else to_us(datetime.fromisoformat(at).replace(tzinfo=ZoneInfo(BERLIN))) for at in bounds
     )
     assert trigger.end_us == end
     assert start is None or trigger.start_us == start
-    found = preview(trigger, NOW, 1000)
+    found = preview_fires(trigger, NOW, 1000)
     assert found
     assert all((start or NOW) <= at and (end is None or at <= end) for at in found)
 
 
 @pytest.mark.parametrize(("text", "expected"), EVERY.items())
 def test_words_for_an_interval_mean_that_interval_from_now(text: str, expected: str) -> None:
-    trigger = read(text, NOW, BERLIN)
+    trigger = parse_phrase(text, NOW, BERLIN)
     assert trigger is not None
     assert (trigger.kind, trigger.value) == (TriggerKind.INTERVAL, expected)
-    start = first(trigger, NOW)
+    start = first_fire(trigger, NOW)
     assert start is not None
-    assert next_after(trigger, start) == 2 * start - NOW
+    assert next_fire_after(trigger, start) == 2 * start - NOW
 
 
 @shows("SCHEDULE-AMBIGUOUS")
 @pytest.mark.parametrize(("text", "said"), REFUSED.items())
 def test_words_that_cannot_be_read_in_one_way_are_refused_with_what_to_write(text: str, said: str) -> None:
     with pytest.raises(Invalid) as refused:
-        read(text, NOW, BERLIN)
+        parse_phrase(text, NOW, BERLIN)
     assert said in str(refused.value)
 
 
 @pytest.mark.parametrize("text", NO_WORDS)
 def test_what_speaks_of_no_time_is_left_to_others(text: str) -> None:
-    assert read(text, NOW, BERLIN) is None
+    assert parse_phrase(text, NOW, BERLIN) is None
 
 
 def test_the_zone_that_is_named_beats_the_one_that_is_given() -> None:
-    trigger = read("every weekday at 9 New York time", NOW, BERLIN)
+    trigger = parse_phrase("every weekday at 9 New York time", NOW, BERLIN)
     assert trigger is not None
     assert trigger.zone == "America/New_York"
 
@@ -544,7 +554,7 @@ def test_the_zone_that_is_named_beats_the_one_that_is_given() -> None:
 )
 def test_a_time_that_comes_never_or_twice_is_refused_with_those_that_there_are(text: str, said: str) -> None:
     with pytest.raises(Invalid) as refused:
-        read(text, us(datetime(2025, 1, 1, tzinfo=UTC)), BERLIN)
+        parse_phrase(text, to_us(datetime(2025, 1, 1, tzinfo=UTC)), BERLIN)
     assert said in str(refused.value)
 
 
@@ -552,10 +562,10 @@ def test_a_time_that_comes_never_or_twice_is_refused_with_those_that_there_are(t
 def test_next_weekday_is_the_day_that_two_of_three_ways_to_count_agree_on(day: int) -> None:
     """The first of that name, that of the next week from Monday on, and that of the next week from Sunday on."""
     today = datetime(2025, 6, 8 + day, 12, tzinfo=UTC)
-    for number, name in enumerate(names.DAYS, 1):
+    for number, name in enumerate(WEEKDAY_NAMES, 1):
         coming = (number - day - 1) % 7 + 1
         ways = [coming, 7 - day + number, 7 - day % 7 + number % 7]
-        trigger = read(f"next {name} at 9", us(today), "UTC")
+        trigger = parse_phrase(f"next {name} at 9", to_us(today), "UTC")
         assert trigger is not None
         meant = (datetime.fromisoformat(trigger.value).date() - today.date()).days
         assert ways.count(meant) >= 2
@@ -600,10 +610,10 @@ def test_what_comes_by_the_calendar_comes_on_those_days_at_that_time_on_the_wall
 ) -> None:
     """Found day by day, with the calendar alone: what falls into a skipped hour comes right after it."""
     meant, clocks = RECURRING[text]
-    trigger = read(text, now_us, zone)
+    trigger = parse_phrase(text, now_us, zone)
     assert trigger is not None
     there, expected, first_day = ZoneInfo(zone), list[int](), None
-    day = moment(now_us).astimezone(there).date() - timedelta(days=1)
+    day = from_us(now_us).astimezone(there).date() - timedelta(days=1)
     while len(expected) < 7:
         for at in clocks:
             due = _shown(datetime.combine(day, at), there)
@@ -612,29 +622,29 @@ def test_what_comes_by_the_calendar_comes_on_those_days_at_that_time_on_the_wall
             first_day = first_day or day
             expected.append(due)
         day += timedelta(days=1)
-    assert preview(trigger, now_us - 1, 7) == expected[:7]
+    assert preview_fires(trigger, now_us - 1, 7) == expected[:7]
 
 
 def _shown(wall: datetime, zone: ZoneInfo) -> int:
     """The first moment at which clocks in the zone show this, or where they never do, the first after it."""
     moment_of = wall.replace(tzinfo=zone).astimezone(UTC)
     if moment_of.astimezone(zone).replace(tzinfo=None) == wall:
-        return us(moment_of)
+        return to_us(moment_of)
     # Clocks are set forward over it: the change, found minute by minute.
     at = moment_of - timedelta(hours=3)
     while at.astimezone(zone).replace(tzinfo=None) < wall:
         at += timedelta(minutes=1)
-    return us(at)
+    return to_us(at)
 
 
 @shows("KEPT-16")
 @pytest.mark.parametrize("text", sorted({*CRON, *EVERY, *BOUNDED}))
 def test_a_rule_from_words_is_said_back_and_read_again_as_the_same_rule(text: str) -> None:
-    trigger = read(text, NOW, BERLIN)
+    trigger = parse_phrase(text, NOW, BERLIN)
     assert trigger is not None
-    again = reading.read(When(when=trigger.value, zone=trigger.zone), NOW).trigger
+    again = parse_rule(RuleRequest(when=trigger.value, zone=trigger.zone), NOW).trigger
     assert (again.kind, again.value, again.zone) == (trigger.kind, trigger.value, trigger.zone)
-    said = echo.sentence(trigger, first(trigger, NOW))
+    said = describe_trigger(trigger, first_fire(trigger, NOW))
     assert trigger.value in said
     assert trigger.kind is TriggerKind.INTERVAL or "by a cron rule" not in said
     assert (trigger.end_us is None) == (", until 20" not in said)
@@ -644,22 +654,22 @@ def test_a_rule_from_words_is_said_back_and_read_again_as_the_same_rule(text: st
 @pytest.mark.parametrize("text", ["10", "2027", "9.5", "-3"])
 def test_a_number_alone_says_no_time_and_is_told_what_to_write(text: str) -> None:
     with pytest.raises(Invalid, match="alone may be a time, a date or a length"):
-        reading.read(When(when=text), NOW)
+        parse_rule(RuleRequest(when=text), NOW)
 
 
 @shows("KEPT-16")
 @pytest.mark.parametrize("text", ["2026-12-25", "25-12-2026", "2026/12/25", "25.12.2026"])
 def test_a_date_alone_lacks_a_time_and_is_told_so(text: str) -> None:
     with pytest.raises(Invalid, match="names no time of day"):
-        reading.read(When(when=text), NOW)
+        parse_rule(RuleRequest(when=text), NOW)
 
 
 @shows("KEPT-16")
 @pytest.mark.parametrize("text", [text for text in REFUSED if len(text.split()) > 4])
 def test_words_are_never_called_an_invalid_cron_expression(text: str) -> None:
-    for said in (When(when=text, zone=BERLIN), When(cron=text, zone=BERLIN)):
+    for said in (RuleRequest(when=text, zone=BERLIN), RuleRequest(cron=text, zone=BERLIN)):
         with pytest.raises(Invalid) as refused:
-            reading.read(said, NOW)
+            parse_rule(said, NOW)
         assert "Invalid cron expression" not in str(refused.value)
 
 
@@ -670,15 +680,15 @@ am pm noon midnight oclock weekday weekdays weekend hour to through - , : . / # 
 """
 VOCABULARY = sorted(
     {
-        *lengths.UNITS,
-        *lengths.SMALL,
-        *lengths.TENS,
-        *lengths.VAGUE,
-        *clock.PARTS,
-        *names.DAYS,
-        *names.MONTHS,
-        *names.ORDINALS,
-        *repeats.ALONE,
+        *UNIT_SECONDS,
+        *SMALL_NUMBERS,
+        *TENS,
+        *VAGUE_NUMBERS,
+        *DAY_PARTS,
+        *WEEKDAY_NAMES,
+        *MONTH_NAMES,
+        *ORDINALS,
+        *ONE_WORD_RECURRENCES,
         *MORE_WORDS.split(),
     }
 )
@@ -688,11 +698,11 @@ VOCABULARY = sorted(
 @settings(max_examples=400, deadline=None)
 def test_no_words_break_the_reader_and_what_it_takes_lies_ahead(words: list[str]) -> None:
     try:
-        trigger = read(" ".join(words), NOW, BERLIN)
+        trigger = parse_phrase(" ".join(words), NOW, BERLIN)
     except Invalid:
         return
     if trigger is not None:
-        following = first(trigger, NOW)
+        following = first_fire(trigger, NOW)
         assert following is not None
         assert NOW < following < NOW + 110 * 366 * 86400 * SECOND
 
@@ -701,7 +711,7 @@ def test_no_words_break_the_reader_and_what_it_takes_lies_ahead(words: list[str]
 @settings(max_examples=100, deadline=None)
 def test_no_text_breaks_the_reader(text: str, now: int) -> None:
     with suppress(Invalid):
-        read(text, now, BERLIN)
+        parse_phrase(text, now, BERLIN)
 
 
 @given(
@@ -711,14 +721,14 @@ def test_no_text_breaks_the_reader(text: str, now: int) -> None:
 @settings(max_examples=100, deadline=None)
 def test_the_clock_on_the_wall_shows_what_was_said(now_us: int, text: str) -> None:
     try:
-        trigger = read(text, now_us, "America/New_York")
+        trigger = parse_phrase(text, now_us, "America/New_York")
     except Invalid:
         return
     assert trigger is not None
-    due = first(trigger, now_us)
+    due = first_fire(trigger, now_us)
     assert due is not None
     assert due > now_us
-    wall = moment(due).astimezone(ZoneInfo("America/New_York"))
+    wall = from_us(due).astimezone(ZoneInfo("America/New_York"))
     assert wall.strftime("%H:%M") == {"t": "09:00", "f": "13:00", "a": "17:30", "o": "12:00", "m": "08:00"}[text[0]]
     assert text[0] != "f" or wall.isoweekday() == 5
     assert text[0] != "o" or wall.day == 15

@@ -5,16 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from frontdesk.coding.commands import CommandRunner, LocalCommands
+from frontdesk.coding.context import CodingContext, ShownItem
+from frontdesk.coding.files import LocalFiles
+from frontdesk.coding.guard import PathGuard
+from frontdesk.coding.model import PermissionDecision, PermissionRequest
+from frontdesk.coding.paths import WorkspaceRoots
+from frontdesk.coding.tools import coding_tools
 from frontdesk.errors import NotFound
-from frontdesk.loop.tools import Tool, ToolOutcome, attempt
-from frontdesk.workspace.coding.model import Bench, Shown
-from frontdesk.workspace.coding.tools import coding_tools
-from frontdesk.workspace.commands.local import LocalCommands
-from frontdesk.workspace.commands.port import Commands
-from frontdesk.workspace.files.local import LocalFiles
-from frontdesk.workspace.permissions.guard import Guard
-from frontdesk.workspace.permissions.model import Deed, Word
-from frontdesk.workspace.roots import Roots
+from frontdesk.llm.tools import Tool, ToolOutcome, run_tool
 
 
 @dataclass
@@ -36,7 +35,7 @@ class Buffers:
             await self.disk.write(path, text)
 
 
-async def _nothing(_deed: Deed) -> None:
+async def _nothing(_deed: PermissionRequest) -> None:
     pass
 
 
@@ -44,30 +43,30 @@ class Lab:
     """The tools, what they showed, what they asked leave for, and what the person says to it."""
 
     def __init__(
-        self, folder: Path, *, commands: Commands | None = None, other: Path | None = None, away: bool = False
+        self, folder: Path, *, commands: CommandRunner | None = None, other: Path | None = None, away: bool = False
     ) -> None:
-        self.roots = Roots.of(folder, [other] if other else ())
+        self.roots = WorkspaceRoots.from_folders(folder, [other] if other else ())
         self.disk = LocalFiles(self.roots)
         self.editor = Buffers(self.disk)
-        self.word = Word(allowed=True)
-        self.meanwhile: Callable[[Deed], Awaitable[None]] = _nothing
-        self.deeds: list[Deed] = []
-        self.shown: list[tuple[str, Shown]] = []
+        self.word = PermissionDecision(allowed=True)
+        self.meanwhile: Callable[[PermissionRequest], Awaitable[None]] = _nothing
+        self.deeds: list[PermissionRequest] = []
+        self.shown: list[tuple[str, ShownItem]] = []
         runs = None if away else commands or LocalCommands(0.1)
-        guard = Guard(self.roots, local=not away)
-        bench = Bench(self.roots, self.editor, runs, self.leave, self.show, None if away else self.disk, guard)
+        guard = PathGuard(self.roots, local=not away)
+        bench = CodingContext(self.roots, self.editor, runs, self.leave, self.show, None if away else self.disk, guard)
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in coding_tools(bench)}
 
-    async def leave(self, deed: Deed) -> Word:
+    async def leave(self, deed: PermissionRequest) -> PermissionDecision:
         self.deeds.append(deed)
         await self.meanwhile(deed)
         return self.word
 
-    async def show(self, call_id: str, shown: Shown) -> None:
+    async def show(self, call_id: str, shown: ShownItem) -> None:
         self.shown.append((call_id, shown))
 
     async def use(self, name: str, **given: Any) -> ToolOutcome:
-        return await attempt(self.tools[name], given, "call-1")
+        return await run_tool(self.tools[name], given, "call-1")
 
     async def told(self, name: str, **given: Any) -> str:
         """What a tool says that works."""

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from frontdesk.workspace.coding.model import InTerminal
-from frontdesk.workspace.coding.running import MOST_CHARACTERS, told
-from frontdesk.workspace.commands.port import Opened, Ran
-from frontdesk.workspace.permissions.model import Deed, Kind
+from frontdesk.coding.commands import CommandResult, OnTerminalOpened
+from frontdesk.coding.context import TerminalOutput
+from frontdesk.coding.model import OperationKind, PermissionRequest
+from frontdesk.coding.tools import COMMAND_CHARACTERS, describe_command_result
 from tests.requirements import shows
 from tests.unit.workspace.coding_lab import Lab
 
@@ -22,10 +22,10 @@ class InEditor:
     def __init__(self) -> None:
         self.ran: list[tuple[str, Path, float]] = []
 
-    async def run(self, command: str, cwd: Path, seconds: float, opened: Opened) -> Ran:
+    async def run(self, command: str, cwd: Path, seconds: float, opened: OnTerminalOpened) -> CommandResult:
         await opened("terminal-7")
         self.ran.append((command, cwd, seconds))
-        return Ran("done\n", exit_code=0)
+        return CommandResult("done\n", exit_code=0)
 
 
 @pytest.fixture
@@ -39,14 +39,14 @@ async def test_a_command_runs_when_it_may_and_says_how_it_ended(lab: Lab) -> Non
     assert await lab.told("run_command", command="ls", cwd="sub") == "a\n[Exit code 0]"
     assert await lab.trouble("run_command", command="printf no; exit 3") == "no\n[Exit code 3]"
     assert await lab.trouble("run_command", command="kill -9 $$") == "[Ended by SIGKILL]"
-    assert lab.deeds[0] == Deed(
+    assert lab.deeds[0] == PermissionRequest(
         "call-1",
         "run_command",
-        Kind.EXECUTE,
+        OperationKind.EXECUTE,
         "Run `ls`",
         command="ls",
         scope="run ls in sub",
-        covers="every `ls …` in sub",
+        scope_text="every `ls …` in sub",
     )
     assert [deed.scope for deed in lab.deeds[1:]] == ["", "run kill"]
 
@@ -62,7 +62,7 @@ async def test_a_command_is_shown_in_the_editors_terminal(tmp_path: Path) -> Non
     terminal = InEditor()
     lab = Lab(tmp_path, commands=terminal)
     assert await lab.told("run_command", command="make test", seconds=600) == "done\n[Exit code 0]"
-    assert lab.shown == [("call-1", InTerminal("terminal-7"))]
+    assert lab.shown == [("call-1", TerminalOutput("terminal-7"))]
     assert terminal.ran == [("make test", lab.roots.cwd, 600)]
 
 
@@ -90,11 +90,11 @@ async def test_what_a_person_is_asked_about_shows_no_tricks(lab: Lab) -> None:
 
 
 def test_a_long_output_leaves_room_for_how_it_ended() -> None:
-    text = told(Ran("x" * 200_000, exit_code=1, truncated=True), 5)
-    assert len(text) < MOST_CHARACTERS + 200
+    text = describe_command_result(CommandResult("x" * 200_000, exit_code=1, truncated=True), 5)
+    assert len(text) < COMMAND_CHARACTERS + 200
     assert text.endswith("x\n[Its output was long, and some of it is left out]\n[Exit code 1]")
     assert "150000 characters were left out" in text
-    assert told(Ran(""), 5) == "[Ended, and nobody knows how]"
+    assert describe_command_result(CommandResult(""), 5) == "[Ended, and nobody knows how]"
 
 
 @shows("ACP-CODING")

@@ -5,14 +5,14 @@ from pathlib import Path
 import anyio
 import pytest
 
-from frontdesk.loop.tools import TOOL_SECONDS
-from frontdesk.workspace.coding.looking import MOST_CHARACTERS, excerpt
-from frontdesk.workspace.permissions.model import Deed, Diff, Kind, Place, Word
+from frontdesk.coding.model import FileDiff, FileLocation, OperationKind, PermissionDecision, PermissionRequest
+from frontdesk.coding.tools import READ_CHARACTERS, excerpt
+from frontdesk.llm.tools import TOOL_SECONDS
 from tests.requirements import shows
 from tests.unit.workspace.coding_lab import Lab
 
 pytestmark = pytest.mark.anyio
-REFUSED = Word(allowed=False, reason="not today")
+REFUSED = PermissionDecision(allowed=False, reason="not today")
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ async def test_a_file_is_read_with_what_is_not_saved_and_nobody_is_asked(lab: La
     assert await lab.told("read_file", path="src/a.py") == "saved\n"
     lab.editor.open[path] = "not saved\n"
     assert await lab.told("read_file", path=str(path), line=1) == "not saved\n"
-    assert lab.shown == [("call-1", Place(path, 1))] * 2
+    assert lab.shown == [("call-1", FileLocation(path, 1))] * 2
     assert lab.deeds == []
 
 
@@ -66,7 +66,7 @@ def test_a_long_text_is_cut_between_lines_and_a_long_line_within() -> None:
     cut = excerpt(lines.replace("0\n", "0" * 100 + "\n"), 1, 10_000)
     assert len(cut) < 60_000
     assert "read on with line" in cut
-    assert excerpt("x" * 100_000, 1, 2000).startswith("x" * MOST_CHARACTERS + "\n[Line 1 of 1 is cut here")
+    assert excerpt("x" * 100_000, 1, 2000).startswith("x" * READ_CHARACTERS + "\n[Line 1 of 1 is cut here")
     assert excerpt("a\x0cb\u2028c\r\nd", 2, 1) == "d"
     assert excerpt("", 1, 2000) == "(the file is empty)"
 
@@ -100,11 +100,20 @@ async def test_a_file_is_written_once_and_through_the_editor(lab: Lab) -> None:
     assert await lab.told("write_file", path="new/a.py", content="x = 1\n") == "Made new/a.py."
     assert lab.text("new/a.py") == "x = 1\n"
     assert lab.editor.writes == [path]
-    diff = Diff(path, None, "x = 1\n")
-    assert lab.shown == [("call-1", Place(path)), ("call-1", diff)]
+    diff = FileDiff(path, None, "x = 1\n")
+    assert lab.shown == [("call-1", FileLocation(path)), ("call-1", diff)]
     covers = "edits in this workspace"
     assert lab.deeds == [
-        Deed("call-1", "write_file", Kind.EDIT, "Write new/a.py", (Place(path),), (diff,), scope="edit", covers=covers)
+        PermissionRequest(
+            "call-1",
+            "write_file",
+            OperationKind.EDIT,
+            "Write new/a.py",
+            (FileLocation(path),),
+            (diff,),
+            scope="edit",
+            scope_text=covers,
+        )
     ]
 
 
@@ -121,8 +130,8 @@ async def test_an_edit_shows_what_changes_and_where(lab: Lab) -> None:
     said = await lab.told("edit_file", path="a.py", old_string="two\nthree", new_string="2\n3")
     assert said == "Edited a.py in 1 place, from line 2."
     assert lab.text("a.py") == "one\r\n2\r\n3\r\n"
-    diff = Diff(path, "one\r\ntwo\r\nthree\r\n", "one\r\n2\r\n3\r\n")
-    assert lab.shown == [("call-1", Place(path, 2)), ("call-1", diff)]
+    diff = FileDiff(path, "one\r\ntwo\r\nthree\r\n", "one\r\n2\r\n3\r\n")
+    assert lab.shown == [("call-1", FileLocation(path, 2)), ("call-1", diff)]
     assert lab.deeds[0].diffs == (diff,)
 
 
@@ -154,7 +163,7 @@ async def test_two_edits_of_a_file_at_once_both_count(lab: Lab) -> None:
 async def test_what_the_person_changed_while_they_were_asked_is_not_overwritten(lab: Lab) -> None:
     path = lab.put("a", "one")
 
-    async def types(_deed: Deed) -> None:
+    async def types(_deed: PermissionRequest) -> None:
         lab.editor.open[path] = "one, and more"
 
     lab.meanwhile = types
@@ -171,9 +180,12 @@ async def test_a_file_is_deleted_and_moved(lab: Lab) -> None:
     assert await lab.told("delete_file", path="sub/b") == "Deleted sub/b."
     assert not lab.path("sub/b").exists()
     assert not path.exists()
-    assert [(deed.kind, deed.scope) for deed in lab.deeds] == [(Kind.MOVE, "move"), (Kind.DELETE, "delete")]
-    assert lab.deeds[0].places == (Place(path), Place(lab.path("sub/b")))
-    assert [shown for _, shown in lab.shown] == [*lab.deeds[0].places, *lab.deeds[1].places]
+    assert [(deed.kind, deed.scope) for deed in lab.deeds] == [
+        (OperationKind.MOVE, "move"),
+        (OperationKind.DELETE, "delete"),
+    ]
+    assert lab.deeds[0].locations == (FileLocation(path), FileLocation(lab.path("sub/b")))
+    assert [shown for _, shown in lab.shown] == [*lab.deeds[0].locations, *lab.deeds[1].locations]
 
 
 async def test_a_link_is_deleted_and_not_what_it_leads_to(lab: Lab) -> None:

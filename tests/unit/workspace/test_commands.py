@@ -13,13 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 
+from frontdesk.coding.commands import (
+    MAX_OUTPUT,
+    CommandResult,
+    LocalCommands,
+    OutputBuffer,
+    command_environment,
+    shorten,
+)
 from frontdesk.errors import Invalid
-from frontdesk.settings import Settings, variables
-from frontdesk.workspace.commands.environment import for_command
-from frontdesk.workspace.commands.group import MAX_OUTPUT
-from frontdesk.workspace.commands.local import LocalCommands
-from frontdesk.workspace.commands.output import Kept, shortened
-from frontdesk.workspace.commands.port import Ran
+from frontdesk.settings import Settings
+from frontdesk.settings.model import variable_names
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.anyio
@@ -32,7 +36,7 @@ async def opened(_terminal: str) -> None:
     raise AssertionError("no terminal is opened here")
 
 
-async def ran(command: str, cwd: Path, seconds: float = SECONDS, patience: float = 0.1) -> Ran:
+async def ran(command: str, cwd: Path, seconds: float = SECONDS, patience: float = 0.1) -> CommandResult:
     with anyio.fail_after(SECONDS * 2):
         return await LocalCommands(patience).run(command, cwd, seconds, opened)
 
@@ -47,16 +51,16 @@ def is_gone(pid_file: Path) -> bool:
 
 async def test_what_a_command_says_on_both_its_outputs_comes_back_in_order(tmp_path: Path) -> None:
     done = await ran("echo one; echo two >&2; echo three; exit 3", tmp_path)
-    assert done == Ran("one\ntwo\nthree\n", exit_code=3)
+    assert done == CommandResult("one\ntwo\nthree\n", exit_code=3)
 
 
 async def test_a_command_runs_in_its_folder_and_has_nothing_to_read(tmp_path: Path) -> None:
     (tmp_path / "here").touch()
-    assert await ran("ls; cat; echo read", tmp_path) == Ran("here\nread\n", exit_code=0)
+    assert await ran("ls; cat; echo read", tmp_path) == CommandResult("here\nread\n", exit_code=0)
 
 
 async def test_a_command_that_a_signal_ends_says_which(tmp_path: Path) -> None:
-    assert await ran("kill -USR1 $$", tmp_path) == Ran("", signal="SIGUSR1")
+    assert await ran("kill -USR1 $$", tmp_path) == CommandResult("", signal="SIGUSR1")
 
 
 async def test_long_output_keeps_its_beginning_and_its_end(tmp_path: Path) -> None:
@@ -75,7 +79,7 @@ async def test_what_is_no_text_is_replaced_and_control_characters_stay(tmp_path:
 
 async def test_a_command_that_takes_too_long_is_stopped_and_what_it_said_is_kept(tmp_path: Path) -> None:
     done = await ran("echo begun; exec sleep 1000", tmp_path, seconds=1.5)
-    assert done == Ran("begun\n", timed_out=True)
+    assert done == CommandResult("begun\n", timed_out=True)
 
 
 async def test_a_command_that_is_told_to_leave_has_time_to_clean_up(tmp_path: Path) -> None:
@@ -96,14 +100,14 @@ async def test_a_command_that_does_not_leave_is_killed(tmp_path: Path) -> None:
 async def test_what_a_command_leaves_behind_ends_with_it(tmp_path: Path, kept: str) -> None:
     (tmp_path / "deaf.sh").write_text(DEAF)
     done = await ran(f"sh deaf.sh {kept} & while ! test -s pid; do sleep 0.01; done; echo done", tmp_path)
-    assert done == Ran("done\n", exit_code=0)
+    assert done == CommandResult("done\n", exit_code=0)
     assert is_gone(tmp_path / "pid")
 
 
 async def test_one_that_leaves_the_group_and_holds_the_output_keeps_nobody_waiting(tmp_path: Path) -> None:
     away = "setsid sh -c 'echo $$ > pid; exec sleep 1000' & while ! test -s pid; do sleep 0.01; done; echo done"
     done = await ran(away, tmp_path)
-    assert done == Ran("done\n", exit_code=0)
+    assert done == CommandResult("done\n", exit_code=0)
     psutil.Process(int((tmp_path / "pid").read_text())).kill()
 
 
@@ -147,12 +151,12 @@ def _holds_a_secret(kind: Any) -> bool:
 def test_every_setting_that_holds_a_secret_is_kept_from_commands() -> None:
     secret = [name for name, field in Settings.model_fields.items() if _holds_a_secret(field.annotation)]
     assert {"letta_api_key", "oauth_clients", "zmemory_api_key", "mcp_servers"} <= set(secret)
-    found = for_command({variable: "value" for name in secret for variable in variables(name)})
+    found = command_environment({variable: "value" for name in secret for variable in variable_names(name)})
     assert set(found) == {"PAGER", "GIT_PAGER", "TERM"}
 
 
-def _fed(pieces: Iterable[bytes], most: int) -> Kept:
-    kept = Kept(most)
+def _fed(pieces: Iterable[bytes], most: int) -> OutputBuffer:
+    kept = OutputBuffer(most)
     for piece in pieces:
         kept.feed(piece)
     return kept
@@ -163,12 +167,12 @@ def test_what_is_kept_is_the_beginning_and_the_end(pieces: list[bytes], half: in
     whole = b"".join(pieces).decode()
     kept = _fed(pieces, 2 * half)
     assert kept.truncated == (len(whole) > 2 * half)
-    assert kept.text() == shortened(whole, 2 * half).replace("characters", "bytes")
+    assert kept.text() == shorten(whole, 2 * half).replace("characters", "bytes")
 
 
 @given(st.text("abc", max_size=100), st.integers(1, 20))
 def test_a_shortened_text_says_how_much_is_missing(text: str, half: int) -> None:
-    shown = shortened(text, 2 * half)
+    shown = shorten(text, 2 * half)
     if len(text) <= 2 * half:
         assert shown == text
     else:

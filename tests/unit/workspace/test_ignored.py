@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from frontdesk.workspace.files.ignored import Ignored, picks, rules_of
-from frontdesk.workspace.files.walk import walk
-from frontdesk.workspace.roots import Roots
+from frontdesk.coding.disk import walk_folder
+from frontdesk.coding.gitignore import IgnoreRules, matches_globs, parse_rules
+from frontdesk.coding.paths import WorkspaceRoots
 
 ALONE = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "LC_ALL": "C", "PATH": os.environ["PATH"]}
 
@@ -72,7 +72,9 @@ def ignored_by_git(repository: Path, paths: set[str]) -> set[str]:
 
 
 def ignored_by_us(repository: Path, paths: set[str]) -> set[str]:
-    return paths - {entry.name for entry in walk(Roots.of(repository), repository, time.monotonic() + 60)}
+    return paths - {
+        entry.name for entry in walk_folder(WorkspaceRoots.from_folders(repository), repository, time.monotonic() + 60)
+    }
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -97,31 +99,38 @@ def test_the_comparison_with_git_sees_both_kinds(repository: Path) -> None:
 
 
 def test_the_folder_of_git_is_always_ignored() -> None:
-    ignored = Ignored().and_in("", b"!.git\n")
-    assert ignored.has(".git", folder=True)
-    assert ignored.has("module/.git", folder=False)
-    assert not ignored.has(".github", folder=True)
+    ignored = IgnoreRules().with_file("", b"!.git\n")
+    assert ignored.ignores(".git", folder=True)
+    assert ignored.ignores("module/.git", folder=False)
+    assert not ignored.ignores(".github", folder=True)
 
 
 def test_a_link_to_a_folder_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     (tmp_path / ".gitignore").write_text("link/\nreal/\n")
-    assert [entry.name for entry in walk(Roots.of(tmp_path), tmp_path, time.monotonic() + 60)] == [".gitignore", "link"]
+    assert [
+        entry.name for entry in walk_folder(WorkspaceRoots.from_folders(tmp_path), tmp_path, time.monotonic() + 60)
+    ] == [
+        ".gitignore",
+        "link",
+    ]
 
 
 def test_an_ignore_file_that_is_a_link_says_nothing(tmp_path: Path) -> None:
     (tmp_path / "rules").write_text("a\n")
     (tmp_path / "a").touch()
     (tmp_path / ".gitignore").symlink_to("rules")
-    assert "a" in [entry.name for entry in walk(Roots.of(tmp_path), tmp_path, time.monotonic() + 60)]
+    assert "a" in [
+        entry.name for entry in walk_folder(WorkspaceRoots.from_folders(tmp_path), tmp_path, time.monotonic() + 60)
+    ]
 
 
 @pytest.mark.parametrize("pattern", [b"*a" * 60 + b"b", b"**/a*" * 4 + b"b", b"x" + b"**/" * 200 + b"b"])
 def test_a_pattern_made_to_take_long_does_not(pattern: bytes) -> None:
     """Without the guard this would not end while anybody waits."""
-    ignored = Ignored().and_in("", pattern)
-    assert not ignored.has("/".join(["a" * 200] * 8), folder=False)
+    ignored = IgnoreRules().with_file("", pattern)
+    assert not ignored.ignores("/".join(["a" * 200] * 8), folder=False)
 
 
 @pytest.mark.parametrize(
@@ -139,4 +148,4 @@ def test_a_pattern_made_to_take_long_does_not(pattern: bytes) -> None:
     ],
 )
 def test_globs_pick_files_as_the_rules_would(globs: bytes, path: str, meant: bool) -> None:
-    assert picks(rules_of(globs), path) is meant
+    assert matches_globs(parse_rules(globs), path) is meant

@@ -6,20 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from frontdesk.coding import disk, paths
+from frontdesk.coding.files import Files, LocalFiles, list_files
+from frontdesk.coding.paths import WorkspaceRoots
 from frontdesk.errors import Invalid, NotFound
-from frontdesk.workspace.files import beneath, disk
-from frontdesk.workspace.files.listing import list_files
-from frontdesk.workspace.files.local import LocalFiles
-from frontdesk.workspace.files.port import Files
-from frontdesk.workspace.roots import Roots
 
 
 @pytest.fixture(params=["by open folders", "by path"])
 def files(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> LocalFiles:
     """Also as on a system that cannot open a file from a folder."""
-    monkeypatch.setattr(beneath, "WALKS", request.param == "by open folders")
+    monkeypatch.setattr(paths, "CAN_OPEN_BENEATH", request.param == "by open folders")
     (tmp_path / "work").mkdir()
-    return LocalFiles(Roots.of(tmp_path / "work"))
+    return LocalFiles(WorkspaceRoots.from_folders(tmp_path / "work"))
 
 
 @pytest.fixture
@@ -124,7 +122,7 @@ async def test_what_is_missing_is_not_found(files: LocalFiles, work: Path) -> No
 
 @pytest.mark.parametrize(
     ("data", "why"),
-    [(b"a\0b", "no text"), (b"\xff\xfe", "no UTF-8 text"), (b"x" * (disk.LARGEST + 1), "larger than 10 MB")],
+    [(b"a\0b", "no text"), (b"\xff\xfe", "no UTF-8 text"), (b"x" * (disk.LARGEST_FILE + 1), "larger than 10 MB")],
 )
 async def test_what_is_no_text_or_too_large_is_refused(files: LocalFiles, work: Path, data: bytes, why: str) -> None:
     (work / "a").write_bytes(data)
@@ -133,10 +131,10 @@ async def test_what_is_no_text_or_too_large_is_refused(files: LocalFiles, work: 
 
 
 async def test_the_largest_file_is_read_and_a_larger_one_is_not_written(files: LocalFiles, work: Path) -> None:
-    await files.write(work / "a", "x" * disk.LARGEST)
-    assert len(await files.read(work / "a")) == disk.LARGEST
+    await files.write(work / "a", "x" * disk.LARGEST_FILE)
+    assert len(await files.read(work / "a")) == disk.LARGEST_FILE
     with pytest.raises(Invalid, match="would be larger"):
-        await files.write(work / "a", "x" * (disk.LARGEST + 1))
+        await files.write(work / "a", "x" * (disk.LARGEST_FILE + 1))
 
 
 async def test_a_text_that_utf_8_has_not_is_refused(files: LocalFiles, work: Path) -> None:

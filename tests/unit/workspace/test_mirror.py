@@ -11,8 +11,8 @@ import structlog
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from frontdesk.agents.host import Block
-from frontdesk.workspace.mirror import Mirror
+from frontdesk.agents.host import MemoryBlock
+from frontdesk.coding.memory_mirror import MemoryMirror
 from tests.support.waiting import comes_true
 
 AGENT = "agent-1"
@@ -22,20 +22,20 @@ SECONDS = 60
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from frontdesk.workspace.mirror import Mirror
+from frontdesk.coding.memory_mirror import MemoryMirror
 
 async def write(letter):
-    mirror = Mirror(Path(sys.argv[1]))
+    mirror = MemoryMirror(Path(sys.argv[1]))
     for number in range(100):
-        await mirror.put("agent-1", "human", letter * (1 + number % 7 * 5000))
+        await mirror.write_block("agent-1", "human", letter * (1 + number % 7 * 5000))
 
 asyncio.run(write(sys.argv[2]))
 """
 
 
 @pytest.fixture
-def mirror(tmp_path: Path) -> Mirror:
-    return Mirror(tmp_path / "memory")
+def mirror(tmp_path: Path) -> MemoryMirror:
+    return MemoryMirror(tmp_path / "memory")
 
 
 def shown(folder: Path) -> Mapping[str, str]:
@@ -55,7 +55,7 @@ def mode_of(path: Path) -> int:
 @example("a" * 5000, "é" * 5000)
 @example("\ud800", "~.md")
 def test_a_block_is_two_plain_steps_beneath_the_folder(agent_id: str, label: str) -> None:
-    path = Mirror(Path("/data/memory")).path_of(agent_id, label)
+    path = MemoryMirror(Path("/data/memory")).path_of(agent_id, label)
     assert path.parent.parent == Path("/data/memory")
     for step in (path.parent.name, path.name.removesuffix(".md")):
         assert 0 < len(step) <= 200
@@ -67,63 +67,63 @@ def test_a_block_is_two_plain_steps_beneath_the_folder(agent_id: str, label: str
 @example(["a b", "a%20b", "a/b", "a%2Fb"])
 @example(["x" * 121, "x" * 122, "x" * 120])
 def test_no_two_labels_share_a_file(labels: list[str]) -> None:
-    mirror = Mirror(Path("/data"))
+    mirror = MemoryMirror(Path("/data"))
     assert len({mirror.path_of(AGENT, label) for label in labels}) == len(labels)
 
 
-def test_an_ordinary_label_can_be_read_off_its_file(mirror: Mirror, tmp_path: Path) -> None:
+def test_an_ordinary_label_can_be_read_off_its_file(mirror: MemoryMirror, tmp_path: Path) -> None:
     assert mirror.path_of(AGENT, "human") == tmp_path / "memory" / "agent-1" / "human.md"
 
 
-async def test_the_files_say_what_the_blocks_say_and_no_more(mirror: Mirror, tmp_path: Path) -> None:
-    await mirror.write(AGENT, [Block("human", "likes tea\r\n"), Block("a/b", "é")])
-    await mirror.write("agent-2", [Block("human", "likes coffee")])
-    await mirror.write(AGENT, [Block("human", "likes rooibos"), Block("persona", "")])
+async def test_the_files_say_what_the_blocks_say_and_no_more(mirror: MemoryMirror, tmp_path: Path) -> None:
+    await mirror.write_blocks(AGENT, [MemoryBlock("human", "likes tea\r\n"), MemoryBlock("a/b", "é")])
+    await mirror.write_blocks("agent-2", [MemoryBlock("human", "likes coffee")])
+    await mirror.write_blocks(AGENT, [MemoryBlock("human", "likes rooibos"), MemoryBlock("persona", "")])
     assert shown(tmp_path / "memory") == {
         "agent-1/human.md": "likes rooibos",
         "agent-1/persona.md": "",
         "agent-2/human.md": "likes coffee",
     }
-    await mirror.write(AGENT, [])
+    await mirror.write_blocks(AGENT, [])
     assert shown(tmp_path / "memory") == {"agent-2/human.md": "likes coffee"}
 
 
-async def test_one_block_is_shown_without_the_others_being_touched(mirror: Mirror, tmp_path: Path) -> None:
-    await mirror.write(AGENT, [Block("human", "a"), Block("persona", "b")])
-    await mirror.put(AGENT, "human", "c")
+async def test_one_block_is_shown_without_the_others_being_touched(mirror: MemoryMirror, tmp_path: Path) -> None:
+    await mirror.write_blocks(AGENT, [MemoryBlock("human", "a"), MemoryBlock("persona", "b")])
+    await mirror.write_block(AGENT, "human", "c")
     assert shown(tmp_path / "memory") == {"agent-1/human.md": "c", "agent-1/persona.md": "b"}
 
 
-async def test_the_files_are_private_and_only_to_be_read(mirror: Mirror, tmp_path: Path) -> None:
-    await mirror.put(AGENT, "human", "a")
-    await mirror.put(AGENT, "human", "b")
+async def test_the_files_are_private_and_only_to_be_read(mirror: MemoryMirror, tmp_path: Path) -> None:
+    await mirror.write_block(AGENT, "human", "a")
+    await mirror.write_block(AGENT, "human", "b")
     path = mirror.path_of(AGENT, "human")
     assert (mode_of(path), path.read_text()) == (0o444, "b")
     assert mode_of(path.parent) == mode_of(tmp_path / "memory") == 0o700
 
 
-async def test_a_block_that_did_not_change_is_left_alone(mirror: Mirror) -> None:
-    await mirror.put(AGENT, "human", "a")
+async def test_a_block_that_did_not_change_is_left_alone(mirror: MemoryMirror) -> None:
+    await mirror.write_block(AGENT, "human", "a")
     before = mirror.path_of(AGENT, "human").stat()
-    await mirror.write(AGENT, [Block("human", "a")])
+    await mirror.write_blocks(AGENT, [MemoryBlock("human", "a")])
     assert mirror.path_of(AGENT, "human").stat().st_ino == before.st_ino
-    await mirror.write(AGENT, [Block("human", "b")])
+    await mirror.write_blocks(AGENT, [MemoryBlock("human", "b")])
     assert mirror.path_of(AGENT, "human").stat().st_ino != before.st_ino
 
 
 async def test_a_folder_that_cannot_be_written_is_warned_of_once(tmp_path: Path) -> None:
     (tmp_path / "memory").write_text("a file, where a folder should be")
-    mirror = Mirror(tmp_path / "memory")
+    mirror = MemoryMirror(tmp_path / "memory")
     with structlog.testing.capture_logs() as logs:
-        await mirror.put(AGENT, "human", "secret words")
-        await mirror.write(AGENT, [Block("human", "secret words")])
+        await mirror.write_block(AGENT, "human", "secret words")
+        await mirror.write_blocks(AGENT, [MemoryBlock("human", "secret words")])
     assert [(entry["event"], entry["log_level"]) for entry in logs] == [("memory_not_mirrored", "warning")]
     assert "secret" not in str(logs)
 
 
 def test_processes_that_write_at_once_leave_whole_files_and_nothing_else(tmp_path: Path) -> None:
     folder = tmp_path / "memory"
-    path = Mirror(folder).path_of(AGENT, "human")
+    path = MemoryMirror(folder).path_of(AGENT, "human")
     writers = [subprocess.Popen([sys.executable, "-c", WRITER, folder, letter]) for letter in "abc"]
     seen: set[str] = set()
 

@@ -15,13 +15,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from frontdesk.coding import disk
+from frontdesk.coding.files import LocalFiles, list_files, search_files
+from frontdesk.coding.paths import WorkspaceRoots, open_path
+from frontdesk.coding.scan import FileQuery
 from frontdesk.errors import FrontdeskError, Invalid, NotFound
-from frontdesk.workspace.files import beneath, disk
-from frontdesk.workspace.files.listing import list_files
-from frontdesk.workspace.files.local import LocalFiles
-from frontdesk.workspace.files.scan import Query
-from frontdesk.workspace.files.search import search
-from frontdesk.workspace.roots import Roots
 from tests.requirements import shows
 
 SECRET = "the secret of the house"
@@ -44,7 +42,7 @@ def house(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def files(house: Path) -> LocalFiles:
-    return LocalFiles(Roots.of(house / "work", [house / "more"]))
+    return LocalFiles(WorkspaceRoots.from_folders(house / "work", [house / "more"]))
 
 
 def outside(house: Path) -> dict[str, str]:
@@ -81,7 +79,7 @@ async def refused(files: LocalFiles, path: Path) -> None:
 async def test_a_path_that_leads_out_is_refused(files: LocalFiles, house: Path, given: str) -> None:
     before = outside(house)
     with pytest.raises(Invalid, match="outside the workspace"):
-        files.roots.inside(given)
+        files.roots.resolve(given)
     await refused(files, files.roots.cwd / given)
     assert outside(house) == before
 
@@ -93,7 +91,7 @@ async def test_a_neighbour_whose_name_begins_alike_is_outside(files: LocalFiles,
 
 
 async def test_a_tilde_leads_to_nobodys_home(files: LocalFiles) -> None:
-    await files.write(files.roots.inside("~/.profile"), "ours")
+    await files.write(files.roots.resolve("~/.profile"), "ours")
     assert (files.roots.cwd / "~" / ".profile").read_text() == "ours"
 
 
@@ -106,7 +104,7 @@ async def test_a_link_that_leads_out_is_not_followed(files: LocalFiles, house: P
     link = files.roots.cwd / "link"
     link.symlink_to(target.format(house=house))
     with pytest.raises(Invalid, match="outside"):
-        files.roots.inside("link")
+        files.roots.resolve("link")
     await refused(files, link)
     await files.delete(link)
     assert outside(house) == before
@@ -189,7 +187,7 @@ async def test_names_that_no_file_has_are_refused_in_our_own_words(files: LocalF
     "name", ["a\nb", "a.", "a ", " a", "...", "a\udcffb", "-rf", "a\\b", "C:\\a", "*", "é", "e\u0301"]
 )
 async def test_hard_names_are_names_of_their_own(files: LocalFiles, name: str) -> None:
-    path = files.roots.inside(name)
+    path = files.roots.resolve(name)
     assert path == files.roots.cwd / name
     await files.write(path, name.encode(errors="replace").decode())
     assert await files.read(files.roots.cwd / "a") == "ours"
@@ -214,12 +212,12 @@ async def test_what_is_no_regular_file_is_refused_at_once(files: LocalFiles) -> 
             await refused(files, path)
         with pytest.raises(Invalid, match="only files"):
             await files.delete(work / "fifo")
-        assert (await search(files.roots, Query("ours", plain=True))).lines[0].path == "a"
+        assert (await search_files(files.roots, FileQuery("ours", plain=True))).lines[0].path == "a"
 
 
 async def test_links_that_only_the_system_can_follow_are_read_like_any_other(house: Path) -> None:
     """Opened by the system, they would lead anywhere, whatever their text says. Where there are none, none is found."""
-    files = LocalFiles(Roots.of(Path("/proc/self")))
+    files = LocalFiles(WorkspaceRoots.from_folders(Path("/proc/self")))
     with (house / "secret").open() as secret:
         for name in (f"fd/{secret.fileno()}", f"root{house}/secret", f"cwd/{house}/secret"):
             with pytest.raises((Invalid, NotFound)):
@@ -238,7 +236,7 @@ async def test_a_root_that_became_a_link_is_no_way_out(files: LocalFiles, house:
 
 async def test_an_inner_root_that_became_a_link_is_no_way_out(house: Path) -> None:
     (house / "work" / "inner").mkdir()
-    files = LocalFiles(Roots.of(house / "work", [house / "work" / "inner"]))
+    files = LocalFiles(WorkspaceRoots.from_folders(house / "work", [house / "work" / "inner"]))
     (house / "work" / "inner").rmdir()
     (house / "work" / "inner").symlink_to(house / "workshop")
     await refused(files, house / "work" / "inner" / "secret")
@@ -250,28 +248,28 @@ async def test_links_out_are_neither_listed_into_nor_searched(files: LocalFiles,
     names = (await list_files(files.roots, files.roots.cwd)).names
     assert names == ("a", f"link -> {house / 'secret'}", f"way -> {house / 'workshop'}")
     for plain in (True, False):
-        assert not (await search(files.roots, Query("secret", plain=plain))).lines
+        assert not (await search_files(files.roots, FileQuery("secret", plain=plain))).lines
 
 
 @paths_kept
 def test_a_link_put_in_the_place_of_what_was_found_is_not_opened(house: Path) -> None:
-    roots, path = Roots.of(house / "work"), house / "work" / "a"
-    with beneath.spot(roots, path) as at:
-        assert disk.contents(at, "a") == b"ours"
+    roots, path = WorkspaceRoots.from_folders(house / "work"), house / "work" / "a"
+    with open_path(roots, path) as at:
+        assert disk.read_contents(at, "a") == b"ours"
         path.unlink()
         path.symlink_to(house / "secret")
         with pytest.raises(OSError, match="symbolic links"):
-            disk.contents(at, "a")
+            disk.read_contents(at, "a")
 
 
 @paths_kept
 def test_a_folder_that_was_found_is_still_that_one_when_a_link_is_in_its_place(house: Path) -> None:
-    roots, folder = Roots.of(house / "work"), house / "work" / "folder"
-    disk.write(roots, folder / "secret", "ours")
-    with beneath.spot(roots, folder / "secret") as at:
+    roots, folder = WorkspaceRoots.from_folders(house / "work"), house / "work" / "folder"
+    disk.write_file(roots, folder / "secret", "ours")
+    with open_path(roots, folder / "secret") as at:
         folder.rename(house / "work" / "elsewhere")
         folder.symlink_to(house / "workshop")
-        assert disk.contents(at, "a") == b"ours"
+        assert disk.read_contents(at, "a") == b"ours"
 
 
 SWAP = """
@@ -328,7 +326,7 @@ def flipping(how: str, place: Path, *ways: Path) -> Generator[None]:
 @paths_kept
 @pytest.mark.parametrize("last", [True, False], ids=["of a file", "of a folder"])
 def test_a_link_that_is_swapped_all_the_time_never_leads_out(house: Path, last: bool) -> None:
-    roots = Roots.of(house / "work")
+    roots = WorkspaceRoots.from_folders(house / "work")
     (house / "work" / "real").mkdir()
     (house / "work" / "real" / "secret").write_text("ours")
     place = house / "work" / "place"
@@ -345,10 +343,10 @@ def test_a_link_that_is_swapped_all_the_time_never_leads_out(house: Path, last: 
 @paths_kept
 @pytest.mark.parametrize("last", [True, False], ids=["a file", "a folder"])
 def test_what_is_traded_for_a_link_all_the_time_never_leads_out(house: Path, last: bool) -> None:
-    roots = Roots.of(house / "work")
+    roots = WorkspaceRoots.from_folders(house / "work")
     place, outer = house / "work" / "place", house / "workshop"
     path = place if last else place / "secret"
-    disk.write(roots, path, "ours")
+    disk.write_file(roots, path, "ours")
     with flipping(TRADE, place, outer / "secret" if last else outer):
         seen = races(roots, str(path.relative_to(roots.cwd)), path)
     assert (outer / "secret").read_text() == SECRET
@@ -356,17 +354,17 @@ def test_what_is_traded_for_a_link_all_the_time_never_leads_out(house: Path, las
     assert seen == {"read", "written", "refused"}
 
 
-def races(roots: Roots, given: str, path: Path) -> set[str]:
+def races(roots: WorkspaceRoots, given: str, path: Path) -> set[str]:
     """Read and write many times, by what a tool would ask and by the path as it is; until all that can come has."""
     seen: Counter[str] = Counter()
     for number in range(MOST_ROUNDS):
         try:
-            meant = roots.inside(given) if number % 4 > 1 else path
+            meant = roots.resolve(given) if number % 4 > 1 else path
             if number % 2:
-                assert disk.read(roots, meant) == "ours"
+                assert disk.read_file(roots, meant) == "ours"
                 seen["read"] += 1
             else:
-                disk.write(roots, meant, "ours")
+                disk.write_file(roots, meant, "ours")
                 seen["written"] += 1
         except FrontdeskError:
             seen["refused"] += 1
@@ -415,29 +413,29 @@ def test_no_path_in_any_tree_leads_out(tree: list[tuple[str, str, str | None]], 
         house = Path(folder).resolve()
         built(house, tree)
         before = contents(house)
-        roots = Roots.of(house / "work", [house / "more"])
+        roots = WorkspaceRoots.from_folders(house / "work", [house / "more"])
         with suppress(FrontdeskError):
-            path = roots.inside(given.format(house=house)) if follow else Path(given.format(house=house))
+            path = roots.resolve(given.format(house=house)) if follow else Path(given.format(house=house))
             for deed in (tried_read, tried_write, tried_move, tried_delete):
                 with suppress(FrontdeskError):
                     deed(roots, path)
         assert contents(house) == before
 
 
-def tried_read(roots: Roots, path: Path) -> None:
-    assert disk.read(roots, path) != SECRET
+def tried_read(roots: WorkspaceRoots, path: Path) -> None:
+    assert disk.read_file(roots, path) != SECRET
 
 
-def tried_write(roots: Roots, path: Path) -> None:
-    disk.write(roots, path, "changed")
-    assert disk.read(roots, path) == "changed"
+def tried_write(roots: WorkspaceRoots, path: Path) -> None:
+    disk.write_file(roots, path, "changed")
+    assert disk.read_file(roots, path) == "changed"
 
 
-def tried_move(roots: Roots, path: Path) -> None:
-    disk.move(roots, path, path.parent / "moved")
-    assert disk.modified(roots, path) is None
-    disk.move(roots, path.parent / "moved", path)
+def tried_move(roots: WorkspaceRoots, path: Path) -> None:
+    disk.move_path(roots, path, path.parent / "moved")
+    assert disk.modification_time(roots, path) is None
+    disk.move_path(roots, path.parent / "moved", path)
 
 
-def tried_delete(roots: Roots, path: Path) -> None:
-    disk.delete(roots, path)
+def tried_delete(roots: WorkspaceRoots, path: Path) -> None:
+    disk.delete_file(roots, path)

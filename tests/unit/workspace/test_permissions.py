@@ -11,76 +11,82 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.workspace.permissions.decide import Answer, Verdict, decide
-from frontdesk.workspace.permissions.guard import Guard, changed_since
-from frontdesk.workspace.permissions.model import Deed, Kind, Mode
-from frontdesk.workspace.permissions.scopes import ONCE, Scope, of_command, of_kind, of_tool
-from frontdesk.workspace.roots import Roots
+from frontdesk.coding.command_scopes import NO_SCOPE, PermissionScope, scope_of_command, scope_of_kind, scope_of_tool
+from frontdesk.coding.guard import PathGuard, changed_since
+from frontdesk.coding.model import OperationKind, PermissionMode, PermissionRequest
+from frontdesk.coding.paths import WorkspaceRoots
+from frontdesk.coding.permissions import PolicyAction, PolicyDecision, decide_permission
 from tests.requirements import shows
 
 pytestmark = pytest.mark.anyio
-LOOKS = {Kind.READ, Kind.SEARCH, Kind.THINK}
-ACTS = set(Kind) - LOOKS
+LOOKS = {OperationKind.READ, OperationKind.SEARCH, OperationKind.THINK}
+ACTS = set(OperationKind) - LOOKS
 NOTHING: Mapping[str, bool] = {}
 
 
-def a_deed(kind: Kind, scope: str = "", **more: Any) -> Deed:
-    return Deed("call-1", "tool", kind, "Do it", scope=scope, **more)
+def a_deed(kind: OperationKind, scope: str = "", **more: Any) -> PermissionRequest:
+    return PermissionRequest("call-1", "tool", kind, "Do it", scope=scope, **more)
 
 
 def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
 
 
-def answers(mode: Mode, kinds: set[Kind], remembered: Mapping[str, bool] = NOTHING, **more: Any) -> set[Answer]:
-    return {decide(mode, a_deed(kind, **more), remembered).answer for kind in kinds}
+def answers(
+    mode: PermissionMode, kinds: set[OperationKind], remembered: Mapping[str, bool] = NOTHING, **more: Any
+) -> set[PolicyAction]:
+    return {decide_permission(mode, a_deed(kind, **more), remembered).action for kind in kinds}
 
 
 @shows("ACP-PERMISSIONS")
-@pytest.mark.parametrize("mode", Mode)
-def test_looking_is_free_in_every_mode(mode: Mode) -> None:
-    assert answers(mode, LOOKS) == {Answer.ALLOW}
-    assert answers(mode, set(Kind), harmless=True) == {Answer.ALLOW}
+@pytest.mark.parametrize("mode", PermissionMode)
+def test_looking_is_free_in_every_mode(mode: PermissionMode) -> None:
+    assert answers(mode, LOOKS) == {PolicyAction.ALLOW}
+    assert answers(mode, set(OperationKind), harmless=True) == {PolicyAction.ALLOW}
 
 
 @shows("ACP-PERMISSIONS")
 def test_each_mode_frees_what_it_says() -> None:
-    assert answers(Mode.ASK, ACTS) == {Answer.ASK}
-    assert answers(Mode.ACCEPT_EDITS, {Kind.EDIT}) == {Answer.ALLOW}
-    assert answers(Mode.ACCEPT_EDITS, ACTS - {Kind.EDIT}) == {Answer.ASK}
-    assert answers(Mode.AUTO, ACTS) == {Answer.ALLOW}
-    assert answers(Mode.PLAN, ACTS) == {Answer.REFUSE}
+    assert answers(PermissionMode.ASK, ACTS) == {PolicyAction.ASK}
+    assert answers(PermissionMode.ACCEPT_EDITS, {OperationKind.EDIT}) == {PolicyAction.ALLOW}
+    assert answers(PermissionMode.ACCEPT_EDITS, ACTS - {OperationKind.EDIT}) == {PolicyAction.ASK}
+    assert answers(PermissionMode.AUTO, ACTS) == {PolicyAction.ALLOW}
+    assert answers(PermissionMode.PLAN, ACTS) == {PolicyAction.REFUSE}
 
 
 @shows("ACP-PERMISSIONS")
 def test_plan_mode_says_what_to_do_instead_and_how_it_is_left() -> None:
-    said = decide(Mode.PLAN, a_deed(Kind.EDIT, "edit"), {"edit": True})
-    assert said.answer is Answer.REFUSE
+    said = decide_permission(PermissionMode.PLAN, a_deed(OperationKind.EDIT, "edit"), {"edit": True})
+    assert said.action is PolicyAction.REFUSE
     assert "Describe what you would do instead" in said.reason
     assert "choosing another mode" in said.reason
 
 
 def test_a_lasting_word_is_not_asked_for_again() -> None:
-    assert answers(Mode.ASK, ACTS, {"scope": True}, scope="scope") == {Answer.ALLOW}
-    assert answers(Mode.ASK, ACTS, {"other": True}, scope="scope") == {Answer.ASK}
+    assert answers(PermissionMode.ASK, ACTS, {"scope": True}, scope="scope") == {PolicyAction.ALLOW}
+    assert answers(PermissionMode.ASK, ACTS, {"other": True}, scope="scope") == {PolicyAction.ASK}
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_a_lasting_rejection_holds_in_every_mode(mode: Mode) -> None:
-    said = decide(mode, a_deed(Kind.EXECUTE, "run rm", covers="every `rm …`", harmless=True), {"run rm": False})
-    assert said == Verdict(Answer.REFUSE, "The person has rejected every `rm …` for good; do without it.")
+@pytest.mark.parametrize("mode", PermissionMode)
+def test_a_lasting_rejection_holds_in_every_mode(mode: PermissionMode) -> None:
+    said = decide_permission(
+        mode, a_deed(OperationKind.EXECUTE, "run rm", scope_text="every `rm …`", harmless=True), {"run rm": False}
+    )
+    assert said == PolicyDecision(PolicyAction.REFUSE, "The person has rejected every `rm …` for good; do without it.")
 
 
 @pytest.mark.parametrize("word", [True, False])
 def test_what_has_no_scope_is_never_remembered(word: bool) -> None:
-    assert decide(Mode.ASK, a_deed(Kind.EXECUTE), {"": word}).answer is Answer.ASK
+    assert decide_permission(PermissionMode.ASK, a_deed(OperationKind.EXECUTE), {"": word}).action is PolicyAction.ASK
 
 
 def test_edits_deletions_and_moves_are_three_scopes() -> None:
-    assert of_kind(Kind.EDIT) == Scope("edit", "edits in this workspace")
-    assert len({of_kind(kind).name for kind in (Kind.EDIT, Kind.DELETE, Kind.MOVE)}) == 3
-    assert of_kind(Kind.EXECUTE) == ONCE
-    assert of_tool("jira__search").name == "use jira__search"
+    assert scope_of_kind(OperationKind.EDIT) == PermissionScope("edit", "edits in this workspace")
+    assert (
+        len({scope_of_kind(kind).name for kind in (OperationKind.EDIT, OperationKind.DELETE, OperationKind.MOVE)}) == 3
+    )
+    assert scope_of_kind(OperationKind.EXECUTE) == NO_SCOPE
+    assert scope_of_tool("jira__search").name == "use jira__search"
 
 
 @shows("ACP-PERMISSIONS")
@@ -110,7 +116,7 @@ def test_edits_deletions_and_moves_are_three_scopes() -> None:
     ],
 )
 def test_a_simple_command_is_remembered_by_what_it_runs(command: str, name: str) -> None:
-    assert of_command(command).name == f"run {name}"
+    assert scope_of_command(command).name == f"run {name}"
 
 
 @shows("ACP-PERMISSIONS")
@@ -171,18 +177,18 @@ def test_a_simple_command_is_remembered_by_what_it_runs(command: str, name: str)
     ],
 )
 def test_a_command_that_could_be_any_is_allowed_only_once(command: str) -> None:
-    assert of_command(command) == ONCE
+    assert scope_of_command(command) == NO_SCOPE
 
 
 @given(st.text(), st.sampled_from(sorted(";&|<>`\n\r\0")), st.text())
 def test_no_word_covers_more_than_one_command(before: str, mark: str, after: str) -> None:
-    assert of_command(f"{before}{mark}{after}") == ONCE
+    assert scope_of_command(f"{before}{mark}{after}") == NO_SCOPE
 
 
 @given(st.text("git lsrm-=$'\"\\/.~*#", max_size=30))
 def test_a_scope_is_the_plain_beginning_of_its_command(command: str) -> None:
-    scope = of_command(command)
-    if scope == ONCE:
+    scope = scope_of_command(command)
+    if scope == NO_SCOPE:
         return
     said = scope.name.removeprefix("run ")
     bare = " ".join("".join(one for one in command if one not in "'\"\\").split())
@@ -191,8 +197,8 @@ def test_a_scope_is_the_plain_beginning_of_its_command(command: str) -> None:
 
 
 def test_the_person_is_told_what_a_lasting_word_covers() -> None:
-    assert of_command("git status").covers == "every `git status …` in this workspace"
-    assert of_command("make").covers == "`make` by itself in this workspace"
+    assert scope_of_command("git status").text == "every `git status …` in this workspace"
+    assert scope_of_command("make").text == "`make` by itself in this workspace"
 
 
 @shows("KEPT-04")
@@ -229,7 +235,7 @@ def test_the_person_is_told_what_a_lasting_word_covers() -> None:
     ],
 )
 def test_arguments_with_which_a_program_runs_or_writes_what_they_name_can_be_allowed_only_once(command: str) -> None:
-    assert of_command(command) == ONCE
+    assert scope_of_command(command) == NO_SCOPE
 
 
 @shows("KEPT-04")
@@ -256,20 +262,20 @@ def test_arguments_with_which_a_program_runs_or_writes_what_they_name_can_be_all
     ],
 )
 def test_what_is_run_on_an_ordinary_day_can_be_allowed_for_good(command: str) -> None:
-    assert of_command(command) != ONCE
+    assert scope_of_command(command) != NO_SCOPE
 
 
 @shows("KEPT-04")
 def test_whoever_allows_a_command_for_good_is_told_that_it_runs_the_workspace_s_code() -> None:
     runs = ("pytest -q", "npm test", "make", "./run.sh", "uv run pytest", "python tool.py", "node_modules/.bin/tsc")
     runs += ("pip install .", "docker build .")
-    assert [command for command in runs if "what the agent writes" not in of_command(command).warns] == []
-    assert [command for command in ("git status", "ls", "cat x") if of_command(command).warns] == []
+    assert [command for command in runs if "what the agent writes" not in scope_of_command(command).warning] == []
+    assert [command for command in ("git status", "ls", "cat x") if scope_of_command(command).warning] == []
 
 
 @shows("KEPT-04")
 async def test_what_a_command_obeys_is_the_script_and_what_says_what_its_words_mean(tmp_path: Path) -> None:
-    guard = Guard(Roots.of(tmp_path))
+    guard = PathGuard(WorkspaceRoots.from_folders(tmp_path))
     for name in ("run.sh", "Makefile", "package.json", "tool.py", "status"):
         (tmp_path / name).write_text("")
     hooks, settings = tmp_path / ".git" / "hooks", tmp_path / ".git" / "config"
@@ -278,7 +284,7 @@ async def test_what_a_command_obeys_is_the_script_and_what_says_what_its_words_m
     (hooks / "pre-commit").write_text("")
 
     async def obeyed(command: str) -> set[str]:
-        return {str(one.relative_to(tmp_path)) for one in await guard.obeyed(command, tmp_path)}
+        return {str(one.relative_to(tmp_path)) for one in await guard.defining_files(command, tmp_path)}
 
     assert await obeyed("./run.sh -v") == {"run.sh"}
     assert await obeyed("make") == {"Makefile"}
@@ -298,13 +304,13 @@ async def test_what_a_command_obeys_is_the_script_and_what_says_what_its_words_m
 
 @shows("KEPT-04")
 async def test_a_command_that_names_a_protected_file_is_asked_about_unless_it_only_reads(tmp_path: Path) -> None:
-    guard = Guard(Roots.of(tmp_path))
+    guard = PathGuard(WorkspaceRoots.from_folders(tmp_path))
 
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "config").write_text("")
 
     async def asked(command: str) -> bool:
-        return bool(await guard.of_command(command, tmp_path))
+        return bool(await guard.check_command(command, tmp_path))
 
     writes = (
         "cp x .git/config",
@@ -341,7 +347,7 @@ async def test_a_command_that_names_a_protected_file_is_asked_about_unless_it_on
 async def test_git_obeys_what_its_settings_include_what_hooks_run_and_repositories_within(
     tmp_path: Path,
 ) -> None:
-    guard, inner = Guard(Roots.of(tmp_path)), tmp_path / "parts" / "inner"
+    guard, inner = PathGuard(WorkspaceRoots.from_folders(tmp_path)), tmp_path / "parts" / "inner"
     inner.mkdir(parents=True)
     for folder in (inner, tmp_path):
         git(folder, "init", "--quiet", "--template=", ".")
@@ -359,18 +365,18 @@ async def test_git_obeys_what_its_settings_include_what_hooks_run_and_repositori
     git(inner, "config", "core.fsmonitor", "./mon.sh")
     (inner / "mon.sh").write_text("")
 
-    found = {str(one.relative_to(tmp_path)) for one in await guard.obeyed("git status", tmp_path)}
+    found = {str(one.relative_to(tmp_path)) for one in await guard.defining_files("git status", tmp_path)}
     assert {"git/settings", "git/more", "git/hooks/pre-commit", "git/show.sh", ".husky/pre-commit"} <= found
     assert {"parts/inner/.git/config", "parts/inner/mon.sh"} <= found
     for planted in ("git/settings", "git/hooks/pre-commit", "git/show.sh", "parts/inner/mon.sh"):
-        assert await guard.of_file(planted, tmp_path / planted), planted
-    assert not await guard.of_file("parts/inner/app.py", inner / "app.py")
+        assert await guard.check_file(planted, tmp_path / planted), planted
+    assert not await guard.check_file("parts/inner/app.py", inner / "app.py")
 
 
 @shows("KEPT-04")
 async def test_no_folder_takes_the_place_of_one_in_which_something_is_protected(tmp_path: Path) -> None:
     data = tmp_path / "share" / "frontdesk"
-    guard = Guard(Roots.of(tmp_path), (data,))
+    guard = PathGuard(WorkspaceRoots.from_folders(tmp_path), (data,))
     git(tmp_path, "init", "--quiet", "--template=", ".")
     git(tmp_path, "config", "filter.tidy.clean", "./tools/tidy.sh")
     (tmp_path / ".envrc").symlink_to("scripts/env.sh")
@@ -379,7 +385,7 @@ async def test_no_folder_takes_the_place_of_one_in_which_something_is_protected(
         (tmp_path / name).write_text("")
 
     async def asked(source: str, target: str) -> bool:
-        return bool(await guard.of_move((source, tmp_path / source), (target, tmp_path / target)))
+        return bool(await guard.check_move((source, tmp_path / source), (target, tmp_path / target)))
 
     moves = [("tools", "old"), ("scripts", "old"), ("share", "old")]
     assert [one for one in moves if not await asked(*one)] == []
@@ -402,6 +408,6 @@ async def test_what_changed_after_it_was_allowed_is_found(tmp_path: Path) -> Non
 
 
 def test_the_same_words_in_another_folder_are_another_scope() -> None:
-    there = of_command("./build.sh", "packages/a")
-    assert there == Scope("run ./build.sh in packages/a", "every `./build.sh …` in packages/a")
-    assert there.name != of_command("./build.sh").name
+    there = scope_of_command("./build.sh", "packages/a")
+    assert there == PermissionScope("run ./build.sh in packages/a", "every `./build.sh …` in packages/a")
+    assert there.name != scope_of_command("./build.sh").name

@@ -1,4 +1,4 @@
-"""Replies as they are told: kept for a moment in memory, so that whoever comes late misses nothing."""
+"""Keeps the events of replies in memory for a minute, so that a stream that connects late misses nothing."""
 
 from bisect import insort
 from collections import deque
@@ -9,16 +9,16 @@ from datetime import datetime
 
 import anyio
 
-from frontdesk.agents.chat.words import Ended, Word
-from frontdesk.loop.events import StopReason
+from frontdesk.agents.chat.model import ReplyEnded, ReplyEvent
+from frontdesk.llm.events import StopReason
 
 # A reply that was read to its end by nobody waits this long for a reader.
-KEPT_SECONDS = 60.0
+REPLY_KEPT_SECONDS = 60.0
 # The last word has the whole text, so a reader who comes after so many words has lost little.
-KEPT_WORDS = 20_000
+REPLY_KEPT_EVENTS = 20_000
 # A stream with nothing to tell is closed; its client comes back and shows its credential again.
 IDLE_SECONDS = 600.0
-GONE = Ended(
+REST_LOST = ReplyEnded(
     StopReason.INTERRUPTED,
     "",
     "The rest of this reply is lost: the server that made it stopped, or it ended more than a minute ago; "
@@ -27,16 +27,16 @@ GONE = Ended(
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class NumberedEvent:
     """One word of a reply; words are numbered from 1."""
 
     message_id: str
     number: int
-    word: Word
+    event: ReplyEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class StreamPosition:
     """How far a reader has come: the last word heard, or, with number 0, nothing yet; `ended`: it was the last one."""
 
     message_id: str
@@ -44,7 +44,7 @@ class Place:
     ended: bool = False
 
 
-class Reply:
+class ChatReply:
     """The answer to one message. `own`: it is made in this process, not copied from another."""
 
     def __init__(self, session_id: str, message_id: str, opened_at: datetime, *, own: bool = True) -> None:
@@ -53,41 +53,41 @@ class Reply:
         self.opened_at = opened_at
         self.own = own
         self.read = False
-        self.ended: Ended | None = None
+        self.ended: ReplyEnded | None = None
         self.ended_at = 0.0
-        self._words: deque[Word] = deque(maxlen=KEPT_WORDS)
+        self._words: deque[ReplyEvent] = deque(maxlen=REPLY_KEPT_EVENTS)
         self._said = 0
         self._changed = anyio.Event()
 
-    def stale_at(self, now: float) -> bool:
-        return self.ended is not None and now - self.ended_at >= KEPT_SECONDS
+    def is_expired(self, now: float) -> bool:
+        return self.ended is not None and now - self.ended_at >= REPLY_KEPT_SECONDS
 
     @property
     def next_number(self) -> int:
         return self._said + 1
 
-    def add(self, word: Word) -> None:
+    def add(self, word: ReplyEvent) -> None:
         """Say a word; after the last one nothing more is said."""
         if self.ended is not None:
             return
         self._words.append(word)
         self._said += 1
-        if isinstance(word, Ended):
+        if isinstance(word, ReplyEnded):
             self.ended, self.ended_at = word, anyio.current_time()
         self._changed.set()
         self._changed = anyio.Event()
 
-    def since(self, number: int) -> Sequence[Heard]:
+    def events_after(self, number: int) -> Sequence[NumberedEvent]:
         """What was said after a word, as far as it is kept."""
         gone = self._said - len(self._words)
         places = range(max(number - gone, 0), len(self._words))
-        return [Heard(self.message_id, gone + place + 1, self._words[place]) for place in places]
+        return [NumberedEvent(self.message_id, gone + place + 1, self._words[place]) for place in places]
 
-    async def tell(self, number: int) -> AsyncGenerator[Heard]:
+    async def stream_events(self, number: int) -> AsyncGenerator[NumberedEvent]:
         """What was and will be said after a word, to the end."""
         while True:
             changed = self._changed
-            for heard in self.since(number):
+            for heard in self.events_after(number):
                 yield heard
                 number = heard.number
             if self.ended is not None and number >= self._said:
@@ -97,7 +97,7 @@ class Reply:
 
 
 @dataclass(slots=True)
-class Following:
+class SessionFollowers:
     """The streams that follow a session here."""
 
     streams: int = 0
@@ -108,29 +108,29 @@ class Following:
         self.arrived = anyio.Event()
 
 
-Look = Callable[[str], Awaitable[bool]]
-Note = Callable[[Reply], Awaitable[None]]
+RefreshReplies = Callable[[str], Awaitable[bool]]
+ReportRead = Callable[[ChatReply], Awaitable[None]]
 
 
-class Feed:
+class ReplyFeed:
     """The replies of every session, in the order of their messages."""
 
     def __init__(self) -> None:
-        self._replies: dict[str, list[Reply]] = {}
-        self._followed: dict[str, Following] = {}
+        self._replies: dict[str, list[ChatReply]] = {}
+        self._followed: dict[str, SessionFollowers] = {}
         self._closed = False
 
     @property
     def followed(self) -> Sequence[str]:
         return list(self._followed)
 
-    def open(self, reply: Reply) -> Reply:
+    def open(self, reply: ChatReply) -> ChatReply:
         insort(self._replies.setdefault(reply.session_id, []), reply, key=lambda one: (one.opened_at, one.message_id))
         if reply.session_id in self._followed:
             self._followed[reply.session_id].wake()
         return reply
 
-    def of(self, session_id: str) -> Sequence[Reply]:
+    def of(self, session_id: str) -> Sequence[ChatReply]:
         return tuple(self._replies.get(session_id, ()))
 
     def forget(self, now: float) -> None:
@@ -138,7 +138,7 @@ class Feed:
         for session_id, replies in list(self._replies.items()):
             # What was copied from elsewhere for readers who left would never be heard to its end.
             followed = session_id in self._followed
-            kept = [one for one in replies if (one.own or followed or one.ended) and not one.stale_at(now)]
+            kept = [one for one in replies if (one.own or followed or one.ended) and not one.is_expired(now)]
             if kept:
                 self._replies[session_id] = kept
             else:
@@ -150,7 +150,9 @@ class Feed:
         for following in self._followed.values():
             following.wake()
 
-    async def follow(self, session_id: str, place: Place | None, look: Look, note: Note) -> AsyncGenerator[Heard]:
+    async def follow(
+        self, session_id: str, place: StreamPosition | None, look: RefreshReplies, note: ReportRead
+    ) -> AsyncGenerator[NumberedEvent]:
         """Every reply that is not told yet, from `place` on; ends when a reply ended and no other waits.
 
         `look` is asked before a decision that replies of other replicas bear on, and says whether all of them are
@@ -158,26 +160,26 @@ class Feed:
         """
         with self._following(session_id) as following:
             all_known = await look(session_id)
-            told = self._told(session_id, place)
-            if place is not None and all_known and self._gone(session_id, place):
-                yield Heard(place.message_id, place.number + 1, GONE)
-                if self._untold(session_id, told) is None:
+            told = self._skipped_replies(session_id, place)
+            if place is not None and all_known and self._is_lost(session_id, place):
+                yield NumberedEvent(place.message_id, place.number + 1, REST_LOST)
+                if self._next_unread(session_id, told) is None:
                     return
             while (reply := await self._next(session_id, told, following)) is not None:
                 heard_before = place.number if place and place.message_id == reply.message_id else 0
-                async with aclosing(reply.tell(heard_before)) as words:
+                async with aclosing(reply.stream_events(heard_before)) as words:
                     async for heard in words:
                         yield heard
                 reply.read = True
                 told.add(reply.message_id)
                 await note(reply)
                 await look(session_id)
-                if self._untold(session_id, told) is None:
+                if self._next_unread(session_id, told) is None:
                     return
 
     @contextmanager
-    def _following(self, session_id: str) -> Generator[Following]:
-        following = self._followed.setdefault(session_id, Following())
+    def _following(self, session_id: str) -> Generator[SessionFollowers]:
+        following = self._followed.setdefault(session_id, SessionFollowers())
         following.streams += 1
         try:
             yield following
@@ -186,7 +188,7 @@ class Feed:
             if following.streams == 0:
                 del self._followed[session_id]
 
-    def _told(self, session_id: str, place: Place | None) -> set[str]:
+    def _skipped_replies(self, session_id: str, place: StreamPosition | None) -> set[str]:
         """The replies that a new reader does not wait for: those before its place, or those that somebody read."""
         replies = self.of(session_id)
         ids = [reply.message_id for reply in replies]
@@ -199,18 +201,18 @@ class Feed:
         done = last.ended is not None and place.number + 1 >= last.next_number
         return set(ids[: index + 1] if done else ids[:index])
 
-    def _gone(self, session_id: str, place: Place) -> bool:
+    def _is_lost(self, session_id: str, place: StreamPosition) -> bool:
         """Whether a reader waits for the rest of a reply that nobody has."""
         here = any(reply.message_id == place.message_id for reply in self.of(session_id))
         return bool(place.message_id) and not place.ended and not here
 
-    async def _next(self, session_id: str, told: set[str], following: Following) -> Reply | None:
+    async def _next(self, session_id: str, told: set[str], following: SessionFollowers) -> ChatReply | None:
         """The next reply to tell, waited for; None when none comes for long, or ever."""
         with anyio.move_on_after(IDLE_SECONDS):
-            while (reply := self._untold(session_id, told)) is None and not self._closed:
+            while (reply := self._next_unread(session_id, told)) is None and not self._closed:
                 await following.arrived.wait()
             return reply
         return None
 
-    def _untold(self, session_id: str, told: set[str]) -> Reply | None:
+    def _next_unread(self, session_id: str, told: set[str]) -> ChatReply | None:
         return next((reply for reply in self.of(session_id) if reply.message_id not in told), None)

@@ -1,13 +1,37 @@
-"""A person's session with an agent."""
+"""Defines chat sessions and the events of a reply, and builds those events from a turn."""
 
+import json
 import re
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, get_args
 
-from frontdesk.agents.host import Agent, Said
-from frontdesk.loop.events import ApprovalRequest
+from pydantic import TypeAdapter
+
+from frontdesk.agents.host import Agent, HistoryItem
+from frontdesk.llm.events import (
+    ApprovalRequest,
+    Compacted,
+    Done,
+    Event,
+    Failed,
+    MemoryEdit,
+    Plan,
+    Started,
+    StopReason,
+    TextChunk,
+    ThoughtChunk,
+    ToolArguments,
+    ToolCall,
+    ToolReturn,
+    ToolStatus,
+    Usage,
+    UserMedia,
+    UserText,
+)
 
 # A session ends a day after it was last used, and its owner may have it back for a month after that.
 LIFETIME = timedelta(hours=24)
@@ -16,7 +40,7 @@ SESSION_ID = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class ChatSession:
     """One person's conversation with one agent; the conversation itself is kept by the agent's host."""
 
     id: str
@@ -26,25 +50,25 @@ class Session:
     created_at: datetime
     expires_at: datetime
 
-    def open_at(self, now: datetime) -> bool:
+    def is_open(self, now: datetime) -> bool:
         return now < self.expires_at
 
-    def used_at(self, now: datetime) -> "Session":
+    def used_at(self, now: datetime) -> "ChatSession":
         return replace(self, expires_at=now + LIFETIME)
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class SessionView:
     """A session with what its owner may want to see of it."""
 
-    session: Session
+    session: ChatSession
     agent: Agent
-    said: Sequence[Said] = ()
+    said: Sequence[HistoryItem] = ()
     pending: Sequence[ApprovalRequest] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class AcceptedMessage:
     """A message that was taken; while it is `queued` behind another reply, only this process' memory has it."""
 
     message_id: str
@@ -57,3 +81,93 @@ def new_session_id() -> str:
 
 def new_message_id() -> str:
     return secrets.token_hex(12)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool call came to, with what it was called with."""
+
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any]
+    text: str
+    status: ToolStatus
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyEnded:
+    """The last word: how the reply ended, all of its text, and what went wrong if something did."""
+
+    stop: StopReason
+    text: str
+    failure: str | None = None
+
+
+ReplyEvent = (
+    Started
+    | TextChunk
+    | ThoughtChunk
+    | ToolCall
+    | ToolResult
+    | ApprovalRequest
+    | MemoryEdit
+    | Plan
+    | Usage
+    | ReplyEnded
+)
+
+
+@dataclass(slots=True)
+class ReplyBuilder:
+    """Hears a turn's events and says the words of the reply; `calls` are those made before the turn began."""
+
+    calls: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    _said: list[str] = field(default_factory=list[str])
+    _parted: bool = False
+    _failure: str | None = None
+
+    def add_event(self, event: Event) -> ReplyEvent | None:
+        match event:
+            case TextChunk(text) if text:
+                if self._parted and self._said:
+                    self._said.append(gap_between(self._said[-1], text))
+                self._said.append(text)
+                self._parted = False
+            case ToolCall(call_id, _, arguments):
+                self.calls[call_id] = arguments
+                self._parted = True
+            case ToolReturn(call_id, name, text, status):
+                self._parted = True
+                return ToolResult(call_id, name, self.calls.get(call_id, {}), text, status)
+            case Failed(_, message):
+                self._failure = message
+            case Done(stop):
+                return self.end(stop, self._failure)
+            case _:
+                pass
+        return None if isinstance(event, UserText | UserMedia | ToolArguments | Compacted | Failed) else event
+
+    def end(self, stop: StopReason, failure: str | None = None) -> ReplyEnded:
+        return ReplyEnded(stop, "".join(self._said), failure)
+
+
+def gap_between(before: str, after: str) -> str:
+    """What stands between two texts that a tool call parts: a blank line, unless they keep apart by themselves."""
+    return "" if not before or before[-1].isspace() or after.startswith("\n") else "\n\n"
+
+
+# Replicas of two releases share replies during an upgrade, so these keep the names that they are stored under.
+_EVENT_NAMES: dict[type[object], str] = {ToolResult: "Returned", ReplyEnded: "Ended"}
+
+
+def dump_reply_events(words: Sequence[ReplyEvent]) -> str:
+    return json.dumps([{"word": _EVENT_NAMES.get(type(word), type(word).__name__), **asdict(word)} for word in words])
+
+
+def load_reply_events(text: str) -> Sequence[ReplyEvent]:
+    return [_event_adapter(fields.pop("word")).validate_python(fields) for fields in json.loads(text)]
+
+
+@cache
+def _event_adapter(name: str) -> TypeAdapter[ReplyEvent]:
+    return TypeAdapter(next(kind for kind in get_args(ReplyEvent) if _EVENT_NAMES.get(kind, kind.__name__) == name))

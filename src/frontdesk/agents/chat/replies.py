@@ -1,53 +1,222 @@
-"""Makes the replies: a task of this process for each message, its words put where streams find them."""
+"""Makes replies, one task for each message, and shares them with other replicas."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import anyio
 import structlog
 from anyio.abc import TaskGroup
 
-from frontdesk.agents.chat.feed import Feed, Heard, Place, Reply
-from frontdesk.agents.chat.mirror.service import Mirror
-from frontdesk.agents.chat.mirror.store import MirrorStore
-from frontdesk.agents.chat.model import Session, Taken, new_message_id
-from frontdesk.agents.chat.words import Ear
+from frontdesk.agents.chat.feed import ChatReply, NumberedEvent, ReplyFeed, StreamPosition
+from frontdesk.agents.chat.model import (
+    AcceptedMessage,
+    ChatSession,
+    ReplyBuilder,
+    ReplyEnded,
+    dump_reply_events,
+    load_reply_events,
+    new_message_id,
+)
+from frontdesk.agents.chat.store import ReplyBatch, ReplyRecord, ReplyStore
 from frontdesk.agents.host import AgentHost, Prompt
-from frontdesk.background import Chore
+from frontdesk.background import BackgroundJob
 from frontdesk.errors import Conflict, FrontdeskError, RateLimited, Unavailable
-from frontdesk.journal.model import Kind, Outcome
-from frontdesk.journal.record import Record
+from frontdesk.journal.model import EntryKind, Outcome
+from frontdesk.journal.record import CallRecord
 from frontdesk.journal.service import Journal
-from frontdesk.loop.events import Started, StopReason
+from frontdesk.llm.events import Started, StopReason
 
-AT_ONCE = 8
+COPY_SECONDS = 0.1
+TOUCH_SECONDS = 1.0
+PRUNE_SECONDS = 60.0
+REPLICA_LOST = ReplyEnded(StopReason.INTERRUPTED, "")
+PART_NOT_SHAREABLE = ReplyEnded(
+    StopReason.ERROR, "", "A part of this reply cannot be passed on; the session's messages have what is kept"
+)
+
+log = structlog.get_logger("frontdesk.chat")
+REPLICATION = BackgroundJob(log, "chat_mirror_waits", "chat_mirror_failed")
+
+
+@dataclass(slots=True)
+class OutgoingReply:
+    """A reply of ours, and the number of the last word that was put into a parcel."""
+
+    reply: ChatReply
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OutgoingBatch:
+    """What is written in one go; sent again as it is when nobody knows whether it arrived."""
+
+    batches: Sequence[ReplyBatch]
+    ended: frozenset[str]
+
+
+class ReplyReplicator:
+    """`cancel` is called with the message id of a reply that another replica wants cancelled."""
+
+    def __init__(self, store: ReplyStore, feed: ReplyFeed, cancel: Callable[[str], None]) -> None:
+        self._store = store
+        self._feed = feed
+        self._cancel = cancel
+        self._outgoing: dict[str, OutgoingReply] = {}
+        self._unsent: OutgoingBatch | None = None
+        self._writing = anyio.Lock()
+
+    async def announce(self, reply: ChatReply, user_id: str, limit: int) -> bool:
+        """Let the others know of a reply of ours; False if the person has too many under way."""
+        # Ours before it is in the database: a copy made at this moment must not take it for another's.
+        self._outgoing[reply.message_id] = OutgoingReply(reply)
+        admitted = False
+        try:
+            admitted = await self._store.add(reply, user_id, limit)
+        finally:
+            if not admitted:
+                del self._outgoing[reply.message_id]
+        return admitted
+
+    async def refresh(self, session_id: str) -> bool:
+        """Learn what the others have said in a session up to now; whether the database could tell."""
+        return await REPLICATION.attempt(partial(self._copy, [session_id]))
+
+    async def report_read(self, reply: ChatReply) -> None:
+        """Let the others know that a reply was read to its end."""
+        await REPLICATION.attempt(partial(self._store.mark_read, reply.message_id))
+
+    async def ask_cancel(self, session_id: str) -> Collection[str]:
+        """Have the others cancel what they do for a session; the replies that are meant."""
+        return await self._store.ask_cancel(session_id)
+
+    async def wait_until_ended(self, session_id: str, ids: Collection[str]) -> None:
+        """Wait until replies of a session have ended, wherever they were made."""
+        while True:
+            records = await self._store.replies([session_id])
+            if not any(one.id in ids and not one.ended and not one.lost for one in records):
+                return
+            await anyio.sleep(COPY_SECONDS)
+
+    async def run(self) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(REPLICATION.run_every, COPY_SECONDS, self._exchange)
+            tasks.start_soon(REPLICATION.run_every, TOUCH_SECONDS, self._touch)
+            tasks.start_soon(REPLICATION.run_every, PRUNE_SECONDS, self._prune)
+
+    async def flush(self) -> None:
+        """Write down what has been said here since the last time."""
+        async with self._writing:
+            if self._unsent is None:
+                self._unsent = _pack(self._outgoing.values())
+            if self._unsent is None:
+                return
+            await self._store.write(self._unsent.batches, self._unsent.ended)
+            for message_id in self._unsent.ended:
+                del self._outgoing[message_id]
+            self._unsent = None
+
+    async def close(self) -> None:
+        await REPLICATION.attempt(self.flush)
+
+    async def _exchange(self) -> None:
+        await self.flush()
+        if self._feed.followed:
+            await self._copy(self._feed.followed)
+
+    async def _copy(self, sessions: Collection[str]) -> None:
+        """Bring in the replies of others; what two copies at once bring in twice is added once."""
+        records = {record.id: record for record in await self._store.replies(sessions)}
+        here = {reply.message_id: reply for session_id in sessions for reply in self._feed.of(session_id)}
+        for record in records.values():
+            if record.id not in here and record.id not in self._outgoing and not record.over:
+                here[record.id] = self._feed.open(_copy_of(record))
+            if record.read and record.id in here:
+                here[record.id].read = True
+        wanted = {reply.message_id: reply.next_number for reply in here.values() if _is_foreign_and_open(reply)}
+        for batch in await self._store.words(wanted) if wanted else ():
+            _add_batch(here[batch.message_id], batch)
+        for message_id in wanted:
+            if _is_lost(records.get(message_id)):
+                here[message_id].add(REPLICA_LOST)
+
+    async def _touch(self) -> None:
+        if self._outgoing:
+            for message_id in await self._store.touch(set(self._outgoing)):
+                self._cancel(message_id)
+
+    async def _prune(self) -> None:
+        await self._store.prune()
+
+
+def _pack(outgoing: Iterable[OutgoingReply]) -> OutgoingBatch | None:
+    batches: list[ReplyBatch] = []
+    ended: set[str] = set()
+    for one in outgoing:
+        if heard := one.reply.events_after(one.number):
+            batches.append(_make_batch(one.reply, heard))
+            one.number = heard[-1].number
+        if one.reply.ended is not None:
+            ended.add(one.reply.message_id)
+    return OutgoingBatch(batches, frozenset(ended)) if batches or ended else None
+
+
+def _make_batch(reply: ChatReply, heard: Sequence[NumberedEvent]) -> ReplyBatch:
+    """Words in a row; a reply with a word that cannot be written down ends in their place, as failed."""
+    number = heard[0].number
+    try:
+        return ReplyBatch(reply.message_id, number, dump_reply_events([each.event for each in heard]))
+    except (RecursionError, TypeError, ValueError) as error:
+        log.warning("chat_reply_not_shared", message_id=reply.message_id, error=type(error).__name__)
+        reply.add(PART_NOT_SHAREABLE)
+        return ReplyBatch(reply.message_id, number, dump_reply_events([PART_NOT_SHAREABLE]))
+
+
+def _copy_of(record: ReplyRecord) -> ChatReply:
+    return ChatReply(record.session_id, record.id, record.opened_at, own=False)
+
+
+def _add_batch(reply: ChatReply, batch: ReplyBatch) -> None:
+    for number, word in enumerate(load_reply_events(batch.payload), batch.number):
+        if number >= reply.next_number:
+            reply.add(word)
+
+
+def _is_foreign_and_open(reply: ChatReply) -> bool:
+    return not reply.own and reply.ended is None
+
+
+def _is_lost(record: ReplyRecord | None) -> bool:
+    return record is None or record.lost
+
+
+REPLIES_PER_PERSON = 8
 # Whoever sends a message waits so long for its turn to begin; from then on the host has it.
 BEGIN_SECONDS = 2.0
 RETRY_SECONDS = 1.0
 FORGET_SECONDS = 5.0
 END_SECONDS = 10
-FAILED = "The reply failed inside Frontdesk; its log says why"
-STOPPING = "Frontdesk is stopping; send the message again in a moment"
+REPLY_FAILED = "The reply failed inside Frontdesk; its log says why"
+SERVER_STOPPING = "Frontdesk is stopping; send the message again in a moment"
 
-log = structlog.get_logger("frontdesk.chat")
-FORGETTING = Chore(log, "chat_replies_not_forgotten", "chat_replies_not_forgotten")
+REPLY_CLEANUP = BackgroundJob(log, "chat_replies_not_forgotten", "chat_replies_not_forgotten")
 
 
 @dataclass(slots=True)
-class Job:
+class ReplyJob:
     """A reply in the making.
 
     Until the host has `started` it, it may be waiting behind another turn, or be `refused`; when it is known which,
     it is `settled`.
     """
 
-    session: Session
+    session: ChatSession
     prompt: Prompt
-    reply: Reply
-    ear: Ear
+    reply: ChatReply
+    builder: ReplyBuilder
     started: bool = False
     refused: FrontdeskError | None = None
     settled: anyio.Event = field(default_factory=anyio.Event)
@@ -62,10 +231,12 @@ class Job:
         """Say the last word; before the turn began, `error` is why it did not."""
         if not self.started:
             self.refused = error
-        self.reply.add(self.ear.end(stop, error.public if error is not None and stop is StopReason.ERROR else None))
+        self.reply.add(
+            self.builder.end(stop, error.public_message if error is not None and stop is StopReason.ERROR else None)
+        )
 
 
-class Replies:
+class ReplyService:
     """The replies of this process.
 
     `interrupt` ends the turns behind them; `shared` is given where other replicas may be asked to tell them.
@@ -77,66 +248,66 @@ class Replies:
         journal: Journal,
         tasks: TaskGroup,
         interrupt: Callable[[], Awaitable[None]],
-        shared: MirrorStore | None,
+        shared: ReplyStore | None,
     ) -> None:
         self._host = host
         self._journal = journal
         self._tasks = tasks
         self._interrupt = interrupt
-        self._feed = Feed()
-        self._mirror = Mirror(shared, self._feed, self._cancel) if shared else None
-        self._jobs: dict[str, Job] = {}
+        self._feed = ReplyFeed()
+        self._replicator = ReplyReplicator(shared, self._feed, self._cancel) if shared else None
+        self._jobs: dict[str, ReplyJob] = {}
         self._closing = False
 
     async def begin(
-        self, session: Session, prompt: Prompt, calls: Mapping[str, Mapping[str, Any]] | None = None
-    ) -> Taken:
+        self, session: ChatSession, prompt: Prompt, calls: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> AcceptedMessage:
         """Start on a reply, and see its turn begin or wait; `calls` are the tool calls the prompt is about.
 
         What the host refuses while somebody waits here is raised.
         """
         if self._closing:
-            raise Unavailable(STOPPING)
-        reply = Reply(session.id, new_message_id(), datetime.now(UTC))
+            raise Unavailable(SERVER_STOPPING)
+        reply = ChatReply(session.id, new_message_id(), datetime.now(UTC))
         if not await self._admitted(reply, session.user_id):
-            raise RateLimited(f"user {session.user_id} ({AT_ONCE} replies under way)", RETRY_SECONDS)
-        job = Job(session, prompt, self._feed.open(reply), Ear(dict(calls or {})))
+            raise RateLimited(f"user {session.user_id} ({REPLIES_PER_PERSON} replies under way)", RETRY_SECONDS)
+        job = ReplyJob(session, prompt, self._feed.open(reply), ReplyBuilder(dict(calls or {})))
         self._jobs[reply.message_id] = job
         self._tasks.start_soon(self._make, job)
         with anyio.move_on_after(BEGIN_SECONDS):
             await job.settled.wait()
         if job.refused is not None:
             # Whoever sent the message is told now; streams that are opened later need not tell it again.
-            await self._read(reply)
+            await self._mark_read(reply)
             raise job.refused
-        return Taken(reply.message_id, queued=not job.settled.is_set())
+        return AcceptedMessage(reply.message_id, queued=not job.settled.is_set())
 
-    def follow(self, session_id: str, place: Place | None) -> AsyncGenerator[Heard]:
-        if self._mirror is None:
-            return self._feed.follow(session_id, place, _nothing_else, _nobody_else)
-        return self._feed.follow(session_id, place, self._mirror.look, self._mirror.note)
+    def follow(self, session_id: str, place: StreamPosition | None) -> AsyncGenerator[NumberedEvent]:
+        if self._replicator is None:
+            return self._feed.follow(session_id, place, _refresh_nothing, _report_to_nobody)
+        return self._feed.follow(session_id, place, self._replicator.refresh, self._replicator.report_read)
 
-    async def stop(self, session: Session) -> bool:
+    async def stop(self, session: ChatSession) -> bool:
         """Stop a session's replies, here and elsewhere, and see them end; whether there was anything."""
         here = [job for job in self._jobs.values() if job.session.id == session.id]
         # Those that wait go first: when the one that runs has stopped, the next would begin.
         for job in here:
             if not job.started:
                 job.scope.cancel()
-        everywhere = await self._mirror.ask_cancel(session.id) if self._mirror is not None else ()
+        everywhere = await self._replicator.ask_cancel(session.id) if self._replicator is not None else ()
         stopped = await self._host.cancel(session.agent_id, session.conversation_id, session.user_id)
         with anyio.move_on_after(END_SECONDS):
             for job in here:
                 await job.finished.wait()
-            if self._mirror is not None and everywhere:
-                await self._mirror.ended(session.id, everywhere)
+            if self._replicator is not None and everywhere:
+                await self._replicator.wait_until_ended(session.id, everywhere)
         return bool(here) or bool(everywhere) or stopped
 
     async def run(self) -> None:
         async with anyio.create_task_group() as tasks:
-            if self._mirror is not None:
-                tasks.start_soon(self._mirror.run)
-            await FORGETTING.every(FORGET_SECONDS, self._forget)
+            if self._replicator is not None:
+                tasks.start_soon(self._replicator.run)
+            await REPLY_CLEANUP.run_every(FORGET_SECONDS, self._forget)
 
     async def close(self) -> None:
         """End what is under way, as interrupted; to be called more than once if need be."""
@@ -148,35 +319,35 @@ class Replies:
         with anyio.move_on_after(END_SECONDS, shield=True):
             for job in list(self._jobs.values()):
                 await job.finished.wait()
-            if self._mirror is not None:
-                await self._mirror.close()
+            if self._replicator is not None:
+                await self._replicator.close()
         self._feed.close()
 
     async def _forget(self) -> None:
         self._feed.forget(anyio.current_time())
 
-    async def _admitted(self, reply: Reply, user_id: str) -> bool:
-        if self._mirror is not None:
-            return await self._mirror.announce(reply, user_id, AT_ONCE)
-        return sum(job.session.user_id == user_id for job in self._jobs.values()) < AT_ONCE
+    async def _admitted(self, reply: ChatReply, user_id: str) -> bool:
+        if self._replicator is not None:
+            return await self._replicator.announce(reply, user_id, REPLIES_PER_PERSON)
+        return sum(job.session.user_id == user_id for job in self._jobs.values()) < REPLIES_PER_PERSON
 
-    async def _read(self, reply: Reply) -> None:
+    async def _mark_read(self, reply: ChatReply) -> None:
         reply.read = True
-        if self._mirror is not None:
-            await self._mirror.note(reply)
+        if self._replicator is not None:
+            await self._replicator.report_read(reply)
 
     def _cancel(self, message_id: str) -> None:
         if message_id in self._jobs:
             self._jobs[message_id].scope.cancel()
 
-    async def _make(self, job: Job) -> None:
-        record = Record(self._journal, "chat", "turn", job.prompt.acting, Kind.TURN)
+    async def _make(self, job: ReplyJob) -> None:
+        record = CallRecord(self._journal, "chat", "turn", job.prompt.agent_caller, EntryKind.TURN)
         try:
             with job.scope:
-                await self._hear(job)
+                await self._run_turn(job)
             if job.scope.cancelled_caught:
                 if self._closing:
-                    job.end(StopReason.INTERRUPTED, Unavailable(STOPPING))
+                    job.end(StopReason.INTERRUPTED, Unavailable(SERVER_STOPPING))
                 else:
                     job.end(
                         StopReason.CANCELLED, Conflict("The message was cancelled before its turn began; send it again")
@@ -185,9 +356,9 @@ class Replies:
             job.end(StopReason.ERROR, error)
         except Exception:
             log.exception("reply_failed", request_id=job.prompt.caller.request_id)
-            job.end(StopReason.ERROR, FrontdeskError(FAILED))
+            job.end(StopReason.ERROR, FrontdeskError(REPLY_FAILED))
         finally:
-            job.reply.add(job.ear.end(StopReason.INTERRUPTED))
+            job.reply.add(job.builder.end(StopReason.INTERRUPTED))
             stop = job.reply.ended.stop if job.reply.ended else StopReason.INTERRUPTED
             record.outcome, record.reason = (Outcome.FAILED, stop) if stop.is_broken else (Outcome.OK, None)
             record.write()
@@ -195,20 +366,20 @@ class Replies:
             job.settled.set()
             job.finished.set()
 
-    async def _hear(self, job: Job) -> None:
+    async def _run_turn(self, job: ReplyJob) -> None:
         async with aclosing(self._host.send(job.prompt)) as events:
             async for event in events:
                 if isinstance(event, Started):
                     job.start()
-                word = job.ear.hear(event)
+                word = job.builder.add_event(event)
                 if word is not None:
                     job.reply.add(word)
 
 
-async def _nothing_else(_session_id: str) -> bool:
+async def _refresh_nothing(_session_id: str) -> bool:
     """Where there is no other replica, all is known."""
     return True
 
 
-async def _nobody_else(_reply: Reply) -> None:
+async def _report_to_nobody(_reply: ChatReply) -> None:
     """Where there is no other replica, nobody need know."""

@@ -1,25 +1,29 @@
-"""Chat sessions in the database."""
+"""Stores chat sessions, and the replies that replicas share."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, and_, delete, func, insert, or_, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_missing
 
-from frontdesk.agents.chat.model import RESTORABLE, Session
+from frontdesk.agents.chat.feed import REPLY_KEPT_SECONDS, ChatReply
+from frontdesk.agents.chat.model import RESTORABLE, ChatSession
 from frontdesk.db.engine import Database
-from frontdesk.db.schema import chat_sessions
+from frontdesk.db.schema import chat_replies, chat_sessions, chat_words
+from frontdesk.db.statements import DATABASE_TIME, lease_time
 
 # How much a session's end must move before that is written down.
-MOVED = timedelta(minutes=5)
+MIN_EXPIRY_CHANGE = timedelta(minutes=5)
 
 
-class SessionStore:
+class ChatSessionStore:
     """A session is found by its id; whose it is, is for the service to ask."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def add(self, session: Session) -> None:
+    async def add(self, session: ChatSession) -> None:
         row = {
             "id": session.id,
             "user_id": session.user_id,
@@ -31,15 +35,15 @@ class SessionStore:
         async with self._database.transaction() as connection:
             await connection.execute(insert(chat_sessions).values(row))
 
-    async def get(self, session_id: str) -> Session | None:
+    async def get(self, session_id: str) -> ChatSession | None:
         """The session, whether it is open or has run out."""
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             row = (
                 await connection.execute(select(chat_sessions).where(chat_sessions.c.id == session_id))
             ).one_or_none()
         return _session(row) if row else None
 
-    async def of_user(self, user_id: str, now: datetime, limit: int) -> Sequence[Session]:
+    async def of_user(self, user_id: str, now: datetime, limit: int) -> Sequence[ChatSession]:
         """A person's open sessions, the newest first."""
         wanted = (
             select(chat_sessions)
@@ -47,19 +51,19 @@ class SessionStore:
             .order_by(chat_sessions.c.created_at.desc(), chat_sessions.c.id)
             .limit(limit)
         )
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             return [_session(row) for row in (await connection.execute(wanted)).all()]
 
     async def is_a_persons(self, agent_id: str, conversation_id: str) -> bool:
         """Whether somebody talks, or has lately talked, with the agent in this conversation."""
         theirs = (chat_sessions.c.agent_id == agent_id, chat_sessions.c.conversation_id == conversation_id)
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             return (await connection.execute(select(chat_sessions.c.id).where(*theirs).limit(1))).first() is not None
 
-    async def use(self, session: Session, now: datetime) -> Session:
+    async def use(self, session: ChatSession, now: datetime) -> ChatSession:
         """The session as it is once used now."""
         used = session.used_at(now)
-        if used.expires_at - session.expires_at >= MOVED:
+        if used.expires_at - session.expires_at >= MIN_EXPIRY_CHANGE:
             change = update(chat_sessions).where(chat_sessions.c.id == session.id)
             async with self._database.transaction() as connection:
                 await connection.execute(change.values(expires_at=used.expires_at))
@@ -76,5 +80,128 @@ class SessionStore:
             return (await connection.execute(old)).rowcount
 
 
-def _session(row: Row[tuple[object, ...]]) -> Session:
-    return Session(row.id, row.user_id, row.agent_id, row.conversation_id, row.created_at, row.expires_at)
+def _session(row: Row[tuple[object, ...]]) -> ChatSession:
+    return ChatSession(row.id, row.user_id, row.agent_id, row.conversation_id, row.created_at, row.expires_at)
+
+
+# A reply that its replica has not touched for so long is given up.
+REPLY_LOST_AFTER = timedelta(seconds=30)
+REPLY_DELETED_AFTER = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRecord:
+    """A reply as the database has it, and when it was read there, by the database's clock as every time but one.
+
+    `opened_at` is told by whoever makes the reply, and puts the replies of a session in order.
+    """
+
+    id: str
+    session_id: str
+    opened_at: datetime
+    touched_at: datetime
+    ended: bool
+    read: bool
+    seen_at: datetime
+
+    @property
+    def lost(self) -> bool:
+        return not self.ended and self.touched_at < self.seen_at - REPLY_LOST_AFTER
+
+    @property
+    def over(self) -> bool:
+        """Whether it ended too long ago for anybody to wait for it."""
+        return self.ended and self.touched_at < self.seen_at - timedelta(seconds=REPLY_KEPT_SECONDS)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyBatch:
+    """Some words of a reply in a row, written down; `number` is the first one's."""
+
+    message_id: str
+    number: int
+    payload: str
+
+
+class ReplyStore:
+    """Each reply has one writer, the replica that makes it; its words are added in order."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, reply: ChatReply, user_id: str, limit: int) -> bool:
+        """Announce a reply; False if its reader has `limit` of them under way."""
+        theirs = (chat_replies.c.user_id == user_id, ~chat_replies.c.ended)
+        row = {
+            "id": reply.message_id,
+            "session_id": reply.session_id,
+            "user_id": user_id,
+            "opened_at": reply.opened_at,
+            "touched_at": DATABASE_TIME,
+            "ended": False,
+            "read": False,
+            "cancel_asked": False,
+        }
+        async with self._database.transaction() as connection:
+            alive = chat_replies.c.touched_at > await lease_time(connection) - REPLY_LOST_AFTER
+            under_way = select(func.count()).select_from(chat_replies).where(*theirs, alive)
+            if (await connection.execute(under_way)).scalar_one() >= limit:
+                return False
+            await connection.execute(insert(chat_replies).values(row))
+        return True
+
+    async def write(self, batches: Sequence[ReplyBatch], ended: Collection[str]) -> None:
+        """Add words, and note which replies they end; the same again changes nothing."""
+        rows = [{"message_id": one.message_id, "number": one.number, "payload": one.payload} for one in batches]
+        over = update(chat_replies).where(chat_replies.c.id.in_(ended)).values(ended=True, touched_at=DATABASE_TIME)
+        async with self._database.transaction() as connection:
+            if rows:
+                await connection.execute(insert_missing(chat_words).on_conflict_do_nothing(), rows)
+            if ended:
+                await connection.execute(over)
+
+    async def replies(self, sessions: Collection[str]) -> Sequence[ReplyRecord]:
+        columns = [chat_replies.c[name] for name in ReplyRecord.__slots__ if name != "seen_at"]
+        found = select(*columns, DATABASE_TIME).where(chat_replies.c.session_id.in_(sessions))
+        async with self._database.read_transaction() as connection:
+            rows = (await connection.execute(found)).all()
+        return [ReplyRecord(*row) for row in rows]
+
+    async def words(self, wanted: Mapping[str, int]) -> Sequence[ReplyBatch]:
+        """The words of replies, each from a number on, in order."""
+        which = [and_(chat_words.c.message_id == one, chat_words.c.number >= number) for one, number in wanted.items()]
+        found = select(chat_words).where(or_(*which)).order_by(chat_words.c.message_id, chat_words.c.number)
+        async with self._database.read_transaction() as connection:
+            return [
+                ReplyBatch(row.message_id, row.number, row.payload) for row in (await connection.execute(found)).all()
+            ]
+
+    async def touch(self, ids: Collection[str]) -> Collection[str]:
+        """Say that these replies are still being made; those that somebody asked to cancel."""
+        ours = chat_replies.c.id.in_(ids)
+        asked = select(chat_replies.c.id).where(ours, chat_replies.c.cancel_asked)
+        async with self._database.transaction() as connection:
+            await connection.execute(update(chat_replies).where(ours).values(touched_at=DATABASE_TIME))
+            return (await connection.execute(asked)).scalars().all()
+
+    async def ask_cancel(self, session_id: str) -> Collection[str]:
+        """Have the replicas cancel what they do for a session; the replies that are meant."""
+        change = update(chat_replies).where(chat_replies.c.session_id == session_id, ~chat_replies.c.ended)
+        async with self._database.transaction() as connection:
+            asked = await connection.execute(change.values(cancel_asked=True).returning(chat_replies.c.id))
+            return asked.scalars().all()
+
+    async def mark_read(self, message_id: str) -> None:
+        async with self._database.transaction() as connection:
+            await connection.execute(update(chat_replies).where(chat_replies.c.id == message_id).values(read=True))
+
+    async def prune(self) -> None:
+        """Forget what has been told, and what was lost."""
+        async with self._database.transaction() as connection:
+            before = await lease_time(connection) - REPLY_DELETED_AFTER
+            old = select(chat_replies.c.id).where(chat_replies.c.touched_at < before)
+            ids = (await connection.execute(old)).scalars().all()
+            await connection.execute(delete(chat_replies).where(chat_replies.c.id.in_(ids)))
+            # Those too that were written for a reply after it had been deleted with its person.
+            known = select(chat_replies.c.id).scalar_subquery()
+            await connection.execute(delete(chat_words).where(chat_words.c.message_id.not_in(known)))

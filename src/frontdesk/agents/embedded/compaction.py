@@ -1,7 +1,7 @@
-"""Makes room in a long conversation: what is old is summed up by the model, and stays searchable."""
+"""Sums up the older part of a long conversation; the messages stay stored and searchable."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import anyio
 import structlog
@@ -9,22 +9,24 @@ from pydantic_ai.direct import model_request
 from pydantic_ai.messages import ModelMessage, ModelRequest
 from pydantic_ai.models import Model
 
-from frontdesk.agents.embedded.talk.model import StoredMessage, has_words, turn_starts
-from frontdesk.loop.access import OFFLINE
-from frontdesk.loop.events import Failed, Trouble
-from frontdesk.loop.media import user_message
-from frontdesk.loop.messages import CHARACTERS_PER_TOKEN, text_of, tokens_in
-from frontdesk.loop.models import window_of
-from frontdesk.loop.troubles import MODEL_ERRORS, failed
-from frontdesk.loop.usage import Spent
+from frontdesk.agents.embedded.conversation import StoredMessage, TurnSender, TurnState, has_words, turn_starts
+from frontdesk.agents.embedded.conversation_store import ConversationStore
+from frontdesk.agents.turns.model import NewTurn
+from frontdesk.agents.turns.service import Emit
+from frontdesk.db.engine import Transaction
+from frontdesk.llm.access import OFFLINE
+from frontdesk.llm.events import Compacted, Failed, FailureKind, StopReason, TurnEnd, Usage
+from frontdesk.llm.messages import CHARACTERS_PER_TOKEN, estimate_tokens, message_text, user_message
+from frontdesk.llm.models import ModelPool, context_window
+from frontdesk.llm.turn import MODEL_ERRORS, UsageTotal, describe_model_error
 
-FULL = 0.7
-KEPT = 0.25
+FULL_SHARE = 0.7
+KEPT_SHARE = 0.25
 SUMMARY_SECONDS = 120
 MECHANICAL_CHARACTERS = 4_000
-SHORTEST = 200
-REFUSED = ("content_filter", "error")
-ASK = (
+MIN_MESSAGE_CHARACTERS = 200
+REFUSED_REASONS = ("content_filter", "error")
+SUMMARY_PROMPT = (
     "Sum up the conversation above for your own later use: who the person is and what they want, decisions, facts, "
     "open ends, and what you promised. Plain text, at most 400 words."
 )
@@ -33,7 +35,7 @@ log = structlog.get_logger("frontdesk.agents")
 
 
 @dataclass(frozen=True, slots=True)
-class Summed:
+class ConversationSummary:
     """A summary that stands for all messages up to `until`.
 
     Where it is not `by_model`, it is the person's own words, shortened.
@@ -45,93 +47,134 @@ class Summed:
     by_model: bool = True
 
 
-def split(messages: Sequence[StoredMessage], window: int) -> int:
+def count_to_summarise(messages: Sequence[StoredMessage], window: int) -> int:
     """How many of the oldest messages to sum up: none while they fit, else whole turns until few are left."""
-    sizes = [tokens_in(one.message) for one in messages]
+    sizes = [estimate_tokens(one.message) for one in messages]
     total = sum(sizes)
-    if total <= window * FULL:
+    if total <= window * FULL_SHARE:
         return 0
     cut = 0
     for index, size in enumerate(sizes):
         if has_words(messages[index].message):
             cut = index
-            if total <= window * KEPT:
+            if total <= window * KEPT_SHARE:
                 break
         total -= size
     return cut
 
 
-def before_newest(messages: Sequence[StoredMessage]) -> int:
+def count_before_newest_turn(messages: Sequence[StoredMessage]) -> int:
     """How many messages there are before the newest turn."""
     return next(reversed(turn_starts(messages)), 0)
 
 
-async def compact(model: Model, summary: str | None, messages: Sequence[StoredMessage], spent: Spent) -> Summed | None:
+async def compact_if_full(
+    model: Model, summary: str | None, messages: Sequence[StoredMessage], spent: UsageTotal
+) -> ConversationSummary | None:
     """Sum up the older part of a conversation that fills the model's window; None where it does not.
 
     Room has to be made, and so what is old is shortened where the model gives no summary of it.
     """
-    cut = split(messages, window_of(model))
-    found = await sum_up(model, summary, messages, cut, spent)
-    return _noted(_shortened(summary, messages, cut)) if isinstance(found, Failed) else found
+    cut = count_to_summarise(messages, context_window(model))
+    found = await summarise_oldest(model, summary, messages, cut, spent)
+    return _log_summary(_summary_without_model(summary, messages, cut)) if isinstance(found, Failed) else found
 
 
-async def sum_up(
-    model: Model, summary: str | None, messages: Sequence[StoredMessage], cut: int, spent: Spent
-) -> Summed | Failed | None:
+async def summarise_oldest(
+    model: Model, summary: str | None, messages: Sequence[StoredMessage], cut: int, spent: UsageTotal
+) -> ConversationSummary | Failed | None:
     """Sum up so many of the oldest messages; None where that is none, or why the model gives no summary."""
     if cut == 0:
         return None
     if model.model_name == OFFLINE:
-        return _noted(_shortened(summary, messages, cut))
-    found = await _summed_up(model, summary, [one.message for one in messages[:cut]], spent)
+        return _log_summary(_summary_without_model(summary, messages, cut))
+    found = await _ask_for_summary(model, summary, [one.message for one in messages[:cut]], spent)
     if isinstance(found, Failed):
         return found
-    return _noted(Summed(found, messages[cut - 1].id, messages[cut:]))
+    return _log_summary(ConversationSummary(found, messages[cut - 1].id, messages[cut:]))
 
 
-def _shortened(summary: str | None, messages: Sequence[StoredMessage], cut: int) -> Summed:
-    text = mechanical(summary, [one.message for one in messages[:cut]])
-    return Summed(text, messages[cut - 1].id, messages[cut:], by_model=False)
+def _summary_without_model(summary: str | None, messages: Sequence[StoredMessage], cut: int) -> ConversationSummary:
+    text = quote_person(summary, [one.message for one in messages[:cut]])
+    return ConversationSummary(text, messages[cut - 1].id, messages[cut:], by_model=False)
 
 
-def _noted(summed: Summed) -> Summed:
+def _log_summary(summed: ConversationSummary) -> ConversationSummary:
     log.info("conversation_compacted", characters=len(summed.summary), by_model=summed.by_model)
     return summed
 
 
-async def _summed_up(model: Model, summary: str | None, old: Sequence[ModelMessage], spent: Spent) -> str | Failed:
+async def _ask_for_summary(
+    model: Model, summary: str | None, old: Sequence[ModelMessage], spent: UsageTotal
+) -> str | Failed:
     """The model's own summary, or why it gives none."""
-    room = int(window_of(model) * FULL) * CHARACTERS_PER_TOKEN
+    room = int(context_window(model) * FULL_SHARE) * CHARACTERS_PER_TOKEN
     try:
         with anyio.fail_after(SUMMARY_SECONDS):
-            answer = await model_request(model, [user_message(f"{transcript(summary, old, room)}\n\n{ASK}")])
+            answer = await model_request(model, [user_message(f"{transcript(summary, old, room)}\n\n{SUMMARY_PROMPT}")])
     except TimeoutError as error:
-        return _failed(error, Failed(Trouble.UNAVAILABLE, f"The model gave no summary in {SUMMARY_SECONDS} s"))
+        return _log_failure(error, Failed(FailureKind.UNAVAILABLE, f"The model gave no summary in {SUMMARY_SECONDS} s"))
     except MODEL_ERRORS as error:
-        return _failed(error, failed(error))
+        return _log_failure(error, describe_model_error(error))
     spent.add(answer)
-    text = text_of(answer).strip()
-    if not text or answer.finish_reason in REFUSED:
-        return _failed(None, Failed(Trouble.INTERNAL, "The model answered, but gave no summary; take another model"))
+    text = message_text(answer).strip()
+    if not text or answer.finish_reason in REFUSED_REASONS:
+        return _log_failure(
+            None, Failed(FailureKind.INTERNAL, "The model answered, but gave no summary; take another model")
+        )
     return text
 
 
-def _failed(error: Exception | None, failure: Failed) -> Failed:
+def _log_failure(error: Exception | None, failure: Failed) -> Failed:
     log.warning("summary_failed", error=type(error).__name__ if error else "no summary")
     return failure
 
 
 def transcript(summary: str | None, old: Sequence[ModelMessage], room: int) -> str:
     """A conversation as plain text, each message cut to its share of the room."""
-    share = max(SHORTEST, room // (len(old) + 1))
-    said = [("user" if isinstance(message, ModelRequest) else "you", text_of(message)) for message in old]
+    share = max(MIN_MESSAGE_CHARACTERS, room // (len(old) + 1))
+    said = [("user" if isinstance(message, ModelRequest) else "you", message_text(message)) for message in old]
     lines = [f"{who}: {text[:share]}" for who, text in said if text]
     return "\n".join([*([f"Earlier: {summary}"] if summary else []), *lines])[-room:]
 
 
-def mechanical(summary: str | None, old: Sequence[ModelMessage]) -> str:
+def quote_person(summary: str | None, old: Sequence[ModelMessage]) -> str:
     """What can be said without a model: the summary there is, and the person's own words, shortened."""
-    asked = [text for message in old if isinstance(message, ModelRequest) and (text := text_of(message))]
+    asked = [text for message in old if isinstance(message, ModelRequest) and (text := message_text(message))]
     quotes = "\n".join(f"The person said: {text[:200]}" for text in asked)[-MECHANICAL_CHARACTERS:]
     return "\n".join([*([summary[:MECHANICAL_CHARACTERS]] if summary else []), quotes])
+
+
+@dataclass(slots=True)
+class CompactionRunner:
+    """Begins and runs like any turn, so that no other is under way meanwhile, and what it takes is on record.
+
+    `everyone`: whoever asked for it runs the installation, and may ask for it in anybody's conversation.
+    """
+
+    new: NewTurn
+    talk: ConversationStore
+    models: ModelPool
+    everyone: bool = False
+    _spent: UsageTotal = field(default_factory=UsageTotal)
+
+    async def begin(self, connection: Transaction) -> TurnState:
+        new, speaker = self.new, TurnSender(self.new.user_id, runs=self.everyone)
+        return await self.talk.read_turn_state(connection, new.agent_id, new.conversation_id, new.id, speaker)
+
+    async def run(self, scene: TurnState, emit: Emit) -> TurnEnd:
+        model = await self.models.open(scene.agent.model)
+        summed = await summarise_oldest(
+            model, scene.summary, scene.past, count_before_newest_turn(scene.past), self._spent
+        )
+        if isinstance(summed, Failed):
+            # Nothing has to give way yet, so that all that was said stays as it is.
+            await emit(replace(summed, message=f"Nothing was summed up, and nothing has changed. {summed.message}"))
+            return TurnEnd(StopReason.ERROR, usage=self.usage(), failure=summed.trouble)
+        if summed is not None:
+            await self.talk.store_summary(scene.conversation_id, summed.summary, summed.until)
+            await emit(Compacted(summed.summary, by_model=summed.by_model))
+        return TurnEnd(StopReason.END_TURN, usage=self.usage())
+
+    def usage(self) -> Usage:
+        return self._spent.total

@@ -1,62 +1,156 @@
-"""The tools every built-in agent has besides its memory: looking back, and saying what it is going to do."""
+"""Gives every built-in agent its own tools: memory, search in its conversations, and a plan."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from pydantic import Field
 from pydantic_ai.messages import ModelRequest
 
-from frontdesk.agents.embedded.talk.store import TalkStore
+from frontdesk.agents.embedded.conversation_store import ConversationStore
+from frontdesk.agents.embedded.store import AgentStore, EditGuard
+from frontdesk.agents.host import MemoryBlock
+from frontdesk.errors import Invalid
 from frontdesk.identity.rights import AGENTS_READ
-from frontdesk.loop.events import Plan, PlanStep, StepStatus
-from frontdesk.loop.messages import text_of
-from frontdesk.loop.tools import Given, Tool, ToolOutcome, typed_tool
-
-FOUND_CHARACTERS = 500
+from frontdesk.llm.events import MemoryEdit, Plan, PlanStep, StepStatus
+from frontdesk.llm.messages import message_text
+from frontdesk.llm.tools import Tool, ToolInput, ToolOutcome, typed_tool
 
 
-class Search(Given):
+class MemoryInsertInput(ToolInput):
+    """Add to a block."""
+
+    label: str = Field(description="The block's label")
+    new_string: str = Field(description="The text to add, as a line of its own")
+    insert_line: int = Field(-1, description="After which line: 0 is the beginning, -1 the end")
+
+
+class MemoryReplaceInput(ToolInput):
+    """Replace a passage."""
+
+    label: str = Field(description="The block's label")
+    old_string: str = Field(min_length=1, description="The passage, exactly as it stands, once in the block")
+    new_string: str = Field(description="What is to stand there instead; empty to remove it")
+
+
+class MemoryRethinkInput(ToolInput):
+    """Write a block anew."""
+
+    label: str = Field(description="The block's label")
+    new_memory: str = Field(description="The block's whole new text")
+
+
+@dataclass(slots=True)
+class MemoryTools:
+    """The blocks as a turn for one person sees them; an edit is stored at once, and shown from the next request on.
+
+    `runs`: the turn acts for somebody who runs the agent. `guard` keeps a turn that was given up from writing.
+    """
+
+    store: AgentStore
+    agent_id: str
+    user_id: str | None = None
+    runs: bool = False
+    guard: EditGuard | None = None
+    blocks: dict[str, MemoryBlock] = field(default_factory=dict[str, MemoryBlock])
+
+    def render(self) -> str:
+        """The blocks as they stand in the instructions."""
+        return "\n".join(
+            f'<block label="{block.label}" limit="{block.limit}"{" read_only" if block.read_only else ""}>\n'
+            f"{block.value}\n</block>"
+            for block in self.blocks.values()
+        )
+
+    def tools(self) -> Sequence[Tool]:
+        return (
+            typed_tool("memory_insert", "Add a line to one of your memory blocks.", MemoryInsertInput, self._insert),
+            typed_tool(
+                "memory_replace", "Replace a passage in one of your memory blocks.", MemoryReplaceInput, self._replace
+            ),
+            typed_tool(
+                "memory_rethink", "Write one of your memory blocks anew, as a whole.", MemoryRethinkInput, self._rethink
+            ),
+        )
+
+    async def _insert(self, given: MemoryInsertInput) -> ToolOutcome:
+        return await self._edit(given.label, lambda value: insert_line(value, given.new_string, given.insert_line))
+
+    async def _replace(self, given: MemoryReplaceInput) -> ToolOutcome:
+        return await self._edit(given.label, lambda value: replace_passage(value, given.old_string, given.new_string))
+
+    async def _rethink(self, given: MemoryRethinkInput) -> ToolOutcome:
+        return await self._edit(given.label, lambda _value: given.new_memory)
+
+    async def _edit(self, label: str, change: Callable[[str], str]) -> ToolOutcome:
+        before, after = await self.store.edit_block(
+            self.agent_id, label, change, datetime.now(UTC), self.user_id, runs=self.runs, guard=self.guard
+        )
+        self.blocks[label] = after
+        return ToolOutcome(after.value, events=(MemoryEdit(label, before.value, after.value),))
+
+
+def insert_line(value: str, text: str, line: int) -> str:
+    lines = value.split("\n") if value else []
+    if line < -1 or line > len(lines):
+        raise Invalid(f"There is no line {line}; the block has {len(lines)} lines")
+    at = len(lines) if line == -1 else line
+    return "\n".join([*lines[:at], text, *lines[at:]])
+
+
+def replace_passage(value: str, old: str, new: str) -> str:
+    times = value.count(old)
+    if times != 1:
+        raise Invalid("The passage is not in the block" if times == 0 else f"The passage stands there {times} times")
+    return value.replace(old, new)
+
+
+RESULT_CHARACTERS = 500
+
+
+class ConversationSearchInput(ToolInput):
     """What to look for."""
 
     query: str = Field(min_length=1, max_length=400, description="Words that must all be in the message")
     limit: int = Field(10, ge=1, le=50, description="At most so many messages")
 
 
-class Step(Given):
+class PlanStepInput(ToolInput):
     """One step."""
 
     text: str = Field(min_length=1, max_length=500, description="What is to be done")
     status: StepStatus = Field(StepStatus.PENDING, description="How far it is")
 
 
-class Steps(Given):
+class PlanInput(ToolInput):
     """The plan as a whole."""
 
-    steps: list[Step] = Field(max_length=50, description="Every step, done or not, in order")
+    steps: list[PlanStepInput] = Field(max_length=50, description="Every step, done or not, in order")
 
 
-def conversation_search(store: TalkStore, agent_id: str, user_id: str | None) -> Tool:
+def conversation_search(store: ConversationStore, agent_id: str, user_id: str | None) -> Tool:
     """Look back over the agent's conversations with this one person; other people's are out of its reach."""
 
-    async def search(given: Search) -> ToolOutcome:
+    async def search(given: ConversationSearchInput) -> ToolOutcome:
         found = await store.search(agent_id, user_id, given.query, given.limit)
         lines = [
             f"[{at:%Y-%m-%d %H:%M} UTC] {'user' if isinstance(message, ModelRequest) else 'you'}: "
-            f"{text_of(message)[:FOUND_CHARACTERS]}"
+            f"{message_text(message)[:RESULT_CHARACTERS]}"
             for at, message in found
         ]
         return ToolOutcome("\n".join(lines) or "Nothing was said with these words.")
 
     description = "Search everything said in your conversations with this person."
-    return typed_tool("conversation_search", description, Search, search, AGENTS_READ, reads_only=True)
+    return typed_tool("conversation_search", description, ConversationSearchInput, search, AGENTS_READ, reads_only=True)
 
 
 def update_plan() -> Tool:
     """Show what the agent is going to do; the plan lives in the conversation alone."""
 
-    async def plan(given: Steps) -> ToolOutcome:
+    async def plan(given: PlanInput) -> ToolOutcome:
         steps: Sequence[PlanStep] = tuple(PlanStep(step.text, step.status) for step in given.steps)
         return ToolOutcome("The plan is shown.", events=(Plan(steps),))
 
     return typed_tool(
-        "update_plan", "Show your plan for a task of several steps; call it again as steps are done.", Steps, plan
+        "update_plan", "Show your plan for a task of several steps; call it again as steps are done.", PlanInput, plan
     )

@@ -1,16 +1,22 @@
-"""The built-in host's agents in the database: who they are, what they remember, which tools they hold."""
+"""Stores built-in agents, their memory blocks and the tools that they hold."""
 
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
+from uuid import NAMESPACE_OID, uuid5
 
 from sqlalchemy import Executable, Row, Select, String, and_, bindparam, delete, func, insert, select, update
 
-from frontdesk.agents.blocks import changed, check_open, is_open, is_per_person, row_of
-from frontdesk.agents.embedded.model import AttachedTool, first_conversation
-from frontdesk.agents.host import EVERYONE, Agent, Block, BlockVersion, Whose
+from frontdesk.agents.host import EVERYONE, Agent, BlockVersion, MemoryBlock, PersonFilter
+from frontdesk.agents.memory_blocks import (
+    block_row_user,
+    change_block,
+    is_per_person,
+    may_change_block,
+    require_block_changeable,
+)
 from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import (
     agent_tools,
@@ -22,14 +28,38 @@ from frontdesk.db.schema import (
     person_blocks,
     turns,
 )
-from frontdesk.db.upsert import per_dialect
+from frontdesk.db.statements import per_dialect
 from frontdesk.errors import NotFound
 
+
+@dataclass(frozen=True, slots=True)
+class AttachedTool:
+    """A tool of an MCP server that an agent holds."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    server: str
+    remote_name: str
+    needs_approval: bool = False
+
+
+def first_conversation_id(agent_id: str, user_id: str | None = None) -> str:
+    """The id of a person's first conversation with an agent; nobody's is there from the start."""
+    if user_id is not None:
+        return f"conv-{uuid5(NAMESPACE_OID, f'{agent_id} {user_id}')}"
+    return f"conv-{agent_id.removeprefix('agent-')}"[:64]
+
+
+def conversation_lock(conversation_id: str) -> str:
+    return f"conversation:{conversation_id}"
+
+
 # Made once: every turn runs these, and to build a statement takes longer than to run it.
-THE_AGENT = bindparam("agent_id", type_=String())
-AGENT = select(agents).where(agents.c.id == THE_AGENT)
+AGENT_ID_PARAMETER = bindparam("agent_id", type_=String())
+SELECT_AGENT = select(agents).where(agents.c.id == AGENT_ID_PARAMETER)
 # Each with the text that is one person's, where there is one.
-BLOCKS = (
+SELECT_BLOCKS = (
     select(blocks, person_blocks.c.value.label("own"))
     .select_from(
         blocks.outerjoin(
@@ -42,33 +72,35 @@ BLOCKS = (
             ),
         )
     )
-    .where(blocks.c.agent_id == THE_AGENT)
+    .where(blocks.c.agent_id == AGENT_ID_PARAMETER)
     .order_by(blocks.c.position, blocks.c.label)
 )
 # The newest last: what stands before them in a model's prompt need not be read anew.
-TOOLS = (
+SELECT_TOOLS = (
     select(agent_tools)
-    .where(agent_tools.c.agent_id == THE_AGENT)
+    .where(agent_tools.c.agent_id == AGENT_ID_PARAMETER)
     .order_by(agent_tools.c.attached_at, agent_tools.c.name)
 )
-LOCK = select(agents.c.id).where(agents.c.id == THE_AGENT).with_for_update()
-HELD = select(agent_tools.c.name, agent_tools.c.attached_at).where(agent_tools.c.agent_id == THE_AGENT)
-TAKE = delete(agent_tools).where(
-    agent_tools.c.agent_id == THE_AGENT, agent_tools.c.name.in_(bindparam("names", expanding=True))
+LOCK_AGENT = select(agents.c.id).where(agents.c.id == AGENT_ID_PARAMETER).with_for_update()
+SELECT_TOOL_TIMES = select(agent_tools.c.name, agent_tools.c.attached_at).where(
+    agent_tools.c.agent_id == AGENT_ID_PARAMETER
 )
-GIVE = insert(agent_tools)
+DELETE_TOOLS = delete(agent_tools).where(
+    agent_tools.c.agent_id == AGENT_ID_PARAMETER, agent_tools.c.name.in_(bindparam("names", expanding=True))
+)
+INSERT_TOOLS = insert(agent_tools)
 # As many as somebody would look back through.
-VERSIONS = 50
-Guard = Callable[[Transaction], Awaitable[None]]
+KEPT_VERSIONS = 50
+EditGuard = Callable[[Transaction], Awaitable[None]]
 
 
-def _put(insert: Any) -> Executable:  # noqa: ANN401 - the two dialects' inserts have no common type
+def _upsert_person_block(insert: Any) -> Executable:  # noqa: ANN401 - the two dialects' inserts have no common type
     new = insert(person_blocks)
     change = {name: new.excluded[name] for name in ("value", "updated_at")}
     return new.on_conflict_do_update(index_elements=["agent_id", "label", "user_id"], set_=change)
 
 
-PUT = per_dialect(_put)
+UPSERT_PERSON_BLOCK = per_dialect(_upsert_person_block)
 
 
 class AgentStore:
@@ -78,7 +110,7 @@ class AgentStore:
         self._database = database
         self.changes = 0
 
-    async def add(self, agent: Agent, memory: Sequence[Block], now: datetime) -> None:
+    async def add(self, agent: Agent, memory: Sequence[MemoryBlock], now: datetime) -> None:
         row = {
             "id": agent.id,
             "name": agent.name,
@@ -92,22 +124,22 @@ class AgentStore:
             if memory:
                 rows = [_block_row(agent.id, block, place, now) for place, block in enumerate(memory)]
                 await connection.execute(insert(blocks), rows)
-            thread = {"id": first_conversation(agent.id), "agent_id": agent.id, "title": "", "created_at": now}
+            thread = {"id": first_conversation_id(agent.id), "agent_id": agent.id, "title": "", "created_at": now}
             await connection.execute(insert(conversations).values(**thread, summary_until=0))
 
     async def get(self, agent_id: str) -> Agent | None:
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             return await read_agent(connection, agent_id)
 
     async def list(self, limit: int) -> Sequence[Agent]:
         wanted = select(agents).order_by(agents.c.created_at, agents.c.id).limit(limit)
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             rows = (await connection.execute(wanted)).all()
         return [_agent(row) for row in rows]
 
     async def names(self, ids: Collection[str]) -> Mapping[str, str]:
         wanted = select(agents.c.id, agents.c.name).where(agents.c.id.in_(ids))
-        rows = await self._database.look(lambda connection: connection.execute(wanted).all())
+        rows = await self._database.read(lambda connection: connection.execute(wanted).all())
         return {row.id: row.name for row in rows}
 
     async def delete(self, agent_id: str) -> bool:
@@ -119,8 +151,8 @@ class AgentStore:
                 await connection.execute(delete(table).where(table.c.agent_id == agent_id))
             return (await connection.execute(delete(agents).where(agents.c.id == agent_id))).rowcount > 0
 
-    async def blocks(self, agent_id: str, user_id: Whose = None, *, runs: bool = True) -> Sequence[Block]:
-        async with self._database.reading() as connection:
+    async def blocks(self, agent_id: str, user_id: PersonFilter = None, *, runs: bool = True) -> Sequence[MemoryBlock]:
+        async with self._database.read_transaction() as connection:
             return await read_blocks(connection, agent_id, user_id, runs=runs)
 
     async def edit_block(
@@ -129,11 +161,11 @@ class AgentStore:
         label: str,
         change: Callable[[str], str],
         now: datetime,
-        user_id: Whose = None,
+        user_id: PersonFilter = None,
         *,
         runs: bool = True,
-        guard: Guard | None = None,
-    ) -> tuple[Block, Block]:
+        guard: EditGuard | None = None,
+    ) -> tuple[MemoryBlock, MemoryBlock]:
         """Change a block's value by its rules; (before, after). Nobody else's change can come between.
 
         Of a block that is per person a person's own row is written, and for EVERYONE what a person begins with. What
@@ -149,13 +181,13 @@ class AgentStore:
                 known = ", ".join(memory) or "none"
                 raise NotFound(f"There is no memory block '{label}'; there are: {known}")
             before = memory[label]
-            check_open(before, list(memory.values()), runs=runs)
-            after = changed(before, change)
+            require_block_changeable(before, list(memory.values()), runs=runs)
+            after = change_block(before, change)
             if after.value != before.value:
-                await _write(connection, agent_id, before, after.value, now, user_id)
+                await _write_block(connection, agent_id, before, after.value, now, user_id)
         return before, after
 
-    async def set_block(self, agent_id: str, label: str, settings: Mapping[str, bool]) -> Block:
+    async def set_block(self, agent_id: str, label: str, settings: Mapping[str, bool]) -> MemoryBlock:
         """Say whose a block is, and who may change it."""
         async with self._database.transaction() as connection:
             if settings:
@@ -170,23 +202,23 @@ class AgentStore:
         """Who has a row of their own in one of the agent's blocks."""
         theirs = (person_blocks.c.agent_id == agent_id, person_blocks.c.user_id != "")
         wanted = select(person_blocks.c.user_id).where(*theirs).distinct().order_by(person_blocks.c.user_id)
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             return (await connection.execute(wanted)).scalars().all()
 
-    async def versions(self, agent_id: str, label: str, user_id: Whose = None) -> Sequence[BlockVersion]:
+    async def versions(self, agent_id: str, label: str, user_id: PersonFilter = None) -> Sequence[BlockVersion]:
         """What stood in a block before, the newest first."""
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             memory = {block.label: block for block in await read_blocks(connection, agent_id, user_id)}
-            row = _row(memory[label], user_id) if label in memory else None
+            row = _row_user(memory[label], user_id) if label in memory else None
             columns = (block_versions.c.value, block_versions.c.until)
-            wanted = _versions(agent_id, label, row).with_only_columns(*columns)
+            wanted = _select_versions(agent_id, label, row).with_only_columns(*columns)
             return [BlockVersion(found.value, found.until) for found in await connection.execute(wanted)]
 
     async def tools(self, agent_id: str) -> Sequence[AttachedTool]:
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             found = await read_tools(connection, agent_id)
             if not found and await read_agent(connection, agent_id) is None:
-                raise no_agent(agent_id)
+                raise agent_not_found(agent_id)
         return found
 
     async def change_tools(
@@ -197,26 +229,26 @@ class AgentStore:
         All at once, so that whoever reads them sees the agent's tools as they were or as they are to be.
         """
         new = {tool.name: tool for tool in attach}
-        async with self._database.brief() as connection:
+        async with self._database.brief_transaction() as connection:
             # Held until the end: two changes of one agent's tools do not trip over each other.
-            if (await connection.execute(LOCK, {"agent_id": agent_id})).one_or_none() is None:
-                raise no_agent(agent_id)
-            rows = (await connection.execute(HELD, {"agent_id": agent_id})).all()
+            if (await connection.execute(LOCK_AGENT, {"agent_id": agent_id})).one_or_none() is None:
+                raise agent_not_found(agent_id)
+            rows = (await connection.execute(SELECT_TOOL_TIMES, {"agent_id": agent_id})).all()
             since = {row.name: row.attached_at for row in rows}
             gone = [name for name in since if name in new or name in detach]
             if gone:
-                await connection.execute(TAKE, {"agent_id": agent_id, "names": gone})
+                await connection.execute(DELETE_TOOLS, {"agent_id": agent_id, "names": gone})
             if new:
                 rows = [_tool_row(agent_id, tool, since.get(tool.name, now)) for tool in new.values()]
-                await connection.execute(GIVE, rows)
+                await connection.execute(INSERT_TOOLS, rows)
         self.changes += 1
         return [name for name in gone if name not in new]
 
 
-async def _write(
-    connection: Transaction, agent_id: str, before: Block, value: str, now: datetime, user_id: Whose
+async def _write_block(
+    connection: Transaction, agent_id: str, before: MemoryBlock, value: str, now: datetime, user_id: PersonFilter
 ) -> None:
-    row = _row(before, user_id)
+    row = _row_user(before, user_id)
     kept = {"agent_id": agent_id, "label": before.label, "value": before.value, "until": now, "user_id": row}
     if row is None:
         mine = (blocks.c.agent_id == agent_id, blocks.c.label == before.label)
@@ -224,16 +256,16 @@ async def _write(
         kept["written_by"] = None if user_id is EVERYONE else user_id
     else:
         own = {"agent_id": agent_id, "label": before.label, "user_id": row, "value": value, "updated_at": now}
-        await connection.execute(PUT[connection.dialect.name], own)
+        await connection.execute(UPSERT_PERSON_BLOCK[connection.dialect.name], own)
     await connection.execute(insert(block_versions).values(kept))
-    await _make_room(connection, agent_id, before.label, row)
+    await _prune_versions(connection, agent_id, before.label, row)
 
 
-async def _make_room(connection: Transaction, agent_id: str, label: str, row: str | None) -> None:
+async def _prune_versions(connection: Transaction, agent_id: str, label: str, row: str | None) -> None:
     """Keep the newest versions, and of a shared block what stood there before each person's first change of it."""
-    versions = _versions(agent_id, label, row)
+    versions = _select_versions(agent_id, label, row)
     last = (
-        await connection.execute(versions.with_only_columns(block_versions.c.id).offset(VERSIONS).limit(1))
+        await connection.execute(versions.with_only_columns(block_versions.c.id).offset(KEPT_VERSIONS).limit(1))
     ).scalar_one_or_none()
     if last is None:
         return
@@ -251,33 +283,33 @@ async def _make_room(connection: Transaction, agent_id: str, label: str, row: st
     await connection.execute(old.where(block_versions.c.id.not_in(firsts.scalar_subquery())))
 
 
-def _row(block: Block, user_id: Whose) -> str | None:
+def _row_user(block: MemoryBlock, user_id: PersonFilter) -> str | None:
     """Whose row of a block is meant; None for the one that is everybody's."""
-    return None if user_id is EVERYONE or not is_per_person(block) else row_of(user_id)
+    return None if user_id is EVERYONE or not is_per_person(block) else block_row_user(user_id)
 
 
-def _versions(agent_id: str, label: str, row: str | None) -> Select[Any]:
+def _select_versions(agent_id: str, label: str, row: str | None) -> Select[Any]:
     these = (block_versions.c.agent_id == agent_id, block_versions.c.label == label)
     whose = block_versions.c.user_id.is_not_distinct_from(row)
     return select(block_versions).where(*these, whose).order_by(block_versions.c.id.desc())
 
 
 async def read_agent(connection: Transaction, agent_id: str) -> Agent | None:
-    row = (await connection.execute(AGENT, {"agent_id": agent_id})).one_or_none()
+    row = (await connection.execute(SELECT_AGENT, {"agent_id": agent_id})).one_or_none()
     return _agent(row) if row else None
 
 
 async def read_blocks(
-    connection: Transaction, agent_id: str, user_id: Whose = None, *, runs: bool = True
-) -> Sequence[Block]:
+    connection: Transaction, agent_id: str, user_id: PersonFilter = None, *, runs: bool = True
+) -> Sequence[MemoryBlock]:
     """The memory as a person's turns have it; what they may not change is marked as read-only."""
-    row = None if user_id is EVERYONE else row_of(user_id)
-    found = [_block(one) for one in (await connection.execute(BLOCKS, {"agent_id": agent_id, "row": row})).all()]
-    return [block if is_open(block, runs=runs) else replace(block, read_only=True) for block in found]
+    row = None if user_id is EVERYONE else block_row_user(user_id)
+    found = [_block(one) for one in (await connection.execute(SELECT_BLOCKS, {"agent_id": agent_id, "row": row})).all()]
+    return [block if may_change_block(block, runs=runs) else replace(block, read_only=True) for block in found]
 
 
 async def read_tools(connection: Transaction, agent_id: str) -> Sequence[AttachedTool]:
-    rows = (await connection.execute(TOOLS, {"agent_id": agent_id})).all()
+    rows = (await connection.execute(SELECT_TOOLS, {"agent_id": agent_id})).all()
     return [
         AttachedTool(
             row.name, row.description, json.loads(row.parameters), row.server, row.remote_name, row.needs_approval
@@ -290,12 +322,14 @@ def _agent(row: Row[tuple[object, ...]]) -> Agent:
     return Agent(row.id, row.name, row.description, row.model, row.owner)
 
 
-def _block(row: Row[tuple[object, ...]]) -> Block:
+def _block(row: Row[tuple[object, ...]]) -> MemoryBlock:
     value = row.value if row.own is None else row.own
-    return Block(row.label, value, row.description, row.size_limit, row.read_only, row.per_person, row.people_write)
+    return MemoryBlock(
+        row.label, value, row.description, row.size_limit, row.read_only, row.per_person, row.people_write
+    )
 
 
-def _block_row(agent_id: str, block: Block, position: int, now: datetime) -> dict[str, object]:
+def _block_row(agent_id: str, block: MemoryBlock, position: int, now: datetime) -> dict[str, object]:
     return {
         "agent_id": agent_id,
         "label": block.label,
@@ -323,5 +357,5 @@ def _tool_row(agent_id: str, tool: AttachedTool, since: datetime) -> dict[str, o
     }
 
 
-def no_agent(agent_id: str) -> NotFound:
+def agent_not_found(agent_id: str) -> NotFound:
     return NotFound(f"There is no agent '{agent_id}'; check the id, or create the agent")

@@ -1,4 +1,4 @@
-"""Makes Frontdesk known to a Letta server as an MCP server, with a key of its own for each agent."""
+"""Registers Frontdesk as an MCP server with Letta, with a key for each agent."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -8,10 +8,16 @@ from datetime import UTC, datetime
 import anyio
 from letta_client.types import AgentState, StreamableHTTPMcpServer
 
+from frontdesk.agents.letta.convert import mcp_server_of
 from frontdesk.agents.letta.host import LettaHost
-from frontdesk.agents.letta.proof import REGISTRAR, SECRET, headers_with, key_in, working
-from frontdesk.agents.letta.reach import explained
-from frontdesk.agents.letta.words import server_of
+from frontdesk.agents.letta.server import (
+    KEY_SECRET,
+    REGISTRATION_AGENT,
+    explain_unreachable,
+    find_working_key,
+    key_from_headers,
+    key_headers,
+)
 from frontdesk.errors import ConfigurationError, Conflict, FrontdeskError, NotFound
 from frontdesk.identity import rights
 from frontdesk.identity.keys import ApiKey
@@ -25,7 +31,7 @@ UNDO_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ConnectRequest:
     """What to make known, and to whom. `tools` are the names of all tools behind `url`, of which `handed` are given to
     the agents; all of them where that is None.
     """
@@ -39,7 +45,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentConnected:
+class AgentConnectResult:
     """What was done for an agent: whether it got a new key, and which tools."""
 
     id: str
@@ -49,15 +55,15 @@ class AgentConnected:
 
 
 @dataclass(frozen=True, slots=True)
-class Connected:
+class ConnectResult:
     """What is so now."""
 
     created: bool
     tools: Sequence[str]
-    agents: Sequence[AgentConnected]
+    agents: Sequence[AgentConnectResult]
 
 
-class Connector:
+class LettaConnector:
     """Doing it twice changes nothing the second time."""
 
     def __init__(self, host: LettaHost, identity: Identity, store: KeyStore) -> None:
@@ -66,7 +72,7 @@ class Connector:
         self._identity = identity
         self._store = store
 
-    async def connect(self, wanted: Wanted) -> Connected:
+    async def connect(self, wanted: ConnectRequest) -> ConnectResult:
         if not wanted.url.startswith(("http://", "https://")):
             raise ConfigurationError(f"'{wanted.url}' is no address; write it as http://HOST:PORT/mcp")
         agents = [await self._agent(given) for given in wanted.agents]
@@ -75,11 +81,11 @@ class Connector:
         tools = await self._register(wanted, known)
         given = {name: found for name, found in tools.items() if wanted.handed is None or name in wanted.handed}
         done = [await self._connect_agent(agent, given, rotate=wanted.rotate) for agent in agents]
-        return Connected(known is None, sorted(tools), done)
+        return ConnectResult(known is None, sorted(tools), done)
 
     async def _agent(self, given: str) -> AgentState:
         """An agent by its id, or by its name where only one has it."""
-        with self._server.asking(f"agent '{given}'"):
+        with self._server.translating_errors(f"agent '{given}'"):
             if given.startswith("agent-"):
                 return await self._client.agents.retrieve(given, include=["agent.secrets", "agent.tools"])
             named = await self._client.agents.list(name=given, limit=2, order="asc")
@@ -90,19 +96,19 @@ class Connector:
             return await self._client.agents.retrieve(found, include=["agent.secrets", "agent.tools"])
 
     async def _registered(self, name: str) -> StreamableHTTPMcpServer | None:
-        with self._server.asking("MCP servers"):
+        with self._server.translating_errors("MCP servers"):
             found = [server for server in await self._client.mcp_servers.list() if server.server_name == name]
         if found and not isinstance(found[0], StreamableHTTPMcpServer):
             raise Conflict(f"The Letta server has another kind of MCP server named '{name}'; give --name another one")
         return next((server for server in found if isinstance(server, StreamableHTTPMcpServer)), None)
 
-    async def _check_names(self, wanted: Wanted) -> None:
+    async def _check_names(self, wanted: ConnectRequest) -> None:
         """Tool names are unique on a Letta server: ours would take the place of others' for every agent there."""
         for name in wanted.tools:
-            with self._server.asking(f"tool '{name}'"):
+            with self._server.translating_errors(f"tool '{name}'"):
                 page = await self._client.tools.list(name=name, limit=1)
             for tool in page.items:
-                if (owner := server_of(tool)) != wanted.name:
+                if (owner := mcp_server_of(tool)) != wanted.name:
                     whose = f"of the MCP server '{owner}'" if owner else "that is not Frontdesk's"
                     raise Conflict(
                         f"The Letta server has a tool '{name}' {whose}, and names are unique there: connecting would "
@@ -110,73 +116,80 @@ class Connector:
                         f"the name it was registered with (--name)"
                     )
 
-    async def _register(self, wanted: Wanted, known: StreamableHTTPMcpServer | None) -> Mapping[str, str]:
+    async def _register(self, wanted: ConnectRequest, known: StreamableHTTPMcpServer | None) -> Mapping[str, str]:
         """Have the server as it should be; the tools that Letta read there."""
         scopes = frozenset({rights.IDENTITY_READ})
         if known is None:
-            async with self._new_key(REGISTRAR, None, scopes) as text, self._created(wanted, text) as server_id:
+            async with (
+                self._new_key(REGISTRATION_AGENT, None, scopes) as text,
+                self._created(wanted, text) as server_id,
+            ):
                 return await self._tools(wanted, server_id)
-        found = key_in(known.custom_headers)
-        old = await self._working(found, REGISTRAR)
+        found = key_from_headers(known.custom_headers)
+        old = await self._working(found, REGISTRATION_AGENT)
         if found is None or old is None or wanted.rotate:
-            async with self._new_key(REGISTRAR, old, scopes) as text:
+            async with self._new_key(REGISTRATION_AGENT, old, scopes) as text:
                 await self._update(known, wanted.url, text)
         elif known.server_url != wanted.url:
             await self._update(known, wanted.url, found)
         return await self._tools(wanted, known.id or "")
 
     @asynccontextmanager
-    async def _created(self, wanted: Wanted, key: str) -> AsyncGenerator[str]:
+    async def _created(self, wanted: ConnectRequest, key: str) -> AsyncGenerator[str]:
         """The id of a new registration, which stays if Letta can read the tools."""
         about = f"MCP server '{wanted.name}'"
-        with explained(wanted.url), self._server.asking(about):
+        with explain_unreachable(wanted.url), self._server.translating_errors(about):
             made = await self._client.mcp_servers.create(
                 server_name=wanted.name,
                 config={
                     "mcp_server_type": "streamable_http",
                     "server_url": wanted.url,
-                    "custom_headers": headers_with(key),
+                    "custom_headers": key_headers(key),
                 },
             )
         try:
             yield made.id or ""
         except BaseException:
-            with anyio.move_on_after(UNDO_SECONDS, shield=True), suppress(FrontdeskError), self._server.asking(about):
+            with (
+                anyio.move_on_after(UNDO_SECONDS, shield=True),
+                suppress(FrontdeskError),
+                self._server.translating_errors(about),
+            ):
                 await self._client.mcp_servers.delete(made.id or "")
             raise
 
     async def _update(self, known: StreamableHTTPMcpServer, url: str, key: str) -> None:
-        with explained(url), self._server.asking(f"MCP server '{known.server_name}'"):
+        with explain_unreachable(url), self._server.translating_errors(f"MCP server '{known.server_name}'"):
             await self._client.mcp_servers.update(
                 known.id or "",
-                config={"mcp_server_type": "streamable_http", "server_url": url, "custom_headers": headers_with(key)},
+                config={"mcp_server_type": "streamable_http", "server_url": url, "custom_headers": key_headers(key)},
             )
 
-    async def _tools(self, wanted: Wanted, server_id: str) -> Mapping[str, str]:
+    async def _tools(self, wanted: ConnectRequest, server_id: str) -> Mapping[str, str]:
         """Our tools as Letta has them now, name to id. Only a refresh says whether Letta reaches us."""
-        with explained(wanted.url), self._server.asking(f"way to {wanted.url}"):
+        with explain_unreachable(wanted.url), self._server.translating_errors(f"way to {wanted.url}"):
             await self._client.mcp_servers.refresh(server_id)
             tools = await self._client.mcp_servers.tools.list(server_id)
         return {tool.name: tool.id for tool in tools if tool.name}
 
-    async def _connect_agent(self, agent: AgentState, tools: Mapping[str, str], *, rotate: bool) -> AgentConnected:
+    async def _connect_agent(self, agent: AgentState, tools: Mapping[str, str], *, rotate: bool) -> AgentConnectResult:
         secrets = {secret.key: secret.value for secret in agent.secrets or ()}
         if "" in secrets.values():
             raise Conflict(
                 f"The Letta server does not show the secrets of agent '{agent.id}', and setting one would drop the "
-                f"others; make a key (frontdesk keys create --agent {agent.id}) and set it there as {SECRET}"
+                f"others; make a key (frontdesk keys create --agent {agent.id}) and set it there as {KEY_SECRET}"
             )
-        old = await self._working(secrets.get(SECRET), agent.id)
+        old = await self._working(secrets.get(KEY_SECRET), agent.id)
         if old is None or rotate:
             async with self._new_key(agent.id, old) as text:
-                with self._server.asking(f"agent '{agent.id}'"):
-                    await self._client.agents.update(agent.id, secrets={**secrets, SECRET: text})
+                with self._server.translating_errors(f"agent '{agent.id}'"):
+                    await self._client.agents.update(agent.id, secrets={**secrets, KEY_SECRET: text})
         held = {tool.name for tool in agent.tools or ()}
         missing = [name for name in tools if name not in held]
         for name in missing:
-            with self._server.asking(f"agent '{agent.id}'"):
+            with self._server.translating_errors(f"agent '{agent.id}'"):
                 await self._client.agents.tools.attach(tools[name], agent_id=agent.id)
-        return AgentConnected(agent.id, agent.name, old is None or rotate, missing)
+        return AgentConnectResult(agent.id, agent.name, old is None or rotate, missing)
 
     @asynccontextmanager
     async def _new_key(
@@ -195,7 +208,7 @@ class Connector:
             raise
         if old is not None:
             # Not revoked: what the agent planned with it goes on with the new one.
-            await self._identity.end_replaced(old.id)
+            await self._identity.expire_replaced_key(old.id)
 
     async def _working(self, text: str | None, agent_id: str) -> ApiKey | None:
-        return await working(self._store, text, agent_id, datetime.now(UTC))
+        return await find_working_key(self._store, text, agent_id, datetime.now(UTC))

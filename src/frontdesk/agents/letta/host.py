@@ -1,4 +1,4 @@
-"""The Letta host: agents on a Letta V1 server or Letta Cloud, over its REST API."""
+"""Implements `AgentHost` with agents on a Letta server, over its REST API."""
 
 import json
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
@@ -14,55 +14,58 @@ import anyio
 from letta_client import NotFoundError
 from letta_client.types import AgentState, CreateBlockParam
 
-from frontdesk.agents import blocks
 from frontdesk.agents.host import (
     EVERYONE,
     Agent,
-    Block,
     BlockVersion,
     Conversation,
     HeldTool,
+    HistoryItem,
+    HostFeatures,
+    MemoryBlock,
     ModelChoice,
     NewAgent,
+    PersonFilter,
     Prompt,
-    Said,
     ToolChange,
-    Traits,
-    Whose,
+    compaction_result,
 )
-from frontdesk.agents.letta import memory
-from frontdesk.agents.letta.handed.model import lane_of
-from frontdesk.agents.letta.handed.registrar import Registrar
-from frontdesk.agents.letta.history import recalled
-from frontdesk.agents.letta.people.service import LettaPeople
-from frontdesk.agents.letta.people.store import Serving
-from frontdesk.agents.letta.quiet import until_quiet
-from frontdesk.agents.letta.server import Server, open_server
-from frontdesk.agents.letta.thread import DEFAULT, LOOKS, Thread, conversation_of
-from frontdesk.agents.letta.tools import AgentTools
-from frontdesk.agents.letta.turn import Turn, refusal
-from frontdesk.agents.summaries import compacted_of
+from frontdesk.agents.letta.conversation import (
+    DEFAULT_CONVERSATION,
+    NEW_RUN_PAUSES,
+    ConversationClient,
+    conversation_of,
+    wait_until_idle,
+)
+from frontdesk.agents.letta.convert import block_of, build_history
+from frontdesk.agents.letta.handed_store import agent_lock
+from frontdesk.agents.letta.people import AgentAssignments
+from frontdesk.agents.letta.people_store import AgentAssignment
+from frontdesk.agents.letta.server import LettaServer, open_server
+from frontdesk.agents.letta.tools import LettaAgentTools, ToolRegistrar
+from frontdesk.agents.letta.turn import LettaTurn, why_refused
+from frontdesk.agents.memory_blocks import change_block, initial_blocks, make_replacement
 from frontdesk.agents.turns.model import NewTurn, TurnRecord
-from frontdesk.agents.turns.service import Emit, Turns, Work
-from frontdesk.agents.turns.store import settle
+from frontdesk.agents.turns.service import Emit, TurnService, TurnWork
+from frontdesk.agents.turns.store import clear_pending
 from frontdesk.db.engine import Transaction
 from frontdesk.errors import Conflict, Denied, Invalid, NotFound, Unavailable
 from frontdesk.identity.authority import Authority
-from frontdesk.identity.keys import FIRST_USER
-from frontdesk.identity.model import Source
-from frontdesk.identity.recent import Recent
-from frontdesk.loop.events import ApprovalRequest, Compacted, Ending, Event, StopReason
-from frontdesk.loop.senses import PICTURES, senses
+from frontdesk.identity.key_service import RecentCache
+from frontdesk.identity.keys import LOCAL_USER
+from frontdesk.identity.model import AgentIdSource
+from frontdesk.llm.access import IMAGE_TYPES, accepted_media
+from frontdesk.llm.events import ApprovalRequest, Compacted, Event, StopReason, TurnEnd
 
-HISTORY = 100_000
+MAX_HISTORY = 100_000
 # How many of the newest messages a turn is looked for among.
-RETOLD = 500
+TURN_MESSAGES = 500
 # So many agents are known by name, and a list of them serves so long.
-NAMED = 500
-NAMED_SECONDS = 10.0
+NAMED_AGENTS = 500
+NAMES_SECONDS = 10.0
 # A free model of Letta's own, which a self-hosted server lists first and can rarely reach.
-FREE = "letta/letta-free"
-NOTHING_KNOWN: Mapping[str, str] = MappingProxyType({})
+FREE_MODEL = "letta/letta-free"
+NO_DESCRIPTIONS: Mapping[str, str] = MappingProxyType({})
 
 
 class LettaHost:
@@ -72,52 +75,52 @@ class LettaHost:
         self,
         base_url: str,
         token: str | None,
-        turns: Turns,
+        turns: TurnService,
         model: str | None,
-        registrar: Registrar,
-        people: LettaPeople,
+        registrar: ToolRegistrar,
+        people: AgentAssignments,
         *,
         image_models: Sequence[str] = (),
     ) -> None:
         self.server = open_server(base_url, token)
-        self.letta_people = people
-        self._tools = AgentTools(self.server, registrar)
+        self.assignments = people
+        self._tools = LettaAgentTools(self.server, registrar)
         self._client = self.server.client
         self._turns = turns
         self._model = model
         self._image_models = image_models
         # One looks before the other, so that turns are taken in the order they were asked for.
-        self._doors: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
-        self._named = Recent[None, Sequence[Agent]](NAMED_SECONDS, 1)
+        self._admission_locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
+        self._named = RecentCache[None, Sequence[Agent]](NAMES_SECONDS, 1)
 
     async def find(self, agent_id: str) -> Agent | None:
         try:
             state = await self._state(agent_id)
         except NotFound:
             return None
-        return _agent(state, await self.letta_people.words([agent_id]))
+        return _agent(state, await self.assignments.descriptions([agent_id]))
 
     async def list(self, limit: int) -> Sequence[Agent]:
-        with self.server.asking("agents"):
+        with self.server.translating_errors("agents"):
             # Ascending always: the default order repeats rows across pages.
             page = await self._client.agents.list(limit=limit, order="asc")
-        words = await self.letta_people.words([state.id for state in page.items])
+        words = await self.assignments.descriptions([state.id for state in page.items])
         return [_agent(state, words) for state in page.items]
 
     async def names(self, ids: Collection[str]) -> Mapping[str, str]:
-        known = {agent.id: agent.name for agent in await self._named.find(None, lambda: self.list(NAMED))}
+        known = {agent.id: agent.name for agent in await self._named.get_or_load(None, lambda: self.list(NAMED_AGENTS))}
         return {agent_id: known[agent_id] for agent_id in ids if agent_id in known}
 
     async def create(self, new: NewAgent) -> Agent:
-        given = blocks.starting(new.name, new.blocks)
+        given = initial_blocks(new.name, new.blocks)
         model = new.model or self._model or await self._first_model()
-        with self.server.asking(f"model '{model}'"):
+        with self.server.translating_errors(f"model '{model}'"):
             embeddings = await self._client.models.embeddings.list()
             state = await self._client.agents.create(
                 name=new.name,
                 description=new.description,
                 model=model,
-                embedding=next((found.handle for found in embeddings if found.handle), FREE),
+                embedding=next((found.handle for found in embeddings if found.handle), FREE_MODEL),
                 memory_blocks=[_block(block) for block in given],
                 # Without it Letta drops all but the first of several calls.
                 parallel_tool_calls=True,
@@ -125,97 +128,104 @@ class LettaHost:
         return _agent(state)
 
     async def delete(self, agent_id: str) -> None:
-        with self.server.asking(_about(agent_id)):
+        with self.server.translating_errors(_about(agent_id)):
             state = await self._client.agents.retrieve(agent_id, include=["agent.blocks"])
             await self._client.agents.delete(agent_id)
         self.server.forget(agent_id)
-        await self.letta_people.store.unmark(agent_id)
+        await self.assignments.store.unmark(agent_id)
         for block in state.blocks or ():
             await self._drop_block(block.id or "")
 
-    async def serving(self, agent_id: str, user_id: str | None) -> str:
-        found = await self.letta_people.serving(self.server, agent_id, user_id)
+    async def agent_for_person(self, agent_id: str, user_id: str | None) -> str:
+        found = await self.assignments.agent_for_person(self.server, agent_id, user_id)
         if found != agent_id and await self.find(found) is None:
             # Somebody deleted it on the Letta server.
-            await self.letta_people.store.unmark(found)
-            return await self.letta_people.serving(self.server, agent_id, user_id)
+            await self.assignments.store.unmark(found)
+            return await self.assignments.agent_for_person(self.server, agent_id, user_id)
         return found
 
-    async def others(self, user_id: str) -> Collection[str]:
-        return await self.letta_people.others(user_id)
+    async def agents_of_others(self, user_id: str) -> Collection[str]:
+        return await self.assignments.agents_of_others(user_id)
 
-    async def kept_of(self, user_id: str) -> Sequence[Mapping[str, Any]]:
+    async def agents_of_person(self, user_id: str) -> Sequence[Mapping[str, Any]]:
         """The agents that are a person's alone, each with its memory, as far as Letta tells it now."""
-        return [await self._told(one) for one in await self.letta_people.store.of_person(user_id) if one.agent_id]
+        return [
+            await self._describe_agent(one) for one in await self.assignments.store.of_person(user_id) if one.agent_id
+        ]
 
     async def forget_person(self, user_id: str) -> tuple[int, Sequence[str]]:
         """Delete a person's agents; how many records went, and in words what is left on the Letta server."""
-        return await self.letta_people.forget(self.server, self.delete, user_id)
+        return await self.assignments.forget(self.server, self.delete, user_id)
 
-    async def converse(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:
-        mine = await self.serving(agent_id, user_id)
-        with self.server.asking(_about(mine)):
+    async def start_conversation(self, agent_id: str, user_id: str | None = None, title: str = "") -> Conversation:
+        mine = await self.agent_for_person(agent_id, user_id)
+        with self.server.translating_errors(_about(mine)):
             begun = conversation_of(await self._client.conversations.create(agent_id=mine, summary=title or None))
         self.server.remember(begun.id, begun.agent_id)
         return begun
 
-    async def conversations(self, agent_id: str, limit: int, user_id: Whose = EVERYONE) -> Sequence[Conversation]:  # noqa: ARG002 - Letta's belong to nobody
+    async def conversations(
+        self,
+        agent_id: str,
+        limit: int,
+        user_id: PersonFilter = EVERYONE,  # noqa: ARG002
+    ) -> Sequence[Conversation]:
         state = await self._state(agent_id)
-        with self.server.asking(_about(agent_id)):
+        with self.server.translating_errors(_about(agent_id)):
             newest = await self._client.conversations.list(
                 agent_id=agent_id, limit=limit, order="desc", order_by="created_at"
             )
-        first = Conversation(DEFAULT, agent_id, state.created_at or datetime.now(UTC))
+        first = Conversation(DEFAULT_CONVERSATION, agent_id, state.created_at or datetime.now(UTC))
         return [*map(conversation_of, newest), first][:limit]
 
     async def send(self, prompt: Prompt) -> AsyncGenerator[Event]:
         _check_media(prompt)
         prompt = await self._for_its_person(prompt)
-        server = self.server.acting(prompt.acting)
-        thread = _thread(server, prompt.agent_id, await _where(server, prompt))
-        lane = _lane(thread)
+        server = self.server.on_behalf_of(prompt.agent_caller)
+        thread = _conversation(server, prompt.agent_id, await _target_conversation(server, prompt))
+        lane = _lock_of(thread)
         if prompt.approvals:
-            prompt = await self._going_on(prompt, lane, thread)
+            prompt = await self._continue_as_person(prompt, lane, thread)
         caller = prompt.caller
         ids = (f"turn-{uuid4()}", lane, thread.agent_id, thread.name)
         new = NewTurn(*ids, caller.user_id, prompt.otid, Authority.of(caller))
-        door = self._doors.setdefault(new.lane, anyio.Lock())
+        door = self._admission_locks.setdefault(new.lane, anyio.Lock())
         async with door:
             trouble = await self._admit(prompt, thread, new)
 
-        async def run(_begun: None, emit: Emit) -> Ending:
+        async def run(_begun: None, emit: Emit) -> TurnEnd:
             if trouble is not None:
-                return await Turn(thread, prompt, emit).give_up(trouble)
-            return await Turn(thread, prompt, emit).run()
+                return await LettaTurn(thread, prompt, emit).give_up(trouble)
+            return await LettaTurn(thread, prompt, emit).run()
 
         async def begin(connection: Transaction) -> None:
             if trouble is None and caller.user_id is not None:
-                await self.letta_people.bind(connection, thread.agent_id, caller.user_id)
+                await self.assignments.bind(connection, thread.agent_id, caller.user_id)
             # What is only told again leaves waiting what waits in it.
             if trouble is None and not prompt.again:
-                await _go_on(new, connection)
+                await _clear_pending(new, connection)
 
-        async with aclosing(self._turns.take(new, Work(begin, run))) as events:
+        async with aclosing(self._turns.take(new, TurnWork(begin, run))) as events:
             async for event in events:
                 yield event
 
-    async def _going_on(self, prompt: Prompt, lane: str, thread: Thread) -> Prompt:
+    async def _continue_as_person(self, prompt: Prompt, lane: str, thread: ConversationClient) -> Prompt:
         """The prompt in the name of whom the turn was for that waited; what cannot go on any more is given up."""
         try:
-            return prompt.going_on(await self._turns.going_on(lane, thread.name, prompt.caller))
+            return prompt.continued_for(await self._turns.caller_to_continue(lane, thread.name, prompt.caller))
         except Denied:
             await self.cancel(thread.agent_id, prompt.conversation_id)
             raise
 
-    async def cancel(self, agent_id: str, conversation_id: str | None = None, user_id: Whose = EVERYONE) -> bool:  # noqa: ARG002 - Letta's belong to nobody
-        thread = _thread(self.server, agent_id, conversation_id)
-        lane = _lane(thread)
+    async def cancel(self, agent_id: str, conversation_id: str | None = None, user_id: PersonFilter = EVERYONE) -> bool:  # noqa: ARG002 - Letta's belong to nobody
+        thread = _conversation(self.server, agent_id, conversation_id)
+        lane = _lock_of(thread)
         await self._turns.recover(lane)
         if await self._turns.cancel(lane, thread.name):
             # Whoever runs it leaves nothing behind, and what runs by now may be the next turn.
             return True
         # A run may have outlived the process that began it, and an unanswered approval blocks the conversation.
-        stopped = await thread.stop_what_runs()
+        stopped = await thread.stop_active_runs()
         denied = await thread.deny_pending("Cancelled")
         await self._turns.settle(lane, thread.name)
         return denied or stopped
@@ -224,9 +234,9 @@ class LettaHost:
         self,
         agent_id: str,
         conversation_id: str | None = None,
-        user_id: Whose = EVERYONE,  # noqa: ARG002 - Letta's belong to nobody
+        user_id: PersonFilter = EVERYONE,  # noqa: ARG002 - Letta's belong to nobody
     ) -> Sequence[ApprovalRequest]:
-        return await _thread(self.server, agent_id, conversation_id).pending()
+        return await _conversation(self.server, agent_id, conversation_id).pending()
 
     async def history(
         self,
@@ -234,18 +244,20 @@ class LettaHost:
         conversation_id: str | None = None,
         *,
         limit: int = 200,
-        user_id: Whose = EVERYONE,  # noqa: ARG002 - Letta's belong to nobody
-    ) -> Sequence[Said]:
-        return recalled(await _thread(self.server, agent_id, conversation_id).recent(min(limit, HISTORY)))
+        user_id: PersonFilter = EVERYONE,  # noqa: ARG002 - Letta's belong to nobody
+    ) -> Sequence[HistoryItem]:
+        return build_history(
+            await _conversation(self.server, agent_id, conversation_id).recent(min(limit, MAX_HISTORY))
+        )
 
-    async def retell(self, turn: TurnRecord) -> Sequence[Said]:
-        thread = _thread(self.server, turn.agent_id, turn.conversation_id)
+    async def turn_history(self, turn: TurnRecord) -> Sequence[HistoryItem]:
+        thread = _conversation(self.server, turn.agent_id, turn.conversation_id)
         # Letta dates messages to the second, and runs more finely.
         runs = await thread.runs_between(turn.started_at, turn.ended_at)
-        return recalled(await thread.recent(RETOLD), runs) if runs else ()
+        return build_history(await thread.recent(TURN_MESSAGES), runs) if runs else ()
 
-    async def blocks(self, agent_id: str, user_id: Whose = None, *, runs: bool = True) -> Sequence[Block]:  # noqa: ARG002 - Letta's are the agent's alone
-        return (await Thread(self.server, agent_id).mind()).blocks
+    async def blocks(self, agent_id: str, user_id: PersonFilter = None, *, runs: bool = True) -> Sequence[MemoryBlock]:  # noqa: ARG002 - Letta's are the agent's alone
+        return (await ConversationClient(self.server, agent_id).agent_setup()).blocks
 
     async def write_block(
         self,
@@ -253,17 +265,17 @@ class LettaHost:
         label: str,
         value: str,
         seen: str | None = None,
-        user_id: Whose = None,  # noqa: ARG002 - Letta's are the agent's alone
+        user_id: PersonFilter = None,  # noqa: ARG002 - Letta's are the agent's alone
         *,
         runs: bool = True,  # noqa: ARG002 - Letta's are the agent's alone
-    ) -> Block:
-        with self.server.asking(f"memory block '{label}' of agent '{agent_id}'"):
-            found = memory.block_of(await self._client.agents.blocks.retrieve(label, agent_id=agent_id))
+    ) -> MemoryBlock:
+        with self.server.translating_errors(f"memory block '{label}' of agent '{agent_id}'"):
+            found = block_of(await self._client.agents.blocks.retrieve(label, agent_id=agent_id))
             # Letta stores whatever it is given over REST.
-            new = blocks.changed(found, blocks.replacing(label, value, seen))
-            return memory.block_of(await self._client.agents.blocks.update(label, agent_id=agent_id, value=new.value))
+            new = change_block(found, make_replacement(label, value, seen))
+            return block_of(await self._client.agents.blocks.update(label, agent_id=agent_id, value=new.value))
 
-    async def block_versions(self, agent_id: str, label: str, user_id: Whose = None) -> Sequence[BlockVersion]:  # noqa: ARG002 - the port's
+    async def block_versions(self, agent_id: str, label: str, user_id: PersonFilter = None) -> Sequence[BlockVersion]:  # noqa: ARG002 - the port's
         # Letta keeps checkpoints of blocks only where somebody asks for one.
         return ()
 
@@ -274,7 +286,7 @@ class LettaHost:
         *,
         per_person: bool | None = None,  # noqa: ARG002 - the port's
         people_write: bool | None = None,  # noqa: ARG002 - the port's
-    ) -> Block:
+    ) -> MemoryBlock:
         raise Invalid("Letta's memory blocks are the agent's alone; give each person an agent of their own")
 
     async def people(self, agent_id: str) -> Sequence[str]:  # noqa: ARG002 - the port's
@@ -292,30 +304,33 @@ class LettaHost:
     async def change_tools(self, agent_id: str, attach: Sequence[HeldTool], detach: Sequence[str]) -> ToolChange:
         return await self._tools.change(agent_id, attach, detach)
 
-    async def offered(self) -> Sequence[HeldTool]:
-        return await self._tools.offered()
+    async def host_tools(self) -> Sequence[HeldTool]:
+        return await self._tools.host_tools()
 
     @property
-    def traits(self) -> Traits:
-        return Traits(context_stays=True)
+    def features(self) -> HostFeatures:
+        return HostFeatures(keeps_context=True)
 
     async def models(self) -> Sequence[ModelChoice]:
-        with self.server.asking("models"):
+        with self.server.translating_errors("models"):
             found = {model.handle: model for model in await self._client.models.list() if model.handle}
         titles = {handle: model.display_name or model.name for handle, model in found.items()}
         chosen = self._model or _first_of(list(titles))
         names = [*([chosen] if chosen else []), *(handle for handle in titles if handle != chosen)]
-        return [ModelChoice(name, titles.get(name, name), images=senses(name, self._image_models)[0]) for name in names]
+        return [
+            ModelChoice(name, titles.get(name, name), images=accepted_media(name, self._image_models)[0])
+            for name in names
+        ]
 
     async def fork(self, agent_id: str, conversation_id: str | None, user_id: str | None = None) -> Conversation:
-        await self.serving(agent_id, user_id)
-        return await _thread(self.server, agent_id, conversation_id).fork()
+        await self.agent_for_person(agent_id, user_id)
+        return await _conversation(self.server, agent_id, conversation_id).fork()
 
-    async def forget(self, agent_id: str, conversation_id: str, user_id: Whose = EVERYONE) -> None:  # noqa: ARG002 - Letta's belong to nobody
-        thread = _thread(self.server, agent_id, conversation_id)
+    async def forget(self, agent_id: str, conversation_id: str, user_id: PersonFilter = EVERYONE) -> None:  # noqa: ARG002 - Letta's belong to nobody
+        thread = _conversation(self.server, agent_id, conversation_id)
         if thread.conversation_id is not None:
             # The lane is the agent's own, so that nobody else's turn is stopped.
-            await self._turns.cancel(_lane(thread), thread.name)
+            await self._turns.cancel(_lock_of(thread), thread.name)
         await thread.forget()
 
     async def rewind(
@@ -323,7 +338,7 @@ class LettaHost:
         agent_id: str,  # noqa: ARG002 - a port's
         conversation_id: str | None,  # noqa: ARG002 - a port's
         turns: int,  # noqa: ARG002 - a port's
-        user_id: Whose = EVERYONE,  # noqa: ARG002 - a port's
+        user_id: PersonFilter = EVERYONE,  # noqa: ARG002 - a port's
     ) -> int:
         raise Invalid("Letta forgets no turns; begin a new conversation, or say what is to be done otherwise")
 
@@ -331,19 +346,19 @@ class LettaHost:
         self,
         agent_id: str,
         conversation_id: str | None,
-        user_id: Whose = EVERYONE,  # noqa: ARG002 - Letta's belong to nobody
+        user_id: PersonFilter = EVERYONE,  # noqa: ARG002 - Letta's belong to nobody
     ) -> Compacted | None:
-        thread = _thread(self.server, agent_id, conversation_id)
+        thread = _conversation(self.server, agent_id, conversation_id)
         await thread.pending()
 
-        async def run(_begun: None, emit: Emit) -> Ending:
+        async def run(_begun: None, emit: Emit) -> TurnEnd:
             if (summary := await thread.compact()) is not None:
                 await emit(Compacted(summary))
-            return Ending(StopReason.END_TURN)
+            return TurnEnd(StopReason.END_TURN)
 
-        new = NewTurn(f"turn-{uuid4()}", _lane(thread), agent_id, thread.name)
-        async with aclosing(self._turns.take(new, Work(_begin, run))) as events:
-            return compacted_of([event async for event in events])
+        new = NewTurn(f"turn-{uuid4()}", _lock_of(thread), agent_id, thread.name)
+        async with aclosing(self._turns.take(new, TurnWork(_begin_nothing, run))) as events:
+            return compaction_result([event async for event in events])
 
     async def close(self) -> None:
         await self.server.close()
@@ -354,64 +369,64 @@ class LettaHost:
         if user_id is None:
             return prompt
         asked, where = prompt.agent_id, prompt.conversation_id
-        agent_id = await self.serving(asked, user_id)
+        agent_id = await self.agent_for_person(asked, user_id)
         if agent_id != asked and where is not None and await self._owner(where) != agent_id:
             # What was planned before there was a template goes on; what is said now is said where it can be read.
-            if prompt.caller.source is not Source.SCHEDULE:
+            if prompt.caller.source is not AgentIdSource.SCHEDULE:
                 raise Conflict(
                     f"Agent '{asked}' is a template now; begin a new conversation, with an agent of your own"
                 )
             where = None
-        return replace(prompt, agent_id=agent_id, conversation_id=where, context=_naming(user_id, prompt.context))
+        return replace(prompt, agent_id=agent_id, conversation_id=where, context=_add_person(user_id, prompt.context))
 
-    async def _told(self, one: Serving) -> Mapping[str, Any]:
+    async def _describe_agent(self, one: AgentAssignment) -> Mapping[str, Any]:
         agent_id = one.agent_id or ""
         told = {"id": agent_id, "made_from": one.template_id}
         try:
             known = await self.blocks(agent_id)
         except (NotFound, Unavailable) as error:
-            return {**told, "blocks": None, "trouble": error.public}
+            return {**told, "blocks": None, "trouble": error.public_message}
         return {**told, "blocks": [{"label": block.label, "value": block.value} for block in known]}
 
     async def _owner(self, conversation_id: str) -> str | None:
-        if conversation_id == DEFAULT:
+        if conversation_id == DEFAULT_CONVERSATION:
             return None
-        with suppress(NotFound), self.server.asking(f"conversation '{conversation_id}'"):
+        with suppress(NotFound), self.server.translating_errors(f"conversation '{conversation_id}'"):
             return await self.server.owner(conversation_id)
         return None
 
-    async def _admit(self, prompt: Prompt, thread: Thread, new: NewTurn) -> Unavailable | None:
+    async def _admit(self, prompt: Prompt, thread: ConversationClient, new: NewTurn) -> Unavailable | None:
         """Raise the caller's mistakes; what is not theirs is returned, for the turn to tell."""
         try:
-            if refusal(prompt, await thread.pending()) is None:
+            if why_refused(prompt, await thread.pending()) is None:
                 return None
             if prompt.again and await thread.answer_to(prompt.otid or "") is not None:
                 # What waits is of that very turn, and is to be told so.
                 return None
             # What waits may be a tool of the caller's that another turn runs at this moment: look again after it.
-            with suppress(Unclaimed):
-                async with aclosing(self._turns.take(new, Work(_pass_by, _nothing))) as events:
+            with suppress(LockIsFree):
+                async with aclosing(self._turns.take(new, TurnWork(_begin_free, _run_free))) as events:
                     async for _ in events:
                         continue
-            if (mistake := refusal(prompt, await thread.pending())) is not None:
+            if (mistake := why_refused(prompt, await thread.pending())) is not None:
                 raise mistake
         except Unavailable as error:
             return error
         return None
 
     async def _state(self, agent_id: str) -> AgentState:
-        with self.server.asking(_about(agent_id)):
+        with self.server.translating_errors(_about(agent_id)):
             return await self._client.agents.retrieve(agent_id, include=[])
 
     async def _drop_block(self, block_id: str) -> None:
         """Letta keeps the blocks of an agent that was deleted; those that another one holds stay."""
-        with self.server.asking(f"memory block '{block_id}'"), suppress(NotFoundError):
+        with self.server.translating_errors(f"memory block '{block_id}'"), suppress(NotFoundError):
             holders = await self._client.blocks.agents.list(block_id, limit=1)
             if not holders.items:
                 await self._client.blocks.delete(block_id)
 
     async def _first_model(self) -> str:
-        with self.server.asking("models"):
+        with self.server.translating_errors("models"):
             handles = [model.handle for model in await self._client.models.list() if model.handle]
         if (first := _first_of(handles)) is None:
             raise Invalid("The Letta server has no model; set up a provider there, or name a model")
@@ -419,67 +434,67 @@ class LettaHost:
 
 
 def _first_of(handles: Sequence[str]) -> str | None:
-    return next((handle for handle in handles if handle != FREE), next(iter(handles), None))
+    return next((handle for handle in handles if handle != FREE_MODEL), next(iter(handles), None))
 
 
 def _check_media(prompt: Prompt) -> None:
     for media in prompt.media:
-        if media.mime not in PICTURES:
+        if media.mime not in IMAGE_TYPES:
             raise Invalid(f"Letta takes no {media.mime}; send a picture as PNG, JPEG, GIF or WebP, all else in words")
 
 
-def _thread(server: Server, agent_id: str, conversation_id: str | None) -> Thread:
-    return Thread(server, agent_id, None if conversation_id == DEFAULT else conversation_id)
+def _conversation(server: LettaServer, agent_id: str, conversation_id: str | None) -> ConversationClient:
+    return ConversationClient(server, agent_id, None if conversation_id == DEFAULT_CONVERSATION else conversation_id)
 
 
-async def _where(server: Server, prompt: Prompt) -> str | None:
+async def _target_conversation(server: LettaServer, prompt: Prompt) -> str | None:
     """The conversation of a turn. Turns wait for each other, but only some for runs that were begun without us."""
     if not prompt.follow_up and not prompt.patient:
         return prompt.conversation_id
-    at_work = await until_quiet(server, prompt.agent_id, LOOKS if prompt.again else LOOKS[:1])
+    at_work = await wait_until_idle(server, prompt.agent_id, NEW_RUN_PAUSES if prompt.again else NEW_RUN_PAUSES[:1])
     return at_work if prompt.follow_up else prompt.conversation_id
 
 
-class Unclaimed(Exception):
+class LockIsFree(Exception):
     """The lane is free; nobody wants it."""
 
 
-async def _begin(_connection: object) -> None:
+async def _begin_nothing(_connection: object) -> None:
     """Letta keeps everything there is to begin with."""
 
 
-async def _go_on(new: NewTurn, connection: Transaction) -> None:
+async def _clear_pending(new: NewTurn, connection: Transaction) -> None:
     """What goes on in a conversation goes on once every word is given, and nothing waits in it any longer."""
-    await settle(connection, new.lane, new.conversation_id)
+    await clear_pending(connection, new.lane, new.conversation_id)
 
 
-async def _pass_by(_connection: object) -> None:
-    raise Unclaimed
+async def _begin_free(_connection: object) -> None:
+    raise LockIsFree
 
 
-async def _nothing(_begun: None, _emit: Emit) -> Ending:
-    raise Unclaimed
+async def _run_free(_begun: None, _emit: Emit) -> TurnEnd:
+    raise LockIsFree
 
 
-def _lane(thread: Thread) -> str:
-    return lane_of(thread.agent_id)
+def _lock_of(thread: ConversationClient) -> str:
+    return agent_lock(thread.agent_id)
 
 
 def _about(agent_id: str) -> str:
     return f"agent '{agent_id}'"
 
 
-def _agent(state: AgentState, words: Mapping[str, str] = NOTHING_KNOWN) -> Agent:
+def _agent(state: AgentState, words: Mapping[str, str] = NO_DESCRIPTIONS) -> Agent:
     return Agent(state.id, state.name, state.description or "", state.model, serves=words.get(state.id, ""))
 
 
-def _naming(user_id: str, context: str) -> str:
+def _add_person(user_id: str, context: str) -> str:
     """Whom the turn is for, before what else is told of it; whoever sits at this machine has no name."""
-    name = "" if user_id == FIRST_USER else f"You speak with {json.dumps(user_id, ensure_ascii=False)} in this turn."
+    name = "" if user_id == LOCAL_USER else f"You speak with {json.dumps(user_id, ensure_ascii=False)} in this turn."
     return "\n\n".join(part for part in (name, context) if part.strip())
 
 
-def _block(block: Block) -> CreateBlockParam:
+def _block(block: MemoryBlock) -> CreateBlockParam:
     return {
         "label": block.label,
         "value": block.value,

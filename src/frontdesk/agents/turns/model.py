@@ -1,4 +1,4 @@
-"""A turn as it is recorded, and who runs it."""
+"""Defines a turn, its record, and the process that owns it."""
 
 import os
 import secrets
@@ -11,7 +11,7 @@ from pathlib import Path
 from uuid import getnode
 
 from frontdesk.identity.authority import UNLIMITED, Authority
-from frontdesk.loop.events import ApprovalRequest, StopReason
+from frontdesk.llm.events import ApprovalRequest, StopReason
 
 LEASE = timedelta(seconds=30)
 
@@ -85,7 +85,7 @@ def this_machine() -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class LeaseOwner:
     """One process that runs turns, named so that another can tell whether it still lives."""
 
     host: str = field(default_factory=this_machine)
@@ -95,7 +95,7 @@ class Owner:
     def __str__(self) -> str:
         return f"{self.host}:{self.pid}:{self.token}"
 
-    def knows_dead(self, other: str) -> bool:
+    def knows_ended(self, other: str) -> bool:
         """Whether another owner is surely gone: only to be told of one on the same machine."""
         host, pid, token = other.rsplit(":", 2)
         if host != self.host:

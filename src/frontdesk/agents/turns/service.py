@@ -1,4 +1,4 @@
-"""Runs turns as tasks of this process: queued by lane, kept alive, cancelled from anywhere, recorded to the end."""
+"""Runs turns as tasks of this process: one at a time for each lock, cancelled from anywhere, recorded to the end."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
@@ -12,15 +12,15 @@ import structlog
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectSendStream
 
-from frontdesk.agents.turns.model import NewTurn, Owner, TurnQuery, TurnRecord
+from frontdesk.agents.turns.model import LeaseOwner, NewTurn, TurnQuery, TurnRecord
 from frontdesk.agents.turns.store import TurnStore
-from frontdesk.background import Chore, pauses
+from frontdesk.background import BackgroundJob, retry_delays
 from frontdesk.db.engine import Transaction
 from frontdesk.errors import Busy, Conflict, FrontdeskError, NotFound, Unavailable
-from frontdesk.identity.authority import UNLIMITED, Authority, narrowed
-from frontdesk.identity.keys import FIRST_USER
+from frontdesk.identity.authority import UNLIMITED, Authority, limit_caller
+from frontdesk.identity.keys import LOCAL_USER
 from frontdesk.identity.model import Caller
-from frontdesk.loop.events import Done, Ending, Event, Failed, Started, StopReason, Trouble, Usage
+from frontdesk.llm.events import Done, Event, Failed, FailureKind, Started, StopReason, TurnEnd, Usage
 
 T = TypeVar("T")
 Emit = Callable[[Event], Awaitable[None]]
@@ -30,18 +30,18 @@ POLL_SECONDS = (0.02, 0.05, 0.1, 0.25, 0.5)
 RENEW_SECONDS = 1.0
 END_SECONDS = 10
 END_PAUSES = (0.1, 0.3, 1.0, 3.0)
-LEAVE_SECONDS = 30
+CLOSE_SECONDS = 30
 # Whoever sets a turn going waits so long for it to begin.
 BEGIN_SECONDS = 5
-BUFFER = 64
+EVENT_BUFFER = 64
 
 log = structlog.get_logger("frontdesk.turns")
-LEASES = Chore(log, "turn_leases_wait", "turn_leases_failed")
-UNHEARD = Chore(log, "turn_not_begun", "turn_failed")
+LEASE_RENEWAL = BackgroundJob(log, "turn_leases_wait", "turn_leases_failed")
+UNWATCHED_TURNS = BackgroundJob(log, "turn_not_begun", "turn_failed")
 
 
 @dataclass(frozen=True, slots=True)
-class Work(Generic[T]):
+class TurnWork(Generic[T]):
     """What a host does with a turn.
 
     `begin` runs in the transaction that claims the turn, and what it raises refuses the turn; `run` does the turn,
@@ -50,13 +50,13 @@ class Work(Generic[T]):
     """
 
     begin: Callable[[Transaction], Awaitable[T]]
-    run: Callable[[T, Emit], Awaitable[Ending]]
+    run: Callable[[T, Emit], Awaitable[TurnEnd]]
     end: Callable[[Transaction], Awaitable[None]] | None = None
     spent: Callable[[], Usage] = lambda: Usage(0, 0)
 
 
 @dataclass(slots=True)
-class Underway:
+class RunningTurn:
     """A turn that runs in this process; `lost` to another one, where it was given up for dead."""
 
     new: NewTurn
@@ -66,14 +66,14 @@ class Underway:
 
 
 @dataclass(slots=True)
-class Unheard:
+class UnwatchedTurn:
     """A turn that nobody listens to; `settled` once it has begun or was refused, or nobody waits for that any more."""
 
     turn_id: str | None = None
     refused: FrontdeskError | None = None
     settled: anyio.Event = field(default_factory=anyio.Event)
 
-    async def hear(self, events: AsyncGenerator[Event]) -> None:
+    async def consume(self, events: AsyncGenerator[Event]) -> None:
         try:
             async with aclosing(events) as heard:
                 async for event in heard:
@@ -89,31 +89,31 @@ class Unheard:
 
 
 @dataclass(slots=True)
-class Lane:
+class TurnLock:
     """The queue before a lane, within this process."""
 
     # Not a Lock: a generator may be closed by another task than the one that entered.
-    place: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(1))
+    semaphore: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(1))
     users: int = 0
 
 
-class Turns:
+class TurnService:
     """The turns of this process; give `run` a task of its own."""
 
     def __init__(self, store: TurnStore, tasks: TaskGroup) -> None:
-        self.owner = Owner()
+        self.owner = LeaseOwner()
         self._store = store
         self._tasks = tasks
-        self._underway: dict[str, Underway] = {}
-        self._lanes: dict[str, Lane] = {}
+        self._running: dict[str, RunningTurn] = {}
+        self._locks: dict[str, TurnLock] = {}
         self._stop = StopReason.CANCELLED
 
-    async def take(self, new: NewTurn, work: Work[T]) -> AsyncGenerator[Event]:
+    async def take(self, new: NewTurn, work: TurnWork[T]) -> AsyncGenerator[Event]:
         """The events of a turn, from `Started` to `Done`; closing this early cancels the turn."""
-        async with self._entered(new.lane):
+        async with self._locked(new.lane):
             begun = await self._claim(new, work)
-            send, receive = anyio.create_memory_object_stream[Event](BUFFER)
-            underway = self._underway[new.id] = Underway(new)
+            send, receive = anyio.create_memory_object_stream[Event](EVENT_BUFFER)
+            underway = self._running[new.id] = RunningTurn(new)
             self._tasks.start_soon(self._perform, underway, work, begun, send)
             try:
                 async with receive:
@@ -121,16 +121,16 @@ class Turns:
                         yield event
             finally:
                 underway.scope.cancel()
-                with anyio.move_on_after(LEAVE_SECONDS, shield=True):
+                with anyio.move_on_after(CLOSE_SECONDS, shield=True):
                     await underway.finished.wait()
 
-    async def set_going(self, events: AsyncGenerator[Event]) -> str | None:
+    async def start_in_background(self, events: AsyncGenerator[Event]) -> str | None:
         """Have a turn taken that nobody listens to; its id, or None while it waits for another turn's end.
 
         What the host refuses while somebody waits here is raised, and logged afterwards.
         """
-        turn = Unheard()
-        self._tasks.start_soon(UNHEARD.attempt, partial(turn.hear, events))
+        turn = UnwatchedTurn()
+        self._tasks.start_soon(UNWATCHED_TURNS.attempt, partial(turn.consume, events))
         try:
             with anyio.move_on_after(BEGIN_SECONDS):
                 await turn.settled.wait()
@@ -146,14 +146,14 @@ class Turns:
 
     async def find(self, turn_id: str) -> TurnRecord:
         if (found := await self._store.find(turn_id)) is None:
-            raise no_turn(turn_id)
+            raise turn_not_found(turn_id)
         return found
 
-    async def beside(self, turn: TurnRecord) -> tuple[str | None, str | None]:
+    async def neighbours(self, turn: TurnRecord) -> tuple[str | None, str | None]:
         """The ids of the turns before and after one, in its conversation."""
-        return await self._store.beside(turn)
+        return await self._store.neighbours(turn)
 
-    async def going_on(self, lane: str, conversation_id: str, caller: Caller) -> Caller:
+    async def caller_to_continue(self, lane: str, conversation_id: str, caller: Caller) -> Caller:
         """For whom a turn goes on that waited for a word: whom it was for, with no more rights than it began with.
 
         Their own word adds the bounds of the credential it was given with; another's word adds nothing.
@@ -161,23 +161,23 @@ class Turns:
         turn = await self._store.waiting(lane, conversation_id)
         if turn is None:
             return caller
-        bound = await self._store.authorities.now(turn.authority)
+        bound = await self._store.authorities.current(turn.authority)
         if caller.user_id == turn.user_id:
-            return narrowed(caller, bound)
-        if turn.user_id == FIRST_USER and not bound.credentials:
+            return limit_caller(caller, bound)
+        if turn.user_id == LOCAL_USER and not bound.credentials:
             # Those who chat without a key are all one, who is no person: in that name nothing is proven.
-            bound = replace(bound, credentials=(FIRST_USER,))
-        return bound.acts(Caller(caller.request_id, user_id=turn.user_id))
+            bound = replace(bound, credentials=(LOCAL_USER,))
+        return bound.applied_to(Caller(caller.request_id, user_id=turn.user_id))
 
-    async def authority_in(self, lane: str | None, agent_id: str) -> Authority:
+    async def current_authority(self, lane: str | None, agent_id: str) -> Authority:
         """What bounds an agent just now, by the turn that it takes in a lane, or by those it takes in this process."""
         if lane is not None:
             turn = await self._store.running(lane)
             return UNLIMITED if turn is None else turn.authority
         found = UNLIMITED
-        for underway in self._underway.values():
+        for underway in self._running.values():
             if underway.new.agent_id == agent_id:
-                found = found.together(underway.new.authority)
+                found = found.combined_with(underway.new.authority)
         return found
 
     async def settle(self, lane: str, conversation_id: str) -> None:
@@ -187,7 +187,7 @@ class Turns:
     async def cancel(self, lane: str, conversation_id: str) -> bool:
         """Stop what runs in a lane for a conversation, here or in another process; whether anything did."""
         this = (lane, conversation_id)
-        here = [turn for turn in self._underway.values() if (turn.new.lane, turn.new.conversation_id) == this]
+        here = [turn for turn in self._running.values() if (turn.new.lane, turn.new.conversation_id) == this]
         for underway in here:
             underway.scope.cancel()
         for underway in here:
@@ -197,13 +197,13 @@ class Turns:
 
     async def cancel_all(self, agent_id: str) -> None:
         """Stop what runs for an agent in this process."""
-        await self._cancel([turn for turn in self._underway.values() if turn.new.agent_id == agent_id])
+        await self._cancel([turn for turn in self._running.values() if turn.new.agent_id == agent_id])
 
     async def cancel_person(self, user_id: str) -> None:
         """Stop what runs for a person in this process."""
-        await self._cancel([turn for turn in self._underway.values() if turn.new.user_id == user_id])
+        await self._cancel([turn for turn in self._running.values() if turn.new.user_id == user_id])
 
-    async def _cancel(self, here: Sequence[Underway]) -> None:
+    async def _cancel(self, here: Sequence[RunningTurn]) -> None:
         for turn in here:
             turn.scope.cancel()
         with anyio.move_on_after(END_SECONDS):
@@ -217,7 +217,7 @@ class Turns:
     async def close(self) -> None:
         """Stop what runs in this process; the record says that it was interrupted."""
         self._stop = StopReason.INTERRUPTED
-        underway = list(self._underway.values())
+        underway = list(self._running.values())
         for turn in underway:
             turn.scope.cancel()
         with anyio.move_on_after(END_SECONDS, shield=True):
@@ -226,40 +226,42 @@ class Turns:
 
     async def recover(self, lane: str) -> None:
         """Mark a turn of the lane that a dead process left behind as interrupted."""
-        await self._store.recover(self.owner, lane, set(self._underway))
+        await self._store.recover(self.owner, lane, set(self._running))
 
     async def run(self) -> None:
         """Keep the leases of our turns, and cancel those that another process was asked to cancel."""
-        await LEASES.every(RENEW_SECONDS, self._keep_alive)
+        await LEASE_RENEWAL.run_every(RENEW_SECONDS, self._keep_alive)
 
     async def _keep_alive(self) -> None:
-        ids = set(self._underway)
+        ids = set(self._running)
         if not ids:
             return
         ours, asked = await self._store.renew(self.owner, ids)
         for turn_id in (ids - ours) | asked:
-            if (underway := self._underway.get(turn_id)) is not None:
+            if (underway := self._running.get(turn_id)) is not None:
                 underway.lost = turn_id not in ours
                 underway.scope.cancel()
 
-    def _entered(self, name: str) -> "Entered":
-        return Entered(self._lanes, name)
+    def _locked(self, name: str) -> "HeldTurnLock":
+        return HeldTurnLock(self._locks, name)
 
-    async def _claim(self, new: NewTurn, work: Work[T]) -> T:
+    async def _claim(self, new: NewTurn, work: TurnWork[T]) -> T:
         deadline = anyio.current_time() + WAIT_SECONDS
-        waits = pauses(*POLL_SECONDS)
+        waits = retry_delays(*POLL_SECONDS)
         while True:
-            begun = await self._store.claim(new, self.owner, lambda at: _boxed(work.begin(at)))
+            begun = await self._store.claim(new, self.owner, lambda at: _in_tuple(work.begin(at)))
             if begun is not None:
                 return begun[0]
             if anyio.current_time() > deadline:
                 raise Busy(f"Another turn has been going on for {WAIT_SECONDS} s; cancel it or try later")
             await anyio.sleep(next(waits))
 
-    async def _perform(self, underway: Underway, work: Work[T], begun: T, send: MemoryObjectSendStream[Event]) -> None:
+    async def _perform(
+        self, underway: RunningTurn, work: TurnWork[T], begun: T, send: MemoryObjectSendStream[Event]
+    ) -> None:
         """The task of one turn. It ends with a record and a `Done`, whatever happens in between."""
         new = underway.new
-        ending: Ending | None = None
+        ending: TurnEnd | None = None
         try:
             with underway.scope:
                 await send.send(Started(new.id, new.conversation_id))
@@ -268,30 +270,30 @@ class Turns:
             log.debug("turn_left", turn_id=new.id)
         finally:
             stop = StopReason.INTERRUPTED if underway.lost else self._stop
-            ending = ending or Ending(stop, usage=work.spent())
+            ending = ending or TurnEnd(stop, usage=work.spent())
             ending = await self._end(new, ending, work.end)
-            self._underway.pop(new.id, None)
+            self._running.pop(new.id, None)
             underway.finished.set()
             with send, suppress(anyio.BrokenResourceError):
                 await send.send(Done(ending.stop))
 
-    async def _ending(self, work: Work[T], begun: T, emit: Emit) -> Ending:
+    async def _ending(self, work: TurnWork[T], begun: T, emit: Emit) -> TurnEnd:
         """The turn itself; whatever it raises ends the turn and nothing else."""
         try:
             return await work.run(begun, emit)
         except FrontdeskError as error:
-            failure = _told(error)
+            failure = _failure_of(error)
         except anyio.BrokenResourceError:
             raise
         except Exception:
             log.exception("turn_failed")
-            failure = Failed(Trouble.INTERNAL, "The turn failed inside Frontdesk; its log says why")
+            failure = Failed(FailureKind.INTERNAL, "The turn failed inside Frontdesk; its log says why")
         await emit(failure)
-        return Ending(StopReason.ERROR, usage=work.spent(), failure=failure.trouble)
+        return TurnEnd(StopReason.ERROR, usage=work.spent(), failure=failure.trouble)
 
     async def _end(
-        self, new: NewTurn, ending: Ending, within: Callable[[Transaction], Awaitable[None]] | None
-    ) -> Ending:
+        self, new: NewTurn, ending: TurnEnd, within: Callable[[Transaction], Awaitable[None]] | None
+    ) -> TurnEnd:
         """Record the end, and say how it was recorded. What cannot be stored must not keep the turn from ending."""
         with anyio.move_on_after(END_SECONDS, shield=True):
             for pause in (*END_PAUSES, None):
@@ -302,7 +304,7 @@ class Turns:
                     log.warning("turn_end_waits", turn_id=new.id, error=str(error))
                 except Exception:
                     log.exception("turn_end_not_stored", turn_id=new.id)
-                    ending, within = Ending(StopReason.ERROR, usage=ending.usage, failure=Trouble.INTERNAL), None
+                    ending, within = TurnEnd(StopReason.ERROR, usage=ending.usage, failure=FailureKind.INTERNAL), None
                 else:
                     return ending
                 if pause is not None:
@@ -311,19 +313,19 @@ class Turns:
         return ending
 
 
-class Entered:
+class HeldTurnLock:
     """Waits for a place in a lane; forgets the lane when nobody is left in it."""
 
-    def __init__(self, lanes: dict[str, Lane], name: str) -> None:
+    def __init__(self, lanes: dict[str, TurnLock], name: str) -> None:
         self._lanes = lanes
         self._name = name
 
     async def __aenter__(self) -> None:
-        lane = self._lanes.setdefault(self._name, Lane())
+        lane = self._lanes.setdefault(self._name, TurnLock())
         lane.users += 1
         try:
             with anyio.fail_after(WAIT_SECONDS):
-                await lane.place.acquire()
+                await lane.semaphore.acquire()
         except TimeoutError as error:
             self._leave(lane)
             raise Busy(f"Other turns have been going on for {WAIT_SECONDS} s; cancel them or try later") from error
@@ -333,24 +335,24 @@ class Entered:
 
     async def __aexit__(self, *_: object) -> None:
         lane = self._lanes[self._name]
-        lane.place.release()
+        lane.semaphore.release()
         self._leave(lane)
 
-    def _leave(self, lane: Lane) -> None:
+    def _leave(self, lane: TurnLock) -> None:
         lane.users -= 1
         if lane.users == 0:
             self._lanes.pop(self._name, None)
 
 
-def no_turn(turn_id: str) -> NotFound:
+def turn_not_found(turn_id: str) -> NotFound:
     return NotFound(f"There is no turn '{turn_id}'; it went with its conversation, or never was")
 
 
-def _told(error: FrontdeskError) -> Failed:
+def _failure_of(error: FrontdeskError) -> Failed:
     if isinstance(error, Unavailable):
-        return Failed(Trouble.UNAVAILABLE, error.public, error.retry_after)
-    return Failed(Trouble.BUSY if isinstance(error, Conflict) else Trouble.INVALID, error.public)
+        return Failed(FailureKind.UNAVAILABLE, error.public_message, error.retry_after)
+    return Failed(FailureKind.BUSY if isinstance(error, Conflict) else FailureKind.INVALID, error.public_message)
 
 
-async def _boxed(work: Awaitable[T]) -> tuple[T]:
+async def _in_tuple(work: Awaitable[T]) -> tuple[T]:
     return (await work,)

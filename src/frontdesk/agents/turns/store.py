@@ -1,4 +1,4 @@
-"""Turns in the database: claimed, kept alive, ended, and found again when their owner is gone."""
+"""Stores turns: claims them, renews their leases, ends them, and interrupts those of dead processes."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime
@@ -7,32 +7,34 @@ from typing import TypeVar
 from pydantic import TypeAdapter
 from sqlalchemy import ColumnElement, Row, bindparam, func, insert, select, text, tuple_, update
 
-from frontdesk.agents.turns.model import LEASE, NewTurn, Owner, TurnQuery, TurnRecord
-from frontdesk.db import clock
+from frontdesk.agents.turns.model import LEASE, LeaseOwner, NewTurn, TurnQuery, TurnRecord
 from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import turns
+from frontdesk.db.statements import lease_time
 from frontdesk.errors import Conflict, TakenOver
-from frontdesk.identity.authority import Authorities, Authority
+from frontdesk.identity.authority import Authority, AuthorityService
 from frontdesk.identity.store import KeyStore
-from frontdesk.loop.events import ApprovalRequest, Ending, StopReason
+from frontdesk.llm.events import ApprovalRequest, StopReason, TurnEnd
 
 T = TypeVar("T")
-PENDING = TypeAdapter(list[ApprovalRequest])
+PENDING_ADAPTER = TypeAdapter(list[ApprovalRequest])
 # Made once: to build a statement takes longer than to run it, and every turn runs these.
-BEGIN = insert(turns)
-LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended(:lane, 3020))")
-RUNNING = select(turns).where(turns.c.lane == bindparam("lane"), turns.c.running)
-HOLD = (
+INSERT_TURN = insert(turns)
+LOCK_LANE = text("SELECT pg_advisory_xact_lock(hashtextextended(:lane, 3020))")
+RUNNING_TURN = select(turns).where(turns.c.lane == bindparam("lane"), turns.c.running)
+CHECK_OWNER = (
     select(turns.c.id)
     .where(turns.c.id == bindparam("the_id"), turns.c.owner == bindparam("the_owner"), turns.c.running)
     .with_for_update()
 )
-END = update(turns).where(turns.c.id == bindparam("the_id"), turns.c.owner == bindparam("the_owner"), turns.c.running)
+END_OWNED_TURN = update(turns).where(
+    turns.c.id == bindparam("the_id"), turns.c.owner == bindparam("the_owner"), turns.c.running
+)
 # Whoever gives all words, or gives up what waits, takes this away.
-WAITS = turns.c.pending.is_not(None)
-SETTLE = (
+HAS_PENDING = turns.c.pending.is_not(None)
+CLEAR_PENDING = (
     update(turns)
-    .where(turns.c.lane == bindparam("the_lane"), turns.c.conversation_id == bindparam("the_conversation"), WAITS)
+    .where(turns.c.lane == bindparam("the_lane"), turns.c.conversation_id == bindparam("the_conversation"), HAS_PENDING)
     .values(pending=None)
 )
 
@@ -42,14 +44,14 @@ class TurnStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.authorities = Authorities(KeyStore(database))
+        self.authorities = AuthorityService(KeyStore(database))
 
-    async def claim(self, new: NewTurn, owner: Owner, within: Callable[[Transaction], Awaitable[T]]) -> T | None:
+    async def claim(self, new: NewTurn, owner: LeaseOwner, within: Callable[[Transaction], Awaitable[T]]) -> T | None:
         """Begin a turn and do `within`; None while another turn of the lane is under way."""
-        async with self._database.brief() as connection:
+        async with self._database.brief_transaction() as connection:
             if connection.dialect.name == "postgresql":
-                await connection.execute(LOCK, {"lane": new.lane})
-            now = await clock.now(connection)
+                await connection.execute(LOCK_LANE, {"lane": new.lane})
+            now = await lease_time(connection)
             if not await self._free(connection, new.lane, owner, now):
                 return None
             row = {
@@ -68,12 +70,12 @@ class TurnStore:
                 "started_at": now,
                 **new.authority.columns,
             }
-            await connection.execute(BEGIN, row)
+            await connection.execute(INSERT_TURN, row)
             return await within(connection)
 
-    async def _free(self, connection: Transaction, lane: str, owner: Owner, now: datetime) -> bool:
+    async def _free(self, connection: Transaction, lane: str, owner: LeaseOwner, now: datetime) -> bool:
         """Whether the lane may be entered; what a dead owner left there is marked on the way."""
-        found = (await connection.execute(RUNNING, {"lane": lane})).one_or_none()
+        found = (await connection.execute(RUNNING_TURN, {"lane": lane})).one_or_none()
         if found is None:
             return True
         # Of ours there can be none left: in this process whoever is here has the lane to itself.
@@ -85,13 +87,13 @@ class TurnStore:
     async def end(
         self,
         turn_id: str,
-        owner: Owner,
-        ending: Ending,
+        owner: LeaseOwner,
+        ending: TurnEnd,
         now: datetime,
         within: Callable[[Transaction], Awaitable[None]] | None = None,
     ) -> bool:
         """Record the end; False when the turn was no longer ours, and then nothing is written."""
-        pending = PENDING.dump_json(list(ending.pending)).decode() if ending.pending else None
+        pending = PENDING_ADAPTER.dump_json(list(ending.pending)).decode() if ending.pending else None
         change = {
             "the_id": turn_id,
             "the_owner": str(owner),
@@ -104,18 +106,18 @@ class TurnStore:
             "failure": ending.failure,
             "ended_at": now,
         }
-        async with self._database.brief() as connection:
-            if (await connection.execute(END, change)).rowcount == 0:
+        async with self._database.brief_transaction() as connection:
+            if (await connection.execute(END_OWNED_TURN, change)).rowcount == 0:
                 return False
             if within is not None:
                 await within(connection)
         return True
 
-    async def renew(self, owner: Owner, ids: Collection[str]) -> tuple[set[str], set[str]]:
+    async def renew(self, owner: LeaseOwner, ids: Collection[str]) -> tuple[set[str], set[str]]:
         """Keep these turns ours; (those that still are, those that somebody asked to cancel)."""
         mine = (turns.c.id.in_(ids), turns.c.owner == str(owner), turns.c.running)
         async with self._database.transaction() as connection:
-            until = await clock.now(connection) + LEASE
+            until = await lease_time(connection) + LEASE
             await connection.execute(update(turns).where(*mine).values(leased_until=until))
             rows = (await connection.execute(select(turns.c.id, turns.c.cancel_asked).where(*mine))).all()
         return {row.id for row in rows}, {row.id for row in rows if row.cancel_asked}
@@ -127,23 +129,23 @@ class TurnStore:
         async with self._database.transaction() as connection:
             return (await connection.execute(change)).rowcount > 0
 
-    async def hold(self, connection: Transaction, turn_id: str, owner: Owner) -> None:
+    async def hold(self, connection: Transaction, turn_id: str, owner: LeaseOwner) -> None:
         """Make sure, within a transaction, that a turn is still its owner's; what it writes then counts."""
         given = {"the_id": turn_id, "the_owner": str(owner)}
-        if (await connection.execute(HOLD, given)).one_or_none() is None:
+        if (await connection.execute(CHECK_OWNER, given)).one_or_none() is None:
             raise TakenOver
 
     async def find(self, turn_id: str) -> TurnRecord | None:
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             row = (await connection.execute(select(turns).where(turns.c.id == turn_id))).one_or_none()
         return None if row is None else _record(row)
 
     async def list(self, query: TurnQuery) -> Sequence[TurnRecord]:
         """The newest first; a place that is no more is as none."""
-        async with self._database.reading() as connection:
-            place = await _place(connection, query.before or query.after)
+        async with self._database.read_transaction() as connection:
+            place = await _cursor_of(connection, query.before or query.after)
             forward = query.after is not None and place is not None
-            wanted = select(turns).where(*_narrowed(query))
+            wanted = select(turns).where(*_conditions(query))
             key = tuple_(turns.c.started_at, turns.c.id)
             if place is not None:
                 wanted = wanted.where(key > place if forward else key < place)
@@ -155,36 +157,36 @@ class TurnStore:
     async def settle(self, lane: str, conversation_id: str) -> None:
         """Nothing waits for a word in a conversation any longer."""
         async with self._database.transaction() as connection:
-            await settle(connection, lane, conversation_id)
+            await clear_pending(connection, lane, conversation_id)
 
     async def waiting(self, lane: str, conversation_id: str) -> TurnRecord | None:
         """The turn that waits for a word in a conversation, as far as we know of it."""
-        this = (turns.c.lane == lane, turns.c.conversation_id == conversation_id, WAITS)
+        this = (turns.c.lane == lane, turns.c.conversation_id == conversation_id, HAS_PENDING)
         wanted = select(turns).where(*this).order_by(turns.c.started_at.desc()).limit(1)
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             row = (await connection.execute(wanted)).one_or_none()
         return None if row is None else _record(row)
 
     async def running(self, lane: str) -> TurnRecord | None:
         """The turn of a lane that is under way, wherever it runs."""
-        async with self._database.reading() as connection:
-            row = (await connection.execute(RUNNING, {"lane": lane})).one_or_none()
+        async with self._database.read_transaction() as connection:
+            row = (await connection.execute(RUNNING_TURN, {"lane": lane})).one_or_none()
         return None if row is None else _record(row)
 
-    async def beside(self, turn: TurnRecord) -> tuple[str | None, str | None]:
+    async def neighbours(self, turn: TurnRecord) -> tuple[str | None, str | None]:
         """The ids of the turns before and after one, in its conversation."""
         at, same = turns.c.started_at, turns.c.conversation_id == turn.conversation_id
         wanted = select(turns.c.id).where(turns.c.lane == turn.lane, same).limit(1)
-        async with self._database.reading() as connection:
+        async with self._database.read_transaction() as connection:
             before = await connection.execute(wanted.where(at < turn.started_at).order_by(at.desc()))
             after = await connection.execute(wanted.where(at > turn.started_at).order_by(at))
             return before.scalar_one_or_none(), after.scalar_one_or_none()
 
-    async def recover(self, owner: Owner, lane: str, underway: Collection[str]) -> int:
+    async def recover(self, owner: LeaseOwner, lane: str, underway: Collection[str]) -> int:
         """Mark what dead owners left running as interrupted, and what we no longer run; how many there were."""
-        async with self._database.reading() as connection:
-            rows = (await connection.execute(RUNNING, {"lane": lane})).all()
-            now = await clock.now(connection)
+        async with self._database.read_transaction() as connection:
+            rows = (await connection.execute(RUNNING_TURN, {"lane": lane})).all()
+            now = await lease_time(connection)
         left = {row.id for row in rows if row.owner == str(owner) and row.id not in underway}
         gone = [row.id for row in rows if row.id in left or _abandoned(row, owner, now)]
         if gone:
@@ -196,31 +198,31 @@ class TurnStore:
 async def require_idle(connection: Transaction, lane: str) -> None:
     """Refuse while a turn of the lane is under way; until the transaction's end none begins."""
     if connection.dialect.name == "postgresql":
-        await connection.execute(LOCK, {"lane": lane})
-    if (await connection.execute(RUNNING, {"lane": lane})).first() is not None:
+        await connection.execute(LOCK_LANE, {"lane": lane})
+    if (await connection.execute(RUNNING_TURN, {"lane": lane})).first() is not None:
         raise Conflict("The agent is in the middle of a turn; wait for its end, or cancel it")
 
 
-async def settle(connection: Transaction, lane: str, conversation_id: str) -> None:
+async def clear_pending(connection: Transaction, lane: str, conversation_id: str) -> None:
     """Within a transaction: what waited for a word in a conversation waits no longer."""
-    await connection.execute(SETTLE, {"the_lane": lane, "the_conversation": conversation_id})
+    await connection.execute(CLEAR_PENDING, {"the_lane": lane, "the_conversation": conversation_id})
 
 
-def pending_of(stored: str | None) -> Sequence[ApprovalRequest]:
-    return PENDING.validate_json(stored) if stored else ()
+def parse_pending(stored: str | None) -> Sequence[ApprovalRequest]:
+    return PENDING_ADAPTER.validate_json(stored) if stored else ()
 
 
-async def _place(connection: Transaction, turn_id: str | None) -> tuple[object, ...] | None:
+async def _cursor_of(connection: Transaction, turn_id: str | None) -> tuple[object, ...] | None:
     if turn_id is None:
         return None
     row = (await connection.execute(select(turns.c.started_at, turns.c.id).where(turns.c.id == turn_id))).one_or_none()
     return None if row is None else tuple(row)
 
 
-def _narrowed(query: TurnQuery) -> Sequence[ColumnElement[bool]]:
+def _conditions(query: TurnQuery) -> Sequence[ColumnElement[bool]]:
     wanted: list[ColumnElement[bool]] = []
     if query.waiting:
-        wanted.append(WAITS)
+        wanted.append(HAS_PENDING)
     if query.agent_id is not None:
         # Few wait, and a database without statistics would rather go through all that the agent ever did.
         agent = func.coalesce(turns.c.agent_id, "") if query.waiting else turns.c.agent_id
@@ -243,7 +245,7 @@ def _record(row: Row[tuple[object, ...]]) -> TurnRecord:
         otid=row.otid,
         running=row.running,
         stop=StopReason(row.stop) if row.stop else None,
-        pending=pending_of(row.pending),
+        pending=parse_pending(row.pending),
         waits=row.pending is not None,
         cancel_asked=row.cancel_asked,
         input_tokens=row.input_tokens,
@@ -252,12 +254,12 @@ def _record(row: Row[tuple[object, ...]]) -> TurnRecord:
         failure=row.failure,
         started_at=row.started_at,
         ended_at=row.ended_at,
-        authority=Authority.read(row.credentials, row.scopes),
+        authority=Authority.from_columns(row.credentials, row.scopes),
     )
 
 
-def _abandoned(row: Row[tuple[object, ...]], owner: Owner, now: datetime) -> bool:
-    return row.leased_until < now or owner.knows_dead(row.owner)
+def _abandoned(row: Row[tuple[object, ...]], owner: LeaseOwner, now: datetime) -> bool:
+    return row.leased_until < now or owner.knows_ended(row.owner)
 
 
 def _interrupt(ids: Collection[str], now: datetime):  # noqa: ANN202 - SQLAlchemy's own type says no more

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from frontdesk.platform import (
+from frontdesk.agent365 import (
     ChatHistoryRefused,
     DiscoveryFailed,
     InvalidArgument,

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from frontdesk.platform import InvalidArgument, ManifestUnreadable, TokenNotObtained
+from frontdesk.agent365 import InvalidArgument, ManifestUnreadable, TokenNotObtained
 from tests.referees.platform.cases import MANIFEST
 from tests.referees.platform.comparing import Difference
 from tests.referees.platform.fixes.pair import ENDS, Pair, Rule, bare, error_of, words_of

@@ -4,16 +4,7 @@ from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
-from tests.referees.platform.cases import (
-    DEVELOPMENT,
-    MANIFEST,
-    NONE,
-    PRODUCTION,
-    Case,
-    Exchanging,
-    Listing,
-    Refusal,
-)
+from tests.referees.platform.cases import DEVELOPMENT, MANIFEST, NONE, PRODUCTION, Case, Exchanging, Listing, Refusal
 from tests.referees.platform.matrix.making import TYPED, Option, manifest, same, showing, turn
 from tests.referees.platform.relay import Relayed
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from frontdesk.platform.extensions.connections import Connections, Link
+from frontdesk.agent365.extensions.adapter import ServerConnections, ServerLink
 from tests.requirements import shows
 from tests.support.adapting import own_tasks
 
@@ -27,8 +27,8 @@ class Server:
     steps: list[str] = field(default_factory=list[str])
     begun: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def link(self) -> Link["Server"]:
-        return Link(self.name, self, lambda: self._step("connect"), lambda: self._step("close"))
+    def link(self) -> ServerLink["Server"]:
+        return ServerLink(self.name, self, lambda: self._step("connect"), lambda: self._step("close"))
 
     async def _step(self, step: str) -> None:
         self.tasks.append(asyncio.current_task())
@@ -40,8 +40,8 @@ class Server:
             raise OSError("Authorization: Bearer secret")
 
 
-async def opened(connections: Connections, *servers: Server) -> list[str]:
-    async with connections.opened([server.link() for server in servers]) as connected:
+async def opened(connections: ServerConnections, *servers: Server) -> list[str]:
+    async with connections.open([server.link() for server in servers]) as connected:
         return [server.name for server in connected]
 
 
@@ -54,7 +54,7 @@ async def no_task_is_left() -> AsyncGenerator[None]:
 
 @shows("A365-ADAPTERS")
 async def test_a_connection_is_closed_by_the_task_that_opened_it_whoever_asks() -> None:
-    connections, mail = Connections(LOG, LONG), Server("mail")
+    connections, mail = ServerConnections(LOG, LONG), Server("mail")
     assert await opened(connections, mail) == ["mail"]
     assert mail.steps == ["connect"]
     await asyncio.create_task(connections.close())
@@ -63,7 +63,7 @@ async def test_a_connection_is_closed_by_the_task_that_opened_it_whoever_asks() 
 
 
 async def test_those_that_cannot_be_connected_are_left_out_in_time(caplog: pytest.LogCaptureFixture) -> None:
-    connections = Connections(LOG, SHORT)
+    connections = ServerConnections(LOG, SHORT)
     first, dead, hung, last = Server("a"), Server("b", fails="connect"), Server("c", hangs="connect"), Server("d")
     assert await opened(connections, first, dead, hung, last) == ["a", "d"]
     assert sorted(record.getMessage() for record in caplog.records) == [
@@ -75,10 +75,10 @@ async def test_those_that_cannot_be_connected_are_left_out_in_time(caplog: pytes
 
 
 async def test_a_block_that_raises_closes_what_it_was_given_and_nothing_else() -> None:
-    connections, before, mail = Connections(LOG, LONG), Server("before"), Server("mail")
+    connections, before, mail = ServerConnections(LOG, LONG), Server("before"), Server("mail")
     await opened(connections, before)
     with pytest.raises(ZeroDivisionError):
-        async with connections.opened([mail.link()]):
+        async with connections.open([mail.link()]):
             raise ZeroDivisionError
     assert mail.steps == ["connect", "close"]
     assert before.steps == ["connect"]
@@ -86,7 +86,7 @@ async def test_a_block_that_raises_closes_what_it_was_given_and_nothing_else() -
 
 
 async def test_who_stops_waiting_leaves_no_connection_behind() -> None:
-    connections, mail, hung = Connections(LOG, LONG), Server("mail"), Server("hung", hangs="connect")
+    connections, mail, hung = ServerConnections(LOG, LONG), Server("mail"), Server("hung", hangs="connect")
     waiting = asyncio.create_task(opened(connections, mail, hung))
     await hung.begun.wait()
     waiting.cancel()
@@ -97,7 +97,7 @@ async def test_who_stops_waiting_leaves_no_connection_behind() -> None:
 
 
 async def test_closing_never_raises_and_closes_the_rest(caplog: pytest.LogCaptureFixture) -> None:
-    connections = Connections(LOG, LONG, SHORT)
+    connections = ServerConnections(LOG, LONG, SHORT)
     rude, hung, mail = Server("rude", fails="close"), Server("hung", hangs="close"), Server("mail")
     await opened(connections, rude, hung, mail)
     await connections.close()
@@ -111,7 +111,7 @@ async def test_closing_never_raises_and_closes_the_rest(caplog: pytest.LogCaptur
 
 
 async def test_closing_ends_the_wait_of_those_who_still_connect() -> None:
-    connections, hung = Connections(LOG, LONG), Server("hung", hangs="connect")
+    connections, hung = ServerConnections(LOG, LONG), Server("hung", hangs="connect")
     waiting = asyncio.create_task(opened(connections, hung))
     await hung.begun.wait()
     await connections.close()

@@ -17,8 +17,8 @@ from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessa
 from openai.types.responses.response_reasoning_item import Content as Thought
 from openai.types.responses.response_reasoning_item import ResponseReasoningItem
 
-from frontdesk.platform.extensions.history import to_history
-from frontdesk.platform.model import ChatHistoryMessage
+from frontdesk.agent365.extensions.history import convert_history
+from frontdesk.agent365.model import ChatHistoryMessage
 from tests.requirements import shows
 
 NOW = datetime(2026, 11, 18, 9, 30, tzinfo=UTC)
@@ -44,12 +44,12 @@ class Speaker(Enum):
 
 
 def one(message: object) -> ChatHistoryMessage:
-    [made] = to_history([message], NOW)
+    [made] = convert_history([message], NOW)
     return made
 
 
 def said(*messages: object) -> list[tuple[str, str]]:
-    return [(made.role, made.content) for made in to_history(messages, NOW)]
+    return [(made.role, made.content) for made in convert_history(messages, NOW)]
 
 
 @shows("A365-ADAPTERS")
@@ -59,7 +59,7 @@ def test_messages_keep_their_order_roles_ids_and_times() -> None:
         SimpleNamespace(id="b", role="user", content="hello", created_at=1_700_000_000),
         {"id": 7, "role": "assistant", "content": "hi"},
     ]
-    made = [(each.id, each.role, each.content, each.timestamp) for each in to_history(messages, NOW)]
+    made = [(each.id, each.role, each.content, each.timestamp) for each in convert_history(messages, NOW)]
     assert made == [
         ("a", "system", "be kind", datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)),
         ("b", "user", "hello", datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)),
@@ -68,7 +68,7 @@ def test_messages_keep_their_order_roles_ids_and_times() -> None:
 
 
 def test_a_message_without_an_id_gets_one_of_its_own() -> None:
-    first, second = to_history([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}], NOW)
+    first, second = convert_history([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}], NOW)
     assert UUID(str(first.id)).version == UUID(str(second.id)).version == 4
     assert first.id != second.id
 
@@ -138,7 +138,7 @@ def test_of_a_message_of_agent_framework_what_was_said_is_sent_and_nothing_else(
     thought = Content.from_text_reasoning(text="secretly")
     call = Content.from_function_call("c", "send", arguments={})
     result = Content.from_function_result("c", result="sent")
-    made = to_history(
+    made = convert_history(
         [
             Message("user", ["send", "it"], message_id="m1"),
             Message("assistant", [thought, call]),
@@ -196,6 +196,6 @@ anything = st.recursive(
 
 @given(st.lists(anything, max_size=5))
 def test_no_message_is_strange_enough_to_raise(messages: list[object]) -> None:
-    made = to_history(messages, NOW)
+    made = convert_history(messages, NOW)
     assert len(made) <= len(messages)
     assert all(json.dumps(each.model_dump(mode="json"), ensure_ascii=False).encode() for each in made)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.platform.extensions import agentframework, openai
+from frontdesk.agent365.extensions import agentframework, openai
 
 OpenAI = openai.McpToolRegistrationService
 AgentFramework = agentframework.McpToolRegistrationService

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from frontdesk.db.walls import raise_walls
+from frontdesk.db.row_security import enable_row_security
 
 revision = "0006"
 down_revision = "0005"
@@ -38,7 +38,7 @@ def upgrade() -> None:
     _memory_anchors()
     _task_relations()
     _ai_task_events()
-    raise_walls(op.get_bind(), WALLED, ["people"])
+    enable_row_security(op.get_bind(), WALLED, ["people"])
 
 
 def downgrade() -> None:

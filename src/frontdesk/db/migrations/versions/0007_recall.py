@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from frontdesk.db.walls import raise_walls
+from frontdesk.db.row_security import enable_row_security
 
 revision = "0007"
 down_revision = "0006"
@@ -27,7 +27,7 @@ def upgrade() -> None:
     if op.get_bind().dialect.name == "postgresql":
         for table, column in PLAIN:
             op.execute(f"ALTER TABLE {table} ALTER COLUMN {column} SET STORAGE EXTERNAL")
-    raise_walls(op.get_bind(), WALLED, [])
+    enable_row_security(op.get_bind(), WALLED, [])
 
 
 def downgrade() -> None:

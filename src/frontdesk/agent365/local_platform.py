@@ -1,0 +1,381 @@
+"""Keeps the state of the local platform: its manifest, answers, injected faults, logged requests and chats."""
+
+import json
+import random
+import re
+import time
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import anyio
+import structlog
+
+from frontdesk.agent365.environment import Constants
+from frontdesk.agent365.errors import ManifestUnreadable
+from frontdesk.agent365.local_tokens import TokenClaims, TokenMode, TokenSigner, read_claims
+from frontdesk.agent365.manifest.model import (
+    FIRST_STATE,
+    DeclaredManifest,
+    DeclaredServer,
+    DeclaredTool,
+    MockAnswer,
+    ProblemLevel,
+)
+from frontdesk.agent365.manifest.reader import MOCK_FOLDER, MOCK_SUFFIX, read_manifest
+from frontdesk.agent365.manifest.tools import PLACEHOLDER
+from frontdesk.identity.outbound import TOKEN_CLAIMS
+
+# A few placeholders could make much of one long argument.
+LONGEST_FILLED_ANSWER = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class FilledTemplate:
+    """An answer with its values in it; `missing` names the placeholders that nothing was given for."""
+
+    text: str
+    missing: tuple[str, ...] = ()
+
+
+def fill_template(template: str, arguments: Mapping[str, Any]) -> FilledTemplate:
+    """The template with each `{{name}}` replaced, whatever its case; what is in a value is not looked at again."""
+    given = {name.strip().casefold(): value for name, value in arguments.items()}
+    parts, missing, end, length = list[str](), dict[str, None](), 0, 0
+    for found in PLACEHOLDER.finditer(template):
+        name = found[1].strip()
+        parts.append(template[end : found.start()])
+        end = found.end()
+        # Its own spelling first: two arguments may differ in case alone.
+        if name in arguments or name.casefold() in given:
+            parts.append(_value_text(arguments.get(name, given.get(name.casefold()))))
+        else:
+            missing[name] = None
+        length += len(parts[-1])
+        if length > LONGEST_FILLED_ANSWER:
+            break
+    parts.append(template[end:])
+    return FilledTemplate("".join(parts)[:LONGEST_FILLED_ANSWER], tuple(missing))
+
+
+def _value_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+# Whoever calls under ever new names makes the oldest states be forgotten, and nothing grow.
+MOST_STATES = 10_000
+MOST_DELAY_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class MockResponse:
+    """What a tool says, and the state that its server is in from then on."""
+
+    text: str
+    state: str
+    is_error: bool = False
+    template: str | None = None
+    missing: tuple[str, ...] = ()
+
+
+class ServerStates:
+    """The state of each server, for each agent that calls it: what one does changes nothing for another."""
+
+    def __init__(self) -> None:
+        self._now: OrderedDict[tuple[str, str], str] = OrderedDict()
+
+    def current(self, server: str, agent: str) -> str:
+        return self._now.get((server, agent), FIRST_STATE)
+
+    def move(self, server: str, agent: str, state: str) -> None:
+        self._now[server, agent] = state
+        self._now.move_to_end((server, agent))
+        if len(self._now) > MOST_STATES:
+            self._now.popitem(last=False)
+
+
+def answer_call(tool: DeclaredTool, state: str, arguments: Mapping[str, Any], luck: float) -> MockResponse:
+    """The answer to one call; `luck`, from 0 to 1, is held against the tool's error rate."""
+    if luck < tool.error_rate:
+        return MockResponse(
+            f"{tool.name} failed on purpose: its errorRate is {tool.error_rate:g}", state, is_error=True
+        )
+    answer = _choose_answer(tool, state)
+    if answer is None:
+        return _no_answer(tool, state)
+    filled = fill_template(answer.template, arguments)
+    return MockResponse(filled.text, answer.next_state or state, answer.is_error, answer.template, filled.missing)
+
+
+def delay_seconds(milliseconds: int) -> float:
+    """How long to wait, a minute at most."""
+    return max(0, min(milliseconds, MOST_DELAY_MS)) / 1000
+
+
+def _choose_answer(tool: DeclaredTool, state: str) -> MockAnswer | None:
+    return next((answer for answer in tool.answers if answer.state is None or answer.state == state), None)
+
+
+def _no_answer(tool: DeclaredTool, state: str) -> MockResponse:
+    if not tool.answers:
+        return MockResponse(f"{tool.name} was called; the manifest says nothing about what it answers", state)
+    known = ", ".join(dict.fromkeys(answer.state or "" for answer in tool.answers))
+    return MockResponse(f"{tool.name} has no answer in the state '{state}', only in: {known}", state, is_error=True)
+
+
+DISCOVERY_PART = "discovery"
+CHAT_PART = "chat"
+SERVER_PART_PREFIX = "server:"
+
+
+@dataclass(frozen=True, slots=True)
+class InjectedFault:
+    """An answer instead of the real one, or with `close` none at all; `times` None: until it is removed."""
+
+    status: int = 503
+    body: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    delay_ms: int = 0
+    times: int | None = None
+    close: bool = False
+
+
+class InjectedFaults:
+    """The outages that there are, by the part they are of."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, InjectedFault] = {}
+
+    def put(self, part: str, fault: InjectedFault | None) -> None:
+        """Replace the fault of a part; None removes it."""
+        if fault is None:
+            self._of.pop(part, None)
+        else:
+            self._of[part] = fault
+
+    def clear(self) -> None:
+        self._of.clear()
+
+    def take(self, part: str) -> InjectedFault | None:
+        """What a request to this part meets; one of its times is then used up."""
+        fault = self._of.get(part)
+        if fault is not None and fault.times is not None:
+            self.put(part, replace(fault, times=fault.times - 1) if fault.times > 1 else None)
+        return fault
+
+    @property
+    def present(self) -> Mapping[str, InjectedFault]:
+        return dict(self._of)
+
+
+# What is said of the token of a request that has none.
+NO_TOKEN = "none"  # noqa: S105
+MOST_REQUESTS = 1000
+MOST_HEADERS = 60
+LONGEST_LOGGED_TEXT = 1000
+# Under any other name there may be a token or, where a client repeats those of a call, an argument.
+SHOWN_HEADERS = frozenset(
+    {
+        "accept",
+        "accept-encoding",
+        "accept-language",
+        "connection",
+        "content-length",
+        "content-type",
+        "host",
+        "mcp-method",
+        "mcp-name",
+        "mcp-protocol-version",
+        "mcp-session-id",
+        "origin",
+        "traceparent",
+        "transfer-encoding",
+        "user-agent",
+        "x-agent-id",
+        "x-request-id",
+        Constants.Headers.AGENT_ID,
+        Constants.Headers.CHANNEL_ID,
+        Constants.Headers.CORRELATION_ID,
+        Constants.Headers.SUBCHANNEL_ID,
+    }
+)
+HIDDEN_VALUE = "(not shown)"
+# Somebody may put a token where none belongs.
+JWT = re.compile(r"eyJ[\w-]+\.[\w.-]+")
+ORCHESTRATOR_PATTERN = re.compile(r"\([^;()]*; Python [^;()]*; ([^()]*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedRequest:
+    """One request as it is remembered. `status` None: it got no answer. `token` is what its check said."""
+
+    time: str
+    method: str
+    path: str
+    status: int | None
+    ms: float
+    agent_id: str | None = None
+    agent_from: str = "not sent"
+    correlation_id: str | None = None
+    channel_id: str | None = None
+    subchannel_id: str | None = None
+    user_agent: str | None = None
+    orchestrator: str | None = None
+    server: str | None = None
+    rpc_method: str | None = None
+    tool: str | None = None
+    token: str = NO_TOKEN
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def describe_agent_source(agent_id: str | None, claims: TokenClaims) -> str:
+    """Where an agent's id was taken from, as far as the request shows it."""
+    if not agent_id:
+        return "not sent"
+    for name in TOKEN_CLAIMS:
+        if name in claims and str(claims[name]) == agent_id:
+            return f"token {name}"
+    return "turn context" if _is_guid(agent_id) else "application name"
+
+
+def read_orchestrator(user_agent: str | None) -> str | None:
+    """The framework that a User-Agent names, where it is the SDK's kind of User-Agent."""
+    found = ORCHESTRATOR_PATTERN.search(user_agent or "")
+    return found[1].strip() if found else None
+
+
+def read_agent_id(headers: Mapping[str, str]) -> str | None:
+    return redact_text(headers.get(Constants.Headers.AGENT_ID))
+
+
+def identify_caller(headers: Mapping[str, str]) -> str:
+    """The agent that calls, as far as it can be told: by its own word, else by its token's, else nobody's."""
+    claims = read_claims(headers.get("authorization"))
+    claimed = next((str(claims[name]) for name in TOKEN_CLAIMS if claims.get(name)), "")
+    return read_agent_id(headers) or claimed[:LONGEST_LOGGED_TEXT]
+
+
+def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers as sent; of those that may hold a secret or an argument the names alone."""
+    kept = list(headers.items())[:MOST_HEADERS]
+    return {_redact(name): _redact(value) if name in SHOWN_HEADERS else HIDDEN_VALUE for name, value in kept}
+
+
+def redact_text(text: str | None) -> str | None:
+    return None if text is None else _redact(text)
+
+
+def _redact(text: str) -> str:
+    # First the tokens: of one that is cut off, a part could be left.
+    return JWT.sub("[token]", text)[:LONGEST_LOGGED_TEXT]
+
+
+def _is_guid(text: str) -> bool:
+    try:
+        return str(UUID(text)) == text.lower()
+    except ValueError:
+        return False
+
+
+log = structlog.get_logger("frontdesk.agent365")
+
+# (file, when it was changed, how long it is)
+FileMark = tuple[str, int, int]
+
+
+class WatchedManifest:
+    """A manifest and the files beside it; `trouble` says why what is served is older than what is on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._declared = read_manifest(path)
+        self._marks = list(_file_marks(self._declared))
+        self.problem: str | None = None
+
+    def current(self) -> DeclaredManifest:
+        """What is declared; looks at the files' marks, and reads them only when those have changed."""
+        marks = list(_file_marks(self._declared))
+        if marks != self._marks:
+            self._reread()
+            # Of the files that count from now on, which may be others.
+            self._marks = marks if self.problem else list(_file_marks(self._declared))
+        return self._declared
+
+    def _reread(self) -> None:
+        try:
+            found = read_manifest(self._path)
+            trouble = _unreadable_file(found)
+        except ManifestUnreadable as error:
+            found, trouble = self._declared, str(error)
+        if trouble is None:
+            self._declared = found
+            log.info("platform_manifest_read", servers=len(found.servers), problems=len(found.problems))
+        elif trouble != self.problem:
+            log.warning("platform_manifest_kept", error=trouble)
+        self.problem = trouble
+
+
+def enabled_servers(declared: DeclaredManifest) -> list[DeclaredServer]:
+    """The servers that are not switched off."""
+    return [server for server in declared.servers if server.entry.get("enabled") is not False]
+
+
+def find_server(declared: DeclaredManifest, name: str) -> DeclaredServer | None:
+    """The server of this name, or else of this unique name."""
+    servers = enabled_servers(declared)
+    named = next((server for server in servers if server.name == name), None)
+    return named or next((server for server in servers if server.unique_name == name), None)
+
+
+def _unreadable_file(declared: DeclaredManifest) -> str | None:
+    """A file beside the manifest of which nothing could be read: what is wrong with it has no place in it."""
+    broken = (problem for problem in declared.problems if problem.level is ProblemLevel.ERROR)
+    return next((str(problem) for problem in broken if problem.where.endswith(MOCK_SUFFIX)), None)
+
+
+def _file_marks(declared: DeclaredManifest) -> Iterator[FileMark]:
+    for file in sorted({*declared.files, declared.path, *_mock_files(declared.path)}):
+        try:
+            found = file.stat()
+        except OSError:
+            yield str(file), 0, -1
+        else:
+            yield str(file), found.st_mtime_ns, found.st_size
+
+
+def _mock_files(path: Path) -> list[Path]:
+    """Files that speak for a server as soon as they are there."""
+    try:
+        return list((path.absolute().parent / MOCK_FOLDER).glob(f"*{MOCK_SUFFIX}"))
+    except OSError:
+        return []
+
+
+MOST_CHATS = 200
+
+
+@dataclass(slots=True)
+class LocalPlatformState:
+    """One local platform; nothing of it outlives the process."""
+
+    manifest: WatchedManifest
+    mode: TokenMode = TokenMode.CLAIMS
+    rng: random.Random = field(default_factory=random.Random)
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    clock: Callable[[], float] = time.time
+    token_signer: TokenSigner = field(default_factory=TokenSigner)
+    faults: InjectedFaults = field(default_factory=InjectedFaults)
+    states: ServerStates = field(default_factory=ServerStates)
+    seen: deque[LoggedRequest] = field(default_factory=lambda: deque[LoggedRequest](maxlen=MOST_REQUESTS))
+    chats: deque[Mapping[str, Any]] = field(default_factory=lambda: deque[Mapping[str, Any]](maxlen=MOST_CHATS))
+
+    @classmethod
+    def for_manifest(
+        cls, manifest: Path, mode: TokenMode = TokenMode.CLAIMS, seed: int | None = None
+    ) -> "LocalPlatformState":
+        """The stand-in for a manifest, or `ManifestUnreadable`; with a seed, chance is the same each time."""
+        # Chance for tests, and nothing secret.
+        return cls(WatchedManifest(manifest), mode, random.Random(seed))  # noqa: S311

@@ -1,1 +1,0 @@
-"""Replies through the database: what one replica says, the others can tell."""

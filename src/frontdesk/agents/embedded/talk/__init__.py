@@ -1,1 +1,0 @@
-"""What was said in the conversations of the built-in agents."""

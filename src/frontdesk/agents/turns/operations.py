@@ -1,0 +1,212 @@
+"""Lets interfaces run a turn, list and read turns, cancel them, and approve their tool calls."""
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+import anyio
+import structlog
+
+from frontdesk.agents.host import Agent, AgentHost, Approval, HistoryItem, Prompt, host_answer_in_time
+from frontdesk.agents.turns.model import TurnQuery, TurnRecord
+from frontdesk.agents.turns.service import TurnService, turn_not_found
+from frontdesk.errors import Conflict, FrontdeskError, NotFound, Unavailable
+from frontdesk.identity import rights
+from frontdesk.identity.keys import LOCAL_USER
+from frontdesk.identity.model import Caller
+from frontdesk.journal.model import EntryKind, Outcome
+from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import Journal
+from frontdesk.llm.events import ApprovalRequest, Done, Event, Failed, Started, StopReason, TextChunk
+
+
+@dataclass(slots=True)
+class TurnAnswer:
+    """What came of a turn: `trouble` says in words why it came to nothing."""
+
+    conversation_id: str = ""
+    stop: StopReason = StopReason.INTERRUPTED
+    trouble: str | None = None
+    parts: list[str] = field(default_factory=list[str])
+
+    @property
+    def text(self) -> str:
+        return "".join(self.parts)
+
+    def add_event(self, event: Event) -> None:
+        match event:
+            case Started(conversation_id=where):
+                self.conversation_id = where
+            case TextChunk(text):
+                self.parts.append(text)
+            case Failed(message=words):
+                self.trouble = words
+            case Done(stop):
+                self.stop = stop
+            case _:
+                return
+
+
+async def ask_agent(host: AgentHost, journal: Journal, surface: str, prompt: Prompt, seconds: float) -> TurnAnswer:
+    """Have an agent take a turn, and wait for its end; one that takes longer than this is stopped."""
+    answer = TurnAnswer()
+    with CallRecord(journal, surface, "turn", prompt.agent_caller, EntryKind.TURN) as record:
+        with anyio.move_on_after(seconds) as limit:
+            async with aclosing(host.send(prompt)) as events:
+                async for event in events:
+                    answer.add_event(event)
+        if limit.cancelled_caught:
+            raise Conflict(f"The agent had no answer after {seconds:.0f} s, and was stopped; ask for less at a time")
+        if answer.stop.is_broken:
+            record.outcome, record.reason = Outcome.FAILED, answer.stop
+    return answer
+
+
+async def run_journaled_turn(host: AgentHost, journal: Journal, surface: str, prompt: Prompt) -> AsyncGenerator[Event]:
+    """The events of a turn, of which the journal gets a row however it ends."""
+    with CallRecord(journal, surface, "turn", prompt.agent_caller, EntryKind.TURN) as record:
+        async with aclosing(host.send(prompt)) as events:
+            async for event in events:
+                if isinstance(event, Done) and event.stop.is_broken:
+                    record.outcome, record.reason = Outcome.FAILED, event.stop
+                yield event
+
+
+# The agent's own turn, after a call of a tool.
+FOLLOW_UP_SURFACE = "follow-up"
+
+log = structlog.get_logger("frontdesk.agents")
+
+
+async def run_follow_up(host: AgentHost, journal: Journal, caller: Caller, text: str) -> None:
+    """Have the caller's agent take a turn of its own; nobody waits for it, so log and journal say what goes wrong."""
+    agent_id = caller.agent_id
+    if agent_id is None:
+        return
+    try:
+        await _send_follow_up(host, journal, Prompt(agent_id, caller, text, follow_up=True))
+    except FrontdeskError as error:
+        log.warning("follow_up_not_sent", agent_id=agent_id, reason=type(error).__name__, error=str(error))
+    except Exception:
+        log.exception("follow_up_failed", agent_id=agent_id)
+
+
+async def _send_follow_up(host: AgentHost, journal: Journal, prompt: Prompt) -> None:
+    async with aclosing(run_journaled_turn(host, journal, FOLLOW_UP_SURFACE, prompt)) as events:
+        async for event in events:
+            if isinstance(event, Done):
+                log.info("followed_up", agent_id=prompt.agent_id, stop=event.stop)
+
+
+# So many agents are known by name where turns are listed; others show by their ids.
+NAMED_AGENTS = 200
+AGENT_DELETED = "its agent was deleted, and what was said with it"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnList:
+    """Turns, and the agents that could have taken them; `trouble` is why the host does not name them."""
+
+    turns: Sequence[TurnRecord]
+    agents: Sequence[Agent]
+    trouble: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnDetails:
+    """All that is kept of a turn. `trouble` is why the host does not tell it; `waiting` is what needs a word now."""
+
+    turn: TurnRecord
+    agent: Agent | None = None
+    said: Sequence[HistoryItem] = ()
+    waiting: Sequence[ApprovalRequest] = ()
+    before: str | None = None
+    after: str | None = None
+    keeps_turns: bool = True
+    trouble: str | None = None
+
+
+async def list_turns(host: AgentHost, turns: TurnService, caller: Caller, query: TurnQuery) -> TurnList:
+    """Turns with their agents' names; the list is ours, and stands also when the host does not answer."""
+    rights.require_scope(caller, rights.AGENTS_READ)
+    found = [turn for turn in await turns.list(query) if _may_see(caller, turn)]
+    try:
+        return TurnList(found, await host_answer_in_time(host.list(NAMED_AGENTS)))
+    except Unavailable as error:
+        return TurnList(found, (), error.public_message)
+
+
+async def read_turn(host: AgentHost, turns: TurnService, caller: Caller, turn_id: str) -> TurnDetails:
+    """One turn with its events, as far as the host keeps them."""
+    rights.require_scope(caller, rights.AGENTS_READ)
+    turn = await _find_visible_turn(turns, caller, turn_id)
+    before, after = await turns.neighbours(turn)
+    bare = TurnDetails(turn, before=before, after=after, keeps_turns=host.features.keeps_turns)
+    try:
+        agent = await host_answer_in_time(host.find(turn.agent_id))
+        if agent is None:
+            return replace(bare, trouble=AGENT_DELETED)
+        said = await host.turn_history(turn)
+        waiting = await _pending_requests(host, turn)
+    except (NotFound, Unavailable) as error:
+        return replace(bare, trouble=error.public_message)
+    # The host may have found on the way that whoever ran it is gone.
+    return replace(bare, turn=await turns.find(turn_id), agent=agent, said=said, waiting=waiting)
+
+
+async def cancel_turn(host: AgentHost, turns: TurnService, caller: Caller, turn_id: str) -> None:
+    """Cancel a turn that runs, or give up what waits in it."""
+    rights.require_scope(caller, rights.AGENTS_CHAT)
+    turn = await _find_visible_turn(turns, caller, turn_id)
+    if not turn.running and not turn.waits:
+        raise Conflict("This turn is over; there is nothing left to cancel")
+    await host.cancel(turn.agent_id, turn.conversation_id)
+
+
+async def answer_approvals(
+    host: AgentHost, turns: TurnService, journal: Journal, caller: Caller, turn_id: str, words: Mapping[str, Approval]
+) -> str | None:
+    """Give one's word on every call that waits in a turn, and have the agent go on, for whom it worked.
+
+    The id of the turn in which it does; None where that has to wait.
+    """
+    rights.require_scope(caller, rights.AGENTS_CHAT)
+    turn = await _find_visible_turn(turns, caller, turn_id)
+    waiting = await _pending_requests(host, turn)
+    if not waiting:
+        raise Conflict("Nothing waits for a word in this turn; somebody has given theirs, or it was given up")
+    given = [words[one.call_id] for one in waiting if one.call_id in words]
+    going_on = _caller_for_person(turn, caller.request_id)
+    prompt = Prompt(turn.agent_id, going_on, approvals=given, conversation_id=turn.conversation_id)
+    return await turns.start_in_background(run_journaled_turn(host, journal, "web", prompt))
+
+
+async def _find_visible_turn(turns: TurnService, caller: Caller, turn_id: str) -> TurnRecord:
+    """A turn that the caller may see; another person's is not there for them."""
+    turn = await turns.find(turn_id)
+    if not _may_see(caller, turn):
+        raise turn_not_found(turn_id)
+    return turn
+
+
+def _may_see(caller: Caller, turn: TurnRecord) -> bool:
+    return rights.runs_installation(caller) or (turn.user_id is not None and turn.user_id == caller.user_id)
+
+
+def _caller_for_person(turn: TurnRecord, request_id: str) -> Caller:
+    """Whom a turn goes on for: the person it was for, with nothing of what whoever gives their word may do.
+
+    The host adds the bounds of the credential that the turn was begun with.
+    Those who chat without a key are all one, who is no person: in that name nothing is proven.
+    """
+    unproven = turn.user_id == LOCAL_USER and set(turn.authority.credentials) <= {LOCAL_USER}
+    shown = LOCAL_USER if unproven else None
+    return Caller(request_id, user_id=turn.user_id, credential_id=shown)
+
+
+async def _pending_requests(host: AgentHost, turn: TurnRecord) -> Sequence[ApprovalRequest]:
+    """What of this very turn waits for a word."""
+    if not turn.waits:
+        return ()
+    asked = {one.call_id for one in turn.pending}
+    return [one for one in await host.pending(turn.agent_id, turn.conversation_id) if one.call_id in asked]

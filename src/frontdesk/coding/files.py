@@ -1,0 +1,229 @@
+"""Gives a session its files: the port, the files of this machine, listings, and searches that end in time.
+
+Plain text is looked for in a thread. A regular expression can take for ever on a single line, with no way in to stop
+it, so it runs in a process of its own that is killed when its time is up; what it found till then counts.
+"""
+
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+from typing import Protocol
+
+import anyio
+from anyio import to_thread
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from frontdesk.coding import disk
+from frontdesk.coding.disk import FolderEntry, FolderEntryKind, WalkTimeout, walk_folder
+from frontdesk.coding.paths import WorkspaceRoots
+from frontdesk.coding.scan import FileLine, FileQuery, scan_files
+from frontdesk.errors import Invalid, NotFound
+
+
+class Files(Protocol):
+    """Whole text files. Every path is absolute, and lies in the session's folders by what `Roots.inside` said of it.
+
+    What is not there is `NotFound`; what is no text, too large, or no longer inside is `Invalid`.
+    """
+
+    async def read(self, path: Path) -> str: ...
+
+    async def write(self, path: Path, text: str) -> None:
+        """Make or replace a file, with the folders it needs; once, and whole or not at all."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFiles:
+    """`Files` on the disk, and what only a disk can do. A read may be left behind; a change is always seen through."""
+
+    roots: WorkspaceRoots
+
+    async def read(self, path: Path) -> str:
+        return await to_thread.run_sync(disk.read_file, self.roots, path, abandon_on_cancel=True)
+
+    async def write(self, path: Path, text: str) -> None:
+        await to_thread.run_sync(disk.write_file, self.roots, path, text)
+
+    async def delete(self, path: Path) -> None:
+        """A file, or a link itself; `Invalid` for a folder."""
+        await to_thread.run_sync(disk.delete_file, self.roots, path)
+
+    async def move(self, source: Path, target: Path) -> None:
+        """To a name that is free; `Invalid` where it is not."""
+        await to_thread.run_sync(disk.move_path, self.roots, source, target)
+
+    async def modified(self, path: Path) -> float | None:
+        """When it was last changed, so that a change of somebody else's is seen; None where there is nothing."""
+        return await to_thread.run_sync(disk.modification_time, self.roots, path, abandon_on_cancel=True)
+
+
+LISTING_DEPTH = 3
+LISTING_LIMIT = 1000
+LISTING_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class FolderListing:
+    """Names from the working folder; a folder ends in a slash, a link says where it leads. `cut`: there is more."""
+
+    names: tuple[str, ...]
+    cut: bool
+
+
+async def list_files(
+    roots: WorkspaceRoots,
+    path: Path,
+    depth: int = LISTING_DEPTH,
+    limit: int = LISTING_LIMIT,
+    seconds: float = LISTING_SECONDS,
+) -> FolderListing:
+    """A folder and those in it, so many levels down, without what git ignores; a file is `NotFound` as a folder."""
+    until = time.monotonic() + seconds
+    return await to_thread.run_sync(_list_now, roots, path, depth, limit, until, abandon_on_cancel=True)
+
+
+def _list_now(roots: WorkspaceRoots, path: Path, depth: int, limit: int, until: float) -> FolderListing:
+    names: list[str] = []
+    try:
+        for entry in walk_folder(roots, path, until, depth):
+            if len(names) == limit:
+                return FolderListing(tuple(names), cut=True)
+            names.append(_entry_text(roots, entry))
+    except WalkTimeout:
+        return FolderListing(tuple(names), cut=True)
+    return FolderListing(tuple(names), cut=False)
+
+
+def _entry_text(roots: WorkspaceRoots, entry: FolderEntry) -> str:
+    shown = roots.display(entry.path)
+    match entry.kind:
+        case FolderEntryKind.FOLDER:
+            return f"{shown}/"
+        case FolderEntryKind.LINK:
+            return f"{shown} -> {_link_target(entry)}"
+        case FolderEntryKind.FILE:
+            return shown
+
+
+def _link_target(entry: FolderEntry) -> str:
+    try:
+        target = os.readlink(entry.at.name, dir_fd=entry.at.folder)
+    except OSError:
+        return "?"
+    return target if target.isprintable() else "?"
+
+
+SEARCH_SECONDS = 20.0
+LONGEST_PATTERN = 1000
+MOST_LINES = 1000
+MOST_CONTEXT = 10
+LONGEST_ANSWER = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class FileSearchResults:
+    """What was found. `cut`: there are more; `timed_out`: not everything was looked through."""
+
+    lines: tuple[FileLine, ...]
+    cut: bool = False
+    timed_out: bool = False
+
+
+async def search_files(
+    roots: WorkspaceRoots, query: FileQuery, path: Path | None = None, seconds: float = SEARCH_SECONDS
+) -> FileSearchResults:
+    """The lines that match in a file or a folder, or in all of the workspace, without what git ignores."""
+    asked = _clamp_query(query)
+    paths = roots.all if path is None else (path,)
+    if query.plain:
+        until = time.monotonic() + seconds
+        return await to_thread.run_sync(_search_now, roots, paths, asked, until, abandon_on_cancel=True)
+    return await _search_in_process(roots, paths, asked, seconds)
+
+
+def _clamp_query(query: FileQuery) -> FileQuery:
+    if not query.pattern or len(query.pattern) > LONGEST_PATTERN:
+        raise Invalid(f"Give something to look for, of {LONGEST_PATTERN} characters at most")
+    if len(query.glob) > LONGEST_PATTERN:
+        raise Invalid(f"Give a glob of {LONGEST_PATTERN} characters at most")
+    context = min(max(query.context, 0), MOST_CONTEXT)
+    return replace(query, context=context, limit=min(max(query.limit, 1), MOST_LINES))
+
+
+def _search_now(roots: WorkspaceRoots, paths: Sequence[Path], query: FileQuery, until: float) -> FileSearchResults:
+    lines: list[FileLine] = []
+    try:
+        lines.extend(scan_files(roots, paths, query, until))
+    except WalkTimeout:
+        return _limit_results(lines, query, timed_out=True)
+    return _limit_results(lines, query)
+
+
+def _limit_results(lines: Sequence[FileLine], query: FileQuery, *, timed_out: bool = False) -> FileSearchResults:
+    """No more matches than were asked for; one more was looked for, to know whether there is one."""
+    matched = [index for index, line in enumerate(lines) if line.matched]
+    cut = len(matched) > query.limit
+    return FileSearchResults(tuple(lines[: matched[query.limit]] if cut else lines), cut, timed_out)
+
+
+async def _search_in_process(
+    roots: WorkspaceRoots, paths: Sequence[Path], query: FileQuery, seconds: float
+) -> FileSearchResults:
+    asked = {
+        "cwd": str(roots.cwd),
+        "others": [str(one) for one in roots.others],
+        "paths": [str(one) for one in paths],
+        "query": asdict(query),
+        "seconds": math.ceil(seconds),
+    }
+    lines: list[FileLine] = []
+    with anyio.move_on_after(seconds):
+        async with _scanner() as process:
+            finished = await _read_answers(process, json.dumps(asked).encode(), lines)
+            return _limit_results(lines, query, timed_out=not finished)
+    return _limit_results(lines, query, timed_out=True)
+
+
+@asynccontextmanager
+async def _scanner() -> AsyncGenerator[Process]:
+    """A process that scans; gone at the end. It starts at the top folder, so that no module comes from a workspace."""
+    command = [sys.executable, "-P", "-m", scan_files.__module__]
+    top = Path(sys.executable).anchor
+    process = await anyio.open_process(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, cwd=top)
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            process.kill()
+        with anyio.CancelScope(shield=True):
+            await process.aclose()
+
+
+async def _read_answers(process: Process, asked: bytes, lines: list[FileLine]) -> bool:
+    """Take in what it finds, as it comes; whether it got to the end."""
+    if process.stdin is None or process.stdout is None:
+        raise RuntimeError("a process was opened without its pipes")
+    await process.stdin.send(asked)
+    await process.stdin.aclose()
+    answers = BufferedByteReceiveStream(process.stdout)
+    with suppress(anyio.IncompleteRead):
+        while True:
+            match json.loads(await answers.receive_until(b"\n", LONGEST_ANSWER)):
+                case [str(path), int(number), str(text), bool(matched)]:
+                    lines.append(FileLine(path, number, text, matched))
+                case [kind, str(message)]:
+                    raise NotFound(message) if kind == NotFound.__name__ else Invalid(message)
+                case [bool(finished)]:
+                    return finished
+                case _:
+                    raise RuntimeError("the scan answered with what is no line")
+    return False

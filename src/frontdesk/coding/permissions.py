@@ -1,0 +1,166 @@
+"""Decides whether a request is allowed, asks the person where it must, and remembers lasting answers."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+
+import anyio
+
+from frontdesk.coding.guard import ASKED_AGAIN, TIMESTAMP_GRAIN_SECONDS, changed_since
+from frontdesk.coding.model import (
+    ASK_SECONDS,
+    AskPermission,
+    AskPerson,
+    OperationKind,
+    PermissionAnswer,
+    PermissionDecision,
+    PermissionMode,
+    PermissionRequest,
+    StoredPermission,
+)
+from frontdesk.coding.store import PermissionStore
+
+FREE_KINDS = frozenset({OperationKind.READ, OperationKind.SEARCH, OperationKind.THINK})
+PLAN_MODE_REFUSAL = (
+    "This is plan mode, in which nothing is changed or run. Describe what you would do instead; "
+    "the person leaves plan mode by choosing another mode (ask, accept-edits or auto) in their editor."
+)
+
+
+class PolicyAction(StrEnum):
+    """What comes of a deed."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyDecision:
+    """The answer, and where it is a refusal, why, in words for the model."""
+
+    action: PolicyAction
+    reason: str = ""
+
+
+ALLOW_DECISION = PolicyDecision(PolicyAction.ALLOW)
+ASK_DECISION = PolicyDecision(PolicyAction.ASK)
+
+
+def decide_permission(mode: PermissionMode, deed: PermissionRequest, remembered: Mapping[str, bool]) -> PolicyDecision:
+    """What is to be done about a deed; `remembered` is what the person said for good, by scope."""
+    said = remembered.get(deed.scope) if deed.scope else None
+    if said is False:
+        return PolicyDecision(
+            PolicyAction.REFUSE, f"The person has rejected {deed.scope_text or deed.title} for good; do without it."
+        )
+    if deed.harmless or deed.kind in FREE_KINDS:
+        return ALLOW_DECISION
+    if mode is PermissionMode.PLAN:
+        return PolicyDecision(PolicyAction.REFUSE, PLAN_MODE_REFUSAL)
+    if deed.only_once:
+        return ASK_DECISION
+    return ALLOW_DECISION if said or _mode_allows(mode, deed.kind) else ASK_DECISION
+
+
+def _mode_allows(mode: PermissionMode, kind: OperationKind) -> bool:
+    return mode is PermissionMode.AUTO or (mode is PermissionMode.ACCEPT_EDITS and kind is OperationKind.EDIT)
+
+
+TIMESTAMP_GRAIN = timedelta(seconds=TIMESTAMP_GRAIN_SECONDS)
+CLOCK_SET_BACK = "you are asked again, since the clock was set back after you allowed this"
+TURN_STOPPED = "the person stopped the turn"
+PERSON_REJECTED = "The person rejected this. Do not try to get there another way; ask them what to do instead."
+NOBODY_ANSWERED = "Nobody answered in time, which counts as a rejection. Go on without it, or say what you need."
+
+
+class PermissionService:
+    """What is remembered holds for one person in one folder."""
+
+    def __init__(self, store: PermissionStore, ask_seconds: float = ASK_SECONDS) -> None:
+        self._store = store
+        self._ask_seconds = ask_seconds
+
+    def for_session(
+        self, user_id: str | None, cwd: Path, mode: Callable[[], PermissionMode], ask: AskPerson
+    ) -> AskPermission:
+        """What the deeds of one session have to pass; `mode` is looked at each time, since it may change in a turn."""
+        return PermissionGate(self._store, user_id, cwd, mode, ask, self._ask_seconds).ask_permission
+
+    async def list(self, user_id: str | None, cwd: Path) -> Sequence[StoredPermission]:
+        return await self._store.list(user_id, cwd)
+
+    async def forget(self, user_id: str | None, cwd: Path) -> int:
+        """How many lasting words are no more."""
+        return await self._store.forget(user_id, cwd)
+
+
+class PermissionGate:
+    """Puts one deed at a time before the person, so that what they say of it for good holds for those that wait."""
+
+    def __init__(
+        self,
+        store: PermissionStore,
+        user_id: str | None,
+        cwd: Path,
+        mode: Callable[[], PermissionMode],
+        ask: AskPerson,
+        ask_seconds: float,
+    ) -> None:
+        self._store = store
+        self._user_id = user_id
+        self._cwd = cwd
+        self._mode = mode
+        self._ask = ask
+        self._ask_seconds = ask_seconds
+        self._asking = anyio.Lock()
+
+    async def ask_permission(self, deed: PermissionRequest) -> PermissionDecision:
+        verdict, _ = await self._decide(deed)
+        if verdict.action is PolicyAction.ASK:
+            return await self._ask_in_turn(deed)
+        return _to_permission(verdict)
+
+    async def _decide(self, deed: PermissionRequest) -> tuple[PolicyDecision, PermissionRequest]:
+        """With why it is asked again, where what was allowed is no longer what it was."""
+        remembered = {one.scope: one for one in await self._store.list(self._user_id, self._cwd)}
+        said = remembered.get(deed.scope)
+        if (
+            said is not None
+            and said.allowed
+            and deed.defining_files
+            and said.created_at > datetime.now(UTC) + TIMESTAMP_GRAIN
+        ):
+            # Times of files say nothing then.
+            del remembered[deed.scope]
+            deed = replace(deed, reason=deed.reason or CLOCK_SET_BACK)
+        elif (
+            said is not None and said.allowed and (changed := await changed_since(deed.defining_files, said.created_at))
+        ):
+            del remembered[deed.scope]
+            path = changed.relative_to(self._cwd) if changed.is_relative_to(self._cwd) else changed
+            deed = replace(deed, reason=deed.reason or ASKED_AGAIN.format(path=path))
+        return decide_permission(self._mode(), deed, {scope: one.allowed for scope, one in remembered.items()}), deed
+
+    async def _ask_in_turn(self, deed: PermissionRequest) -> PermissionDecision:
+        # The time of those that wait for their turn counts as well: a tool has no more than that.
+        with anyio.move_on_after(self._ask_seconds):
+            async with self._asking:
+                verdict, deed = await self._decide(deed)
+                return await self._ask_person(deed) if verdict.action is PolicyAction.ASK else _to_permission(verdict)
+        return PermissionDecision(allowed=False, reason=NOBODY_ANSWERED)
+
+    async def _ask_person(self, deed: PermissionRequest) -> PermissionDecision:
+        choice = await self._ask(deed)
+        if choice is PermissionAnswer.CANCELLED:
+            return PermissionDecision(allowed=False, reason=TURN_STOPPED)
+        if choice.lasts and deed.scope and not deed.only_once:
+            remembered = StoredPermission(deed.scope, choice.allows, datetime.now(UTC))
+            await self._store.save(self._user_id, self._cwd, remembered)
+        return PermissionDecision(choice.allows, "" if choice.allows else PERSON_REJECTED)
+
+
+def _to_permission(verdict: PolicyDecision) -> PermissionDecision:
+    return PermissionDecision(verdict.action is PolicyAction.ALLOW, verdict.reason)

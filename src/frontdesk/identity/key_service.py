@@ -1,0 +1,176 @@
+"""Checks keys with a short cache, and lets people manage keys of their own."""
+
+import time
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from frontdesk.errors import Invalid, MissingScope, NotFound, Unauthenticated, Unavailable
+from frontdesk.identity import keys, rights
+from frontdesk.identity.keys import ApiKey
+from frontdesk.identity.model import Caller, Credential
+from frontdesk.identity.store import KeyStore
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+
+class RecentCache(Generic[K, T]):
+    """Values by key, each good for `seconds`."""
+
+    def __init__(self, seconds: float, size: int) -> None:
+        self._seconds = seconds
+        self._size = size
+        self._held: dict[K, tuple[float, T]] = {}
+        self._dropped = 0
+
+    async def get_or_load(self, key: K, look: Callable[[], Awaitable[T]]) -> T:
+        """The value that is held, or the one that `look` finds, which is held from now on."""
+        now = time.monotonic()
+        held = self._held.get(key)
+        if held is not None and now - held[0] < self._seconds:
+            return held[1]
+        dropped = self._dropped
+        value = await look()
+        # Something was dropped meanwhile: this may be what it was before, and must not come back.
+        if dropped == self._dropped:
+            if len(self._held) >= self._size:
+                self._held.clear()
+            self._held[key] = (now, value)
+        return value
+
+    def drop(self, key: K) -> None:
+        self._dropped += 1
+        self._held.pop(key, None)
+
+    def clear(self) -> None:
+        self._dropped += 1
+        self._held.clear()
+
+
+# How long a key that was revoked elsewhere may still work here.
+KEY_CACHE_SECONDS = 2.0
+KEY_CACHE_SIZE = 10_000
+
+
+class KeyChecker:
+    """It keeps keys for a moment; what is changed here counts at once."""
+
+    def __init__(self, store: KeyStore) -> None:
+        self._store = store
+        self._recent = RecentCache[str, ApiKey | None](KEY_CACHE_SECONDS, KEY_CACHE_SIZE)
+        self._used: dict[str, datetime] = {}
+
+    async def check(self, text: str) -> Credential:
+        """The credential that a key proves, or `Unauthenticated`."""
+        parsed = keys.parse_key(text)
+        key = await self._recent.get_or_load(parsed[0], partial(self._store.get, parsed[0])) if parsed else None
+        now = datetime.now(UTC)
+        if parsed is None or key is None or not key.matches(parsed[1]) or not key.works_at(now):
+            raise Unauthenticated("The API key is not valid: mistyped, expired or revoked")
+        self._used[key.id] = now
+        return key.credential
+
+    def drop(self, key_id: str) -> None:
+        """Look it up anew the next time it is shown."""
+        self._recent.drop(key_id)
+
+    async def save_last_used(self) -> None:
+        """Note in the database when keys were last used."""
+        used, self._used = self._used, {}
+        try:
+            await self._store.mark_used(used)
+        except Unavailable:
+            self._used = used | self._used
+            raise
+
+
+LOGIN_NEEDED = "Keys are managed by somebody who has logged in: show a token, not a key"
+
+
+class PersonalKeys:
+    """A person's own: whose they are comes from the caller, whatever id is named."""
+
+    def __init__(self, store: KeyStore, drop: Callable[[str], None]) -> None:
+        self._store = store
+        # Told of every key that is not what it was.
+        self._drop = drop
+
+    async def list(self, caller: Caller) -> Sequence[ApiKey]:
+        return await self._store.list_own(require_login(caller))
+
+    async def create(
+        self, caller: Caller, name: str, scopes: frozenset[str], lifetime: timedelta | None
+    ) -> tuple[ApiKey, str]:
+        """A new key and its text, which is not to be had again."""
+        user_id, now = require_login(caller), datetime.now(UTC)
+        check_own_scopes(scopes)
+        wanted = ApiKey("", b"", name, None, user_id, scopes, now, keys.expiry(now, lifetime), own=True)
+        key, text = keys.with_new_secret(wanted)
+        await self._store.add(key)
+        return key, text
+
+    async def change(self, caller: Caller, key_id: str, changes: Mapping[str, Any]) -> ApiKey:
+        """Change its `name`, its `scopes`, or whether it `is_active`."""
+        user_id = require_login(caller)
+        check_own_scopes(changes.get("scopes", frozenset()))
+        changed = await self._store.change(key_id, user_id, {**changes, "updated_at": datetime.now(UTC)})
+        self._drop(key_id)
+        if changed is None:
+            raise _key_not_found()
+        return changed
+
+    async def delete(self, caller: Caller, key_id: str) -> None:
+        """End it, and what clients were allowed on the strength of it."""
+        await self._own_key(caller, key_id)
+        await self._store.revoke(key_id, datetime.now(UTC))
+        self._drop(key_id)
+
+    async def rotate(self, caller: Caller, key_id: str, overlap: timedelta) -> tuple[ApiKey, str]:
+        """A key in its place; the old one goes on for `overlap`, under a name that says which it was."""
+        made = await rotate_key(self._store, await self._own_key(caller, key_id), overlap)
+        self._drop(key_id)
+        return made
+
+    async def _own_key(self, caller: Caller, key_id: str) -> ApiKey:
+        user_id = require_login(caller)
+        key = await self._store.get(key_id)
+        if key is None or not key.own or key.user_id != user_id or key.revoked_at is not None:
+            raise _key_not_found()
+        return key
+
+
+async def rotate_key(store: KeyStore, old: ApiKey, overlap: timedelta) -> tuple[ApiKey, str]:
+    """A key with the same rights; the old one goes on for `overlap`, or until its own end if that is sooner."""
+    now = datetime.now(UTC)
+    if not old.works_at(now):
+        raise Invalid(f"Key '{old.id}' does not work any more, and nothing can take its place; make a new one")
+    successor = await store.successor(old.id)
+    if successor is not None:
+        raise Invalid(f"Key '{old.id}' was replaced by '{successor}' already; rotate that one")
+    new, text = keys.rotated_key(old, now)
+    await store.replace(old, new, min(now + overlap, old.expires_at or now + overlap))
+    return new, text
+
+
+def check_own_scopes(scopes: frozenset[str]) -> None:
+    """People grant what is theirs."""
+    for scope in scopes:
+        if scope not in rights.MEMORY_SCOPES:
+            raise Invalid(
+                f"There is no scope '{scope}' for one's own keys; there are: {', '.join(rights.MEMORY_SCOPES)}"
+            )
+
+
+def require_login(caller: Caller) -> str:
+    """Whoever logged in; one whose token is limited may not make what is less so."""
+    if caller.user_id is None or not caller.by_token:
+        raise Unauthenticated(LOGIN_NEEDED if caller.credential_id else "Authentication required")
+    if not rights.allows_scope(caller.scopes, rights.MEMORY_ADMIN):
+        raise MissingScope(rights.MEMORY_ADMIN)
+    return caller.user_id
+
+
+def _key_not_found() -> NotFound:
+    return NotFound("API key not found")

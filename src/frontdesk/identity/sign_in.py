@@ -1,0 +1,219 @@
+"""Signs people in to the pages at an OAuth issuer."""
+
+import base64
+import hmac
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote_plus, urlencode, urlsplit
+
+import anyio
+import httpx2
+import structlog
+from pydantic import SecretStr
+
+from frontdesk.errors import Denied, NotFound, Unauthenticated, Unavailable
+from frontdesk.identity.oauth_server import sha256_of
+from frontdesk.identity.tokens import (
+    FETCH_SECONDS,
+    FRESH_SECONDS,
+    ISSUER_ERRORS,
+    REFETCH_SECONDS,
+    STALE_SECONDS,
+    TOTAL_SECONDS,
+    check_address,
+    fetch_metadata,
+    read_json_object,
+)
+from frontdesk.settings import Issuer, SignIn, is_loopback
+
+log = structlog.get_logger("frontdesk.identity")
+
+
+@dataclass(frozen=True, slots=True)
+class IssuerEndpoints:
+    """An issuer's addresses for people and for codes, and how it wants a client's secret."""
+
+    authorization_url: str
+    token_url: str
+    secret_in_form: bool
+
+
+class IssuerEndpointCache:
+    """One issuer's counter. Anybody may ask for it, so that the issuer itself is asked now and then alone.
+
+    `now` is monotonic seconds.
+    """
+
+    def __init__(self, issuer: str, client: httpx2.AsyncClient) -> None:
+        self._issuer = issuer
+        self._client = client
+        self._lock = anyio.Lock()
+        self._counter: IssuerEndpoints | None = None
+        self._tried_at = -float("inf")
+        self._fetched_at = -float("inf")
+
+    async def find(self, now: float) -> IssuerEndpoints | None:
+        """None while the issuer does not say; what it said of late holds meanwhile."""
+        if not self._is_current(now):
+            async with self._lock:
+                if not self._is_current(now):
+                    await self._refresh(now)
+        return self._counter if now - self._fetched_at < STALE_SECONDS else None
+
+    def _is_current(self, now: float) -> bool:
+        return now - self._tried_at < REFETCH_SECONDS or now - self._fetched_at < FRESH_SECONDS
+
+    async def _refresh(self, now: float) -> None:
+        try:
+            with anyio.fail_after(TOTAL_SECONDS):
+                self._counter = read_endpoints(self._issuer, await fetch_metadata(self._client, self._issuer))
+            self._fetched_at = now
+        except ISSUER_ERRORS as error:
+            self._tried_at = now
+            log.warning("sign_in_issuer_failed", issuer=self._issuer, error=type(error).__name__)
+
+
+def read_endpoints(issuer: str, document: Mapping[str, object]) -> IssuerEndpoints:
+    if str(document.get("issuer", "")).rstrip("/") != issuer.rstrip("/"):
+        raise ValueError("the description is another issuer's")
+    methods = document.get("token_endpoint_auth_methods_supported")
+    in_form = isinstance(methods, list) and "client_secret_basic" not in methods and "client_secret_post" in methods
+    return IssuerEndpoints(
+        _check_endpoint(document["authorization_endpoint"]), _check_endpoint(document["token_endpoint"]), in_form
+    )
+
+
+def _check_endpoint(said: object) -> str:
+    """An address that a browser may be sent to, or a secret: over TLS, or on this machine."""
+    found = urlsplit(check_address(said))
+    if found.scheme != "https" and not (found.scheme == "http" and is_loopback(found.hostname or "")):
+        raise ValueError("an address that is neither https nor on this machine")
+    return found._replace(fragment="").geturl()
+
+
+# Where issuers lead a browser back to; each of them has to know it.
+CALLBACK_PATH = "/sign-in/back"
+MAX_ERROR_LENGTH = 80
+OTHER_SIGN_IN = "This sign-in was not begun in this browser, or too long ago; begin it again"
+NO_TOKEN_GIVEN = "{issuer} gave no token for this sign-in; begin it again"  # noqa: S105
+ISSUER_UNAVAILABLE = "{issuer} cannot be asked right now; try again shortly, or sign in with a key"
+
+
+@dataclass(frozen=True, slots=True)
+class SignInState:
+    """What a browser that was sent to an issuer has to come back with, and what its code is redeemed by."""
+
+    issuer: str
+    state: str
+    verifier: str
+
+
+class SignInIssuers:
+    """The issuers at which people sign in. Nothing of an errand is kept here: the browser carries it."""
+
+    def __init__(self, issuers: Sequence[Issuer], base_url: str, headers: Mapping[str, str]) -> None:
+        self._client = httpx2.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=False, headers=headers)
+        self._issuers = {one.issuer: (one, one.sign_in) for one in issuers if one.sign_in is not None}
+        self._counters = {issuer: IssuerEndpointCache(issuer, self._client) for issuer in self._issuers}
+        self._redirect_uri = base_url + CALLBACK_PATH
+        self._resource = base_url
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """What people know each issuer by."""
+        return {
+            issuer: known_as.name or urlsplit(issuer).hostname or issuer
+            for issuer, (_, known_as) in self._issuers.items()
+        }
+
+    async def begin(self, issuer: str) -> tuple[str, SignInState]:
+        """The address to send a browser to, and its errand there."""
+        trusted, known_as = self._find_issuer(issuer)
+        errand = SignInState(issuer, secrets.token_urlsafe(24), secrets.token_urlsafe(48))
+        counter = await self._endpoints(issuer)
+        asked = {
+            "response_type": "code",
+            "client_id": known_as.client_id,
+            "redirect_uri": self._redirect_uri,
+            "scope": known_as.scope,
+            "state": errand.state,
+            "code_challenge": base64.urlsafe_b64encode(sha256_of(errand.verifier)).rstrip(b"=").decode(),
+            "code_challenge_method": "S256",
+            **self._resource_parameter(trusted),
+        }
+        joined = "&" if "?" in counter.authorization_url else "?"
+        return f"{counter.authorization_url}{joined}{urlencode(asked)}", errand
+
+    async def redeem(self, errand: SignInState, said: Mapping[str, str]) -> str:
+        """The token for the code that a browser came back with, unchecked."""
+        trusted, known_as = self._find_issuer(errand.issuer)
+        same = hmac.compare_digest(said.get("state", "").encode(), errand.state.encode())
+        # RFC 9207: a code of another issuer's must not be taken to this one.
+        if not same or said.get("iss", errand.issuer).rstrip("/") != errand.issuer.rstrip("/"):
+            raise Denied(OTHER_SIGN_IN)
+        if "code" not in said:
+            reason = said.get("error", "no code came back")[:MAX_ERROR_LENGTH]
+            raise Denied(f"{self.names[errand.issuer]} did not let you in: {reason}")
+        form = {
+            "grant_type": "authorization_code",
+            "code": said["code"],
+            "redirect_uri": self._redirect_uri,
+            "client_id": known_as.client_id,
+            "code_verifier": errand.verifier,
+            **self._resource_parameter(trusted),
+        }
+        token = (await self._exchange(errand.issuer, known_as, form)).get("access_token")
+        if not isinstance(token, str):
+            raise Unauthenticated(NO_TOKEN_GIVEN.format(issuer=self.names[errand.issuer]))
+        return token
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    def _find_issuer(self, issuer: str) -> tuple[Issuer, SignIn]:
+        if issuer not in self._issuers:
+            raise NotFound("Nobody signs in there; begin at the page itself")
+        return self._issuers[issuer]
+
+    def _resource_parameter(self, issuer: Issuer) -> Mapping[str, str]:
+        """RFC 8707: whom the token is for. Entra ID takes no such word, and goes by the scope."""
+        resource = issuer.audience[0] if issuer.audience else self._resource
+        return {} if issuer.claims == "entra" else {"resource": resource}
+
+    async def _endpoints(self, issuer: str) -> IssuerEndpoints:
+        found = await self._counters[issuer].find(time.monotonic())
+        if found is None:
+            raise self._unavailable(issuer)
+        return found
+
+    async def _exchange(self, issuer: str, known_as: SignIn, form: Mapping[str, str]) -> Mapping[str, object]:
+        counter = await self._endpoints(issuer)
+        more, auth = _client_proof(known_as.client_id, known_as.client_secret, in_form=counter.secret_in_form)
+        try:
+            request = self._client.build_request("POST", counter.token_url, data={**form, **more})
+            with anyio.fail_after(TOTAL_SECONDS):
+                response = await self._client.send(request, stream=True, auth=auth)
+                try:
+                    # A refused code says so in JSON, or in whatever; there is no token in it.
+                    return await read_json_object(response) if response.is_success else {}
+                finally:
+                    await response.aclose()
+        except ISSUER_ERRORS as error:
+            log.warning("sign_in_issuer_failed", issuer=issuer, error=type(error).__name__)
+            raise self._unavailable(issuer) from error
+
+    def _unavailable(self, issuer: str) -> Unavailable:
+        return Unavailable(ISSUER_UNAVAILABLE.format(issuer=self.names[issuer]))
+
+
+def _client_proof(
+    client_id: str, secret: SecretStr | None, *, in_form: bool
+) -> tuple[Mapping[str, str], httpx2.BasicAuth | None]:
+    if secret is None:
+        return {}, None
+    if in_form:
+        return {"client_secret": secret.get_secret_value()}, None
+    # RFC 6749, 2.3.1: both are written as in a form first.
+    return {}, httpx2.BasicAuth(quote_plus(client_id), quote_plus(secret.get_secret_value()))

@@ -1,0 +1,239 @@
+"""Connects the MCP servers that an editor brings to its session, and offers their tools to the agent."""
+
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import anyio
+import structlog
+
+from frontdesk.coding.guard import PathGuard
+from frontdesk.coding.model import AskPermission, OperationKind, PermissionRequest
+from frontdesk.errors import FrontdeskError, Invalid, Unavailable
+from frontdesk.interfaces.acp.jsonrpc import ConnectionClosed
+from frontdesk.interfaces.acp.schema import HttpMcpServer, McpServerStdio, SseMcpServer
+from frontdesk.llm.tools import Tool, ToolOutcome
+from frontdesk.mcp_client.model import McpServer, RemoteTool, api_name, bare_token
+from frontdesk.mcp_client.pool import McpClientPool
+from frontdesk.text import one_line
+from frontdesk.tools.calls import read_result
+
+MAX_CHARACTERS = 300
+# Shorter values are words such as `true` or `/mcp`, and would leave nothing readable.
+SECRET_LENGTH = 6
+SECRET = "[secret]"  # noqa: S105 - no secret
+ASSIGNMENT = re.compile(r"=(.+)", re.DOTALL)
+
+
+def hide_secrets(said: str, server: McpServer) -> str:
+    """A text on one line in which the server goes by its name, and nothing of how it is reached is left."""
+    secrets = sorted({one for one in _secrets(server) if len(one) >= SECRET_LENGTH}, key=len, reverse=True)
+    # Its name is no secret, even where it is also a word of its command.
+    between = [_replace_secrets(secrets, part) for part in said.split(str(server))]
+    return one_line(f"The MCP server '{server.name}'".join(between), MAX_CHARACTERS)
+
+
+def _replace_secrets(secrets: Sequence[str], said: str) -> str:
+    for secret in secrets:
+        said = said.replace(secret, SECRET)
+    return said
+
+
+def _secrets(server: McpServer) -> Iterator[str]:
+    yield from server.env.values()
+    for value in server.headers.values():
+        yield value
+        yield bare_token(value) or ""
+    for argument in server.command[1:]:
+        yield argument
+        yield from ASSIGNMENT.findall(argument)
+    yield from _url_parts(server.url)
+
+
+def _url_parts(url: str) -> Iterator[str]:
+    """An address and all of it that might be a key: steps of the path, and what the query says."""
+    parts = urlsplit(url)
+    yield from (url, parts.path, parts.query, parts.fragment)
+    for step in parts.path.split("/"):
+        yield step
+        yield unquote(step)
+    for _, value in parse_qsl(parts.query):
+        yield value
+
+
+LIST_SECONDS = 10.0
+CALL_SECONDS = 300.0
+# What a call may take in all: the person's time to allow it comes on top, and has a limit of its own.
+MAX_CALL_SECONDS = 2 * 3600.0
+NAME_LENGTH = 60
+NOT_ALLOWED = "The person did not allow this"
+
+# Tells the person something.
+WarnPerson = Callable[[str], Awaitable[None]]
+
+log = structlog.get_logger("frontdesk.acp")
+
+
+@dataclass(frozen=True, slots=True)
+class EditorTool:
+    """A tool of one of the servers, under the name that models have for it."""
+
+    server: McpServer
+    remote: RemoteTool
+    name: str
+
+
+class EditorServers:
+    """Those of one session. No program is started here for an editor on another machine, as `guard` knows it."""
+
+    def __init__(self, cwd: Path, leave: AskPermission, guard: PathGuard, *, seconds: float = LIST_SECONDS) -> None:
+        self._cwd = cwd
+        self._leave = leave
+        self._guard = guard
+        self._seconds = seconds
+        self._clients = McpClientPool(timeout=CALL_SECONDS)
+        self._found: dict[int, Sequence[EditorTool]] = {}
+        self._unknown = 0
+        self._looking = anyio.CancelScope()
+        self._settled = anyio.Event()
+
+    async def run(self, wanted: Sequence[object], complain: WarnPerson) -> None:
+        """Look up the tools of all servers at once, each in its own time; to be done behind the scenes, and once."""
+        self._unknown = len(wanted)
+        try:
+            with self._looking:
+                async with anyio.create_task_group() as tasks:
+                    for number, one in enumerate(wanted):
+                        tasks.start_soon(self._meet, number, one, complain)
+        finally:
+            self._settled.set()
+
+    async def wait_until_listed(self, seconds: float) -> None:
+        """Wait until it is known of each server what it has, but no longer than this."""
+        with anyio.move_on_after(seconds):
+            await self._settled.wait()
+
+    def tools(self) -> Sequence[Tool]:
+        """What has been found so far, for one turn."""
+        return [self._bound(found) for number in sorted(self._found) for found in self._found[number]]
+
+    async def aclose(self) -> None:
+        """End every session and every child, in bounded time, whoever is cancelled meanwhile."""
+        self._looking.cancel()
+        self._found = {}
+        await self._clients.close()
+
+    async def _meet(self, number: int, wanted: object, complain: WarnPerson) -> None:
+        name = one_line(str(getattr(wanted, "name", "")), NAME_LENGTH) or "server"
+        wrong = await self._wrong_with(number, name, wanted)
+        self._unknown -= 1
+        if self._unknown == 0:
+            # Before anybody is told of anything: the editor may take its time to hear it.
+            self._settled.set()
+        if wrong is not None:
+            with suppress(ConnectionClosed):
+                await complain(wrong)
+
+    async def _wrong_with(self, number: int, name: str, wanted: object) -> str | None:
+        """Find a server's tools; why there are none where it cannot be asked for them, or not all that it lists."""
+        try:
+            server = self._server(name, wanted)
+        except FrontdeskError as error:
+            return _log_failure(name, error, error.public_message)
+        try:
+            with anyio.fail_after(self._seconds):
+                listed = await self._clients.client(server, None, None).listing()
+        except TimeoutError as error:
+            self._clients.retire(server)
+            return _log_failure(
+                name, error, f"The MCP server '{name}' did not answer in {self._seconds:g} s; it is left out"
+            )
+        except Unavailable as error:
+            self._clients.retire(server)
+            return _log_failure(name, error, hide_secrets(error.public_message, server))
+        self._found[number] = self._named(server, listed.tools)
+        return f"The MCP server '{name}': {'; '.join(listed.left_out)}" if listed.left_out else None
+
+    def _server(self, name: str, wanted: object) -> McpServer:
+        match wanted:
+            case McpServerStdio():
+                if not self._guard.local:
+                    raise Invalid(f"The MCP server '{name}' is a program on another machine; give one with an address")
+                env = {one.name: one.value for one in wanted.env}
+                command = (wanted.command, *wanted.args)
+                return McpServer(name, transport="stdio", command=command, env=env, cwd=self._cwd)
+            case HttpMcpServer() | SseMcpServer():
+                headers = {one.name: one.value for one in wanted.headers}
+                return McpServer(name, wanted.url, headers, transport=wanted.type)
+            case _:
+                raise Invalid(f"The MCP server '{name}' is of a kind that is not known here; use stdio, http or sse")
+
+    def _named(self, server: McpServer, listed: Sequence[RemoteTool]) -> Sequence[EditorTool]:
+        taken = {one.name: one for found in self._found.values() for one in found}
+        mine: list[EditorTool] = []
+        for remote in listed:
+            found = EditorTool(server, remote, api_name(server.name, remote.name, taken))
+            taken[found.name] = found
+            mine.append(found)
+        return mine
+
+    def _bound(self, found: EditorTool) -> Tool:
+        return Tool(
+            found.name,
+            found.remote.description,
+            found.remote.parameters,
+            partial(self._call, found, ""),
+            run_call=partial(self._call, found),
+            seconds=MAX_CALL_SECONDS,
+            reads_only=_reads_only(found),
+        )
+
+    async def _call(self, found: EditorTool, call_id: str, arguments: Mapping[str, Any]) -> ToolOutcome:
+        why = "" if _reads_only(found) else await self._guard.check_arguments(arguments)
+        word = await self._leave(_permission_request(found, call_id, why))
+        if not word.allowed:
+            return ToolOutcome(word.reason or NOT_ALLOWED, ok=False)
+        tool = found.remote.name
+        try:
+            result = await self._clients.client(found.server, None, None).call_tool(
+                tool, arguments, progress=_ignore_progress
+            )
+        except Unavailable as error:
+            return ToolOutcome(f"Error calling {tool}: {hide_secrets(error.public_message, found.server)}", ok=False)
+        answer = read_result(tool, result.value, result.size)
+        return ToolOutcome(answer.text, ok=answer.ok)
+
+
+def _reads_only(found: EditorTool) -> bool:
+    """By its own word."""
+    return found.remote.annotations.get("readOnlyHint") is True
+
+
+def _log_failure(name: str, error: Exception, said: str) -> str:
+    log.info("editor_server_failed", server=name, error=type(error).__name__)
+    return said
+
+
+def _permission_request(found: EditorTool, call_id: str, why: str) -> PermissionRequest:
+    server, tool = found.server.name, one_line(found.remote.name, NAME_LENGTH)
+    return PermissionRequest(
+        call_id,
+        found.name,
+        OperationKind.OTHER,
+        f"{tool} ({server})",
+        # Not the name that models have: that may hang on which server answered first.
+        scope=f"mcp {api_name(server, found.remote.name, {})}",
+        scope_text=f"'{tool}' of the MCP server '{server}'",
+        harmless=_reads_only(found),
+        reason=why,
+        only_once=bool(why),
+    )
+
+
+async def _ignore_progress(_done: float, _total: float | None, _message: str | None) -> None:
+    """Whoever is told of progress thereby gives a call more time."""

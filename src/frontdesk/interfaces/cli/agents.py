@@ -1,0 +1,373 @@
+"""Implements `frontdesk agents`: create, show, equip and delete agents, on either host."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from cyclopts import App as Command
+
+from frontdesk.agents.host import EVERYONE, Agent, AgentHost, HeldTool, MemoryBlock, NewAgent, PersonFilter
+from frontdesk.app import App, delete_agent
+from frontdesk.errors import Invalid, NotFound
+from frontdesk.interfaces.app_runner import local_caller, run_change, run_with_app
+from frontdesk.interfaces.cli.options import Flag, JsonFlag, Repeated, Text
+from frontdesk.interfaces.cli.output import (
+    EMPTY_CELL,
+    dump_json,
+    format_table,
+    format_time,
+    printable_line,
+    printable_text,
+)
+from frontdesk.journal.record import CallRecord
+from frontdesk.llm.events import ApprovalRequest, Done, StopReason
+
+command = Command(name="agents")
+MOST_SHOWN = 1000
+CONVERSATIONS = 10
+STANDARD_INPUT = "-"
+
+
+@command.command
+def create(
+    name: str,
+    /,
+    *,
+    description: Text = "",
+    model: str | None = None,
+    persona: Text | None = None,
+    block: Repeated = (),
+    owner: str | None = None,
+) -> None:
+    """Make an agent and print its id.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    description
+        What it is for.
+    model
+        The model it thinks with, e.g. anthropic:claude-sonnet-5-5, or anthropic/claude-sonnet-5-5 on Letta; the
+        host's default when left out.
+    persona
+        Who it is and how it speaks: the text of its memory block 'persona'.
+    block
+        A memory block as LABEL=TEXT, repeated for several; what stands in 'human' is what each person begins with.
+    owner
+        The person who runs it: turns for them may change all of its memory, as turns for you may.
+    """
+    blocks = [*([MemoryBlock("persona", persona)] if persona is not None else []), *map(_parse_block, block)]
+
+    async def make(app: App, record: CallRecord) -> Agent:
+        made = await app.host.create(NewAgent(name, description, model, blocks, owner))
+        record.caller = local_caller(agent=made.id)
+        return made
+
+    print(run_change("agents create", make).id)
+
+
+command.command(create, name="add", show=False)
+
+
+@command.command(name="list")
+def list_agents(*, as_json: JsonFlag = False) -> None:
+    """List the agents.
+
+    Parameters
+    ----------
+    as_json
+        Print one JSON object a line.
+    """
+    agents = run_with_app(lambda app: app.host.list(MOST_SHOWN))
+    if as_json:
+        for agent in agents:
+            print(dump_json(asdict(agent)))
+        return
+    if not agents:
+        print("No agents yet. Make one: frontdesk agents create NAME")
+        return
+    rows = [
+        (agent.id, agent.name, agent.model or EMPTY_CELL, printable_line(agent.description, 60)) for agent in agents
+    ]
+    print(format_table(("id", "name", "model", "description"), rows))
+
+
+@command.command
+def show(agent: str, /) -> None:
+    """Show an agent: its model, memory blocks, tools and conversations.
+
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    """
+    print(run_with_app(lambda app: _describe_agent(app.host, agent)))
+
+
+@command.command
+def delete(agent: str, /, *, yes: Flag = False) -> None:
+    """Delete an agent with its memory, all its conversations and the API keys made for it.
+
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    yes
+        Delete without asking for the name.
+    """
+    found = run_with_app(lambda app: find_agent(app.host, agent))
+    if not yes:
+        _confirm(found)
+
+    async def end(app: App, record: CallRecord) -> Sequence[str]:
+        record.caller = local_caller(agent=found.id)
+        return await delete_agent(app, found.id)
+
+    ended = run_change("agents delete", end)
+    print(f"{printable_line(found.name)} ({found.id}) is deleted.")
+    if ended:
+        print(f"Its keys no longer work: {', '.join(ended)}")
+
+
+@command.command
+def attach(agent: str, server: str, tool: str, /, *, needs_approval: Flag = False) -> None:
+    """Give an agent a tool of an MCP server and print the name it goes by.
+
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    server
+        The server's name, as `tools servers` lists it.
+    tool
+        The tool's name on that server.
+    needs_approval
+        Ask a person before each call.
+    """
+
+    async def give(app: App, record: CallRecord) -> str:
+        found = await find_agent(app.host, agent)
+        record.caller = local_caller(agent=found.id)
+        await app.host.attach(found.id, HeldTool(tool, "", needs_approval, server, tool))
+        held = await app.host.tools(found.id)
+        return next((one.name for one in held if (one.server, one.remote_name) == (server, tool)), tool)
+
+    print(printable_line(run_change(f"agents attach {server}::{tool}", give)))
+
+
+@command.command
+def detach(agent: str, tool: str, /) -> None:
+    """Take a tool from an agent.
+
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    tool
+        The tool's name, as `agents show` lists it.
+    """
+
+    async def take(app: App, record: CallRecord) -> None:
+        found = await find_agent(app.host, agent)
+        record.caller = local_caller(agent=found.id)
+        await app.host.detach(found.id, tool)
+
+    run_change(f"agents detach {tool}", take)
+    print(f"{printable_line(tool)} is detached.")
+
+
+@command.command(usage="Usage: frontdesk agents block AGENT LABEL [TEXT] [OPTIONS]")
+def block(
+    agent: str,
+    label: str,
+    text: Text | None = None,
+    /,
+    *,
+    user: str | None = None,
+    start: Flag = False,
+    per_person: bool | None = None,
+    people_write: bool | None = None,
+) -> None:
+    """Print a memory block, or replace its text, or say whose it is.
+
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    label
+        Which block.
+    text
+        Its whole new text; - reads that from standard input.
+    user
+        Whose text, where each person has their own; your own when left out.
+    start
+        The text that each person begins with, where each has their own.
+    per_person
+        Whether each person has a text of their own; what stands there is what they begin with.
+    people_write
+        Whether turns for people who do not run the agent may change it, where it is shared.
+    """
+    if start and user is not None:
+        raise Invalid("Give --user or --start, not both")
+    whose: PersonFilter = EVERYONE if start else user
+    new = sys.stdin.read().removesuffix("\n") if text == STANDARD_INPUT else text
+    if text is None and per_person is None and people_write is None:
+        value = run_with_app(lambda app: _read_block(app.host, agent, label, whose))
+        print(printable_text(value) if sys.stdout.isatty() else value)
+        return
+
+    async def write(app: App, record: CallRecord) -> str:
+        found = await find_agent(app.host, agent)
+        record.caller = local_caller(agent=found.id, user=user)
+        told: list[str] = []
+        if per_person is not None or people_write is not None:
+            told.append(
+                _block_with_ownership(
+                    await app.host.set_block(found.id, label, per_person=per_person, people_write=people_write)
+                )
+            )
+        if new is not None:
+            told.append(_block_with_size(await app.host.write_block(found.id, label, new, user_id=whose)))
+        return "\n".join(told)
+
+    print(run_change(f"agents block {label}", write))
+
+
+async def find_agent(host: AgentHost, text: str) -> Agent:
+    """The agent with this id, or with this name if only one has it."""
+    if (found := await host.find(text)) is not None:
+        return found
+    same = [agent for agent in await host.list(MOST_SHOWN) if agent.name == text]
+    if len(same) > 1:
+        ids = ", ".join(agent.id for agent in same)
+        raise Invalid(f"{len(same)} agents are called '{text}'; give the id of one of them: {ids}")
+    if not same:
+        raise NotFound(f"There is no agent '{text}'; `frontdesk agents list` shows them")
+    return same[0]
+
+
+async def _read_block(host: AgentHost, agent: str, label: str, whose: PersonFilter) -> str:
+    blocks = {block.label: block.value for block in await host.blocks((await find_agent(host, agent)).id, whose)}
+    if label not in blocks:
+        raise NotFound(
+            f"There is no memory block '{label}'; there are: {', '.join(map(printable_line, blocks)) or 'none'}"
+        )
+    return blocks[label]
+
+
+async def _describe_agent(host: AgentHost, agent: str) -> str:
+    found = await find_agent(host, agent)
+    serves = [("serves", printable_line(found.serves))] if found.serves else []
+    facts = [
+        ("id", found.id),
+        ("name", printable_line(found.name)),
+        ("description", printable_line(found.description) or EMPTY_CELL),
+        ("model", printable_line(found.model or "the host's default")),
+        *serves,
+        *([("owner", printable_line(found.owner))] if found.owner else []),
+    ]
+    return "\n\n".join(
+        (
+            "\n".join(f"{name:<13}{value}" for name, value in facts),
+            await _describe_blocks(host, found.id),
+            await _describe_tools(host, found.id),
+            await _describe_conversations(host, found.id),
+        )
+    )
+
+
+async def _describe_blocks(host: AgentHost, agent_id: str) -> str:
+    rows = [
+        (
+            block.label,
+            f"{len(block.value)} of {block.limit}",
+            "yes" if block.read_only else EMPTY_CELL,
+            _block_ownership(block),
+        )
+        for block in await host.blocks(agent_id)
+    ]
+    if not rows:
+        return "No memory blocks."
+    people = await host.people(agent_id)
+    others = f"\nIt keeps something of its own of: {', '.join(map(printable_line, people))}" if people else ""
+    return format_table(("memory block", "characters", "read-only", "whose"), rows) + others
+
+
+async def _describe_tools(host: AgentHost, agent_id: str) -> str:
+    rows = [
+        (tool.name, tool.server or EMPTY_CELL, "asks first" if tool.needs_approval else EMPTY_CELL)
+        for tool in await host.tools(agent_id)
+    ]
+    return format_table(("tool", "server", "approval"), rows) if rows else "No tools besides its own."
+
+
+async def _describe_conversations(host: AgentHost, agent_id: str) -> str:
+    rows: list[tuple[str, ...]] = []
+    for one in await host.conversations(agent_id, CONVERSATIONS):
+        how = await conversation_state(host, agent_id, one.id) or EMPTY_CELL
+        whose = printable_line(one.user_id or "", 40) or EMPTY_CELL
+        rows.append((one.id, printable_line(one.title, 40) or EMPTY_CELL, whose, format_time(one.created_at), how))
+    if not rows:
+        return f"No conversations yet. Begin one: frontdesk chat {agent_id}"
+    # Letta does not keep how a turn ended.
+    shown = 5 if any(row[4] != EMPTY_CELL for row in rows) else 4
+    return format_table(
+        ("conversation", "title", "person", "begun", "last turn")[:shown], [row[:shown] for row in rows]
+    )
+
+
+def _parse_block(text: str) -> MemoryBlock:
+    label, found, value = text.partition("=")
+    if not found:
+        raise Invalid(f"'{text}' is not a memory block; write LABEL=TEXT")
+    return MemoryBlock(label, value)
+
+
+def _block_ownership(block: MemoryBlock) -> str:
+    if block.per_person:
+        return "each person's own"
+    return "shared, and people's turns may change it" if block.people_write else "shared"
+
+
+def _block_with_ownership(block: MemoryBlock) -> str:
+    return f"{printable_line(block.label)}: {_block_ownership(block)}"
+
+
+def _block_with_size(block: MemoryBlock) -> str:
+    return f"{printable_line(block.label)}: {len(block.value)} of {block.limit} characters"
+
+
+def _confirm(agent: Agent) -> None:
+    if not sys.stdin.isatty():
+        raise Invalid("There is no terminal to ask whether you mean it; add --yes")
+    try:
+        typed = input(
+            f"Its memory, conversations and keys go with it. Type {printable_line(agent.name)} to delete it: "
+        )
+    except EOFError:
+        typed = ""
+    if typed.strip() != printable_line(agent.name):
+        raise Invalid("That is not its name; nothing was deleted")
+
+
+async def conversation_state(host: AgentHost, agent_id: str, conversation_id: str) -> str | None:
+    """How a conversation was left, in a word or a few; None where its host does not know."""
+    said = await host.history(agent_id, conversation_id, limit=1)
+    match said[-1].event if said else None:
+        case ApprovalRequest() | Done(StopReason.REQUIRES_APPROVAL):
+            return "waits for approval"
+        case Done(stop):
+            return stop
+        case _:
+            return None
+
+
+async def find_agent_id(app: App, text: str | None) -> str | None:
+    """An agent's id; one that the host does not know any more may still have schedules, and goes by its id."""
+    if text is None:
+        return None
+    try:
+        return (await find_agent(app.host, text)).id
+    except NotFound:
+        return text

@@ -1,0 +1,160 @@
+"""Implements `frontdesk doctor`: show every setting with its source, then every problem."""
+
+import difflib
+import os
+import sys
+from collections.abc import Iterator, Mapping
+
+import anyio
+from pydantic import SecretStr
+
+from frontdesk.adapters import platform_problems
+from frontdesk.agent365.environment import MANIFEST_NAME, is_development_environment
+from frontdesk.app import App, open_app
+from frontdesk.embedding.embedder import open_embedder
+from frontdesk.errors import FrontdeskError, Unavailable
+from frontdesk.interfaces.app_runner import configure_quiet_logs
+from frontdesk.interfaces.cli.options import JsonFlag
+from frontdesk.interfaces.cli.output import EMPTY_CELL, dump_json, format_table, printable_line
+from frontdesk.interfaces.http.middleware import ALL_ADDRESSES
+from frontdesk.llm.access import OFFLINE, ModelAccess
+from frontdesk.settings import CONFIG_FILE_VARIABLE, Settings
+from frontdesk.settings.model import OBSOLETE_VARIABLES, config_file_keys, value_origin, variable_names
+
+VARIABLE_PREFIX = "FRONTDESK_"
+COLUMNS = ("setting", "value", "from")
+
+
+def examine(*, as_json: JsonFlag = False) -> None:
+    """Show every setting and where it comes from, then what is wrong.
+
+    Parameters
+    ----------
+    as_json
+        Print one JSON object.
+    """
+    settings = Settings.read()
+    keys = config_file_keys()
+    rows = [
+        (variable_names(field)[0], _display_value(getattr(settings, field)), value_origin(field, os.environ, keys))
+        for field in Settings.model_fields
+    ]
+    notes = [*remark_on_variables(os.environ), *remark_on_platform(settings, os.environ), *remark_on_model(settings)]
+    if not as_json:
+        print(
+            format_table(
+                COLUMNS, [(name, EMPTY_CELL if value is None else value, source) for name, value, source in rows]
+            )
+        )
+        for note in notes:
+            print(f"note: {printable_line(note)}")
+    wrong = [
+        *find_misspelt_variables(os.environ),
+        *find_contradictions(settings),
+        *anyio.run(find_problems, configure_quiet_logs(settings, "error")),
+    ]
+    if as_json:
+        told = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+        print(dump_json({"settings": told, "notes": notes, "wrong": wrong}))
+    else:
+        print("\n".join(f"wrong: {printable_line(problem)}" for problem in wrong) or "All is well.")
+    if wrong:
+        sys.exit(1)
+
+
+async def find_problems(settings: Settings) -> list[str]:
+    """What would keep the server from starting or serving."""
+    try:
+        async with open_app(settings) as app:
+            return await _find_app_problems(app)
+    except FrontdeskError as error:
+        return [str(error)]
+
+
+async def _find_app_problems(app: App) -> list[str]:
+    found = [f"{part}: {state}" for part, state in (await app.check_parts()).items() if state != "ok"]
+    found += await platform_problems(app.settings)
+    found += await app.tools.catalogue.check_servers()
+    found += await find_embedding_problems(app.settings)
+    for check in (app.check_exposure, lambda: app.host.list(1), app.check_model):
+        try:
+            await check()
+        except FrontdeskError as error:
+            found.append(str(error))
+    return found
+
+
+async def find_embedding_problems(settings: Settings) -> list[str]:
+    """What is wrong with an embeddings API; the built-in model needs nobody."""
+    if settings.embeddings in ("builtin", "off"):
+        return []
+    embedder = open_embedder(settings.embeddings, settings.embeddings_model, settings.embeddings_key)
+    try:
+        if embedder is not None:
+            await embedder.embed(["a tool"])
+    except Unavailable as error:
+        return [str(error)]
+    finally:
+        if embedder is not None:
+            await embedder.close()
+    return []
+
+
+def remark_on_variables(environ: Mapping[str, str]) -> Iterator[str]:
+    """Variables of other products that have no use here."""
+    for name, why in OBSOLETE_VARIABLES.items():
+        if environ.get(name):
+            yield f"{name} is set but not needed: {why}"
+
+
+def remark_on_platform(settings: Settings, environ: Mapping[str, str]) -> Iterator[str]:
+    """What is easily overlooked: without a word on it everything is development, and of two tokens one counts."""
+    if settings.platform_token and settings.platform_oauth:
+        yield (
+            "FRONTDESK_PLATFORM_TOKEN and FRONTDESK_PLATFORM_OAUTH are both set: the token only asks Agent 365 which "
+            "servers there are, and calls are made with tokens that are fetched"
+        )
+    if settings.platform_app_id and is_development_environment(environ):
+        yield (
+            f"Servers of Agent 365 come from {MANIFEST_NAME} in this folder or the one above: this is development. "
+            "Set PYTHON_ENVIRONMENT=Production to ask the platform"
+        )
+
+
+def remark_on_model(settings: Settings) -> Iterator[str]:
+    """What is not looked at: an answer of a model costs."""
+    model = ModelAccess.from_settings(settings).default_model
+    if settings.letta_base_url is None and model != OFFLINE:
+        yield f"The model {model} was not asked, as an answer costs; `frontdesk chat` shows whether it gives one"
+
+
+def find_contradictions(settings: Settings) -> Iterator[str]:
+    """Settings that are each right and do not go together."""
+    if settings.supabase_jwt_secret and not settings.supabase_url:
+        yield "SUPABASE_JWT_SECRET is set without NEXT_PUBLIC_SUPABASE_URL, and so has no effect"
+    if settings.openai_base_url and not settings.model:
+        yield "OPENAI_BASE_URL is set without FRONTDESK_MODEL, and there is no telling which models it has; name one"
+    if (settings.platform_token or settings.platform_oauth) and not settings.platform_app_id:
+        yield "FRONTDESK_PLATFORM_TOKEN and FRONTDESK_PLATFORM_OAUTH have no effect without FRONTDESK_PLATFORM_APP_ID"
+    issues = settings.trusted_issuers or settings.login_clients
+    if settings.host in ALL_ADDRESSES and issues and not settings.public_url:
+        yield f"FRONTDESK_HOST={settings.host} is no address that a token could be made for; set FRONTDESK_PUBLIC_URL"
+
+
+def find_misspelt_variables(environ: Mapping[str, str]) -> Iterator[str]:
+    """Variables that look like ours and are not."""
+    names = [CONFIG_FILE_VARIABLE, *(name for field in Settings.model_fields for name in variable_names(field))]
+    # Without what they all begin with: by that alone, any two would be alike.
+    known = [name.removeprefix(VARIABLE_PREFIX) for name in names if name.startswith(VARIABLE_PREFIX)]
+    for name in environ:
+        if name.startswith(VARIABLE_PREFIX) and name not in names:
+            near = difflib.get_close_matches(name.removeprefix(VARIABLE_PREFIX), known, 1)
+            yield f"{name} is not a setting" + (f"; did you mean {VARIABLE_PREFIX}{near[0]}?" if near else "")
+
+
+def _display_value(value: object) -> str | None:
+    if isinstance(value, SecretStr):
+        return "(set, not shown)"
+    if value is None or value == ():
+        return None
+    return str(value)

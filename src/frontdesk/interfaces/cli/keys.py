@@ -1,0 +1,220 @@
+"""Implements `frontdesk keys`: create, import, list, rotate and revoke API keys."""
+
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from getpass import getpass
+from typing import Annotated
+
+from cyclopts import App as Command
+from cyclopts import Parameter
+
+from frontdesk.app import App
+from frontdesk.identity.keys import ApiKey
+from frontdesk.identity.model import ANY_AGENT
+from frontdesk.interfaces.app_runner import local_caller, run_change, run_with_app
+from frontdesk.interfaces.cli.options import Flag, JsonFlag, Repeated
+from frontdesk.interfaces.cli.output import (
+    EMPTY_CELL,
+    dump_json,
+    format_table,
+    format_time,
+    parse_duration,
+    printable_line,
+)
+from frontdesk.journal.record import CallRecord
+
+command = Command(name="keys")
+
+
+@command.command
+def create(
+    *,
+    agent: str | None = None,
+    user: str | None = None,
+    name: Annotated[str, Parameter(show_default=False)] = "",
+    scope: Repeated = (),
+    expires: str | None = None,
+) -> None:
+    """Make a key and print it; it is not shown again.
+
+    frontdesk keys create --agent Clerk --scope tools:call --expires 90d
+
+    Parameters
+    ----------
+    agent
+        The agent it speaks for; '*' for a platform that is trusted to name its agents itself.
+    user
+        The person it acts for.
+    name
+        A name for the list.
+    scope
+        A scope it has, e.g. tools:call; repeated for several. Without any, it may do everything. A wrong one is
+        answered with the list.
+    expires
+        How long it works, e.g. 90d; for ever when left out.
+    """
+    lifetime = parse_duration(expires) if expires else None
+
+    async def make(app: App, record: CallRecord) -> tuple[ApiKey, str]:
+        key, text = await app.identity.create_key(
+            name=name, agent_id=agent, user_id=user, scopes=frozenset(scope) or None, lifetime=lifetime
+        )
+        _record_key(record, key)
+        return key, text
+
+    _print_key(*run_change("keys create", make))
+
+
+@command.command(name="import")
+def import_key(
+    *,
+    user: str,
+    name: Annotated[str, Parameter(show_default=False)] = "",
+    scope: Repeated = (),
+    hashed: Annotated[Flag, Parameter(name="--hash")] = False,
+) -> None:
+    """Take over a key that a person was given elsewhere: zm_ and 64 hexadecimal digits, on standard input.
+
+    frontdesk keys import --user ann --scope tasks.read < key.txt
+
+    Parameters
+    ----------
+    user
+        The person it acts for.
+    name
+        A name for the list.
+    scope
+        A scope it has, e.g. tasks.read; repeated for several. Without any: tasks.read, tasks.write, memories.read and
+        memories.write, as where it comes from.
+    hashed
+        Standard input has the key's SHA-256, as 64 hexadecimal digits, and not the key.
+    """
+    text = _read_secret("Its SHA-256: " if hashed else "The key: ")
+
+    async def bring(app: App, record: CallRecord) -> ApiKey:
+        key = await app.identity.import_key(
+            text, hashed=hashed, user_id=user, name=name, scopes=frozenset(scope) or None
+        )
+        _record_key(record, key)
+        return key
+
+    key = run_change("keys import", bring)
+    print(f"Key {key.id} works for {printable_line(user)}.")
+
+
+@command.command(name="list")
+def list_keys(*, as_json: JsonFlag = False) -> None:
+    """List the keys, without their secrets.
+
+    Parameters
+    ----------
+    as_json
+        Print one JSON object a line.
+    """
+    keys = run_with_app(lambda app: app.keys.list())
+    if as_json:
+        for key in keys:
+            print(dump_json(_key_fields(key)))
+        return
+    if not keys:
+        print("No keys yet. Make one: frontdesk keys create --agent AGENT")
+        return
+    rows = [
+        (
+            key.id,
+            key.name,
+            key.agent_id or EMPTY_CELL,
+            key.user_id or EMPTY_CELL,
+            _format_scopes(key),
+            _describe_lifetime(key),
+            format_time(key.last_used_at),
+        )
+        for key in keys
+    ]
+    print(format_table(("id", "name", "agent", "user", "scopes", "state", "last used"), rows))
+
+
+@command.command
+def rotate(key_id: str, /, *, overlap: Annotated[str, Parameter(name=("--works-on", "--overlap"))] = "24h") -> None:
+    """Replace a key by a new one with the same rights; the old one works on for a while.
+
+    Parameters
+    ----------
+    key_id
+        The key's id, as `keys list` shows it.
+    overlap
+        How long the old key still works.
+    """
+    lasting = parse_duration(overlap)
+
+    async def replace(app: App, record: CallRecord) -> tuple[ApiKey, str]:
+        key, text = await app.identity.rotate_key(key_id, lasting)
+        _record_key(record, key, f"{key_id} ")
+        return key, text
+
+    _print_key(*run_change("keys rotate", replace))
+
+
+@command.command
+def revoke(key_id: str, /) -> None:
+    """End a key now.
+
+    Parameters
+    ----------
+    key_id
+        The key's id, as `keys list` shows it.
+    """
+
+    async def end(app: App, record: CallRecord) -> None:
+        await app.identity.revoke_key(key_id)
+        record.action += f" {key_id}"
+
+    run_change("keys revoke", end)
+    print(f"Key {printable_line(key_id)} no longer works.")
+
+
+def _record_key(record: CallRecord, key: ApiKey, before: str = "") -> None:
+    """Only once the key is there: somebody may type a whole key where its id belongs."""
+    record.action += f" {before}{key.id}"
+    record.caller = local_caller(agent=None if key.agent_id == ANY_AGENT else key.agent_id, user=key.user_id)
+
+
+def _read_secret(question: str) -> str:
+    """What belongs into no list of processes and no history of a shell."""
+    return (getpass(question) if sys.stdin.isatty() else sys.stdin.readline()).strip()
+
+
+def _print_key(key: ApiKey, text: str) -> None:
+    # The key alone goes to standard output, so that a script can take it from there.
+    print(text)
+    print(f"Key {key.id}: keep it now, it is not shown again.", file=sys.stderr)
+
+
+def _format_scopes(key: ApiKey) -> str:
+    return "all" if key.scopes is None else " ".join(sorted(key.scopes))
+
+
+def _key_state(key: ApiKey) -> str:
+    return key.state_at(datetime.now(UTC))
+
+
+def _describe_lifetime(key: ApiKey) -> str:
+    state = _key_state(key)
+    return f"until {format_time(key.expires_at)}" if state == "works" and key.expires_at else state
+
+
+def _key_fields(key: ApiKey) -> Mapping[str, object]:
+    return {
+        "id": key.id,
+        "name": key.name,
+        "agent_id": key.agent_id,
+        "user_id": key.user_id,
+        "scopes": None if key.scopes is None else sorted(key.scopes),
+        "state": _key_state(key),
+        "created_at": key.created_at,
+        "expires_at": key.expires_at,
+        "revoked_at": key.revoked_at,
+        "last_used_at": key.last_used_at,
+        "replaces": key.replaces,
+    }

@@ -1,0 +1,201 @@
+"""Implements `frontdesk letta`: register with a Letta server, and mark whom its agents serve."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App as Command
+from cyclopts import Parameter
+
+from frontdesk.app import App, base_url
+from frontdesk.errors import ConfigurationError
+from frontdesk.interfaces.app_runner import local_caller, require_user_id, run_change, run_with_app
+from frontdesk.interfaces.cli.agents import find_agent
+from frontdesk.interfaces.cli.options import Flag, JsonFlag
+from frontdesk.interfaces.cli.output import EMPTY_CELL, dump_json, format_table, printable_line
+from frontdesk.journal.record import CallRecord
+
+if TYPE_CHECKING:
+    from frontdesk.agents.letta.connect import ConnectResult
+    from frontdesk.agents.letta.host import LettaHost
+    from frontdesk.agents.letta.people_store import AgentAssignment
+
+command = Command(name="letta")
+MOST_AGENTS = 10_000
+
+
+@command.command(usage="Usage: frontdesk letta connect [OPTIONS] [AGENT …]")
+def connect(
+    *agents: str,
+    url: str | None = None,
+    name: str = "frontdesk",
+    every: Annotated[bool, Parameter(name="--all", negative=(), show_default=False)] = False,
+    rotate: Flag = False,
+) -> None:
+    """Register Frontdesk's MCP address with Letta, and give agents its tools and a key that proves who they are.
+
+    It can be repeated: what is so already stays as it is.
+
+    Parameters
+    ----------
+    agents
+        The agents to connect, by id or name; none only registers the address.
+    url
+        Where Letta reaches Frontdesk's MCP door, instead of /mcp below FRONTDESK_PUBLIC_URL or the local address.
+    name
+        What the MCP server is called on the Letta server.
+    every
+        Connect every agent of the Letta server.
+    rotate
+        Give out new keys, and end the old ones.
+    """
+
+    async def use(app: App, record: CallRecord) -> "ConnectResult":
+        host = _require_letta_host(app)
+        from frontdesk.agents.letta.connect import ConnectRequest, LettaConnector  # noqa: PLC0415
+        from frontdesk.interfaces.mcp.server import MAIN_TOOLS  # noqa: PLC0415
+
+        chosen = [agent.id for agent in await app.host.list(MOST_AGENTS)] if every else agents
+        address, names = url or f"{base_url(app.settings)}/mcp", [spec.name for spec in MAIN_TOOLS]
+        handed = frozenset(spec.name for spec in MAIN_TOOLS if spec.handed_to_agents)
+        wanted = ConnectRequest(address, name, names, tuple(chosen), rotate, handed)
+        connected = await LettaConnector(host, app.identity, app.keys).connect(wanted)
+        record.action += "".join(f" {agent.id}" for agent in connected.agents)
+        return connected
+
+    _print_connected(run_change("letta connect", use), name)
+
+
+@command.command
+def template(agent: str, /, *, as_it_is: Flag = False) -> None:
+    """Have each person who names this agent talk with one of their own, which is made from it on first use.
+
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    as_it_is
+        Also where it has talked with people already: what its memory blocks say of them goes to everybody.
+    """
+
+    async def use(host: "LettaHost", agent_id: str) -> None:
+        await host.assignments.make_template(agent_id, as_it_is=as_it_is)
+
+    print(
+        f"{printable_line(_mark_agent('letta template', agent, use))} is a template: "
+        "each person gets an agent made from it."
+    )
+
+
+@command.command
+def share(agent: str, /) -> None:
+    """Let several people talk with this very agent, though what it learns of one it knows with the others.
+
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    """
+
+    async def use(host: "LettaHost", agent_id: str) -> None:
+        await host.assignments.share(agent_id)
+
+    print(
+        f"{printable_line(_mark_agent('letta share', agent, use))} is shared: "
+        "what it learns of one person, the others may be told."
+    )
+
+
+@command.command
+def unmark(agent: str, /, *, user: str | None = None) -> None:
+    """Have an agent serve one person again: whoever alone has talked with it, or talks with it first.
+
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    user
+        The person whose it is to be; needed where several have talked with it.
+    """
+    person = None if user is None else require_user_id(user)
+    found: list[AgentAssignment] = []
+
+    async def use(host: "LettaHost", agent_id: str) -> None:
+        known = await host.assignments.keep_apart(agent_id, person)
+        found.extend([known] if known is not None else [])
+
+    agent_id = printable_line(_mark_agent("letta unmark", agent, use))
+    print(
+        f"{agent_id} serves {printable_line(found[0].user_id or '')} alone."
+        if found
+        else f"{agent_id} is for whoever talks with it first."
+    )
+
+
+@command.command(name="agents")
+def list_agents(*, as_json: JsonFlag = False) -> None:
+    """List whom the agents of the Letta server serve: a person, several, or nobody itself, as a template.
+
+    Parameters
+    ----------
+    as_json
+        Print one JSON object a line.
+    """
+
+    async def read(app: App) -> tuple[Sequence["AgentAssignment"], Mapping[str, str]]:
+        known = await _require_letta_host(app).assignments.store.listed()
+        return known, await app.host.names([one.agent_id for one in known if one.agent_id])
+
+    known, names = run_with_app(read)
+    if as_json:
+        for one in known:
+            print(dump_json({**asdict(one), "name": names.get(one.agent_id or "")}))
+        return
+    if not known:
+        print("Nothing is known yet. An agent is a person's from their first turn on, unless you mark it.")
+        return
+    head = ("id", "name", "serves", "made from", "remark")
+    rows = [
+        (
+            one.agent_id or "",
+            names.get(one.agent_id or "", EMPTY_CELL),
+            one.description,
+            one.template_id or EMPTY_CELL,
+            one.remark,
+        )
+        for one in known
+    ]
+    print(format_table(head, rows))
+
+
+def _mark_agent(action: str, agent: str, use: Callable[["LettaHost", str], Awaitable[None]]) -> str:
+    """The id of an agent, once it is marked."""
+
+    async def change(app: App, record: CallRecord) -> str:
+        host = _require_letta_host(app)
+        found = await find_agent(host, agent)
+        record.caller = local_caller(agent=found.id)
+        await use(host, found.id)
+        return found.id
+
+    return run_change(action, change)
+
+
+def _require_letta_host(app: App) -> "LettaHost":
+    # Letta's client and the MCP library are slow to import, and the other commands do without.
+    from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
+
+    if not isinstance(app.host, LettaHost):
+        raise ConfigurationError("No Letta server is set; say where it is in LETTA_BASE_URL")
+    return app.host
+
+
+def _print_connected(connected: "ConnectResult", name: str) -> None:
+    did = "is registered with Letta now" if connected.created else "is registered with Letta"
+    print(f"'{printable_line(name)}' {did}: {printable_line(', '.join(connected.tools))}")
+    for agent in connected.agents:
+        key = "new key" if agent.new_key else "key kept"
+        tools = f"got {printable_line(', '.join(agent.attached))}" if agent.attached else "had all tools"
+        print(f"{printable_line(agent.id)} ({printable_line(agent.name)}): {key}, {tools}")
+    if not connected.agents:
+        print("No agent was connected. Name some: frontdesk letta connect AGENT …, or --all")

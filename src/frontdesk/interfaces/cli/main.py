@@ -1,0 +1,141 @@
+"""Defines the `frontdesk` command; each group is imported when it is called, since imports take seconds."""
+
+import gc
+import os
+import sys
+from typing import Annotated, Literal, NoReturn
+
+from cyclopts import App as Command
+
+from frontdesk import __version__
+from frontdesk.errors import ConfigurationError, FrontdeskError, IdentityError, Invalid
+from frontdesk.interfaces.cli.options import number_up_to
+from frontdesk.interfaces.cli.output import printable_line
+
+# What a shell sees: 2 for something to write differently, 1 for anything else that did not work.
+EXIT_CODES: tuple[tuple[type[FrontdeskError], int], ...] = (
+    (ConfigurationError, 2),
+    (Invalid, 2),
+    (IdentityError, 2),
+    (FrontdeskError, 1),
+)
+HELP = """The front desk for stateful AI agents.
+
+First steps: frontdesk agents create Clerk, then frontdesk chat Clerk. Is something odd? frontdesk doctor.
+"""
+CHAT_HELP = """Talk with an agent.
+
+frontdesk chat Clerk
+
+echo 'Sum this up' | frontdesk chat Clerk
+"""
+# By where they are, since what they stand on takes seconds to import: only the one that is run is loaded.
+COMMANDS = (
+    (
+        "keys",
+        "keys:command",
+        "Make, take over, list, rotate and revoke API keys. A key speaks for an agent, a person, or both.",
+    ),
+    (
+        "agents",
+        "agents:command",
+        "Make, look at, equip and delete agents. AGENT is an id, or a name that only one agent has.",
+    ),
+    (
+        "tools",
+        "tools:command",
+        "Find, call and review tools, and their servers. TOOL is an id (server::tool), or a name that only one has.",
+    ),
+    ("schedule", "schedule:command", "Prompt agents later: once, by a cron rule, or at an interval."),
+    (
+        "tasks",
+        "tasks:command",
+        "Keep a person's tasks, the time they take, and agents' work on them. TASK_ID is an id, or how it begins.",
+    ),
+    (
+        "memory",
+        "memory:command",
+        "Keep, find, export and erase what a person wants remembered. MEMORY_ID is an id, or how it begins.",
+    ),
+    (
+        "platform",
+        "platform:command",
+        "Run the Agent 365 tooling platform on this machine, and look for what is wrong with a ToolingManifest.json.",
+    ),
+    (
+        "worker",
+        "worker:work",
+        "Deliver due prompts until stopped, without serving anybody; any number of workers may share a database.",
+    ),
+    ("chat", "chat:talk", CHAT_HELP),
+    ("acp", "acp:serve", "Serve the Agent Client Protocol: your agent, with its memory, in every code editor."),
+    ("letta", "letta:command", "Connect agents of the Letta server LETTA_BASE_URL, and say whom each of them serves."),
+    (
+        "journal",
+        "journal:read",
+        "Show what was called, by whom, and how it went: the newest rows, the oldest of them first.",
+    ),
+    ("demo", "demo:fill", "Fill an empty house with a believable day, made by running Frontdesk itself."),
+    (
+        "doctor",
+        "doctor:examine",
+        "Show every setting and where it comes from, then what is wrong; exit 1 if anything is.",
+    ),
+)
+
+command = Command(name="frontdesk", help=HELP, version=__version__)
+for name, place, words in COMMANDS:
+    command.command(f"frontdesk.interfaces.cli.{place}", name=name, help=words)
+
+# Objects made before the garbage collector looks: what is made while a program loads stays, and none of it is garbage.
+GC_THRESHOLD_WHILE_LOADING = 200_000
+
+Port = Annotated[int | None, number_up_to(65_535, least=0)]
+
+
+@command.command
+def up(*, host: str | None = None, port: Port = None) -> None:
+    """Start the server, with a worker inside.
+
+    Parameters
+    ----------
+    host
+        Address to listen on; FRONTDESK_HOST, or 127.0.0.1, when left out.
+    port
+        Port to listen on, 0 for a free one; FRONTDESK_PORT, or 3020, when left out.
+    """
+    from frontdesk.interfaces.cli.up import serve_http  # noqa: PLC0415
+    from frontdesk.settings import Settings  # noqa: PLC0415
+
+    serve_http(Settings.read().with_values(host=host, port=port))
+
+
+@command.command
+def mcp(*, door: Literal["tools", "schedule", "memory"] | None = None) -> None:
+    """Serve MCP on standard input and output, for a client that starts Frontdesk itself.
+
+    Parameters
+    ----------
+    door
+        Serve the tools of one capability alone; memory is for the person whose key ZMEMORY_API_KEY is.
+    """
+    from frontdesk.interfaces.mcp.stdio import run_stdio_server  # noqa: PLC0415
+
+    run_stdio_server(door or "")
+
+
+def main() -> NoReturn:
+    """Run the command and turn what went wrong into a line and an exit code."""
+    gc.set_threshold(GC_THRESHOLD_WHILE_LOADING)
+    try:
+        command()
+    except FrontdeskError as error:
+        print(f"frontdesk: {printable_line(error.full_message)}", file=sys.stderr)
+        sys.exit(next(code for kind, code in EXIT_CODES if isinstance(error, kind)))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read us has enough; Python would complain once more when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    sys.exit(0)

@@ -1,0 +1,118 @@
+"""Prints tables, times, JSON and untrusted text."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from frontdesk.errors import Invalid
+
+# Whole sequences first, so that no debris of them is left to read; the ones below catch whatever this misses.
+ESCAPE_SEQUENCE = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor, erasing
+    r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # titles, clipboard, links
+    r"|\x1b[ -/]*[0-~]"
+)
+# Control characters but for newline and tab, and those that make text run the other way than it reads.
+CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
+HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
+ELLIPSIS = "…"
+
+
+def printable_text(text: str) -> str:
+    """The text with nothing in it that a terminal would obey; newlines and tabs stay."""
+    readable = CONTROL_CHARACTER.sub("", ESCAPE_SEQUENCE.sub("", text.replace("\r\n", "\n")))
+    return LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", readable)
+
+
+def printable_line(text: str, length: int | None = None) -> str:
+    """The text as one line, shortened where a length is given."""
+    joined = " ".join(printable_text(text).split())
+    return joined if length is None or len(joined) <= length else joined[: length - 1] + ELLIPSIS
+
+
+def reveal_hidden(value: object, indent: int | None = None) -> str:
+    """A value as JSON with everything written out that does not show: what is approved is then what was read."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+    return "".join(
+        _escape(char) if unicodedata.category(char) in HIDDEN_CATEGORIES and char != "\n" else char for char in text
+    )
+
+
+def format_arguments(given: Mapping[str, Any], length: int) -> str:
+    """A tool call's arguments on one line."""
+    shown = ", ".join(
+        f"{printable_line(name)}={_shorten(reveal_hidden(value), length)}" for name, value in given.items()
+    )
+    return _shorten(shown, 2 * length)
+
+
+def _shorten(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + ELLIPSIS
+
+
+def _escape(char: str) -> str:
+    number = ord(char)
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
+DURATION_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+EMPTY_CELL = "-"
+
+
+def parse_duration(text: str) -> timedelta:
+    """`90d`, `12h`, `30m`, `45s`."""
+    found = re.fullmatch(r"(\d{1,5})([smhd])", text)
+    if found is None or int(found[1]) == 0:
+        raise Invalid(f"'{text}' is not a length of time; write 45s, 30m, 12h or 90d")
+    return timedelta(**{DURATION_UNITS[found[2]]: int(found[1])})
+
+
+def format_time(at: datetime | None, *, seconds: bool = False) -> str:
+    """A time as every command writes it; `seconds` where many things happen in one minute."""
+    return EMPTY_CELL if at is None else at.strftime("%Y-%m-%d %H:%M:%S UTC" if seconds else "%Y-%m-%d %H:%M UTC")
+
+
+def dump_json(value: object) -> str:
+    """A value as one line of JSON, times as ISO 8601."""
+    return json.dumps(value, default=lambda one: one.isoformat() if isinstance(one, datetime) else str(one))
+
+
+def format_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns as wide as their widest cell; nothing in a cell can drive the terminal."""
+    lines = [tuple(head), *(tuple(map(printable_line, row)) for row in rows)]
+    widths = [max(len(cells[index]) for cells in lines) for index in range(len(head))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip() for cells in lines
+    )
+
+
+FIGURE_WIDTH = 26
+
+
+def print_figures(figures: Mapping[str, Any], *, as_json: bool) -> None:
+    """One JSON object, or a line for each figure; of what is counted by name, what there is none of goes unsaid."""
+    if as_json:
+        print(dump_json(figures))
+        return
+    for name, value in figures.items():
+        print(f"{name.replace('_', ' '):<{FIGURE_WIDTH}}{_format_figure(value)}".rstrip())
+
+
+def _format_figure(value: object) -> str:
+    match value:
+        case None:
+            return EMPTY_CELL
+        case dict():
+            counts = cast("Mapping[str, object]", value)
+            said = {printable_line(str(name)).replace("_", " "): number for name, number in counts.items() if number}
+            return ", ".join(f"{name} {_format_figure(number)}" for name, number in said.items()) or EMPTY_CELL
+        case float():
+            return f"{value:g}"
+        case int() if not isinstance(value, bool):
+            return f"{value:,}"
+        case _:
+            return printable_line(str(value))

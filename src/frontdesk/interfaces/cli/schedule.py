@@ -1,0 +1,571 @@
+"""Implements `frontdesk schedule`: create, change, run, list and import schedules, and show their runs."""
+
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+from cyclopts import App as Command
+from cyclopts import Parameter
+
+from frontdesk.app import App
+from frontdesk.errors import Invalid, Unavailable
+from frontdesk.interfaces.app_runner import local_caller, run_change, run_with_app
+from frontdesk.interfaces.cli.agents import find_agent, find_agent_id
+from frontdesk.interfaces.cli.options import Flag, JsonFlag, Repeated, Text, number_up_to
+from frontdesk.interfaces.cli.output import EMPTY_CELL, dump_json, format_table, printable_line, printable_text
+from frontdesk.interfaces.schedule_responses import (
+    PreviewResponse,
+    RunResponse,
+    ScheduleResponse,
+    ScheduleResponseModel,
+    explain_missing_rule,
+)
+from frontdesk.journal.record import CallRecord
+from frontdesk.schedules.model import Misfire, Overlap, RunStatus
+from frontdesk.schedules.requests import (
+    ImportResult,
+    ListRuns,
+    ListSchedules,
+    NewSchedule,
+    RulePreview,
+    RuleRequest,
+    RunPage,
+    SavedSchedule,
+    ScheduleChange,
+    parse_schedule_id,
+)
+from frontdesk.schedules.webhook_store import WEBHOOK_DEAD
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleOptions:
+    """When.
+
+    Parameters
+    ----------
+    time
+        Once, at this time: 2025-12-25T10:00:00Z, or in plain words.
+    cron
+        By a rule of five fields, e.g. '0 9 * * MON-FRI', or @daily and the like.
+    every
+        At an interval: 30s, 5m, 1h, 2d.
+    zone
+        The time zone as an IANA name, e.g. Europe/Berlin; UTC when left out.
+    start_at
+        Not before this time.
+    end_at
+        Not after this time.
+    """
+
+    time: str | None = None
+    cron: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
+    every: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
+    zone: str | None = None
+    start_at: str | None = None
+    end_at: str | None = None
+
+    def as_fields(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleOptions(RuleOptions):
+    """When, and what to do when things do not go as planned.
+
+    Parameters
+    ----------
+    max_repetitions
+        Stop after this many runs.
+    jitter
+        Delay each run by up to this much, e.g. 30s.
+    overlap
+        When the run before it has not ended: queue (wait for it), skip (leave it out) or allow (run beside it). A new
+        schedule has queue.
+    misfire
+        Runs that fell due while no worker ran: once (one run for all of them), all (each), skip (none). A new
+        schedule has once.
+    max_late
+        Skip a run that would start later than this, e.g. 1h.
+    attempts
+        Tries of one run before it is given up, 1 to 100. A new schedule has 10.
+    webhook
+        URL that the agent's answer is posted to; needs FRONTDESK_WEBHOOK_SECRET.
+    conversation_id
+        The conversation to speak in; the agent's first when left out.
+    """
+
+    max_repetitions: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None
+    jitter: str | None = None
+    overlap: Overlap | None = None
+    misfire: Misfire | None = None
+    max_late: str | None = None
+    attempts: str | None = None
+    webhook: str | None = None
+    conversation_id: Annotated[str | None, Parameter(name=("--conversation", "--conversation-id"))] = None
+
+
+def print_shape(shape: ScheduleResponseModel, words: str, *, as_json: bool) -> None:
+    """One JSON object, or the words."""
+    print(shape.model_dump_json() if as_json else printable_line(words))
+
+
+WHEN_HINT = "WHEN, or one of --time, --cron, or --every"
+PreviewCount = Annotated[int, number_up_to(100)]
+NO_OPTIONS = ScheduleOptions()
+NO_RULE = RuleOptions()
+
+
+def add(
+    agent: str,
+    prompt: Text,
+    when: Text | None = None,
+    /,
+    *,
+    options: ScheduleOptions = NO_OPTIONS,
+    timeline: Flag = False,
+    user: str | None = None,
+    skip_validation: Flag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Schedule a prompt for an agent and print the schedule's number.
+
+    frontdesk schedule add Clerk 'Write the report' 'every weekday at 9 Berlin time'
+
+    Parameters
+    ----------
+    agent
+        Its id or name.
+    prompt
+        What it is told.
+    when
+        When, in plain words or as a rule: 'in 2 hours', 'every weekday at 9 Berlin time', '0 9 * * MON-FRI'. Or use
+        --time, --cron or --every.
+    timeline
+        For later: there is no timeline yet.
+    user
+        The person it is for.
+    skip_validation
+        Do not check that the agent exists; AGENT must be an id then.
+    as_json
+        Print one JSON object.
+    """
+
+    async def make(app: App, record: CallRecord) -> SavedSchedule:
+        agent_id = agent if skip_validation else (await find_agent(app.host, agent)).id
+        asked = NewSchedule(
+            prompt, agent_id, when=when, timeline=timeline, skip_validation=skip_validation, **options.as_fields()
+        )
+        record.caller = local_caller(agent=agent_id, user=user)
+        with explain_missing_rule(WHEN_HINT):
+            added = await app.schedules.add(local_caller(user=user), asked)
+        record.action += f" {added.schedule.id}"
+        return added
+
+    added = run_change("schedule add", make)
+    if as_json:
+        print(ScheduleResponse.of(added.schedule).model_dump_json())
+        return
+    print(added.schedule.id)
+    print(f"Schedule {added.schedule.id}: {printable_line(added.rule.sentence)}", file=sys.stderr)
+
+
+def update(
+    schedule_id: str,
+    when: Text | None = None,
+    /,
+    *,
+    prompt: Text | None = None,
+    options: ScheduleOptions = NO_OPTIONS,
+    timeline: bool | None = None,
+    clear: Repeated = (),
+    as_json: JsonFlag = False,
+) -> None:
+    """Change a schedule in place; what is left out stays as it is.
+
+    Parameters
+    ----------
+    schedule_id
+        Its number, as listed.
+    when
+        A new rule, in plain words or as a cron rule.
+    prompt
+        What the agent is told from now on.
+    timeline
+        For later: there is no timeline yet.
+    clear
+        Remove this; repeated for several: start-at, end-at, jitter, max-repetitions, max-late, webhook,
+        conversation-id.
+    as_json
+        Print one JSON object.
+    """
+    cleared = frozenset(name.replace("-", "_") for name in clear)
+    change = ScheduleChange(prompt, when=when, timeline=timeline, clear=cleared, **options.as_fields())
+    added = run_change(
+        f"schedule update {schedule_id}", lambda app, _: app.schedules.update(local_caller(), schedule_id, change)
+    )
+    print_shape(
+        ScheduleResponse.of(added.schedule), f"Schedule {added.schedule.id}: {added.rule.sentence}", as_json=as_json
+    )
+
+
+def preview(
+    what: Text | None = None, /, *, count: PreviewCount = 5, rule: RuleOptions = NO_RULE, as_json: JsonFlag = False
+) -> None:
+    """Show when a schedule, or a rule to try, fires next.
+
+    frontdesk schedule preview 'every weekday at 9 Berlin time'
+
+    Parameters
+    ----------
+    what
+        The number of a schedule, or a rule, in plain words or as one.
+    count
+        How many times to show.
+    as_json
+        Print one JSON object.
+    """
+
+    async def look(app: App) -> RulePreview:
+        if what is not None and what.isdecimal():
+            return await app.schedules.queries.preview(local_caller(), what, count)
+        with explain_missing_rule(WHEN_HINT):
+            return await app.schedules.queries.preview_rule(
+                local_caller(), RuleRequest(when=what, **rule.as_fields()), count
+            )
+
+    found = run_with_app(look)
+    shape = PreviewResponse.of(found)
+    if as_json:
+        print(shape.model_dump_json())
+        return
+    print(printable_line(found.rule.sentence))
+    if shape.times:
+        print(format_table((f"in {shape.zone}", "in UTC"), [(one.local, one.utc) for one in shape.times]))
+
+
+PROMPT_LENGTH = 40
+REASON_LENGTH = 60
+ListLimit = Annotated[int, number_up_to(1000)]
+NO_SCHEDULES = "No schedules. Make one: frontdesk schedule add AGENT PROMPT WHEN"
+
+
+def list_schedules(
+    *,
+    agent: str | None = None,
+    user: str | None = None,
+    all_states: Annotated[bool, Parameter(name="--all", negative=(), show_default=False)] = False,
+    after: int = 0,
+    limit: ListLimit = 1000,
+    as_json: JsonFlag = False,
+) -> None:
+    """List schedules.
+
+    Parameters
+    ----------
+    agent
+        Only those of this agent, by its id or name.
+    user
+        Only those of this person.
+    all_states
+        Also cancelled and finished ones.
+    after
+        Only those with a higher number.
+    limit
+        Show at most this many.
+    as_json
+        Print one JSON object a line.
+    """
+
+    async def look(app: App) -> tuple[list[ScheduleResponse], int | None]:
+        agent_id = await find_agent_id(app, agent)
+        wanted = ListSchedules(agent_id, all_states, after_id=after, limit=limit)
+        listed = await app.schedules.queries.list(local_caller(user=user), wanted)
+        return [ScheduleResponse.of(one) for one in listed.schedules], listed.next
+
+    found, more = run_with_app(look)
+    if as_json:
+        for one in found:
+            print(one.model_dump_json())
+    else:
+        head = ("id", "agent", "rule", "next", "runs", "state", "prompt")
+        print(format_table(head, [_schedule_row(one) for one in found]) if found else NO_SCHEDULES)
+    if more is not None:
+        print(f"There are more: --after {more}", file=sys.stderr)
+
+
+def show(schedule_id: str, /, *, as_json: JsonFlag = False) -> None:
+    """Show a schedule: its rule, options, state and prompt.
+
+    Parameters
+    ----------
+    schedule_id
+        Its number, as listed.
+    as_json
+        Print one JSON object.
+    """
+
+    async def look(app: App) -> ScheduleResponse:
+        return ScheduleResponse.of(await app.schedules.queries.get(local_caller(), schedule_id))
+
+    found = run_with_app(look)
+    if as_json:
+        print(found.model_dump_json())
+        return
+    facts = found.model_dump(exclude={"rule", "prompt_text"}, exclude_none=True)
+    print(printable_line(found.rule.sentence))
+    for name, value in facts.items():
+        print(f"{name:<18}{printable_line(str(value))}")
+    print(f"\n{printable_text(found.prompt_text)}")
+
+
+def history(
+    schedule_id: str | None = None,
+    /,
+    *,
+    agent: str | None = None,
+    standing: RunStatus | None = None,
+    before: str | None = None,
+    limit: ListLimit = 50,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show what became of runs, the newest first.
+
+    Parameters
+    ----------
+    schedule_id
+        Only runs of this schedule.
+    agent
+        Only runs of this agent, by its id or name.
+    standing
+        Only runs with this standing; dead ones were given up.
+    before
+        Only runs due before this time, or the value that the page before ended with.
+    limit
+        Show at most this many.
+    as_json
+        Print one JSON object a line.
+    """
+
+    async def look(app: App) -> RunPage:
+        number = None if schedule_id is None else parse_schedule_id(schedule_id)
+        wanted = ListRuns(number, await find_agent_id(app, agent), standing, before, limit)
+        return await app.schedules.queries.history(local_caller(), wanted)
+
+    listed = run_with_app(look)
+    runs = [RunResponse.of(past) for past in listed.runs]
+    if as_json:
+        for run in runs:
+            print(run.model_dump_json())
+    else:
+        head = ("run", "agent", "due", "standing", "attempt", "what came of it")
+        print(format_table(head, [_run_row(run) for run in runs]) if runs else "No runs yet.")
+    if listed.next is not None:
+        print(f"There are more: --before {listed.next}", file=sys.stderr)
+
+
+def _schedule_row(one: ScheduleResponse) -> tuple[str, ...]:
+    return (
+        str(one.id),
+        one.agent_id,
+        (one.rule.rule or one.schedule_value) + ("" if one.zone == "UTC" else f" ({one.zone})"),
+        one.rule.next_local or EMPTY_CELL if one.active else EMPTY_CELL,
+        str(one.repetition_count) + (f" of {one.max_repetitions}" if one.max_repetitions else ""),
+        one.state,
+        printable_line(one.prompt_text, PROMPT_LENGTH),
+    )
+
+
+def _run_row(run: RunResponse) -> tuple[str, ...]:
+    return (
+        run.delivery_id,
+        run.agent_id,
+        run.intended_at,
+        run.standing,
+        str(run.attempt),
+        printable_line(_run_outcome(run), REASON_LENGTH),
+    )
+
+
+def _run_outcome(run: RunResponse) -> str:
+    if run.webhook is not None and run.webhook.state == WEBHOOK_DEAD:
+        return f"its answer was not forwarded: {run.webhook.error or 'given up'}"
+    return run.reason or run.answer or EMPTY_CELL
+
+
+WAIT_SECONDS = 300
+POLL_SECONDS = 0.2
+MOST_RUNS_READ = 100
+POLLS_BEFORE_HINT = 15
+NO_WORKER = "Nobody has taken it yet: start a server (frontdesk up) or a worker (frontdesk worker). Still waiting …"
+UNFINISHED = frozenset({RunStatus.RUNNING, RunStatus.WAITING})
+
+
+class RequestedRun(ScheduleResponseModel):
+    """A run that was asked for."""
+
+    schedule_id: int
+    delivery_id: str
+
+
+def cancel(schedule_id: str, /, *, as_json: JsonFlag = False) -> None:
+    """Cancel a schedule for good; a run under way still ends.
+
+    Parameters
+    ----------
+    schedule_id
+        Its number, as listed.
+    as_json
+        Print one JSON object.
+    """
+
+    async def change(app: App, _record: CallRecord) -> ScheduleResponse:
+        return ScheduleResponse.of(await app.schedules.cancel(local_caller(), schedule_id))
+
+    done = run_change(f"schedule cancel {schedule_id}", change)
+    print_shape(done, f"Schedule {done.id} cancelled", as_json=as_json)
+
+
+def pause(schedule_id: str, /, *, as_json: JsonFlag = False) -> None:
+    """Stop a schedule for a while.
+
+    Parameters
+    ----------
+    schedule_id
+        Its number, as listed.
+    as_json
+        Print one JSON object.
+    """
+
+    async def change(app: App, _record: CallRecord) -> ScheduleResponse:
+        return ScheduleResponse.of(await app.schedules.pause(local_caller(), schedule_id))
+
+    done = run_change(f"schedule pause {schedule_id}", change)
+    print_shape(done, f"Schedule {done.id} paused", as_json=as_json)
+
+
+def resume(schedule_id: str, /, *, as_json: JsonFlag = False) -> None:
+    """Resume a paused schedule. Runs that fell into the pause are skipped; a one-time prompt is delivered now.
+
+    Parameters
+    ----------
+    schedule_id
+        Its number, as listed.
+    as_json
+        Print one JSON object.
+    """
+    added = run_change(
+        f"schedule resume {schedule_id}", lambda app, _: app.schedules.resume(local_caller(), schedule_id)
+    )
+    print_shape(
+        ScheduleResponse.of(added.schedule), f"Schedule {added.schedule.id}: {added.rule.sentence}", as_json=as_json
+    )
+
+
+def run(schedule_id: str, /, *, wait: Flag = False, as_json: JsonFlag = False) -> None:
+    """Run a schedule once now; its next time stays as it is. Needs a running server or worker.
+
+    Parameters
+    ----------
+    schedule_id
+        Its number, as listed.
+    wait
+        Wait for the run to end and print the agent's answer; exit 1 if it was not delivered.
+    as_json
+        Print one JSON object.
+    """
+
+    async def start(app: App, _record: CallRecord) -> RequestedRun:
+        delivery_id = await app.schedules.run_now(local_caller(), schedule_id)
+        return RequestedRun(schedule_id=parse_schedule_id(schedule_id), delivery_id=delivery_id)
+
+    async def start_and_wait(app: App, record: CallRecord) -> RunResponse:
+        return await _wait_for_run(app, await start(app, record))
+
+    if not wait:
+        asked = run_change(f"schedule run {schedule_id}", start)
+        print_shape(asked, f"The next server or worker that is free runs it: {asked.delivery_id}", as_json=as_json)
+        return
+    ended = run_change(f"schedule run {schedule_id}", start_and_wait)
+    print(ended.model_dump_json() if as_json else printable_text(ended.answer or ended.reason or ended.standing))
+    if ended.standing != RunStatus.DELIVERED:
+        sys.exit(1)
+
+
+def redrive(run_id: str, /, *, as_json: JsonFlag = False) -> None:
+    """Try a dead run again, from its first attempt.
+
+    Parameters
+    ----------
+    run_id
+        The run, as `frontdesk schedule history --standing dead` lists it.
+    as_json
+        Print one JSON object.
+    """
+    past = run_change(f"schedule redrive {run_id}", lambda app, _: app.schedules.redrive(local_caller(), run_id))
+    print_shape(RunResponse.of(past), f"{past.id} is tried again", as_json=as_json)
+
+
+def import_schedules(file: Path | None = None, /, *, as_json: JsonFlag = False) -> None:
+    """Copy the schedules of a PromptYoSelf database; ones copied before are left alone.
+
+    Parameters
+    ----------
+    file
+        The database file; PROMPTYOSELF_DB when left out.
+    as_json
+        Print one JSON object.
+    """
+
+    async def read(app: App, _record: CallRecord) -> ImportResult:
+        path = file or app.settings.promptyoself_db
+        if not path:
+            raise Invalid("Say which file: frontdesk schedule import FILE, or set PROMPTYOSELF_DB")
+        return await app.schedules.importer.import_file(local_caller(), Path(path))
+
+    done = run_change("schedule import", read)
+    if as_json:
+        print(dump_json(asdict(done)))
+        return
+    print(f"{len(done.made)} taken over from {printable_line(done.path)}; {done.known} were here before")
+    for row, why in done.left_out:
+        print(f"left out: {printable_line(row)}: {printable_line(why)}")
+    for warning in done.warnings:
+        print(f"warning: {printable_line(warning)}", file=sys.stderr)
+
+
+async def _wait_for_run(app: App, asked: RequestedRun) -> RunResponse:
+    """The run once it is settled."""
+    wanted, looks = ListRuns(asked.schedule_id, limit=MOST_RUNS_READ), 0
+    with anyio.move_on_after(WAIT_SECONDS):
+        while True:
+            runs = (await app.schedules.queries.history(local_caller(), wanted)).runs
+            past = next((one for one in runs if one.id == asked.delivery_id), None)
+            if past is not None and past.standing not in UNFINISHED:
+                return RunResponse.of(past)
+            looks += 1
+            if looks == POLLS_BEFORE_HINT and (past is None or past.started_us is None):
+                print(NO_WORKER, file=sys.stderr, flush=True)
+            await anyio.sleep(POLL_SECONDS)
+    raise Unavailable(
+        f"The run {asked.delivery_id} has not ended after {WAIT_SECONDS} s; check that a server or worker is up, and "
+        f"see frontdesk schedule history {asked.schedule_id}"
+    )
+
+
+command = Command(name="schedule")
+command.command(list_schedules, name="list")
+command.command(add, usage="Usage: frontdesk schedule add [OPTIONS] AGENT PROMPT [WHEN]")
+command.command(show)
+command.command(update, usage="Usage: frontdesk schedule update [OPTIONS] SCHEDULE_ID [WHEN]")
+command.command(preview, usage="Usage: frontdesk schedule preview [OPTIONS] [SCHEDULE_ID | WHEN]")
+command.command(pause)
+command.command(resume)
+command.command(cancel)
+command.command(run)
+command.command(history, usage="Usage: frontdesk schedule history [OPTIONS] [SCHEDULE_ID]")
+command.command(redrive)
+command.command(import_schedules, name="import", usage="Usage: frontdesk schedule import [OPTIONS] [FILE]")

@@ -1,0 +1,539 @@
+"""Implements `frontdesk tools`: search, explain, call, list and review tools, show usage, and measure search."""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from cyclopts import App as Command
+from pydantic import BaseModel, ValidationError
+
+from frontdesk.app import App
+from frontdesk.errors import Invalid, NotFound
+from frontdesk.interfaces.app_runner import local_caller, record_change
+from frontdesk.interfaces.cli.options import Flag, JsonFlag, Limit, Repeated, Text
+from frontdesk.interfaces.cli.output import (
+    EMPTY_CELL,
+    dump_json,
+    format_table,
+    format_time,
+    parse_duration,
+    printable_line,
+    printable_text,
+    reveal_hidden,
+)
+from frontdesk.interfaces.cli.tool_admin import (
+    NO_SERVERS,
+    ProgressLine,
+    add,
+    explain_no_tools,
+    forget,
+    prepare_semantic_search,
+    refresh,
+    remove,
+    rights_command,
+    run_with_servers,
+    run_with_tools,
+    server_states,
+)
+from frontdesk.interfaces.coercion import DEFAULT_LIMIT, DEFAULT_MIN_SCORE, coerce_limit, coerce_min_score
+from frontdesk.interfaces.tool_responses import FoundTool
+from frontdesk.journal.store import ToolUse, ToolUseQuery
+from frontdesk.search.evaluation import RankingQuality
+from frontdesk.tools.access import PermittedTools, require_one_tool
+from frontdesk.tools.calls import CallResult
+from frontdesk.tools.catalogue_store import ToolFilter
+from frontdesk.tools.finder import SearchTools, ToolSearchResults
+from frontdesk.tools.model import ID_SEPARATOR, CatalogueTool, ReviewStatus
+from frontdesk.tools.servers import ServerState
+from frontdesk.tools.service import (
+    MeasuredQuery,
+    SearchExplanation,
+    SearchMeasurement,
+    ToolPage,
+    explain_search,
+    get_permitted_tool,
+    list_permitted_tools,
+    measure_search,
+)
+
+STANDARD_INPUT = "-"
+FOUND_DESCRIPTION_LENGTH = 60
+
+
+def search(
+    query: Text,
+    /,
+    *,
+    limit: int = DEFAULT_LIMIT,
+    min_score: float = 0,
+    server: Repeated = (),
+    agent: str | None = None,
+    user: str | None = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Find tools by what they should do, the best first.
+
+    Parameters
+    ----------
+    query
+        What you want done, in plain words, or a tool's name.
+    limit
+        Show at most this many, up to 25.
+    min_score
+        Leave out what fits less well than this, from 0 to 100.
+    server
+        Look only among the tools of this server; repeated for several.
+    agent
+        Search as this agent: among what it may use, and with what it used before.
+    user
+        Search as this person.
+    as_json
+        Print a JSON array.
+    """
+
+    async def look(app: App) -> tuple[ToolSearchResults, Sequence[ServerState]]:
+        states = server_states(app, server)
+        await prepare_semantic_search(app)
+        wanted = SearchTools(query, coerce_limit(limit), coerce_min_score(min_score), frozenset(server))
+        return await app.tools.search(local_caller(agent=agent, user=user), wanted), states
+
+    found, states = run_with_tools(look)
+    if as_json:
+        print(json.dumps([FoundTool.of(one).model_dump(mode="json", exclude_none=True) for one in found.findings]))
+        return
+    if not found.findings:
+        best = "" if found.best is None else f" The best one scores {found.best:.0f}."
+        print(f"Nothing fits among {found.searched:,} tools.{best}" if found.searched else explain_no_tools(states))
+        return
+    rows = [
+        (f"{one.score:.0f}", one.tool.id, printable_line(one.tool.description, FOUND_DESCRIPTION_LENGTH), one.reason)
+        for one in found.findings
+    ]
+    print(format_table(("score", "tool", "what it does", "why"), rows))
+    if found.findings[0].score < DEFAULT_MIN_SCORE:
+        print(f"None reaches {DEFAULT_MIN_SCORE:.0f}, which find_tools asks for unless it is told otherwise.")
+
+
+def explain(
+    query: Text,
+    tool: str,
+    /,
+    *,
+    limit: int = DEFAULT_LIMIT,
+    min_score: float = DEFAULT_MIN_SCORE,
+    agent: str | None = None,
+    user: str | None = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Say why a search finds a tool, or does not.
+
+    Parameters
+    ----------
+    query
+        What was searched for.
+    tool
+        The tool's id or name.
+    limit
+        How many tools the search returns.
+    min_score
+        The score that it must reach; find_tools asks for 50, `tools search` for none.
+    agent
+        Search as this agent.
+    user
+        Search as this person.
+    as_json
+        Print one JSON object.
+    """
+
+    async def look(app: App) -> SearchExplanation:
+        await prepare_semantic_search(app)
+        caller = local_caller(agent=agent, user=user)
+        return await explain_search(app.tools, caller, query, tool, limit=limit, min_score=min_score)
+
+    found = run_with_tools(look)
+    facts = _explanation_fields(found)
+    if as_json:
+        print(json.dumps(facts))
+        return
+    for name, value in facts.items():
+        print(f"{name.replace('_', ' '):<10}{printable_line(str(value))}")
+
+
+def call(
+    tool: str,
+    arguments: Text = "{}",
+    /,
+    *,
+    agent: str | None = None,
+    user: str | None = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run a tool now and print what it answers; exit 1 if it fails.
+
+    frontdesk tools call files::read '{"path": "notes.md"}'
+
+    Parameters
+    ----------
+    tool
+        Its id or name.
+    arguments
+        A JSON object; - reads it from standard input.
+    agent
+        Call as this agent.
+    user
+        Call for this person.
+    as_json
+        Print the whole answer as one JSON object.
+    """
+    told = _parse_arguments(sys.stdin.read() if arguments == STANDARD_INPUT else arguments)
+
+    async def run(app: App) -> CallResult:
+        with ProgressLine(sys.stderr) as shown:
+
+            async def progress(done: float, total: float | None, message: str | None) -> None:
+                text = f"{done:g}{f' of {total:g}' if total else ''} {message or ''}"
+                shown.update(text)
+                shown.log(text)
+
+            return await app.tools.dispatcher.call(local_caller(agent=agent, user=user), tool, told, progress=progress)
+
+    result = run_with_tools(run)
+    if as_json:
+        fields = {"ok": result.ok, "content": list(result.content), "structured": result.structured}
+        print(json.dumps(fields | ({"error": result.error} if result.error else {})))
+    else:
+        print(printable_text(result.text), file=sys.stdout if result.ok else sys.stderr)
+    if not result.ok:
+        sys.exit(1)
+
+
+def _explanation_fields(found: SearchExplanation) -> Mapping[str, Any]:
+    one = found.finding
+    place = f"{found.place} of {found.searched:,}" if found.place else f"none of the first among {found.searched:,}"
+    return {
+        "tool": found.tool.id,
+        "verdict": found.verdict,
+        "score": round(one.score, 1) if one else 0,
+        "place": place,
+        "words": ", ".join(one.words) if one and one.words else "-",
+        "meaning": (round(one.meaning, 1) if one else 0) if found.by_meaning else "not compared",
+        "past_use": round(one.past_use, 1) if one else 0,
+        "by_name": bool(one and one.exact),
+    }
+
+
+def _parse_arguments(text: str) -> Mapping[str, Any]:
+    try:
+        found: object = json.loads(text or "{}")
+    except ValueError as error:
+        raise Invalid(f"The arguments are not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise Invalid('The arguments must be a JSON object: {"name": "value"}')
+    return cast("Mapping[str, Any]", found)
+
+
+LISTED_DESCRIPTION_LENGTH = 70
+PLACE_LENGTH = 50
+
+
+def list_tools(
+    *,
+    server: str | None = None,
+    changed: Flag = False,
+    agent: str | None = None,
+    user: str | None = None,
+    limit: Limit = 1000,
+    as_json: JsonFlag = False,
+) -> None:
+    """List the tools.
+
+    Parameters
+    ----------
+    server
+        Only those of this server.
+    changed
+        Only those that changed since they were approved.
+    agent
+        Only those that this agent may use.
+    user
+        Only those that this person may use.
+    limit
+        Show at most this many.
+    as_json
+        Print one JSON object a line.
+    """
+    wanted = ToolFilter(server, changed=changed, limit=limit)
+
+    async def look(app: App) -> tuple[ToolPage, Sequence[ServerState]]:
+        states = server_states(app, () if server is None else (server,))
+        return await list_permitted_tools(app.tools, local_caller(agent=agent, user=user), wanted), states
+
+    page, states = run_with_tools(look)
+    if as_json:
+        for tool in page.tools:
+            print(dump_json(asdict(tool)))
+    elif not page.tools:
+        print("No tool has changed." if changed else explain_no_tools(states))
+    else:
+        rows = [
+            (tool.id, printable_line(tool.description, LISTED_DESCRIPTION_LENGTH), _tool_state(tool))
+            for tool in page.tools
+        ]
+        print(format_table(("tool", "what it does", "state"), rows))
+    if page.next:
+        print(f"There are more: --limit {limit * 10}", file=sys.stderr)
+
+
+def servers(*, as_json: JsonFlag = False) -> None:
+    """List the servers that tools come from, and how each is.
+
+    Parameters
+    ----------
+    as_json
+        Print one JSON object a line.
+    """
+
+    async def look(app: App) -> list[ServerState]:
+        return list(app.tools.catalogue.servers())
+
+    found = run_with_tools(look)
+    if as_json:
+        for state in found:
+            print(dump_json(_server_fields(state)))
+        return
+    rows = [
+        (
+            one.name,
+            printable_line(one.spec.place, PLACE_LENGTH) or EMPTY_CELL,
+            one.spec.origin,
+            str(one.tools),
+            _server_health(one),
+        )
+        for one in found
+    ]
+    print(format_table(("server", "where", "from", "tools", "state"), rows) if rows else NO_SERVERS)
+    for one in found:
+        for problem in one.problems:
+            print(f"{printable_line(one.name)}: {printable_line(problem)}")
+
+
+def review(tool: str | None = None, /, *, accept: Flag = False, refuse: Flag = False) -> None:
+    """Look at the tools that changed since they were approved, and accept or refuse a change.
+
+    Parameters
+    ----------
+    tool
+        The tool's id; without it, all that changed are listed.
+    accept
+        Take the new version as approved.
+    refuse
+        Stay with the version that was approved.
+    """
+    if tool is None:
+        list_tools(changed=True)
+        return
+    if accept and refuse:
+        raise Invalid("Accept the change or refuse it, not both")
+
+    async def look(app: App) -> tuple[CatalogueTool, Mapping[str, Any] | None]:
+        found = await get_permitted_tool(app.tools, local_caller(), tool)
+        if accept or refuse:
+            with record_change(app, f"tools review {found.id} {'accept' if accept else 'refuse'}"):
+                found = await app.tools.administration.review(local_caller(), found.id, accept=accept)
+        return found, await app.tools.catalogue.other_version(found.id)
+
+    found, other = run_with_tools(look)
+    if accept or refuse:
+        print(f"{printable_line(found.id)}: the change is {'accepted' if accept else 'refused'}.")
+        return
+    print(f"{printable_line(found.id)}: {printable_line(found.change) or 'has not changed since it was approved'}")
+    if other is not None:
+        held = found.standing is ReviewStatus.HELD
+        print(f"\nin use{' (as approved)' if held else ' (the new version)'}:\n{_format_version(found)}")
+        print(f"\n{'the new version, held back' if held else 'as it was approved'}:\n{_format_other_version(other)}")
+        print(f"\nfrontdesk tools review '{printable_line(found.id)}' --accept, or --refuse")
+
+
+def usage(
+    *,
+    agent: str | None = None,
+    tool: str | None = None,
+    since: str = "30d",
+    limit: Limit = 100,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show which agents use which tools, how often and how well, from the journal.
+
+    Parameters
+    ----------
+    agent
+        Only this agent.
+    tool
+        Only this tool, by its id or name.
+    since
+        Only the last 45s, 30m, 12h, 7d and so on.
+    limit
+        Show at most this many rows, the most used first.
+    as_json
+        Print one JSON object a line.
+    """
+    start = datetime.now(UTC) - parse_duration(since)
+
+    async def look(app: App) -> Sequence[ToolUse]:
+        used = None if tool is None else await _used_tool_id(app, tool)
+        return await app.tools.administration.usage(local_caller(), ToolUseQuery(agent, None, used, start, limit))
+
+    uses = run_with_servers(look)
+    if as_json:
+        for use in uses:
+            print(dump_json(asdict(use)))
+        return
+    rows = [
+        (
+            use.agent_id or EMPTY_CELL,
+            use.tool,
+            str(use.calls),
+            str(use.failed),
+            f"{use.mean_us / 1000:.1f} ms",
+            format_time(use.last_at),
+        )
+        for use in uses
+    ]
+    head = ("agent", "tool", "calls", "failed", "mean", "last")
+    print(format_table(head, rows) if rows else f"No tool was called in the last {since}.")
+
+
+async def _used_tool_id(app: App, tool: str) -> str:
+    """The id that a tool has in the journal, where one that is gone still stands."""
+    known = await app.tools.catalogue.resolve(tool)
+    if known or ID_SEPARATOR in tool:
+        return require_one_tool(known, PermittedTools(), tool).id if known else tool
+    raise NotFound(f"There is no tool '{tool}'; for one that is gone give its id, server::tool")
+
+
+def _tool_state(tool: CatalogueTool) -> str:
+    said = ["held back" if tool.standing is ReviewStatus.HELD else "", "changed" if tool.change else ""]
+    return ", ".join(part for part in (*said, "stale" if tool.stale else "") if part) or "ready"
+
+
+def _server_health(state: ServerState) -> str:
+    when = format_time(state.answered_at) if state.answered_at else "never"
+    if state.error:
+        return f"failed: {printable_line(state.error, 80)} (last answer: {when})"
+    return f"answered {when}" if state.answered_at else "not asked yet"
+
+
+def _server_fields(state: ServerState) -> Mapping[str, Any]:
+    spec = state.spec
+    return {
+        "name": spec.name,
+        "transport": spec.transport,
+        "where": spec.place,
+        "from": spec.origin,
+        "status": state.status,
+        "error": state.error,
+        "tools": state.tools,
+        "problems": list(state.problems),
+        "changes": [asdict(one) for one in state.changes],
+        "answered_at": state.answered_at,
+    }
+
+
+def _format_version(tool: CatalogueTool) -> str:
+    return reveal_hidden({"description": tool.description, "parameters": tool.parameters}, 2)
+
+
+def _format_other_version(other: Mapping[str, Any]) -> str:
+    parameters = other.get("parameters")
+    read = json.loads(parameters) if isinstance(parameters, str) else parameters
+    return reveal_hidden({"description": other.get("description"), "parameters": read}, 2)
+
+
+LINE_FORMAT = '{"query": "what somebody wants", "gold": "server::tool"} (or a list of them) on each line'
+TABLE_HEAD = ("search", "NDCG@10", "recall@1", "recall@5", "recall@10", "MRR")
+
+
+class BenchLine(BaseModel):
+    """A line of the file."""
+
+    query: str
+    gold: str | list[str]
+
+
+def measure_queries(
+    file: Path, /, *, agent: str | None = None, user: str | None = None, as_json: JsonFlag = False
+) -> None:
+    """Measure how well search finds your tools, by words alone and with meaning.
+
+    Parameters
+    ----------
+    file
+        Queries with their right tools, one JSON object a line: query, and gold (a tool's id or name, or several).
+    agent
+        Search as this agent, with what it used before.
+    user
+        Search as this person.
+    as_json
+        Print one JSON object.
+    """
+    given = list(_read_lines(file))
+
+    async def run(app: App) -> SearchMeasurement:
+        await prepare_semantic_search(app)
+        with ProgressLine(sys.stderr) as told:
+            return await measure_search(
+                app.tools,
+                local_caller(agent=agent, user=user),
+                [_bench_case(asked) for asked in given],
+                lambda number, of: told.update(f"searching: {number} of {of}"),
+            )
+
+    found = run_with_tools(run)
+    if as_json:
+        print(json.dumps(asdict(found)))
+        return
+    rows = [("words alone", *_format_figures(found.words)), ("as shipped", *_format_figures(found.shipped))]
+    print(format_table(TABLE_HEAD, rows))
+    left_out = f"; {found.unknown} left out, whose tools are not in the catalogue" if found.unknown else ""
+    print(f"{found.queries} queries over {found.tools:,} tools{left_out}")
+
+
+def _bench_case(asked: BenchLine) -> MeasuredQuery:
+    return MeasuredQuery(asked.query, [asked.gold] if isinstance(asked.gold, str) else asked.gold)
+
+
+def _read_lines(file: Path) -> Iterator[BenchLine]:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise Invalid(f"{file} cannot be read: {error}") from error
+    for number, text in enumerate(lines, 1):
+        try:
+            if text.strip():
+                yield BenchLine.model_validate_json(text)
+        except ValidationError as error:
+            raise Invalid(f"{file}, line {number} is no query with its right tools; write {LINE_FORMAT}") from error
+
+
+def _format_figures(found: RankingQuality) -> tuple[str, ...]:
+    return tuple(f"{100 * value:.1f}" for value in asdict(found).values())
+
+
+command = Command(name="tools")
+command.command(search)
+command.command(list_tools, name="list")
+command.command(servers)
+command.command(add, usage="Usage: frontdesk tools add [OPTIONS] NAME WHERE")
+command.command(remove)
+command.command(refresh, usage="Usage: frontdesk tools refresh [SERVER …]")
+command.command(explain)
+command.command(call, usage="Usage: frontdesk tools call [OPTIONS] TOOL [ARGUMENTS]")
+command.command(review, usage="Usage: frontdesk tools review [OPTIONS] [TOOL]")
+command.command(rights_command)
+command.command(forget)
+command.command(usage)
+command.command(measure_queries, name="bench")

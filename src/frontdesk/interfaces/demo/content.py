@@ -1,0 +1,135 @@
+"""Defines what the demo plays: its tool server, its scripted conversations, and the times of its day."""
+
+import sys
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from frontdesk.llm.script import ScriptStep
+from frontdesk.tools.servers import ServerSpec, Transport
+
+DEMO_SERVER = "demo-desk"
+DEMO_SERVER_MODULE = "frontdesk.interfaces.demo.tool_server"
+DEMO_SERVER_DESCRIPTION = "Tools to try things with: their answers are made up, and nothing is done."
+
+
+def demo_server_spec(name: str = DEMO_SERVER) -> ServerSpec:
+    """The server as the catalogue takes it: a program of our own, started where Frontdesk runs."""
+    return ServerSpec(
+        name,
+        Transport.STDIO,
+        command=sys.executable,
+        args=("-m", DEMO_SERVER_MODULE),
+        description=DEMO_SERVER_DESCRIPTION,
+    )
+
+
+ONE_DAY = timedelta(days=1)
+FRIDAY = 4
+
+
+@dataclass(frozen=True, slots=True)
+class DemoDay:
+    """Hours are written `07:00`, and moments given back as the memory room reads them."""
+
+    now: datetime
+    zone: ZoneInfo
+
+    def past(self, hour: str, minutes: int = 0, days: int = 0) -> datetime:
+        """The last time that it was this hour, and so many minutes later is past too; or as many days before that."""
+        today = self._at(0, hour)
+        over = today + timedelta(minutes=minutes) <= self.now
+        return self._at(-days if over else -days - 1, hour)
+
+    def due(self, hour: str, days: int = 0) -> datetime:
+        """This hour, so many days from today."""
+        return self._at(days, hour)
+
+    def friday(self, hour: str) -> datetime:
+        """This hour on the next Friday that is not today."""
+        weekday = self.now.astimezone(self.zone).weekday()
+        return self._at((FRIDAY - weekday - 1) % 7 + 1, hour)
+
+    def _at(self, days: int, hour: str) -> datetime:
+        date = self.now.astimezone(self.zone).date() + days * ONE_DAY
+        return datetime.combine(date, time.fromisoformat(hour), self.zone)
+
+
+CLOTHES = "Good morning! What should I wear in Lisbon today?"
+WALNUTS = "I am allergic to walnuts, please keep that in mind."
+TRAIN = "Put the train tickets on my list, for Friday. What are 180 euros in pounds?"
+LOGIN = "Anything new about the login trouble?"
+MEETING_ROOM = "Find us a room for the whole company at ten, 40 people."
+MORNING = "Go through my day and tell me what matters."
+TICKETS = "Look for new tickets about invoices."
+SALES = "Sum up the third quarter."
+BROKEN = "Fetch the figures from the old warehouse."
+
+WITH_ADA = (CLOTHES, WALNUTS, TRAIN)
+WITH_BRUNO = (LOGIN, MEETING_ROOM)
+
+
+def scripted_turns(day: DemoDay) -> dict[str, tuple[ScriptStep, ...]]:
+    """By what is said, the steps that an agent takes."""
+    friday = day.friday("18:00").isoformat(timespec="seconds")
+    return {
+        CLOTHES: (
+            ScriptStep(
+                reasoning="The weather decides that. I need a tool for it.",
+                tool="find_tools",
+                args={"query": "weather forecast for a city"},
+            ),
+            _server_tool_step("weather_forecast", city="Lisbon", days=2),
+            ScriptStep("It is 12 °C and clear: take a light jacket. Tomorrow has a few clouds, and one degree more."),
+        ),
+        WALNUTS: (
+            _tool_step("memory_insert", label="human", new_string="Ann is allergic to walnuts."),
+            ScriptStep("I will. Walnuts are off every list from now on."),
+        ),
+        TRAIN: (
+            _tool_step(
+                "create_task", title="Book the train to Porto", category="Travel", priority="high", due_date=friday
+            ),
+            _tool_step("find_tools", query="convert money into another currency"),
+            _server_tool_step("convert_currency", amount=180, source="EUR", target="GBP"),
+            ScriptStep("They are on your list, for Friday. 180 euros are about 151 pounds today."),
+        ),
+        LOGIN: (
+            _tool_step("find_tools", query="search support tickets"),
+            _server_tool_step("search_tickets", words="login"),
+            ScriptStep(
+                "One open ticket tells of it: #4211, the login fails after the update. I would look at that first."
+            ),
+        ),
+        MEETING_ROOM: (
+            _tool_step("find_tools", query="book a meeting room"),
+            _server_tool_step("book_meeting_room", people=40, start="10:00"),
+            ScriptStep("No room takes 40 people; the largest takes 20. Shall I split the meeting?"),
+        ),
+        MORNING: (
+            _tool_step("get_today_updated_tasks"),
+            ScriptStep(
+                "The offer for Nord comes first, then the contract. The electricity bill is late: pay it today."
+            ),
+        ),
+        TICKETS: (
+            _tool_step("find_tools", query="search support tickets"),
+            _server_tool_step("search_tickets", words="invoice"),
+            ScriptStep("One open ticket: #4187, an invoice shows the wrong total. I have put it first in the queue."),
+        ),
+        SALES: (
+            _tool_step("find_tools", query="sales figures of a quarter"),
+            _server_tool_step("summarize_sales", quarter=3),
+            ScriptStep("Q3: revenue 505 k€ from 1,470 orders, growth 5 %. That is about 344 € an order."),
+        ),
+        BROKEN: (ScriptStep(error=503),),
+    }
+
+
+def _tool_step(tool: str, **arguments: object) -> ScriptStep:
+    return ScriptStep(tool=tool, args=arguments)
+
+
+def _server_tool_step(tool: str, **arguments: object) -> ScriptStep:
+    """A tool of the demo's own server, by the name under which an agent holds it."""
+    return _tool_step(f"{DEMO_SERVER}__{tool}", **arguments)

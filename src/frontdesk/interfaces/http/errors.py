@@ -1,0 +1,64 @@
+"""Maps errors to HTTP statuses, and says how long a caller should wait before it tries again."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from frontdesk.errors import (
+    Conflict,
+    Denied,
+    FrontdeskError,
+    IdentityError,
+    Invalid,
+    MissingScope,
+    NotFound,
+    RateLimited,
+    Unauthenticated,
+    Unavailable,
+    Unstorable,
+)
+
+DEFAULT_RETRY_SECONDS = 2.0
+# A part that asks for more than that may well be back before.
+MAX_RETRY_SECONDS = 3600.0
+
+
+def retry_seconds(error: FrontdeskError) -> float | None:
+    """None where waiting will not help."""
+    match error:
+        case RateLimited(retry_after=seconds):
+            return seconds
+        case Unavailable(retry_after=seconds):
+            return min(seconds or DEFAULT_RETRY_SECONDS, MAX_RETRY_SECONDS)
+        case _:
+            return None
+
+
+def retry_after_header(error: FrontdeskError) -> Mapping[str, str]:
+    """The header that says so, or none."""
+    seconds = retry_seconds(error)
+    return {} if seconds is None else {"retry-after": str(math.ceil(seconds))}
+
+
+@dataclass(frozen=True, slots=True)
+class HttpErrorRule:
+    """How one kind of error is told; with a `headline`, that is the error and what happened is a detail."""
+
+    status: int
+    headline: str | None = None
+
+
+# The narrower error stands first.
+HTTP_ERROR_RULES: tuple[tuple[type[FrontdeskError], HttpErrorRule], ...] = (
+    (Unauthenticated, HttpErrorRule(401)),
+    (MissingScope, HttpErrorRule(403, "Insufficient permissions")),
+    (Denied, HttpErrorRule(403)),
+    (RateLimited, HttpErrorRule(429, "Too many requests")),
+    (NotFound, HttpErrorRule(404)),
+    (Conflict, HttpErrorRule(409)),
+    (Invalid, HttpErrorRule(400)),
+    (Unstorable, HttpErrorRule(400)),
+    (IdentityError, HttpErrorRule(400)),
+    (Unavailable, HttpErrorRule(503)),
+    (FrontdeskError, HttpErrorRule(500)),
+)

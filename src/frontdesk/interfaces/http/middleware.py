@@ -1,0 +1,409 @@
+"""Checks each HTTP request before any endpoint sees it: Host and Origin, then credentials and the person they name."""
+
+import ipaddress
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from urllib.parse import urlsplit
+
+import structlog
+from pydantic import SecretStr
+from starlette.responses import JSONResponse
+
+from frontdesk.app import App
+from frontdesk.errors import Denied, FrontdeskError, Unauthenticated, Unavailable
+from frontdesk.identity.inbound import (
+    NAMES_NO_PERSON,
+    check_trusted_client,
+    credential_on_behalf,
+    is_trusted_client,
+    trace_refusal,
+)
+from frontdesk.identity.keys import KEY_PREFIXES
+from frontdesk.identity.model import ACCESS_PREFIX, Caller, Signals
+from frontdesk.identity.service import Identity
+from frontdesk.interfaces.http.context import (
+    CONTEXT_KEY,
+    ASGIApp,
+    Message,
+    Receive,
+    RequestContext,
+    Scope,
+    Send,
+    ensure_request_id,
+    parse_headers,
+)
+from frontdesk.interfaces.http.errors import retry_after_header
+from frontdesk.journal.model import Outcome
+from frontdesk.journal.record import CallRecord
+from frontdesk.settings import Settings, is_loopback
+
+ALL_ADDRESSES = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not bound
+
+
+@dataclass(frozen=True, slots=True)
+class OriginRefusal:
+    """Someone who is turned away at the doorstep."""
+
+    status: int
+    code: str
+    message: str
+
+
+# Another port of this machine is the same site, and somebody else.
+OTHER_SITES = frozenset({"cross-site", "same-site"})
+WRONG_HOST = OriginRefusal(
+    421, "misdirected", "Requests for this Host are not answered; add it to FRONTDESK_ALLOWED_HOSTS"
+)
+WRONG_ORIGIN = OriginRefusal(
+    403, "forbidden_origin", "Pages of this Origin may not call; add it to FRONTDESK_ALLOWED_ORIGINS"
+)
+OTHER_PAGE = OriginRefusal(
+    403,
+    "forbidden_origin",
+    "These pages answer to themselves alone; behind a proxy set FRONTDESK_PUBLIC_URL to the address in the browser",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HostOriginPolicy:
+    """The names this server goes by, and the origins whose pages may call it."""
+
+    hosts: frozenset[str]
+    origins: frozenset[str]
+    any_loopback: bool
+    any_address: bool
+    # The origin that browsers know this server by, where it was named.
+    public_origin: str = ""
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> "HostOriginPolicy":
+        public = urlsplit(settings.public_url or "")
+        hosts = {
+            settings.host.lower(),
+            f"[{settings.host.lower()}]",
+            *(host.lower() for host in settings.allowed_hosts),
+        }
+        origins = {origin.lower() for origin in settings.allowed_origins}
+        if settings.public_url:
+            hosts |= {public.netloc.lower(), (public.hostname or "").lower()}
+            origins.add(f"{public.scheme}://{public.netloc}".lower())
+        everywhere = settings.host in ALL_ADDRESSES
+        known_by = f"{public.scheme}://{public.netloc}".lower() if settings.public_url else ""
+        return cls(frozenset(hosts), frozenset(origins), everywhere or is_loopback(settings.host), everywhere, known_by)
+
+    def check(self, headers: Mapping[str, str], *, own_alone: bool = False) -> OriginRefusal | None:
+        """Why a request with these headers is not let in, if it is not; `own_alone`: other origins never are."""
+        host = headers.get("host", "").lower()
+        if not self._answers_host(host):
+            return WRONG_HOST
+        origin = headers.get("origin")
+        if own_alone and _is_loaded_by_other_site(headers):
+            return OTHER_PAGE
+        if origin is None:
+            return None
+        if own_alone:
+            return None if self._is_own(origin.lower(), host) else OTHER_PAGE
+        return None if self._answers_origin(origin.lower()) else WRONG_ORIGIN
+
+    def _answers_host(self, host: str) -> bool:
+        name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
+        if host in self.hosts or name in self.hosts or (self.any_loopback and is_loopback(name)):
+            return True
+        # Where every address is listened on, a bare address is as good as a name, and no page can rebind it.
+        return self.any_address and _is_address(name)
+
+    def _is_own(self, origin: str, host: str) -> bool:
+        """Another port of this machine is somebody else, though cookies do not tell the two apart."""
+        if origin == self.public_origin:
+            return True
+        scheme, _, place = origin.partition("://")
+        return scheme in ("http", "https") and place == host and place != self.public_origin.partition("://")[2]
+
+    def _answers_origin(self, origin: str) -> bool:
+        if origin in self.origins:
+            return True
+        try:
+            return self.any_loopback and is_loopback(urlsplit(origin).hostname or "")
+        except ValueError:
+            return False
+
+
+def _is_loaded_by_other_site(headers: Mapping[str, str]) -> bool:
+    """Whether another site's page loads this into itself, as browsers tell; a link or an issuer may lead here."""
+    return headers.get("sec-fetch-site") in OTHER_SITES and headers.get("sec-fetch-mode") != "navigate"
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+PERSON_TOKEN_HEADER = "x-user-auth-token"  # noqa: S105
+BEARER_PREFIX = "bearer "
+# What we hand out is good nowhere else.
+OWN_PREFIXES = (*KEY_PREFIXES, ACCESS_PREFIX)
+
+
+async def use_credential(identity: Identity, visit: RequestContext, text: str) -> None:
+    """The request's own credential, as it was shown."""
+    visit.credential = await identity.authenticate(text)
+    _set_proof(visit, text)
+
+
+def person_token(visit: RequestContext) -> str:
+    """The token of a person that stands beside the request's own credential, or alone."""
+    return strip_bearer(visit.headers.get(PERSON_TOKEN_HEADER, ""))
+
+
+async def use_person_token(identity: Identity, visit: RequestContext, token: str) -> None:
+    """A person's own token that stands alone: it counts as if it were the request's credential.
+
+    Nobody is trusted to name people by it: a key for every agent is no agent's here.
+    """
+    person = await identity.authenticate(token)
+    if person.user_id is None:
+        raise Unauthenticated(NAMES_NO_PERSON)
+    visit.credential = replace(person, agent_id=person.named_agent)
+    _set_proof(visit, token)
+
+
+async def act_for_person(identity: Identity, visit: RequestContext, token: str, *, local: bool) -> None:
+    """The person whom a client names that may name people."""
+    check_trusted_client(visit.credential, local=local)
+    await _set_person(identity, visit, token)
+
+
+async def use_session_token(identity: Identity, visit: RequestContext, *, local: bool) -> None:
+    """The person whose token was left for this session, for this one request that shows nobody."""
+    kept = await identity.sessions.recall(visit.session_id)
+    if kept is not None:
+        check_trusted_client(visit.credential, local=local)
+        # One that was left a while ago may be over by now: there is no person then, and a new one can be left.
+        with suppress(Unauthenticated):
+            await _set_person(identity, visit, kept)
+
+
+def strip_bearer(text: str) -> str:
+    """A token that may stand there with `Bearer` before it."""
+    return text[len(BEARER_PREFIX) :].strip() if text[: len(BEARER_PREFIX)].lower() == BEARER_PREFIX else text
+
+
+async def _set_person(identity: Identity, visit: RequestContext, token: str) -> None:
+    visit.credential = credential_on_behalf(visit.credential, await identity.authenticate(token))
+    _set_proof(visit, token)
+
+
+def _set_proof(visit: RequestContext, text: str) -> None:
+    visit.proof = SecretStr(text)
+    visit.token = None if text.startswith(OWN_PREFIXES) else visit.proof
+
+
+# Its clients know refusals in other words than those of OAuth.
+API_BEGINNING = "/api/"
+NO_HEADERS: Mapping[str, str] = {}
+UNAUTHORIZED = 401
+NO_CREDENTIAL = "Authentication required: send an API key or a token in the Authorization header: Bearer …"
+
+log = structlog.get_logger("frontdesk.http")
+
+
+@dataclass(frozen=True, slots=True)
+class PageAccess:
+    """What the gate has to know of pages: browsers bring a cookie, and are sent to sign in rather than refused."""
+
+    is_page: Callable[[str], bool]
+    is_open: Callable[[str], bool]
+    read_credential: Callable[[RequestContext], Awaitable[str | None]]
+    redirect_to_sign_in: Callable[[Scope], ASGIApp]
+    # What every answer there says besides, whoever gives it, unless it says otherwise itself.
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPaths:
+    """The addresses of people's records: a person's own token is proof enough there, and clients are given sessions.
+
+    Clients of those that are `told_inside` read why they are refused in the answer to a tool call, and nowhere else.
+    """
+
+    paths: frozenset[str] = frozenset()
+    errors_in_result: frozenset[str] = frozenset()
+
+
+NO_MEMORY_PATHS = MemoryPaths()
+
+
+class AuthMiddleware:
+    """ASGI middleware: lets in whom it may, with a `RequestContext` in hand, and answers the rest itself."""
+
+    def __init__(
+        self,
+        inner: ASGIApp,
+        app: App,
+        doors: frozenset[str],
+        open_paths: frozenset[str],
+        challenge: Callable[[str, bool], str],
+        records: MemoryPaths = NO_MEMORY_PATHS,
+        pages: PageAccess | None = None,
+    ) -> None:
+        self._inner = inner
+        self._app = app
+        self._doorstep = HostOriginPolicy.from_settings(app.settings)
+        # Paths are a caller's text; only these may become a label in metrics.
+        self._doors = doors
+        self._open_paths = open_paths
+        self._challenge = challenge
+        self._records = records
+        self._pages = pages
+        # Settings do not change, and to look at every address anew costs a call more than its credential does.
+        self._proof_required = app.settings.auth_required
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._inner(scope, receive, send)
+            return
+        scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        headers = parse_headers(scope["headers"])
+        visit = RequestContext(ensure_request_id(headers.get("x-request-id")), headers)
+        scope[CONTEXT_KEY] = visit
+        page = self._pages if self._pages is not None and self._pages.is_page(scope["path"]) else None
+        path = scope["path"]
+        # Browsers sign in by a page, and whoever is at an open address needs no credential of ours.
+        challenge = None if page is not None or path in self._open_paths else partial(self._challenge, path, False)
+        send = _with_headers(send, visit, page.headers if page is not None else NO_HEADERS, challenge)
+        refusal = self._turn_away(path, visit, page) or await self._authenticate(scope, visit, page)
+        await (refusal or self._inner)(scope, receive, send)
+
+    def _turn_away(self, path: str, visit: RequestContext, page: PageAccess | None) -> ASGIApp | None:
+        turned = self._doorstep.check(visit.headers, own_alone=page is not None)
+        # What is open to everybody is open to every page.
+        if turned is None or (turned is WRONG_ORIGIN and path in self._open_paths):
+            return None
+        self._record(path, visit, turned.code)
+        return _error_response(turned.status, turned.code, turned.message)
+
+    async def _authenticate(self, scope: Scope, visit: RequestContext, page: PageAccess | None) -> ASGIApp | None:
+        path = scope["path"]
+        if path in self._open_paths or (page is not None and page.is_open(path)):
+            return None
+        text = presented_credential(visit.headers)
+        visit.errors_in_result = path in self._records.errors_in_result
+        try:
+            if text is None and page is not None:
+                text = await page.read_credential(visit)
+            await self._know(path, visit, text)
+        except (Unauthenticated, Denied) as error:
+            if visit.errors_in_result:
+                visit.refuse_calls(error)
+                return None
+            self._record(path, visit, type(error).__name__)
+            if isinstance(error, Denied):
+                return _error_response(403, "forbidden", str(error))
+            return page.redirect_to_sign_in(scope) if page is not None else self._unknown(path, visit, text, error)
+        except Unavailable as error:
+            log.warning("authentication_unavailable", error=str(error), request_id=visit.request_id)
+            said = "Credentials cannot be checked right now; try again shortly"
+            return _error_response(503, "unavailable", said, retry_after_header(error))
+        return None
+
+    def _unknown(self, path: str, visit: RequestContext, text: str | None, error: Unauthenticated) -> JSONResponse:
+        shown = text is not None or PERSON_TOKEN_HEADER in visit.headers
+        challenge = {"www-authenticate": self._challenge(path, shown)}
+        if path.startswith(API_BEGINNING):
+            return JSONResponse({"error": "Authentication required", "details": str(error)}, 401, challenge)
+        return _error_response(401, "invalid_token" if shown else "unauthorized", str(error), challenge)
+
+    async def _know(self, path: str, visit: RequestContext, text: str | None) -> None:
+        """Check what the request shows of itself and its person, who may have left a token in its session."""
+        if path not in self._records.paths:
+            await self._check(visit, text)
+            return
+        identity = self._app.identity
+        try:
+            await self._check_person(visit, text)
+        except FrontdeskError:
+            # Whether it is a person's token cannot be told of what does not hold, or cannot be checked just now.
+            if text is not None or person_token(visit):
+                await identity.sessions.note_token(visit.session_id, proven=False)
+            raise
+        visit.person_in_request = visit.credential is not None and visit.credential.user_id is not None
+        if visit.person_in_request:
+            await identity.sessions.note_token(visit.session_id, proven=True)
+        else:
+            await use_session_token(identity, visit, local=self._is_local(visit))
+
+    async def _check(self, visit: RequestContext, text: str | None) -> None:
+        identity, local = self._app.identity, self._is_local(visit)
+        if text is not None:
+            await use_credential(identity, visit, text)
+        elif not local:
+            raise Unauthenticated(NO_CREDENTIAL)
+        visit.trusted = is_trusted_client(visit.credential, local=local)
+        token = person_token(visit)
+        if token:
+            await act_for_person(identity, visit, token, local=local)
+
+    async def _check_person(self, visit: RequestContext, text: str | None) -> None:
+        """The same where a person's records are: their own token counts alone."""
+        token = person_token(visit)
+        if text is None and token and not self._is_local(visit):
+            await use_person_token(self._app.identity, visit, token)
+        else:
+            await self._check(visit, text)
+
+    def _is_local(self, visit: RequestContext) -> bool:
+        return not (self._proof_required or visit.forwarded)
+
+    def _record(self, path: str, visit: RequestContext, reason: str) -> None:
+        door = path.rstrip("/")
+        action = door if door in self._doors else "other"
+        caller = Caller(visit.request_id)
+        record = CallRecord(self._app.journal, "http", action, caller, outcome=Outcome.DENIED, reason=reason)
+        # The body is not read for somebody who may not come in, so a parameter is not known.
+        signals = Signals(visit.request_id, visit.headers.get("x-agent-id"), credential=visit.credential)
+        record.add_trace(trace_refusal(signals, presented_credential(visit.headers) or person_token(visit)))
+        record.write()
+
+
+def presented_credential(headers: Mapping[str, str]) -> str | None:
+    """The key or token a request shows: `Authorization: Bearer`, or `X-API-Key`. Never from the URL."""
+    authorization = headers.get("authorization", "")
+    token = strip_bearer(authorization)
+    return token if token != authorization else headers.get("x-api-key") or (authorization or None)
+
+
+def _with_headers(
+    send: Send, visit: RequestContext, besides: Mapping[str, str], challenge: Callable[[], str] | None
+) -> Send:
+    """Answers with what is said in all of them, and with a challenge in a 401, whoever gives it."""
+
+    async def announced(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            status = visit.status or message["status"]
+            message["headers"] = [
+                *message.get("headers", ()),
+                (b"x-request-id", visit.request_id.encode()),
+                *visit.answer_headers,
+            ]
+            if besides:
+                message["headers"] += _missing_headers(message["headers"], besides)
+            if status == UNAUTHORIZED and challenge is not None:
+                message["headers"] += _missing_headers(message["headers"], {"www-authenticate": challenge()})
+            message["status"] = status
+        await send(message)
+
+    return announced
+
+
+def _missing_headers(said: list[tuple[bytes, bytes]], besides: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    named = {name.lower() for name, _ in said}
+    return [(name.encode(), value.encode()) for name, value in besides.items() if name.encode() not in named]
+
+
+def _error_response(status: int, code: str, text: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    return JSONResponse({"error": code, "error_description": text}, status, headers)

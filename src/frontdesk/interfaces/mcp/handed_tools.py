@@ -1,0 +1,97 @@
+"""Serves agents of a Letta server the tools that were attached to them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mcp_types as types
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from frontdesk import __version__
+from frontdesk.agents.letta.handed_store import HANDED_TOOLS_PATH, HandedTool
+from frontdesk.app import App
+from frontdesk.identity.model import Caller
+from frontdesk.interfaces.mcp.catalogue_tools import relay_result
+from frontdesk.interfaces.mcp.context import CallContext, SdkContext, tool_request
+from frontdesk.interfaces.mcp.server import bearer_challenge
+from frontdesk.interfaces.mcp.tool_handler import wrap_tool_call
+from frontdesk.interfaces.mcp.tool_spec import IGNORED_ARGUMENTS, McpToolResult
+from frontdesk.text import closest_name
+from frontdesk.tools.model import tool_id
+
+
+def build_handed_tools_server(app: App) -> Server[Any]:
+    """An MCP server whose tools come to be while it runs; what it lists is the same for everybody, and costs little."""
+    shelf = HandedToolCache(app)
+    challenge = bearer_challenge(app, HANDED_TOOLS_PATH)
+
+    async def list_tools(_ctx: SdkContext, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_tool_definition(handed) for handed in shelf.tools.values()])
+
+    async def call_tool(ctx: SdkContext, params: types.CallToolRequestParams) -> HandlerResult:
+        handed = await shelf.find(params.name)
+        if handed is None:
+            meant = closest_name(params.name, shelf.tools)
+            near = f"; did you mean '{meant}'?" if meant else ""
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}{near}")
+        arguments = _own_arguments(handed, params.arguments or {})
+
+        async def work(caller: Caller, line: CallContext, _said: Mapping[str, Any]) -> McpToolResult:
+            app.identity.require_agent(caller)
+            # By its id, never by a name that could come to mean another tool.
+            meant = tool_id(handed.server, handed.remote_name)
+            result = await app.tools.dispatcher.call(caller, meant, arguments, token=line.token, progress=line.progress)
+            return relay_result(result, line.version)
+
+        # The arguments are the tool's own: an agent_id among them says nothing about who is calling.
+        return await wrap_tool_call(app, "held_tool", challenge, work)(tool_request(ctx), {})
+
+    server = Server[Any]("frontdesk-held", version=__version__, on_list_tools=list_tools)
+    server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
+    server.middleware.append(shelf.cache_listing)
+    return server
+
+
+class HandedToolCache:
+    """What was handed out, and how that was told in each revision of the protocol."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._seen: Sequence[HandedTool] = ()
+        self._told: dict[str, HandlerResult] = {}
+        self.tools: Mapping[str, HandedTool] = {}
+
+    async def find(self, name: str) -> HandedTool | None:
+        """What has this name never changes, so only one that is new to this replica is looked for."""
+        if name not in self.tools:
+            await self.refresh()
+        return self.tools.get(name)
+
+    async def refresh(self) -> None:
+        seen = await self._app.handed.listed()
+        if seen is not self._seen:
+            self._seen, self.tools, self._told = seen, {handed.name: handed for handed in seen}, {}
+
+    async def cache_listing(self, ctx: SdkContext, call_next: CallNext) -> HandlerResult:
+        """Letta asks for the list after each call, and to check several hundred tools takes longer than most calls."""
+        if ctx.method != "tools/list":
+            return await call_next(ctx)
+        await self.refresh()
+        # Not by way of self: by the time there is an answer, another list may have taken the place of this one.
+        told = self._told
+        if ctx.protocol_version not in told:
+            told[ctx.protocol_version] = await call_next(ctx)
+        return told[ctx.protocol_version]
+
+
+def _tool_definition(handed: HandedTool) -> types.Tool:
+    return types.Tool(
+        name=handed.name, description=handed.description, input_schema={**handed.parameters, "type": "object"}
+    )
+
+
+def _own_arguments(handed: HandedTool, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without what Letta sends along with any call, where the tool does not ask for it."""
+    own = handed.parameters.get("properties", {})
+    return {name: value for name, value in arguments.items() if name in own or name not in IGNORED_ARGUMENTS}

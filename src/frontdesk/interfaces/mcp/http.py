@@ -1,0 +1,568 @@
+"""Serves MCP over HTTP: one POST in, one JSON answer or stream out, for both eras of the protocol, without state.
+
+The SDK checks a request twice and its result once against models of every revision, which costs a call more than all
+that Frontdesk does for it. What is plainly well-formed needs none of that; all else still goes by the SDK.
+"""
+
+import asyncio
+import contextvars
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, cast
+
+import anyio
+import structlog
+from mcp.server.connection import Connection
+from mcp.server.lowlevel import Server
+from mcp.server.runner import serve_one
+from mcp.shared.dispatcher import CallOptions
+from mcp.shared.exceptions import MCPError, NoBackChannelError
+from mcp.shared.inbound import (
+    ERROR_CODE_HTTP_STATUS,
+    MCP_PROTOCOL_VERSION_HEADER,
+    X_MCP_HEADER_KEY,
+    InboundLadderRejection,
+    InboundModernRoute,
+    classify_inbound_request,
+    unsupported_protocol_version_rejection,
+    validate_mcp_param_headers,
+)
+from mcp.shared.message import MessageMetadata, ServerMessageMetadata
+from mcp.shared.transport_context import TransportContext
+from mcp_types import (
+    DEFAULT_NEGOTIATED_VERSION,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    SERVER_INFO_META_KEY,
+    ErrorData,
+    ProgressToken,
+    RequestId,
+)
+from mcp_types.methods import serialize_server_result
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from opentelemetry import context as otel
+from opentelemetry import propagate, trace
+from opentelemetry.trace import SpanKind, StatusCode
+from pydantic import ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from frontdesk.identity.mcp_sessions import McpSessionTokens
+from frontdesk.interfaces.http.context import SESSION_HEADER, Receive, RequestContext, Scope, Send, request_context
+from frontdesk.interfaces.mcp.context import ToolRequest
+
+MAX_BODY = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class McpRequestFrame:
+    """A request that is owed an answer."""
+
+    id: int | str
+    method: str
+    params: dict[str, Any] | None
+    frame: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class McpNotificationFrame:
+    """A frame that is owed none: a notification, or a reply to a request we never made."""
+
+
+@dataclass(frozen=True, slots=True)
+class McpInvalidFrame:
+    """Not a frame."""
+
+    code: int
+    message: str
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
+# Made once: the module's own function makes one for every call that does not want the usual form.
+_to_json = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def parse_frame(body: bytes) -> McpRequestFrame | McpNotificationFrame | McpInvalidFrame:
+    """The frame in a body; whatever is wrong with it is a value, not an exception."""
+    try:
+        frame: object = _decode(body.decode())
+    except (ValueError, RecursionError):
+        return McpInvalidFrame(PARSE_ERROR, "Parse error: the body is not JSON")
+    if not isinstance(frame, dict):
+        return McpInvalidFrame(INVALID_REQUEST, "The body must be one JSON-RPC object; batches are not accepted")
+    return _classify_frame(cast("dict[str, Any]", frame))
+
+
+def _classify_frame(frame: dict[str, Any]) -> McpRequestFrame | McpNotificationFrame | McpInvalidFrame:
+    method, number, params = frame.get("method"), frame.get("id"), frame.get("params")
+    if frame.get("jsonrpc") != "2.0" or not (params is None or isinstance(params, dict)):
+        return McpInvalidFrame(INVALID_REQUEST, "Not a JSON-RPC 2.0 frame")
+    if method is None and ("result" in frame or "error" in frame):
+        return McpNotificationFrame()
+    if not isinstance(method, str):
+        return McpInvalidFrame(INVALID_REQUEST, "A JSON-RPC frame needs a method")
+    if "id" not in frame:
+        return McpNotificationFrame()
+    if isinstance(number, bool) or not isinstance(number, int | str):
+        return McpInvalidFrame(INVALID_REQUEST, "A JSON-RPC id is a string or an integer")
+    return McpRequestFrame(number, method, cast("dict[str, Any] | None", params), frame)
+
+
+def result_frame(number: int | str, result: dict[str, Any]) -> bytes:
+    return _encode({"jsonrpc": "2.0", "id": number, "result": result})
+
+
+def error_frame(number: int | str | None, error: ErrorData) -> bytes:
+    return _encode({"jsonrpc": "2.0", "id": number, "error": error.model_dump(mode="json", exclude_none=True)})
+
+
+def notification_frame(method: str, params: dict[str, Any] | None) -> bytes:
+    body: dict[str, Any] = {"jsonrpc": "2.0", "method": method}
+    return _encode(body if params is None else {**body, "params": params})
+
+
+def sse_event(frame: bytes) -> bytes:
+    """A frame as one server-sent event."""
+    return b"event: message\r\ndata: " + frame + b"\r\n\r\n"
+
+
+def error_status(code: int, *, modern: bool) -> int:
+    """Older clients expect 200 around a JSON-RPC error, newer ones the status that fits it."""
+    return ERROR_CODE_HTTP_STATUS.get(code, 200) if modern else 200
+
+
+def _encode(value: object) -> bytes:
+    return _to_json(value).encode()
+
+
+TOOLS_CALL = "tools/call"
+PLAIN_PARAMS = frozenset({"name", "arguments", "_meta"})
+# Of these a request's metadata says something that the SDK acts on.
+SDK_META = frozenset({"progressToken", "traceparent", "tracestate", "io.modelcontextprotocol/logLevel"})
+# Revisions whose results may have structured content.
+STRUCTURED_VERSIONS = frozenset({"2025-06-18", "2025-11-25", *MODERN_PROTOCOL_VERSIONS})
+
+ToolHandler = Callable[[ToolRequest, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+
+tracer = trace.get_tracer("frontdesk")
+
+
+@dataclass(frozen=True, slots=True)
+class PlainCall:
+    """A call that needs no closer look."""
+
+    number: int | str
+    name: str
+    arguments: Mapping[str, Any]
+    request: ToolRequest
+    handler: ToolHandler
+
+
+@dataclass(frozen=True, slots=True)
+class FastPath:
+    """The tools of a door that can be called straight, and how the server of that door names itself."""
+
+    handlers: Mapping[str, ToolHandler]
+    server_info: Mapping[str, Any]
+
+    def match(self, call: McpRequestFrame, version: str, visit: RequestContext) -> PlainCall | None:
+        """The call, if it is one of ours and as plain as can be."""
+        params = call.params
+        if (
+            call.method != TOOLS_CALL
+            or params is None
+            or version not in STRUCTURED_VERSIONS
+            or not params.keys() <= PLAIN_PARAMS
+        ):
+            return None
+        name, arguments, meta = params.get("name"), cast("object", params.get("arguments")), params.get("_meta")
+        way = self.handlers.get(name) if isinstance(name, str) else None
+        if way is None or not (arguments is None or isinstance(arguments, dict)):
+            return None
+        if meta is not None and not (isinstance(meta, dict) and SDK_META.isdisjoint(cast("dict[str, object]", meta))):
+            return None
+        given = cast("dict[str, Any]", arguments or {})
+        return PlainCall(call.id, str(name), given, ToolRequest(visit, version, params), way)
+
+    async def answer(self, call: PlainCall) -> dict[str, Any]:
+        """The result as it goes on the wire."""
+        version = call.request.version
+        with tracer.start_as_current_span(
+            f"{TOOLS_CALL} {call.name}",
+            kind=SpanKind.SERVER,
+            attributes={
+                "mcp.method.name": TOOLS_CALL,
+                "mcp.protocol.version": version,
+                "jsonrpc.request.id": str(call.number),
+                "gen_ai.operation.name": "execute_tool",
+                "gen_ai.tool.name": call.name,
+            },
+            # What goes wrong may quote what was said.
+            record_exception=False,
+            set_status_on_exception=False,
+        ) as span:
+            try:
+                result = await call.handler(call.request, call.arguments)
+            except MCPError as error:
+                span.set_attributes({"error.type": str(error.error.code)})
+                span.set_status(StatusCode.ERROR, error.error.message)
+                raise
+            except Exception as error:
+                span.set_attribute("error.type", type(error).__qualname__)
+                span.set_status(StatusCode.ERROR)
+                raise
+            if result.get("isError"):
+                span.set_attribute("error.type", "tool_error")
+                span.set_status(StatusCode.ERROR)
+        return self.wire_result(result, version)
+
+    def wire_result(self, result: dict[str, Any], version: str) -> dict[str, Any]:
+        """A result as this revision has it."""
+        modern = version in MODERN_PROTOCOL_VERSIONS
+        if not all(map(_is_text, result["content"])):
+            result = serialize_server_result(TOOLS_CALL, version, result)
+        elif not modern:
+            del result["resultType"]
+        if modern:
+            result["_meta"] = {SERVER_INFO_META_KEY: self.server_info}
+        return result
+
+
+def _is_text(block: Mapping[str, Any]) -> bool:
+    return len(block) == 2 and block.get("type") == "text" and isinstance(block.get("text"), str)
+
+
+# Most tools are done long before this; only the others are worth a second task that watches the connection.
+QUICK_SECONDS = 0.05
+QUICK_TURNS = 2
+# A proxy that sees nothing for a minute hangs up; a comment line keeps it waiting.
+PING_SECONDS = 15.0
+JSON_HEADERS = [(b"content-type", b"application/json")]
+STREAM_HEADERS = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+
+log = structlog.get_logger("frontdesk.mcp")
+
+
+@dataclass
+class Outbox:
+    """What goes back in one HTTP exchange: an answer to the request, and frames that go out before it."""
+
+    request_id: RequestId
+    http_request_id: str
+    frames: deque[bytes] = field(default_factory=deque[bytes])
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+@dataclass(kw_only=True)
+class SdkChannel(Outbox):
+    """The SDK's view of one HTTP exchange: notifications go out with the answer, requests to the client cannot."""
+
+    transport: TransportContext
+    message_metadata: MessageMetadata
+    progress_token: ProgressToken | None = None
+    can_send_request: bool = False
+    cancel_requested: anyio.Event = field(default_factory=anyio.Event)
+
+    async def send_raw_request(
+        self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
+    ) -> dict[str, Any]:
+        raise NoBackChannelError(method)
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None) -> None:
+        self.frames.append(notification_frame(method, None if params is None else dict(params)))
+        self.woken.set()
+
+    async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        if self.progress_token is None:
+            return
+        said = {
+            "progressToken": self.progress_token,
+            "progress": progress,
+            "total": total,
+            "message": message,
+        }
+        await self.notify("notifications/progress", {key: value for key, value in said.items() if value is not None})
+
+
+async def run_request(work: Coroutine[Any, Any, dict[str, Any]], outbox: Outbox, *, modern: bool) -> tuple[int, bytes]:
+    """(status, frame) of a finished request; what goes wrong inside never reaches the wire."""
+    try:
+        return 200, result_frame(outbox.request_id, await work)
+    except MCPError as error:
+        told = error.error
+    except ValidationError:
+        told = ErrorData(code=INVALID_PARAMS, message="Invalid request parameters")
+    except Exception:
+        log.exception("request_failed", request_id=outbox.http_request_id)
+        told = ErrorData(code=INTERNAL_ERROR, message="Internal server error")
+    return error_status(told.code, modern=modern), error_frame(outbox.request_id, told)
+
+
+async def send_reply(task: asyncio.Task[tuple[int, bytes]], outbox: Outbox, receive: Receive, send: Send) -> None:
+    """Send the task's answer; a client that hangs up cancels it."""
+    try:
+        await _wait_briefly(task)
+        if task.done() and not outbox.frames:
+            await _send_json(send, *task.result())
+        else:
+            await _send_stream(task, outbox, receive, send)
+    finally:
+        task.cancel()
+
+
+async def _wait_briefly(task: asyncio.Task[tuple[int, bytes]]) -> None:
+    """Let the task run: most are done within a few turns of the loop, and a timer for those is not worth its price."""
+    for _ in range(QUICK_TURNS):
+        if task.done():
+            return
+        await asyncio.sleep(0)
+    # What asyncio.wait does, for one task and at half its price.
+    loop = asyncio.get_running_loop()
+    waiter: asyncio.Future[None] = loop.create_future()
+
+    def wake(_: object = None) -> None:
+        if not waiter.done():
+            waiter.set_result(None)
+
+    limit = loop.call_later(QUICK_SECONDS, wake)
+    task.add_done_callback(wake)
+    try:
+        await waiter
+    finally:
+        limit.cancel()
+        task.remove_done_callback(wake)
+
+
+async def _send_stream(task: asyncio.Task[tuple[int, bytes]], outbox: Outbox, receive: Receive, send: Send) -> None:
+    gone = asyncio.create_task(_wait_for_disconnect(receive))
+    try:
+        waited = await _wait_for_any(task, gone, outbox)
+        if gone.done():
+            return
+        if task.done() and not outbox.frames:
+            await _send_json(send, *task.result())
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": STREAM_HEADERS})
+        while not gone.done():
+            body = b"".join(sse_event(outbox.frames.popleft()) for _ in range(len(outbox.frames)))
+            done = task.done() and not outbox.frames
+            if done:
+                body += sse_event(task.result()[1])
+            elif not body and not waited:
+                body = b": ping\r\n\r\n"
+            if body:
+                await send({"type": "http.response.body", "body": body, "more_body": not done})
+            if done:
+                return
+            waited = await _wait_for_any(task, gone, outbox)
+    finally:
+        gone.cancel()
+
+
+async def _wait_for_any(task: asyncio.Task[tuple[int, bytes]], gone: asyncio.Task[None], outbox: Outbox) -> bool:
+    """Wait for the answer, a notification or the client's leaving; False when nothing came in time."""
+    if outbox.frames:
+        return True
+    outbox.woken.clear()
+    woken = asyncio.create_task(outbox.woken.wait())
+    try:
+        done, _ = await asyncio.wait((task, gone, woken), timeout=PING_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        woken.cancel()
+    return bool(done)
+
+
+async def _wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _send_json(send: Send, status: int, body: bytes) -> None:
+    headers = [*JSON_HEADERS, (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+READ_SECONDS = 30
+NO_HANDLERS: Mapping[str, ToolHandler] = {}
+
+
+class McpEndpoint:
+    """The ASGI application of one door. With `sessions`, clients of the older era get an id to leave a token under."""
+
+    def __init__(
+        self,
+        server: Server[Any],
+        straight: Mapping[str, ToolHandler] = NO_HANDLERS,
+        sessions: McpSessionTokens | None = None,
+    ) -> None:
+        self._server = server
+        self._sessions = sessions
+        self._straight = FastPath(straight, server.server_info_stamp)
+        self._declares: dict[str, bool] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        visit = request_context(scope)
+        headers = visit.headers
+        if scope["method"] == "DELETE" and self._sessions is not None:
+            await (await _end_session(self._sessions, visit))(scope, receive, send)
+            return
+        refused = _refuse_headers(scope["method"], headers)
+        if refused is not None:
+            await refused(scope, receive, send)
+            return
+        body = await _read_body(receive)
+        if isinstance(body, Response):
+            await body(scope, receive, send)
+            return
+        version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
+        modern = version is not None and version not in HANDSHAKE_PROTOCOL_VERSIONS
+        match parse_frame(body):
+            case McpInvalidFrame(code, message):
+                told = ErrorData(code=code, message=message)
+                await _respond(400, error_frame(None, told))(scope, receive, send)
+            case McpNotificationFrame():
+                await _acknowledge(version if modern else None)(scope, receive, send)
+            case McpRequestFrame() as call:
+                route = self._route(call, headers) if modern else _legacy_route(version)
+                if call.method == "initialize" and self._sessions is not None and not modern:
+                    visit.answer_headers.append((SESSION_HEADER.encode(), self._sessions.new_id().encode()))
+                if isinstance(route, InboundLadderRejection):
+                    await _reject(route, call.id)(scope, receive, send)
+                else:
+                    await self._serve(call, route, Request(scope, receive), send, modern=modern)
+
+    def _route(self, call: McpRequestFrame, headers: Mapping[str, str]) -> InboundModernRoute | InboundLadderRejection:
+        route = classify_inbound_request(call.frame, headers=headers)
+        if isinstance(route, InboundLadderRejection) or call.method != "tools/call":
+            return route
+        return self._parameter_mismatch(call, headers) or route
+
+    def _parameter_mismatch(self, call: McpRequestFrame, headers: Mapping[str, str]) -> InboundLadderRejection | None:
+        params = call.params or {}
+        name, arguments = params.get("name"), cast("object", params.get("arguments") or {})
+        lookup = self._server.get_tool_input_schema
+        schema = lookup(name) if lookup is not None and isinstance(name, str) else None
+        if schema is None or not isinstance(arguments, dict) or not self._declares_headers(str(name), schema):
+            return None
+        return validate_mcp_param_headers(schema, cast("dict[str, Any]", arguments), headers)
+
+    def _declares_headers(self, name: str, schema: Mapping[str, Any]) -> bool:
+        """Whether any parameter of a tool is to be repeated in a header; looked for once, as most have none."""
+        if name not in self._declares:
+            self._declares[name] = X_MCP_HEADER_KEY in json.dumps(schema)
+        return self._declares[name]
+
+    async def _serve(
+        self, call: McpRequestFrame, route: InboundModernRoute, request: Request, send: Send, *, modern: bool
+    ) -> None:
+        visit = request_context(request.scope)
+        plain = self._straight.match(call, route.protocol_version, visit)
+        if plain is not None:
+            outbox, work = Outbox(call.id, visit.request_id), self._straight.answer(plain)
+        else:
+            outbox, work = self._by_sdk(call, route, request)
+        task = asyncio.create_task(run_request(work, outbox, modern=modern), context=_trace_context(visit.headers))
+        await send_reply(task, outbox, request.receive, send)
+
+    def _by_sdk(
+        self, call: McpRequestFrame, route: InboundModernRoute, request: Request
+    ) -> tuple[Outbox, Coroutine[Any, Any, dict[str, Any]]]:
+        outbox = SdkChannel(
+            transport=TransportContext(kind="streamable-http", can_send_request=False, headers=request.headers),
+            request_id=call.id,
+            message_metadata=ServerMessageMetadata(request_context=request),
+            http_request_id=request_context(request.scope).request_id,
+            progress_token=_progress_token(call.params),
+        )
+        connection = Connection.from_envelope(route.protocol_version, route.client_info, route.client_capabilities)
+        work = serve_one(self._server, outbox, call.method, call.params, connection=connection, lifespan_state=None)
+        return outbox, work
+
+
+async def _end_session(sessions: McpSessionTokens, visit: RequestContext) -> Response:
+    """A client that is done with its session; whether there was anything to forget is nobody's business."""
+    if visit.session_id is None:
+        return Response("Which session is to end? Send its mcp-session-id", 400)
+    await sessions.forget(visit.session_id)
+    return Response(status_code=204)
+
+
+def _trace_context(headers: Mapping[str, str]) -> contextvars.Context:
+    """The context to work in: as part of the client's trace where it sent one."""
+    context = contextvars.copy_context()
+    if "traceparent" in headers:
+        context.run(otel.attach, propagate.extract(headers))
+    return context
+
+
+def _refuse_headers(method: str, headers: Mapping[str, str]) -> Response | None:
+    if method != "POST":
+        return Response(
+            "This address takes POST alone: there are no sessions and no standalone streams",
+            405,
+            {"allow": "POST"},
+        )
+    if not headers.get("content-type", "").lower().startswith("application/json"):
+        return Response("The Content-Type must be application/json", 415)
+    accept = headers.get("accept", "*/*").lower()
+    if not any(kind in accept for kind in ("*/*", "application/*", "application/json")):
+        return Response("The Accept header must allow application/json and text/event-stream", 406)
+    return None
+
+
+async def _read_body(receive: Receive) -> bytes | Response:
+    """The whole body, or what to answer when it is larger, or comes more slowly, than we take."""
+    body = bytearray()
+    more = True
+    try:
+        async with asyncio.timeout(READ_SECONDS):
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return Response("The body was cut off", 400)
+                body += message.get("body", b"")
+                more = message.get("more_body", False)
+                if len(body) > MAX_BODY:
+                    return Response("The body is too large; 4 MiB is the limit", 413)
+    except TimeoutError:
+        return Response(f"The body did not arrive within {READ_SECONDS} s", 408)
+    return bytes(body)
+
+
+def _legacy_route(version: str | None) -> InboundModernRoute:
+    return InboundModernRoute(
+        protocol_version=version or DEFAULT_NEGOTIATED_VERSION, client_info=None, client_capabilities=None
+    )
+
+
+def _acknowledge(version: str | None) -> Response:
+    rejection = unsupported_protocol_version_rejection(version) if version is not None else None
+    return _reject(rejection, None) if rejection is not None else Response(status_code=202)
+
+
+def _reject(rejection: InboundLadderRejection, number: int | str | None) -> Response:
+    told = ErrorData(code=rejection.code, message=rejection.message, data=rejection.data)
+    return _respond(error_status(rejection.code, modern=True), error_frame(number, told))
+
+
+def _respond(status: int, body: bytes) -> Response:
+    return Response(body, status, media_type="application/json")
+
+
+def _progress_token(params: dict[str, Any] | None) -> int | str | None:
+    meta = cast("object", (params or {}).get("_meta"))
+    token = cast("dict[str, object]", meta).get("progressToken") if isinstance(meta, dict) else None
+    return token if isinstance(token, int | str) and not isinstance(token, bool) else None

@@ -1,0 +1,522 @@
+"""Defines the inputs and outputs of the schedule tools."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+from pydantic import ConfigDict, Field
+from pydantic_core import to_json
+
+from frontdesk.interfaces.coercion import coerce_flag
+from frontdesk.interfaces.mcp.tool_spec import McpToolInput, McpToolResult, loose_field
+from frontdesk.interfaces.schedule_responses import (
+    PreviewResponse,
+    RuleResponse,
+    RunResponse,
+    ScheduleResponse,
+    ScheduleResponseModel,
+    SchedulerStatusResponse,
+    next_run_time,
+    optional_iso_time,
+)
+from frontdesk.schedules.model import Misfire, Overlap, RunStatus, Schedule
+from frontdesk.schedules.requests import (
+    CLEARABLE_FIELDS,
+    DEFAULT_LIMIT,
+    DEFAULT_PREVIEW,
+    MAX_LIMIT,
+    MAX_LOOP_SECONDS,
+    MAX_PREVIEW,
+    ExecutedRun,
+    NewSchedule,
+    RunPage,
+    SavedSchedule,
+    ScheduleChange,
+    SchedulePage,
+)
+
+TIME_HELP = (
+    "One moment: an ISO 8601 time in the future with Z or an offset (2025-12-25T10:00:00Z), or plain words "
+    "(in two minutes, tomorrow at 9 Berlin time)."
+)
+CRON_HELP = "A cron rule of five fields (0 9 * * MON-FRI), @daily and the like, or plain words (every weekday at 9)."
+EVERY_HELP = "How often: 30s, 5m, 1h, 2d, a number of seconds, or plain words (every two hours)."
+ZONE_HELP = "The time zone as an IANA name, e.g. Europe/Berlin; UTC when left out."
+PROMPT_HELP = "What you want to be told then, written so that it is understood without this conversation."
+START_HELP = "When to begin: a time in the future, as ISO 8601 or in plain words."
+END_HELP = "Nothing fires after this time."
+REPETITIONS_HELP = "Stop after so many runs."
+EMPTY_WORDS = frozenset({"", "none", "null"})
+DEFAULT_RUNS = 20
+SKIP_VALIDATION_HELP = "Do not check that the agent exists."
+
+
+def required_fields(*names: str) -> ConfigDict:
+    """What the schema calls required; that one is missing is told by the scheduler."""
+    return ConfigDict(json_schema_extra={"required": list[Any](names)})
+
+
+def to_text(given: object) -> str:
+    """A text, also where it came as something else; half of a character, which JSON can carry, is replaced."""
+    if given is None:
+        return ""
+    text = given if isinstance(given, str) else json.dumps(given)
+    return text.encode(errors="replace").decode()
+
+
+def optional_text(given: object) -> str | None:
+    """A text that may be left out, for which models also send an empty one, or a word for nothing."""
+    found = to_text(given).strip()
+    return None if found.lower() in EMPTY_WORDS else found
+
+
+def optional_interval(given: object) -> str | int | None:
+    """A length of time that may be left out: a number counts seconds."""
+    return given if isinstance(given, int) and not isinstance(given, bool) else optional_text(given)
+
+
+def optional_number(given: object, default: int | None = None) -> object:
+    """A number that may be left out, as it came; whether it is one is for the scheduler to say."""
+    found = optional_text(given) if isinstance(given, str) else given
+    return default if found is None else found
+
+
+class NewPromptInput(McpToolInput):
+    """What every schedule needs."""
+
+    prompt: object = loose_field("string", PROMPT_HELP)
+    skip_validation: object = loose_field("boolean", SKIP_VALIDATION_HELP, default=False)
+
+
+class ScheduleTimeInput(NewPromptInput):
+    """Once."""
+
+    model_config = required_fields("prompt", "time")
+
+    time: object = loose_field("string", TIME_HELP)
+    zone: object = loose_field("string", ZONE_HELP)
+
+    @property
+    def new_schedule(self) -> NewSchedule:
+        return NewSchedule(
+            to_text(self.prompt),
+            time=to_text(self.time),
+            zone=optional_text(self.zone),
+            skip_validation=coerce_flag(self.skip_validation),
+        )
+
+
+class ScheduleCronInput(NewPromptInput):
+    """By a cron rule."""
+
+    model_config = required_fields("prompt", "cron")
+
+    cron: object = loose_field("string", CRON_HELP)
+    zone: object = loose_field("string", ZONE_HELP)
+    start_at: object = loose_field("string", START_HELP)
+    end_at: object = loose_field("string", END_HELP)
+    max_repetitions: object = loose_field("integer", REPETITIONS_HELP, minimum=1)
+
+    @property
+    def new_schedule(self) -> NewSchedule:
+        return NewSchedule(
+            to_text(self.prompt),
+            cron=to_text(self.cron),
+            zone=optional_text(self.zone),
+            start_at=optional_text(self.start_at),
+            end_at=optional_text(self.end_at),
+            max_repetitions=optional_number(self.max_repetitions),
+            skip_validation=coerce_flag(self.skip_validation),
+        )
+
+
+class ScheduleEveryInput(NewPromptInput):
+    """At an interval."""
+
+    model_config = required_fields("prompt", "every")
+
+    every: object = loose_field("string", EVERY_HELP)
+    start_at: object = loose_field("string", START_HELP)
+    end_at: object = loose_field("string", END_HELP)
+    max_repetitions: object = loose_field("integer", REPETITIONS_HELP, minimum=1)
+
+    @property
+    def new_schedule(self) -> NewSchedule:
+        return NewSchedule(
+            to_text(self.prompt),
+            every=optional_interval(self.every) or to_text(self.every),
+            start_at=optional_text(self.start_at),
+            end_at=optional_text(self.end_at),
+            max_repetitions=optional_number(self.max_repetitions),
+            skip_validation=coerce_flag(self.skip_validation),
+        )
+
+
+class RuleInput(McpToolInput):
+    """Everything that can be said of when."""
+
+    time: object = loose_field("string", TIME_HELP)
+    cron: object = loose_field("string", CRON_HELP)
+    every: object = loose_field("string", EVERY_HELP)
+    zone: object = loose_field("string", ZONE_HELP)
+    start_at: object = loose_field("string", START_HELP)
+    end_at: object = loose_field("string", END_HELP)
+
+    @property
+    def rule_fields(self) -> dict[str, Any]:
+        names = ("time", "cron", "zone", "start_at", "end_at")
+        texts = {name: optional_text(getattr(self, name)) for name in names}
+        return texts | {"every": optional_interval(self.every), "loosely": True}
+
+
+class RuleOptionsInput(RuleInput):
+    """The same, and what to do when things do not go as planned."""
+
+    max_repetitions: object = loose_field("integer", REPETITIONS_HELP, minimum=1)
+    jitter: object = loose_field(
+        "string", "Let each run come up to this much later, e.g. 30s, so that not all come at once."
+    )
+    overlap: object = loose_field(
+        "string",
+        "What a run does that falls into the one before it: queue (wait), skip, or allow (run beside it).",
+        enum=list(Overlap),
+    )
+    misfire: object = loose_field(
+        "string",
+        "After a time when nothing ran: once (one run makes up for all that were missed), all, or skip.",
+        enum=list(Misfire),
+    )
+    max_late: object = loose_field("string", "Leave out a run that would be later than this, e.g. 1h.")
+    attempts: object = loose_field("integer", "How often to try to deliver one run.", minimum=1)
+    webhook: object = loose_field("string", "An https address that the agent's answer is sent to.")
+    timeline: object = loose_field("boolean", "For later: there is no timeline yet, so leave it out.")
+    conversation_id: object = loose_field("string", "The conversation to speak in; your main one when left out.")
+
+    @property
+    def option_fields(self) -> dict[str, Any]:
+        texts = {
+            name: optional_text(getattr(self, name)) for name in ("overlap", "misfire", "webhook", "conversation_id")
+        }
+        lengths = {name: optional_interval(getattr(self, name)) for name in ("jitter", "max_late")}
+        numbers = {"max_repetitions": optional_number(self.max_repetitions), "attempts": optional_number(self.attempts)}
+        timeline = None if self.timeline is None else coerce_flag(self.timeline)
+        return self.rule_fields | texts | lengths | numbers | {"timeline": timeline}
+
+
+class RegisterInput(RuleOptionsInput):
+    """A schedule of any kind."""
+
+    model_config = required_fields("prompt")
+
+    prompt: object = loose_field("string", PROMPT_HELP)
+    skip_validation: object = loose_field("boolean", SKIP_VALIDATION_HELP, default=False)
+
+    @property
+    def new_schedule(self) -> NewSchedule:
+        return NewSchedule(
+            to_text(self.prompt), **self.option_fields, skip_validation=coerce_flag(self.skip_validation)
+        )
+
+
+class ScheduleIdInput(McpToolInput):
+    """Which schedule."""
+
+    model_config = required_fields("schedule_id")
+
+    schedule_id: object = loose_field("integer", "The schedule's number, as promptyoself_list shows it.")
+
+
+class UpdateScheduleInput(RuleOptionsInput):
+    """What is to be different about a schedule."""
+
+    model_config = required_fields("schedule_id")
+
+    schedule_id: object = loose_field("integer", "The schedule's number, as promptyoself_list shows it.")
+    prompt: object = loose_field("string", "The new text.")
+    clear: object = loose_field(
+        "array",
+        f"Names of what is to be taken away: {', '.join(CLEARABLE_FIELDS)}.",
+        items={"type": "string"},
+    )
+
+    @property
+    def change(self) -> ScheduleChange:
+        return ScheduleChange(
+            optional_text(self.prompt), **self.option_fields, clear=frozenset(split_words(self.clear))
+        )
+
+
+class ScheduleListInput(McpToolInput):
+    """Which schedules to list."""
+
+    include_cancelled: object = loose_field("boolean", "Also those that are cancelled or over.", default=False)
+    after: object = loose_field("integer", "Go on after the schedule with this number: `next` of the answer before.")
+    limit: object = loose_field("integer", "How many at most.", default=DEFAULT_LIMIT, minimum=1, maximum=MAX_LIMIT)
+
+
+class RunHistoryInput(McpToolInput):
+    """Which runs to tell of."""
+
+    schedule_id: object = loose_field("integer", "Only runs of this schedule; all of yours when left out.")
+    standing: object = loose_field(
+        "string",
+        "Only runs that stand so; dead ones were given up after all attempts.",
+        enum=list(RunStatus),
+    )
+    limit: object = loose_field(
+        "integer", "How many at most, the newest first.", default=DEFAULT_RUNS, minimum=1, maximum=MAX_LIMIT
+    )
+    before: object = loose_field("string", "Go on before this time, or with `next` of the answer before.")
+
+
+class PreviewInput(RuleInput):
+    """Whose next times: those of a schedule that is there, or of a rule to try."""
+
+    schedule_id: object = loose_field("integer", "A schedule that is there; or give a rule instead, to try it.")
+    count: object = loose_field(
+        "integer", "How many times to tell.", default=DEFAULT_PREVIEW, minimum=1, maximum=MAX_PREVIEW
+    )
+
+
+class ExecuteInput(McpToolInput):
+    """Once, or again and again for a while."""
+
+    loop: object = loose_field("boolean", "Go on for a while instead of running once.", default=False)
+    interval: object = loose_field("integer", "Seconds from one round to the next, with loop.", default=60, minimum=1)
+    max_seconds: object = loose_field(
+        "integer", "With loop: how long to go on.", default=MAX_LOOP_SECONDS, minimum=1, maximum=MAX_LOOP_SECONDS
+    )
+
+
+class UploadToolInput(McpToolInput):
+    """A tool for Letta."""
+
+    model_config = required_fields("source_code")
+
+    source_code: object = loose_field(
+        "string", "The whole Python source: one function with type hints and a docstring."
+    )
+    name: object = loose_field("string", "What to call it in logs.")
+    description: object = loose_field("string", "What it is for.")
+
+
+class DefaultAgentInput(McpToolInput):
+    """Which agent stands in where a call names none."""
+
+    model_config = required_fields("agent_id")
+
+    agent_id: object = loose_field("string", "The agent's id; leave it empty to take the default away.")
+
+
+class ScopedAgentInput(DefaultAgentInput):
+    """The same for one scope."""
+
+    scope: object = loose_field(
+        "string", "Whose default; your own when left out. Another's takes the scope schedules:admin."
+    )
+
+
+class ScopeInput(McpToolInput):
+    """Whose default."""
+
+    scope: object = loose_field("string", "Whose default; your own when left out.")
+
+
+def split_words(given: object) -> Sequence[str]:
+    """Names: a list, or comma separated."""
+    if isinstance(given, str):
+        return [word.strip() for word in given.split(",") if word.strip()]
+    return [str(word) for word in cast("list[object]", given)] if isinstance(given, list) else []
+
+
+class ScheduleToolOutput(ScheduleResponseModel):
+    """An answer; fields that were not given are not told."""
+
+    status: str = "success"
+
+    def result(self) -> McpToolResult:
+        structured: dict[str, Any] = {"status": self.status, **self.model_dump(mode="json", exclude_unset=True)}
+        return McpToolResult([{"type": "text", "text": to_json(structured).decode()}], structured)
+
+
+class ScheduleListOutput(ScheduleToolOutput):
+    """Schedules by their numbers."""
+
+    schedules: list[ScheduleResponse]
+    count: int
+    next: int | None = Field(default=None, description="There are more: pass this as `after`.")
+
+    @classmethod
+    def of(cls, listed: SchedulePage) -> "ScheduleListOutput":
+        shown = [ScheduleResponse.of(one) for one in listed.schedules]
+        told = cls(schedules=shown, count=len(shown))
+        return told if listed.next is None else told.model_copy(update={"next": listed.next})
+
+
+class ScheduleOutput(ScheduleToolOutput):
+    """A schedule that was made or changed, with its rule as it is understood."""
+
+    id: int
+    next_run: str | None
+    message: str
+    state: str
+    schedule_type: str
+    schedule_value: str
+    rule: RuleResponse
+
+    @classmethod
+    def of(cls, added: SavedSchedule, message: str) -> "ScheduleOutput":
+        schedule = added.schedule
+        trigger = schedule.what.trigger
+        return cls(
+            id=schedule.id,
+            next_run=next_run_time(schedule),
+            message=message,
+            state=schedule.state,
+            schedule_type=trigger.kind,
+            schedule_value=trigger.value,
+            rule=RuleResponse.of(added.rule),
+        )
+
+
+class CancelledScheduleOutput(ScheduleToolOutput):
+    """A schedule that fires no more."""
+
+    cancelled_id: int
+    message: str
+
+
+class ScheduleStateOutput(ScheduleToolOutput):
+    """How a schedule stands."""
+
+    id: int
+    state: str
+    next_run: str | None
+    message: str
+
+    @classmethod
+    def of(cls, schedule: Schedule, message: str) -> "ScheduleStateOutput":
+        return cls(id=schedule.id, state=schedule.state, next_run=next_run_time(schedule), message=message)
+
+
+class RunStartedOutput(ScheduleToolOutput):
+    """A run that was asked for."""
+
+    id: int
+    delivery_id: str
+    message: str
+
+
+class ExecutedPrompt(ScheduleResponseModel):
+    """What became of one due prompt; one that was not delivered has an `error` and is tried again at
+    `next_run_time`.
+    """
+
+    id: int
+    agent_id: str
+    delivered: bool
+    error: str | None = None
+    next_run: str | None = None
+    repetition_count: int = 0
+    max_repetitions: int | None = None
+    completed: bool = False
+    delivery_id: str
+
+    @classmethod
+    def of(cls, one: ExecutedRun) -> "ExecutedPrompt":
+        named: dict[str, Any] = {"id": one.id, "agent_id": one.agent_id, "delivered": one.delivered}
+        if not one.delivered:
+            return cls(**named, error=one.error, next_run=optional_iso_time(one.next_us), delivery_id=one.delivery_id)
+        return cls(
+            **named,
+            next_run=optional_iso_time(one.next_us),
+            repetition_count=one.repetition_count,
+            max_repetitions=one.max_repetitions,
+            completed=one.completed,
+            delivery_id=one.delivery_id,
+        )
+
+
+class ExecutionOutput(ScheduleToolOutput):
+    """What was run; a loop says only that it is over."""
+
+    executed: list[ExecutedPrompt] = Field(default_factory=list[ExecutedPrompt])
+    message: str
+
+    @classmethod
+    def of(cls, executed: Sequence[ExecutedRun]) -> "ExecutionOutput":
+        later = sum(one.later for one in executed)
+        message = f"{len(executed) - later} prompts executed"
+        if later:
+            message += f"; {later} handed to the worker: they come when your present turn has ended"
+        return cls(executed=[ExecutedPrompt.of(one) for one in executed], message=message)
+
+
+class RunHistoryOutput(ScheduleToolOutput):
+    """What became of runs, the newest first."""
+
+    runs: list[RunResponse]
+    count: int
+    next: str | None = Field(default=None, description="There are more: pass this as `before`.")
+
+    @classmethod
+    def of(cls, listed: RunPage) -> "RunHistoryOutput":
+        runs = [RunResponse.of(past) for past in listed.runs]
+        told = cls(runs=runs, count=len(runs))
+        return told if listed.next is None else told.model_copy(update={"next": listed.next})
+
+
+class PreviewOutput(ScheduleToolOutput, PreviewResponse):
+    """When a rule fires next."""
+
+
+class ConnectionTestOutput(ScheduleToolOutput):
+    """The agent host answers."""
+
+    message: str
+    details: dict[str, Any]
+
+
+class ListedAgent(ScheduleResponseModel):
+    """An agent."""
+
+    id: str
+    name: str
+    description: str
+
+
+class AgentListOutput(ScheduleToolOutput):
+    """The agents there are."""
+
+    agents: list[ListedAgent]
+
+
+class UploadedToolOutput(ScheduleToolOutput):
+    """A tool that Letta now has."""
+
+    tool_id: str
+    name: str | None
+
+
+class SchedulerStatusOutput(ScheduleToolOutput, SchedulerStatusResponse):
+    """How the scheduler is doing."""
+
+
+class DefaultAgentOutput(ScheduleToolOutput):
+    """Which agent stands in."""
+
+    scope: str
+    agent_id: str | None
+    message: str
+
+
+class DiagnosticsOutput(ScheduleToolOutput):
+    """Which agent a call without an agent_id is for, and why."""
+
+    status: str = "ok"
+    ctx_present: bool
+    ctx_metadata_keys: list[str]
+    env: dict[str, bool]
+    single_agent_fallback_enabled: bool
+    inferred_agent_id: str | None
+    inference_debug: dict[str, str]

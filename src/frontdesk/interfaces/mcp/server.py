@@ -1,0 +1,303 @@
+"""Builds the MCP server of each path, its tool list, and the documents that describe it to clients."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import mcp_types as types
+from mcp.server.caching import CacheHint
+from mcp.server.context import HandlerResult
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from frontdesk import __version__
+from frontdesk.app import App, McpPath, base_url
+from frontdesk.identity import rights
+from frontdesk.identity.model import Caller
+from frontdesk.interfaces.http.context import RequestContext
+from frontdesk.interfaces.mcp.catalogue_tools import CATALOGUE_TOOLS
+from frontdesk.interfaces.mcp.context import SdkContext, tool_request
+from frontdesk.interfaces.mcp.http import ToolHandler
+from frontdesk.interfaces.mcp.memory_tools import MEMORY_TOOLS
+from frontdesk.interfaces.mcp.schedule_tools import SCHEDULE_TOOLS
+from frontdesk.interfaces.mcp.tool_handler import make_tool_handler
+from frontdesk.interfaces.mcp.tool_spec import McpToolOutput, NoArguments, OfferedTool, ToolSpec
+from frontdesk.text import closest_name
+
+
+class HealthOutput(McpToolOutput):
+    """The state of the desk and what it is set to."""
+
+    status: str
+    letta_base_url: str
+    db: str
+    auth_set: bool
+
+
+class WhoamiOutput(McpToolOutput):
+    """The caller as Frontdesk sees it."""
+
+    agent_id: str | None
+    user_id: str | None
+    source: str
+    verified: bool
+    scopes: list[str] | None
+    name: str | None
+    capabilities: list[str]
+    request_id: str
+
+
+async def report_health(app: App, caller: Caller, _arguments: NoArguments) -> HealthOutput:
+    return HealthOutput.model_validate(await app.health(caller))
+
+
+async def report_caller(app: App, caller: Caller, _arguments: NoArguments) -> WhoamiOutput:
+    known = app.identity.whoami(caller)
+    return WhoamiOutput(
+        agent_id=known.agent_id,
+        user_id=known.user_id,
+        source=known.source,
+        verified=known.verified,
+        scopes=None if known.scopes is None else sorted(known.scopes),
+        name=known.name,
+        capabilities=list(known.capabilities),
+        request_id=known.request_id,
+    )
+
+
+CORE_TOOLS: tuple[ToolSpec, ...] = (
+    ToolSpec(
+        name="health",
+        title="Health",
+        description="Whether Frontdesk can serve, and which agent server and database it is set to.",
+        arguments=NoArguments,
+        answer=HealthOutput,
+        run=report_health,
+        for_agent=False,
+        accepts_any_agent_id=True,
+    ),
+    ToolSpec(
+        name="whoami",
+        title="Who am I",
+        description=(
+            "Who Frontdesk takes you for: agent, person, where the agent id came from, and whether it is proven."
+        ),
+        arguments=NoArguments,
+        answer=WhoamiOutput,
+        run=report_caller,
+    ),
+)
+
+GetRequestContext = Callable[[], Awaitable[RequestContext]]
+
+TITLE = "Frontdesk"
+DESCRIPTION = "Knows who is calling, hands out tools, wakes agents on time, keeps each person's memory."
+INSTRUCTIONS = (
+    "Name yourself with the x-agent-id header, the agent_id argument or a key of your own; "
+    "call whoami to see who you are taken for."
+)
+MEMORY_INSTRUCTIONS = (
+    "The tasks, memories, activities and time of one person: the one whose key or token comes with the requests. "
+    "Look before you make something that may be there already; ids are in the answers; days and times are on the "
+    "person's own clock."
+)
+# What is at /mcp; every other tool is at its own door alone.
+MAIN_TOOLS: tuple[ToolSpec, ...] = (*CORE_TOOLS, *CATALOGUE_TOOLS, *SCHEDULE_TOOLS)
+ALL_TOOLS: tuple[ToolSpec, ...] = (*MAIN_TOOLS, *MEMORY_TOOLS)
+# Tools that are many, and a person's own: among them nobody would find the others.
+SEPARATE_PATHS = frozenset({McpPath.MEMORY})
+# What the tools of each capability ask of a credential that is limited by scopes.
+SCOPES_BY_PATH: Mapping[McpPath, tuple[str, ...]] = {
+    McpPath.CORE: rights.CORE_SCOPES,
+    McpPath.TOOLS: (rights.TOOLS_ATTACH, rights.TOOLS_CALL),
+    McpPath.SCHEDULE: rights.SCHEDULE_SCOPES,
+    McpPath.MEMORY: rights.PERSON_SCOPES,
+}
+# A client may keep the list this long; it is the same for everybody.
+LIST_TTL_MS = 60_000
+
+
+def tools_by_path(specs: Iterable[ToolSpec] = ALL_TOOLS) -> Mapping[str, tuple[ToolSpec, ...]]:
+    """Path → tools: what does not stand apart at /mcp, and each capability at its own address, with the core."""
+    every = tuple(specs)
+    found = {url_path(McpPath.CORE): tuple(spec for spec in every if spec.mcp_path not in SEPARATE_PATHS)}
+    for door in McpPath:
+        if door is not McpPath.CORE and any(spec.mcp_path is door for spec in every):
+            found[url_path(door)] = tuple(spec for spec in every if spec.mcp_path in (door, McpPath.CORE))
+    return found
+
+
+def url_path(door: McpPath) -> str:
+    """The address of a door."""
+    return f"/mcp/{door}".rstrip("/")
+
+
+def scopes_at_path(path: str) -> tuple[str, ...]:
+    """What a credential needs for all tools at an MCP address."""
+    own = next((door for door in McpPath if url_path(door) == path), McpPath.CORE)
+    every = [door for door in McpPath if door not in SEPARATE_PATHS] if own is McpPath.CORE else [McpPath.CORE, own]
+    return tuple(scope for door in every for scope in SCOPES_BY_PATH[door])
+
+
+def offer_tools(
+    app: App, specs: Iterable[ToolSpec], path: str, arrive: GetRequestContext | None = None
+) -> dict[str, OfferedTool]:
+    """The tools of a door, ready to be called, in a fixed order; `arrive` makes the visit where no gate does."""
+    challenge = bearer_challenge(app, path)
+    hides = path == url_path(McpPath.MEMORY) and not app.settings.list_all_memory_tools
+    return {
+        spec.name: _offer_tool(app, spec, challenge, arrive, listed=not (hides and _is_outside_contract(spec)))
+        for spec in specs
+    }
+
+
+def _is_outside_contract(spec: ToolSpec) -> bool:
+    """Whether a tool of the memory room's address is none of zmemory's: its clients hand on all that is listed."""
+    return spec.outside_contract or spec.mcp_path is McpPath.CORE
+
+
+def _offer_tool(
+    app: App, spec: ToolSpec, challenge: str, arrive: GetRequestContext | None, *, listed: bool
+) -> OfferedTool:
+    describe = None if isinstance(spec.description, str) else partial(spec.description, app)
+    walk = make_tool_handler(spec, app, challenge)
+
+    async def call(ctx: SdkContext, arguments: Mapping[str, Any]) -> HandlerResult:
+        return await walk(tool_request(ctx, None if arrive is None else await arrive()), arguments)
+
+    return OfferedTool(spec.definition(app), call, describe, walk, listed)
+
+
+def fast_handlers(offered: Mapping[str, OfferedTool]) -> Mapping[str, ToolHandler]:
+    """The tools of a door that can be called without the SDK."""
+    return {name: offer.handler for name, offer in offered.items() if offer.handler is not None}
+
+
+class ToolList:
+    """The tools of a door as clients list them, made anew only when one describes itself differently."""
+
+    def __init__(self, offered: Iterable[OfferedTool]) -> None:
+        self._offered = list(offered)
+        self._told: list[str | None] = []
+        self._listed = types.ListToolsResult(tools=[])
+
+    def current(self) -> types.ListToolsResult:
+        told = [offer.describe() if offer.describe else None for offer in self._offered]
+        if told != self._told:
+            tools = [
+                offer.definition if said is None else offer.definition.model_copy(update={"description": said})
+                for offer, said in zip(self._offered, told, strict=True)
+            ]
+            self._told, self._listed = told, types.ListToolsResult(tools=tools)
+        return self._listed
+
+
+def build_server(offered: Mapping[str, OfferedTool], path: str = "/mcp") -> Server[Any]:
+    """A low-level MCP server; what it costs to call a tool does not grow with their number."""
+    listing = ToolList(offer for offer in offered.values() if offer.listed)
+    schemas = {name: offer.definition.input_schema for name, offer in offered.items()}
+
+    async def list_tools(_ctx: SdkContext, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return listing.current()
+
+    async def call_tool(ctx: SdkContext, params: types.CallToolRequestParams) -> HandlerResult:
+        offer = offered.get(params.name)
+        if offer is None:
+            meant = closest_name(params.name, [name for name, one in offered.items() if one.listed])
+            near = f"; did you mean '{meant}'?" if meant else ""
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}{near}")
+        return await offer.call(ctx, params.arguments or {})
+
+    server = Server[Any](
+        "frontdesk",
+        version=__version__,
+        title=TITLE,
+        description=DESCRIPTION,
+        instructions=MEMORY_INSTRUCTIONS if path == url_path(McpPath.MEMORY) else INSTRUCTIONS,
+        get_tool_input_schema=schemas.get,
+        on_list_tools=list_tools,
+        cache_hints={"tools/list": CacheHint(LIST_TTL_MS, "public")},
+    )
+    server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
+    return server
+
+
+def bearer_challenge(app: App, path: str) -> str:
+    """The Bearer challenge that points a client at the metadata of a door."""
+    return f'Bearer resource_metadata="{base_url(app.settings)}/.well-known/oauth-protected-resource{path}"'
+
+
+CARD_TYPE = "application/mcp-server-card+json"
+CARD_SCHEMA = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
+PUBLIC_HEADERS = {"access-control-allow-origin": "*", "cache-control": "public, max-age=3600"}
+RESOURCE_METADATA_PATH = "/.well-known/oauth-protected-resource"
+
+
+def card_routes(app: App, paths: Iterable[str]) -> list[Route]:
+    """A card below each door, and the catalogue that lists them."""
+    cards = {path: server_card(app, path) for path in paths}
+    routes = [_document_route(f"{path}/server-card", document, CARD_TYPE) for path, document in cards.items()]
+    catalogue = {
+        "specVersion": "1.0",
+        "entries": [
+            {
+                "identifier": f"urn:mcp:server:{document['name']}",
+                "displayName": document["title"],
+                "mediaType": CARD_TYPE,
+                "url": f"{base_url(app.settings)}{path}/server-card",
+            }
+            for path, document in cards.items()
+        ],
+    }
+    return [*routes, _document_route("/.well-known/mcp/catalog.json", catalogue, "application/json")]
+
+
+def server_card(app: App, path: str) -> dict[str, Any]:
+    remote: dict[str, Any] = {
+        "type": "streamable-http",
+        "url": f"{base_url(app.settings)}{path}",
+        "supportedProtocolVersions": [*MODERN_PROTOCOL_VERSIONS, *reversed(HANDSHAKE_PROTOCOL_VERSIONS)],
+    }
+    if app.settings.auth_required:
+        remote["headers"] = [{"name": "Authorization", "isRequired": True, "isSecret": True}]
+    return {
+        "$schema": CARD_SCHEMA,
+        "name": f"dev.frontdesk{path}",
+        "title": TITLE,
+        "description": DESCRIPTION,
+        "version": __version__,
+        "remotes": [remote],
+    }
+
+
+def metadata_routes(app: App, paths: Iterable[str]) -> list[Route]:
+    """Where a client learns which authorization servers vouch for callers, per door and at the root."""
+    paths = list(paths)
+    per_door = [
+        _document_route(f"{RESOURCE_METADATA_PATH}{path}", _resource_metadata(app, path), "application/json")
+        for path in paths
+    ]
+    return [*per_door, _document_route(RESOURCE_METADATA_PATH, _resource_metadata(app, paths[0]), "application/json")]
+
+
+def _resource_metadata(app: App, path: str) -> dict[str, Any]:
+    ours = [app.identity.oauth.config.issuer] if app.identity.oauth.has_clients else []
+    issuers = [*ours, *(issuer.issuer for issuer in app.settings.trusted_issuers)]
+    return {
+        "resource": f"{base_url(app.settings)}{path}",
+        "resource_name": TITLE,
+        **({"authorization_servers": issuers} if issuers else {}),
+        "scopes_supported": list(scopes_at_path(path)),
+        "bearer_methods_supported": ["header"],
+    }
+
+
+def _document_route(path: str, document: dict[str, Any], media_type: str) -> Route:
+    async def serve(_request: Request) -> JSONResponse:
+        return JSONResponse(document, headers=PUBLIC_HEADERS, media_type=media_type)
+
+    return Route(path, serve, methods=["GET"])

@@ -1,0 +1,168 @@
+"""Defines how a tool is declared: name, models of input and output, and how it reports errors."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any, Literal
+
+import mcp_types as types
+from mcp.server.context import HandlerResult
+from pydantic import BaseModel, ConfigDict, Field
+
+from frontdesk.app import App, McpPath
+from frontdesk.interfaces.http.context import RequestContext
+from frontdesk.interfaces.mcp.context import SdkContext, ToolRequest
+from frontdesk.llm.tools import inline_definitions
+
+# Clients send these along with any call; they say nothing to a tool.
+IGNORED_ARGUMENTS = frozenset({"agent_id", "mcp_server_id", "mcp_server_name", "request_heartbeat", "heartbeat"})
+AGENT_ID_SCHEMA = {
+    "type": "string",
+    "description": "Your agent id; not needed when the x-agent-id header or a key carries it.",
+}
+
+
+class ErrorFormat(StrEnum):
+    """How a tool tells what goes wrong.
+
+    With `RPC`, agent ids that are missing or odd are JSON-RPC errors. With `RESULT` a missing one is a result with
+    `isError` and `{"error": …}`, as other mistakes are. With `ANSWER` all are `{"error": …}` without `isError`, as the
+    tools of PromptYoSelf answer: its clients look for `error`, and never see what is marked.
+    """
+
+    RPC = "rpc"
+    RESULT = "result"
+    ANSWER = "answer"
+
+
+class McpToolInput(BaseModel):
+    """The base of every tool's arguments: a misspelt one is refused, not dropped."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def loose_field(kind: str, description: str, *, needed: bool = False, **more: object) -> object:
+    """An argument that is taken in any form, with what the schema promises of it."""
+    promised: dict[str, Any] = {"type": kind, **more}
+
+    def promise(schema: dict[str, Any]) -> None:
+        schema.pop("default", None)
+        schema.update(promised)
+
+    return Field(... if needed else None, description=description, json_schema_extra=promise)
+
+
+class McpToolOutput(BaseModel):
+    """The base of every tool's structured answer."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+@dataclass(frozen=True, slots=True)
+class McpToolResult:
+    """What a tool came to, in blocks of its own; an `McpToolOutput` is told as JSON."""
+
+    content: Sequence[Mapping[str, Any]]
+    structured: Mapping[str, Any] | None = None
+    ok: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """One tool: what it is called, what it takes and gives, and the service call behind it.
+
+    `run` takes the app, the caller and the arguments, and the `CallContext` too where the tool `needs_context`. A
+    description that depends on the installation is a function of the app. A tool without `answer` promises no output
+    schema. `plain_errors` sends errors as text, otherwise they are JSON. An `agent_id` among a tool's own arguments
+    names the agent that the call is about, and not the caller. `handed_to_agents`: agents that are connected get the
+    tool. `outside_contract`: not listed beside the tools of a contract unless a setting says so.
+    `accepts_any_agent_id`: an odd agent id counts as none. `after_failure` runs after a call that failed.
+    """
+
+    name: str
+    title: str
+    description: str | Callable[[App], str]
+    arguments: type[BaseModel]
+    answer: type[BaseModel] | None
+    run: Callable[..., Awaitable[McpToolOutput | McpToolResult]]
+    mcp_path: McpPath = McpPath.CORE
+    for_agent: bool = True
+    error_format: ErrorFormat = ErrorFormat.RPC
+    read_only: bool = True
+    destructive: bool | None = None
+    open_world: bool = False
+    needs_context: bool = False
+    plain_errors: bool = False
+    handed_to_agents: bool = True
+    outside_contract: bool = False
+    accepts_any_agent_id: bool = False
+    after_failure: Callable[[App, RequestContext], Awaitable[None]] | None = None
+
+    def definition(self, app: App) -> types.Tool:
+        answer = self.answer
+        return types.Tool(
+            name=self.name,
+            title=self.title,
+            description=self.describe(app),
+            input_schema=self.input_schema(),
+            output_schema=self.output_schema(answer) if answer else None,
+            annotations=types.ToolAnnotations(
+                read_only_hint=self.read_only, destructive_hint=self.destructive, open_world_hint=self.open_world
+            ),
+        )
+
+    def output_schema(self, answer: type[BaseModel]) -> dict[str, Any]:
+        """What is promised; where a mistake is an answer too, clients that check answers must find it here."""
+        schema = dict(_model_schema(answer, "serialization"))
+        if self.error_format is not ErrorFormat.ANSWER:
+            return schema
+        properties = {**schema.get("properties", {}), "error": {"type": "string", "description": "What went wrong."}}
+        promised = [{"required": schema.pop("required", [])}, {"required": ["error"]}]
+        return {**schema, "properties": properties, "anyOf": promised}
+
+    def describe(self, app: App) -> str:
+        return self.description if isinstance(self.description, str) else self.description(app)
+
+    @property
+    def ignored_arguments(self) -> frozenset[str]:
+        """The arguments that are not for this tool, though clients send them."""
+        return IGNORED_ARGUMENTS - self.arguments.model_fields.keys()
+
+    @property
+    def about_agent(self) -> bool:
+        return "agent_id" in self.arguments.model_fields
+
+    def input_schema(self) -> dict[str, Any]:
+        schema = dict(_model_schema(self.arguments, "validation"))
+        if self.for_agent:
+            schema["properties"] = {**schema.get("properties", {}), "agent_id": AGENT_ID_SCHEMA}
+        return schema
+
+
+@cache
+def _model_schema(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> Mapping[str, Any]:
+    """Written out, and without the class's own docstring, which tells a model nothing; made once for each class."""
+    return {
+        key: value
+        for key, value in inline_definitions(model.model_json_schema(mode=mode)).items()
+        if key != "description"
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedTool:
+    """A tool on the wire: its definition, what answers a call of it, and how it describes itself by now.
+
+    One that says nothing but its answer also has a way that does without the SDK. What is not `listed` can be called.
+    """
+
+    definition: types.Tool
+    call: Callable[[SdkContext, Mapping[str, Any]], Awaitable[HandlerResult]]
+    describe: Callable[[], str] | None = None
+    handler: Callable[[ToolRequest, Mapping[str, Any]], Awaitable[dict[str, Any]]] | None = None
+    listed: bool = True
+
+
+class NoArguments(McpToolInput):
+    """Nothing to say."""

@@ -1,0 +1,212 @@
+"""Serves tools under /api/v1/tools: search, selection, calls, servers, rules and usage."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, FastAPI, Query
+
+from frontdesk.app import App
+from frontdesk.interfaces.coercion import (
+    coerce_drop_rate,
+    coerce_flag,
+    coerce_limit,
+    coerce_min_score,
+    coerce_tool_names,
+)
+from frontdesk.interfaces.rest.chat_models import SuccessResponse
+from frontdesk.interfaces.rest.errors import ERROR_RESPONSES
+from frontdesk.interfaces.rest.routing import CurrentCaller, CurrentToken, identify_caller, recorded_route
+from frontdesk.interfaces.rest.tool_models import (
+    AccessRuleListResponse,
+    AccessRuleRequest,
+    AccessRuleResponse,
+    AddServerRequest,
+    AttachToolsRequest,
+    ExplainSearchRequest,
+    ExplainSearchResponse,
+    PickToolRequest,
+    PruneToolsRequest,
+    RefreshServersRequest,
+    RefreshServersResponse,
+    ReviewToolRequest,
+    RunToolRequest,
+    RunToolResponse,
+    SearchToolsRequest,
+    SearchToolsResponse,
+    ServerCrawlResponse,
+    ServerListResponse,
+    ServerResponse,
+    ToolDetailsResponse,
+    ToolPageResponse,
+    ToolResponse,
+    ToolsApiRequest,
+    ToolUseListResponse,
+    ToolUseResponse,
+)
+from frontdesk.interfaces.tool_responses import AgentToolChanges, ToolSelectionResponse
+from frontdesk.journal.store import ToolUseQuery
+from frontdesk.tools.access import AccessEffect
+from frontdesk.tools.catalogue_store import ToolFilter
+from frontdesk.tools.finder import SearchTools
+from frontdesk.tools.model import ReviewStatus, ToolKind
+from frontdesk.tools.service import explain_search, get_permitted_tool, list_permitted_servers, list_permitted_tools
+
+
+def add_search_routes(router: APIRouter, app: App) -> None:
+    """The routes that look for tools and use them."""
+    tools = app.tools
+
+    @router.post("/search", responses=ERROR_RESPONSES, summary="Find tools by what they should do")
+    async def search_tools(asked: SearchToolsRequest, caller: CurrentCaller) -> SearchToolsResponse:
+        names = frozenset(coerce_tool_names(asked.servers))
+        search = SearchTools(asked.query, coerce_limit(asked.limit), coerce_min_score(asked.min_score), names)
+        return SearchToolsResponse.of(await tools.search(caller, search), detailed=coerce_flag(asked.detailed))
+
+    @router.post("/attach", responses=ERROR_RESPONSES, summary="Find tools for an agent, and attach them to it")
+    async def attach_tools(asked: AttachToolsRequest, caller: CurrentCaller) -> ToolSelectionResponse:
+        app.identity.require_agent(caller)
+        return ToolSelectionResponse.of_result(await tools.find(caller, asked.find_query))
+
+    @router.post("/prune", responses=ERROR_RESPONSES, summary="Take from an agent the tools that fit a prompt least")
+    async def prune_tools(asked: PruneToolsRequest, caller: CurrentCaller) -> AgentToolChanges:
+        app.identity.require_agent(caller)
+        rate = None if asked.drop_rate is None else coerce_drop_rate(asked.drop_rate, app.settings.default_drop_rate)
+        keep, dry_run = coerce_tool_names(asked.keep_tool_ids), coerce_flag(asked.dry_run)
+        return AgentToolChanges.of(
+            await tools.prune(caller, asked.user_prompt, drop_rate=rate, keep=keep, dry_run=dry_run)
+        )
+
+    @router.post("/call", responses=ERROR_RESPONSES, summary="Run a tool now")
+    async def call_tool(asked: RunToolRequest, caller: CurrentCaller, token: CurrentToken) -> RunToolResponse:
+        result = await tools.dispatcher.call(caller, asked.name, asked.arguments, token=token)
+        return RunToolResponse.of(result)
+
+    @router.post("/pick", responses=ERROR_RESPONSES, summary="Say which of the tools found was the right one")
+    async def pick_tool(asked: PickToolRequest, caller: CurrentCaller) -> ToolResponse:
+        return ToolResponse.of(await tools.pick(caller, asked.name))
+
+    @router.post("/explain", responses=ERROR_RESPONSES, summary="Why a search finds a tool, or does not")
+    async def explain_tool(asked: ExplainSearchRequest, caller: CurrentCaller) -> ExplainSearchResponse:
+        limit, least = coerce_limit(asked.limit), coerce_min_score(asked.min_score)
+        return ExplainSearchResponse.of(
+            await explain_search(tools, caller, asked.query, asked.tool, limit=limit, min_score=least)
+        )
+
+
+MAX_TOOLS = 500
+
+
+def add_server_routes(router: APIRouter, app: App) -> None:
+    """The routes about where tools come from."""
+    tools, house = app.tools, app.tools.administration
+
+    @router.get("/servers", responses=ERROR_RESPONSES, summary="Where tools come from, and how each server is")
+    async def list_servers(caller: CurrentCaller) -> ServerListResponse:
+        shapes = [ServerResponse.of(state) for state in await list_permitted_servers(tools, caller)]
+        progress = tools.catalogue.progress()
+        return ServerListResponse(servers=shapes, tools=progress.tools, read=progress.embedded)
+
+    @router.post("/servers", responses=ERROR_RESPONSES, summary="Add a server, and ask it for its tools")
+    async def add_server(asked: AddServerRequest, caller: CurrentCaller) -> ServerCrawlResponse:
+        return ServerCrawlResponse.of(await house.add_server(caller, asked.spec, force=asked.force))
+
+    @router.delete("/servers/{name}", responses=ERROR_RESPONSES, summary="Take off a server that was added")
+    async def remove_server(name: str, caller: CurrentCaller) -> SuccessResponse:
+        await house.remove_server(caller, name)
+        return SuccessResponse()
+
+    @router.post("/refresh", responses=ERROR_RESPONSES, summary="Ask servers for their tools now")
+    async def refresh_tools(
+        caller: CurrentCaller, asked: RefreshServersRequest | None = None
+    ) -> RefreshServersResponse:
+        steps = await house.refresh(caller, asked.servers if asked else None)
+        return RefreshServersResponse(servers=[ServerCrawlResponse.of(step) for step in steps])
+
+
+def add_catalogue_routes(router: APIRouter, app: App) -> None:
+    """The routes about tools; they come last, since a tool's id may read like any path."""
+    tools = app.tools
+
+    @router.get("/", include_in_schema=False)
+    @router.get("", responses=ERROR_RESPONSES, summary="The tools that the caller may use, in the order of their ids")
+    async def list_tools(
+        caller: CurrentCaller,
+        server: str | None = None,
+        kind: ToolKind | None = None,
+        standing: ReviewStatus | None = None,
+        *,
+        changed: Annotated[bool, Query(description="Only those that changed since they were approved.")] = False,
+        after: Annotated[str, Query(max_length=300, description="`next` of the page before.")] = "",
+        limit: Annotated[int, Query(ge=1, le=MAX_TOOLS)] = 100,
+    ) -> ToolPageResponse:
+        wanted = ToolFilter(server, kind, standing, changed=changed, after=after, limit=limit)
+        return ToolPageResponse.of(await list_permitted_tools(tools, caller, wanted))
+
+    @router.post("/{tool_id:path}/review", responses=ERROR_RESPONSES, summary="Accept or refuse how a tool changed")
+    async def review_tool(tool_id: str, asked: ReviewToolRequest, caller: CurrentCaller) -> ToolDetailsResponse:
+        tool = await tools.administration.review(caller, tool_id, accept=asked.accept)
+        return ToolDetailsResponse.with_other_version(tool, await tools.catalogue.other_version(tool.id))
+
+    @router.get(
+        "/{tool_id:path}", responses=ERROR_RESPONSES, summary="A tool with its schema, and the change to review"
+    )
+    async def show_tool(tool_id: str, caller: CurrentCaller) -> ToolDetailsResponse:
+        tool = await get_permitted_tool(tools, caller, tool_id)
+        return ToolDetailsResponse.with_other_version(tool, await tools.catalogue.other_version(tool.id))
+
+
+MAX_USES = 1000
+
+
+def add_administration_routes(router: APIRouter, app: App) -> None:
+    """The routes about rules, usage and memory of use."""
+    house = app.tools.administration
+    _add_access_rules(router, app)
+
+    @router.get("/usage", responses=ERROR_RESPONSES, summary="Which agents use which tools, how often and how well")
+    async def tool_usage(
+        caller: CurrentCaller,
+        agent_id: str | None = None,
+        tool: str | None = None,
+        days: Annotated[int, Query(ge=1, le=3650)] = 30,
+        limit: Annotated[int, Query(ge=1, le=MAX_USES)] = 100,
+    ) -> ToolUseListResponse:
+        query = ToolUseQuery(agent_id, None, tool, datetime.now(UTC) - timedelta(days=days), limit)
+        return ToolUseListResponse(uses=[ToolUseResponse.of(use) for use in await house.usage(caller, query)])
+
+    @router.post("/forget", responses=ERROR_RESPONSES, summary="Forget which tools were of use to the caller")
+    async def forget_uses(caller: CurrentCaller, _asked: ToolsApiRequest | None = None) -> SuccessResponse:
+        await house.forget(caller)
+        return SuccessResponse()
+
+
+def _add_access_rules(router: APIRouter, app: App) -> None:
+    house = app.tools.administration
+
+    @router.get("/rights", responses=ERROR_RESPONSES, summary="The rules about who may use which tools")
+    async def list_rights(caller: CurrentCaller) -> AccessRuleListResponse:
+        return AccessRuleListResponse(rules=[AccessRuleResponse.of(rule) for rule in await house.rules(caller)])
+
+    @router.post("/rights", responses=ERROR_RESPONSES, summary="Add a rule")
+    async def add_right(asked: AccessRuleRequest, caller: CurrentCaller) -> AccessRuleResponse:
+        return AccessRuleResponse.of(
+            await house.add_rule(caller, asked.subject, AccessEffect(asked.effect), asked.pattern)
+        )
+
+    @router.delete("/rights/{rule_id}", responses=ERROR_RESPONSES, summary="Take a rule away")
+    async def remove_right(rule_id: str, caller: CurrentCaller) -> SuccessResponse:
+        await house.remove_rule(caller, rule_id)
+        return SuccessResponse()
+
+
+TOOLS_PATH = "/v1/tools"
+
+
+def add_tool_routes(api: FastAPI, app: App, prefix: str) -> None:
+    """Its callers are agents too, so they are named as at the MCP door; `prefix` is where the API is mounted."""
+    router = APIRouter(prefix=TOOLS_PATH, route_class=recorded_route(app, prefix, identify_caller))
+    add_search_routes(router, app)
+    add_server_routes(router, app)
+    add_administration_routes(router, app)
+    add_catalogue_routes(router, app)
+    api.include_router(router)

@@ -1,0 +1,267 @@
+"""Defines the response models of schedules and runs that MCP, REST and the command line share."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from frontdesk.errors import Invalid
+from frontdesk.schedules.create import MissingRule
+from frontdesk.schedules.model import SECOND, Attempt, RunRecord, Schedule, ScheduleState, WebhookStatus, from_us
+from frontdesk.schedules.requests import ExecutorState, RuleDescription, RulePreview
+
+
+class ScheduleResponseModel(BaseModel):
+    """Names and order are the contract's; what we add comes after."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class RuleResponse(ScheduleResponseModel):
+    """When a schedule fires, exactly."""
+
+    rule: str | None = None
+    zone: str | None = None
+    next_local: str | None = Field(None, description="The next time in its zone, with the offset there.")
+    next_utc: str | None = None
+    sentence: str
+
+    @classmethod
+    def of(cls, rule: RuleDescription) -> "RuleResponse":
+        facts = rule.facts
+        return cls(
+            rule=facts.get("rule"),
+            zone=facts.get("zone"),
+            next_local=facts.get("next_local"),
+            next_utc=facts.get("next_utc"),
+            sentence=rule.sentence,
+        )
+
+    @classmethod
+    def of_inactive(cls, rule: RuleDescription, state: ScheduleState) -> "RuleResponse":
+        """Of a schedule that does not fire just now, or any more."""
+        said, zone = rule.facts.get("rule"), rule.facts.get("zone")
+        return cls(rule=said, zone=zone, next_local=None, next_utc=None, sentence=f"{said}, {zone}; {state}")
+
+
+class ScheduleResponse(ScheduleResponseModel):
+    """A schedule as it stands."""
+
+    id: int
+    agent_id: str
+    prompt_text: str
+    schedule_type: str = Field(description="once, cron or interval")
+    schedule_value: str
+    next_run: str | None
+    active: bool
+    created_at: str
+    last_run: str | None
+    max_repetitions: int | None
+    repetition_count: int
+    state: str = Field(description="active, paused, cancelled or ended")
+    user_id: str | None
+    zone: str
+    rule: RuleResponse
+    words: str | None = Field(description="The plain words it was told in, if it was.")
+    start_at: str | None
+    end_at: str | None
+    jitter: int = Field(description="Each fire comes up to so many seconds later.")
+    overlap: str
+    misfire: str
+    max_late: int | None = Field(description="Seconds after which a fire is left out.")
+    attempts: int
+    webhook: str | None
+    timeline: bool = Field(description="For later: there is no timeline yet.")
+    conversation_id: str | None
+    updated_at: str
+
+    @classmethod
+    def of(cls, schedule: Schedule) -> "ScheduleResponse":
+        what = schedule.what
+        trigger, policy, forward = what.trigger, what.policy, what.forward
+        rule = RuleDescription.of(trigger, schedule.intended_us)
+        return cls(
+            id=schedule.id,
+            agent_id=what.agent_id,
+            prompt_text=what.prompt,
+            schedule_type=trigger.kind,
+            schedule_value=trigger.value,
+            next_run=next_run_time(schedule),
+            active=schedule.state is ScheduleState.ACTIVE,
+            created_at=iso_time(schedule.created_us),
+            last_run=optional_iso_time(schedule.last_us),
+            max_repetitions=what.max_repetitions,
+            repetition_count=schedule.fired,
+            state=schedule.state,
+            user_id=what.user_id,
+            zone=trigger.zone,
+            rule=RuleResponse.of(rule)
+            if schedule.state is ScheduleState.ACTIVE
+            else RuleResponse.of_inactive(rule, schedule.state),
+            words=what.words,
+            start_at=optional_iso_time(trigger.start_us),
+            end_at=optional_iso_time(trigger.end_us),
+            jitter=trigger.jitter_s,
+            overlap=policy.overlap,
+            misfire=policy.misfire,
+            max_late=policy.max_late_s,
+            attempts=policy.attempts,
+            webhook=forward.webhook,
+            timeline=forward.timeline,
+            conversation_id=what.conversation_id,
+            updated_at=iso_time(schedule.updated_us),
+        )
+
+
+class AttemptResponse(ScheduleResponseModel):
+    """A try that came to nothing."""
+
+    number: int
+    started_at: str
+    ended_at: str | None
+    error: str | None
+
+    @classmethod
+    def of(cls, attempt: Attempt) -> "AttemptResponse":
+        return cls(
+            number=attempt.number,
+            started_at=iso_time(attempt.started_us),
+            ended_at=optional_iso_time(attempt.ended_us),
+            error=attempt.error,
+        )
+
+
+class WebhookResponse(ScheduleResponseModel):
+    """What became of the answer on its way to the schedule's webhook."""
+
+    state: str = Field(description="waiting (for its first try or another), sent, or dead: given up")
+    attempt: int
+    error: str | None = Field(description="Why the last try failed; the host alone is named.")
+
+    @classmethod
+    def of(cls, found: WebhookStatus) -> "WebhookResponse":
+        return cls(state=found.state, attempt=found.attempt, error=found.error)
+
+
+class RunResponse(ScheduleResponseModel):
+    """What became of one fire."""
+
+    delivery_id: str = Field(description="The same for every attempt; the agent is told it.")
+    schedule_id: int
+    agent_id: str
+    user_id: str | None
+    intended_at: str
+    repetition: int
+    standing: str = Field(description="running, waiting, delivered, dead, skipped or cancelled")
+    attempt: int
+    started_at: str | None
+    ended_at: str | None
+    reason: str | None
+    answer: str | None = Field(description="What the agent said.")
+    manual: bool = Field(description="It was asked for, and not due by the rule.")
+    earlier: list[AttemptResponse]
+    webhook: WebhookResponse | None = Field(None, description="Where there is a webhook, and an answer for it.")
+
+    @classmethod
+    def of(cls, past: RunRecord) -> "RunResponse":
+        return cls(
+            delivery_id=past.id,
+            schedule_id=past.schedule_id,
+            agent_id=past.agent_id,
+            user_id=past.user_id,
+            intended_at=iso_time(past.intended_us),
+            repetition=past.number,
+            standing=past.standing,
+            attempt=past.attempt,
+            started_at=optional_iso_time(past.started_us),
+            ended_at=optional_iso_time(past.ended_us),
+            reason=past.reason,
+            answer=past.answer,
+            manual=past.manual,
+            earlier=[AttemptResponse.of(attempt) for attempt in past.earlier],
+            webhook=None if past.forwarded is None else WebhookResponse.of(past.forwarded),
+        )
+
+
+class FireTime(ScheduleResponseModel):
+    """One time at which a rule fires."""
+
+    local: str
+    utc: str
+
+
+class PreviewResponse(ScheduleResponseModel):
+    """When a rule fires next."""
+
+    rule: RuleResponse
+    zone: str
+    times: list[FireTime]
+
+    @classmethod
+    def fields_of(cls, preview: RulePreview) -> dict[str, object]:
+        zone = ZoneInfo(preview.zone)
+        times = [FireTime(local=from_us(at).astimezone(zone).isoformat(), utc=iso_time(at)) for at in preview.times]
+        return {"rule": RuleResponse.of(preview.rule), "zone": preview.zone, "times": times}
+
+    @classmethod
+    def of(cls, preview: RulePreview) -> "PreviewResponse":
+        return cls.model_validate(cls.fields_of(preview))
+
+
+class SchedulerStatusResponse(ScheduleResponseModel):
+    """How the scheduler of this process is doing, and what waits; figures about everybody are for the operator."""
+
+    running: bool
+    autostart: bool
+    interval: int = Field(description="Kept for older clients: the worker sleeps until the next due time.")
+    concurrency: int
+    in_flight: int | None
+    due: int | None
+    waiting: int | None = Field(description="Runs that wait for another try.")
+    dead: int | None = Field(description="Runs that were given up.")
+    delivered: int | None = Field(description="Since this process began.")
+    failed: int | None
+    last_run: str | None
+    next_run: str | None
+    oldest_overdue: float | None = Field(description="How many seconds late the latest is that nobody has begun.")
+
+    @classmethod
+    def of(cls, found: ExecutorState) -> "SchedulerStatusResponse":
+        return cls(
+            running=found.running,
+            autostart=found.autostart,
+            interval=found.interval_s,
+            concurrency=found.concurrency,
+            in_flight=found.in_flight,
+            due=found.due,
+            waiting=found.waiting,
+            dead=found.dead,
+            delivered=found.delivered,
+            failed=found.failed,
+            last_run=optional_iso_time(found.last_us),
+            next_run=optional_iso_time(found.next_us),
+            oldest_overdue=found.oldest_overdue_us / SECOND if found.oldest_overdue_us else None,
+        )
+
+
+@contextmanager
+def explain_missing_rule(when: str) -> Generator[None]:
+    """Where nothing says when, a door names its own ways to say it."""
+    try:
+        yield
+    except MissingRule as error:
+        raise Invalid(f"Must specify {when}") from error
+
+
+def next_run_time(schedule: Schedule) -> str | None:
+    """When it is next meant to fire; one that does not fire any more has no such time."""
+    return optional_iso_time(schedule.intended_us) if schedule.state is ScheduleState.ACTIVE else None
+
+
+def iso_time(microseconds: int) -> str:
+    return from_us(microseconds).isoformat()
+
+
+def optional_iso_time(microseconds: int | None) -> str | None:
+    return None if microseconds is None else iso_time(microseconds)

@@ -1,0 +1,198 @@
+"""Shows keys, denied calls and trusted issuers; creates, rotates and revokes keys."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from urllib.parse import urlencode
+
+from frontdesk.errors import IdentityError, Invalid, Unstorable
+from frontdesk.identity.keys import ApiKey
+from frontdesk.identity.model import KEY_CREDENTIAL_PREFIX, ClaimedIds
+from frontdesk.identity.rights import MEMORY_SCOPES, SCOPES
+from frontdesk.interfaces.web.agent_lookup import agent_names
+from frontdesk.interfaces.web.model import ActionRoute, PageContent, PageRedirect, PageRequest, PageRoute, StreamRoute
+from frontdesk.journal.model import JournalEntry
+
+LIFETIMES: Mapping[str, str] = {
+    "90": "90 days",
+    "7": "a week",
+    "30": "30 days",
+    "365": "a year",
+    "": "for ever",
+}
+OVERLAPS: Mapping[str, str] = {"24": "another day", "1": "another hour", "168": "another week", "0": "not at all"}
+SCOPE_PREFIX = "scope:"
+EVERYTHING = "everything"
+
+
+def parse_lifetime(said: str) -> timedelta | None:
+    if said not in LIFETIMES:
+        raise Invalid("A key works for a week, 30 days, 90 days, a year, or for ever")
+    return timedelta(days=int(said)) if said else None
+
+
+def parse_overlap(said: str) -> timedelta:
+    if said not in OVERLAPS:
+        raise Invalid("The old key works on for an hour, a day, a week, or not at all")
+    return timedelta(hours=int(said))
+
+
+def parse_scopes(form: Mapping[str, str]) -> frozenset[str] | None:
+    """What was ticked; None is everything, which has to be said."""
+    if form.get("limits") == EVERYTHING:
+        return None
+    ticked = frozenset(name.removeprefix(SCOPE_PREFIX) for name in form if name.startswith(SCOPE_PREFIX))
+    if not ticked:
+        raise Invalid("Tick what the key may do, or choose that it may do everything")
+    return ticked
+
+
+KEYS_SHOWN = 50
+DENIALS_SHOWN = 50
+DENIALS_AT_FIRST = 10
+AGENTS_SHOWN = 20
+# So many of the newest rows are looked at, however many there are.
+ROWS_LOOKED_AT = 2_000
+DAY = timedelta(days=1)
+KEY_FILTERS: Mapping[str, bool | None] = {"working": True, "ended": False, "all": None}
+INSTALLATION_SCOPES = {scope: told for scope, told in SCOPES.items() if scope not in MEMORY_SCOPES}
+# A denial of somebody who stayed unknown.
+UNKNOWN_REASON = "Denied, unknown"
+# What the reasons of the journal mean, and what helps.
+REASONS = {
+    "Unauthenticated": "It showed no key or token, or one that does not hold. Give it a key that works.",
+    "MissingScope": "Its key lacks the scope that this takes. Make it one that carries it.",
+    "Denied": "It is known, and may not do this.",
+    UNKNOWN_REASON: "It was turned away before it was known: it may not do this, or not in the name that it gave.",
+    "AgentIdMismatch": "Header and parameter named different agents: leave the parameter out.",
+    "InvalidAgentId": "It named itself by what is no agent's id.",
+    "UnknownAgent": "The agent host has no agent of that id; STRICT_AGENT_ID_VALIDATION asks it.",
+    "RateLimited": "It called more often than FRONTDESK_RATE_AGENT or FRONTDESK_RATE_USER allow.",
+    "misdirected": "It used a name that this server does not go by; FRONTDESK_ALLOWED_HOSTS takes more.",
+    "forbidden_origin": "A web page of another origin called; FRONTDESK_ALLOWED_ORIGINS takes those that may.",
+}
+
+
+async def show_access(asked: PageRequest) -> PageContent:
+    # A link may say for whom a key is to be, and not what it may do.
+    return await access_page(asked, {name: asked.query[name] for name in ("agent", "user") if name in asked.query})
+
+
+async def access_page(asked: PageRequest, wanted: Mapping[str, str], wrong: str = "") -> PageContent:
+    """Everything at a glance; with the key that is wanted, as far as it was filled in, and what is wrong with it."""
+    which = asked.query.get("keys", "working")
+    found = await _list_keys(asked, which)
+    shown, more = found[:KEYS_SHOWN], len(found) > KEYS_SHOWN
+    denied = await _list_denials(asked, None, DENIALS_AT_FIRST)
+    by_parameter = await asked.app.journal.agent_ids_by_parameter(ROWS_LOOKED_AT, AGENTS_SHOWN)
+    shown_agents = [one.agent_id for one in (*shown, *by_parameter, *(entry for _, entry in denied))]
+    settings = asked.app.settings
+    context = {
+        "keys": shown,
+        "which": which,
+        "older": f"/access?{urlencode({'keys': which, 'before': shown[-1].id})}" if more else "",
+        "begun": "before" in asked.query,
+        "mine": (asked.caller.credential_id or "").removeprefix(KEY_CREDENTIAL_PREFIX),
+        "lasting": LIFETIMES,
+        "overlaps": OVERLAPS,
+        "of_the_house": INSTALLATION_SCOPES,
+        "of_a_person": MEMORY_SCOPES,
+        "wanted": wanted,
+        "wrong": wrong,
+        "denied": denied[:DENIALS_AT_FIRST],
+        "denied_more": len(denied) > DENIALS_AT_FIRST,
+        "why": _explain_denial,
+        "claims": claimed_ids,
+        "names": await agent_names(asked.app, shown_agents),
+        "by_parameter": by_parameter,
+        "looked_at": ROWS_LOOKED_AT,
+        "guarded": settings.auth_required,
+        "exposed": settings.exposed,
+        "issuers": settings.trusted_issuers,
+        "clients": settings.login_clients,
+    }
+    return PageContent("access/access.html", "Access", context, 400 if wrong else 200)
+
+
+async def show_denied(asked: PageRequest) -> PageContent:
+    """All that was turned away in the last day, a page at a time."""
+    before = asked.query.get("before")
+    if before is not None and not (before.isascii() and before.isdigit() and len(before) < 19):
+        raise Invalid("This is no place in the list; begin at its start")
+    rows = await _list_denials(asked, int(before) if before else None, DENIALS_SHOWN)
+    shown = rows[:DENIALS_SHOWN]
+    older = shown[-1][0] if len(rows) > DENIALS_SHOWN else None
+    names = await agent_names(asked.app, [entry.agent_id for _, entry in shown])
+    context = {
+        "denied": shown,
+        "older": older,
+        "begun": before is not None,
+        "why": _explain_denial,
+        "claims": claimed_ids,
+        "names": names,
+    }
+    return PageContent("access/denied.html", "Denied calls", context)
+
+
+async def _list_keys(asked: PageRequest, which: str) -> Sequence[ApiKey]:
+    if which not in KEY_FILTERS:
+        raise Invalid(f"Keys are listed as: {', '.join(KEY_FILTERS)}")
+    before = asked.query.get("before")
+    return await asked.app.keys.newest(asked.now, KEYS_SHOWN + 1, working=KEY_FILTERS[which], before=before)
+
+
+async def _list_denials(asked: PageRequest, before: int | None, most: int) -> Sequence[tuple[int, JournalEntry]]:
+    """Of the last day, and one more than are shown."""
+    rows = await asked.app.journal.denials(before, most + 1)
+    return [(number, entry) for number, entry in rows if entry.at > asked.now - DAY]
+
+
+def _explain_denial(entry: JournalEntry) -> str:
+    """What the reason of a row means, where we know."""
+    named = entry.claimed is not None and entry.claimed != ClaimedIds(credential=entry.claimed.credential)
+    known = entry.agent_id or (entry.user_id and not named)
+    return REASONS.get(UNKNOWN_REASON if entry.reason == "Denied" and not known else entry.reason or "", "")
+
+
+def claimed_ids(entry: JournalEntry) -> Sequence[Mapping[str, str]]:
+    """The agent ids that a refused request named, and by what."""
+    found = asdict(entry.claimed) if entry.claimed is not None else {}
+    return [{"name": name, "text": claim} for name, claim in found.items() if claim is not None]
+
+
+async def create_key(asked: PageRequest) -> PageContent:
+    """Make a key; what is wrong is said beside what was filled in."""
+    form = asked.form
+    try:
+        key, text = await asked.app.identity.create_key(
+            name=form.get("name", "").strip(),
+            agent_id=form.get("agent", "").strip() or None,
+            user_id=form.get("user", "").strip() or None,
+            scopes=parse_scopes(form),
+            lifetime=parse_lifetime(form.get("lasting", "")),
+        )
+    except (Invalid, IdentityError, Unstorable) as error:
+        return await access_page(asked, form, error.full_message)
+    return PageContent("access/made.html", "A new key", {"key": key, "text": text, "old": None})
+
+
+async def rotate_key(asked: PageRequest) -> PageContent:
+    old_id = asked.path_params["id"]
+    key, text = await asked.app.identity.rotate_key(old_id, parse_overlap(asked.form.get("overlap", "")))
+    old = await asked.app.keys.get(old_id)
+    return PageContent("access/made.html", "A new key", {"key": key, "text": text, "old": old})
+
+
+async def revoke_key(asked: PageRequest) -> PageRedirect:
+    key_id = asked.path_params["id"]
+    await asked.app.identity.revoke_key(key_id)
+    return PageRedirect("/access", f"Key {key_id} no longer works.")
+
+
+ACCESS: tuple[PageRoute | ActionRoute | StreamRoute, ...] = (
+    PageRoute("/access", show_access),
+    PageRoute("/access/denied", show_denied),
+    ActionRoute("/access/keys", create_key),
+    ActionRoute("/access/keys/{id}/rotate", rotate_key),
+    ActionRoute("/access/keys/{id}/revoke", revoke_key),
+)

@@ -1,0 +1,356 @@
+"""Shows the list of agents, one agent, and its memory blocks; creates, edits and deletes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from frontdesk.agents.host import EVERYONE, Agent, MemoryBlock, NewAgent, PersonFilter, host_answer_in_time
+from frontdesk.agents.memory_blocks import BlockChange, block_changes, find_block, value_fingerprint
+from frontdesk.agents.turns.model import TurnQuery
+from frontdesk.app import delete_agent
+from frontdesk.identity.model import AgentIdSource
+from frontdesk.interfaces.web.agent_lookup import agent_not_found, agent_path, find_agent, require_agent
+from frontdesk.interfaces.web.model import (
+    ActionRoute,
+    PageContent,
+    PageRedirect,
+    PageRequest,
+    PageRoute,
+    StreamRoute,
+    server_path,
+    tool_path,
+)
+from frontdesk.interfaces.web.pages.people import require_user_id
+from frontdesk.interfaces.web.pages.talk import (
+    begin_conversation,
+    decide_calls,
+    own_conversation,
+    send_message,
+    show_talk,
+)
+from frontdesk.interfaces.web.pages.turns import turn_outcome
+from frontdesk.interfaces.web.rendering import shorten
+from frontdesk.interfaces.web.text_diff import ChangedWords, diff_words
+from frontdesk.journal.model import EntryKind
+from frontdesk.journal.store import AgentIdUse, JournalQuery
+from frontdesk.schedules.model import from_us
+from frontdesk.tools.agent_tools import AgentTool
+from frontdesk.tools.model import CatalogueTool
+
+# So many rows of the journal are looked at for each agent; a share is one of those.
+NEWEST_CALLS = 200
+CALL_KINDS = (EntryKind.CALL, EntryKind.DENIAL)
+# (where an id came from, how far that goes), the most trusted first.
+SOURCE_WORDS: dict[AgentIdSource, tuple[str, str]] = {
+    AgentIdSource.CREDENTIAL: ("its key or token", "proves who calls"),
+    AgentIdSource.HEADER: ("the header x-agent-id", "asserted by the client, on every request alike"),
+    AgentIdSource.PARAMETER: ("the parameter agent_id", "asserted by whoever writes the call, a model among them"),
+    AgentIdSource.METADATA: ("the metadata of the request", "asserted by the client"),
+    AgentIdSource.ENVIRONMENT: ("a setting of this server", "nobody was named; the setting stood in"),
+    AgentIdSource.SINGLE_AGENT: ("being the only agent", "nobody was named; there was no other"),
+    AgentIdSource.SCHEDULE: ("a schedule of its own", "this server itself woke it"),
+    AgentIdSource.OPERATOR: ("nothing in the request", "whoever sits at this machine spoke to it, or of it"),
+    AgentIdSource.NONE: ("nothing in the request", "nobody was named"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class IdSourceRow:
+    """One way in which an agent was named."""
+
+    source: AgentIdSource
+    words: str
+    trust: str
+    verified: bool
+    times: int
+    last_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderShare:
+    """How many of an agent's newest calls named it by header, and how many by parameter."""
+
+    header: int = 0
+    parameter: int = 0
+
+    @property
+    def all(self) -> int:
+        return self.header + self.parameter
+
+    @property
+    def percent(self) -> int | None:
+        """Of those by header; None where there were neither."""
+        return round(100 * self.header / self.all) if self.all else None
+
+
+def header_share(namings: Sequence[AgentIdUse]) -> HeaderShare:
+    """Of calls alone: what follows from a call would count it again."""
+
+    def of(source: AgentIdSource) -> int:
+        return sum(one.times for one in namings if one.source is source and one.kind in CALL_KINDS)
+
+    return HeaderShare(of(AgentIdSource.HEADER), of(AgentIdSource.PARAMETER))
+
+
+def last_called_at(namings: Sequence[AgentIdUse]) -> datetime | None:
+    return max((one.last_at for one in namings), default=None)
+
+
+def id_sources(namings: Sequence[AgentIdUse]) -> Sequence[IdSourceRow]:
+    """Each way once, the most trusted first, and proven before asserted."""
+    found = sorted(
+        {(one.source, one.verified) for one in namings}, key=lambda way: (list(AgentIdSource).index(way[0]), not way[1])
+    )
+    return [
+        _id_source(source, [one for one in namings if (one.source, one.verified) == (source, verified)])
+        for source, verified in found
+    ]
+
+
+def _id_source(source: AgentIdSource, same: Sequence[AgentIdUse]) -> IdSourceRow:
+    words, trust = SOURCE_WORDS[source]
+    times, last = sum(one.times for one in same), max(one.last_at for one in same)
+    return IdSourceRow(source, words, trust, same[0].verified, times, last)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentToolRow:
+    """A tool that an agent holds; its page and its server's are empty where there is none, as for the host's own."""
+
+    has: AgentTool
+    page: str = ""
+    server: str = ""
+
+
+async def agent_tools(asked: PageRequest, agent_id: str) -> Sequence[AgentToolRow]:
+    tools = asked.app.tools
+    held = await tools.held(asked.caller, agent_id)
+    known = await tools.catalogue.many([one.id for one in held if one.id is not None])
+    return [_tool_row(one, known.get(one.id or "")) for one in held]
+
+
+def _tool_row(has: AgentTool, tool: CatalogueTool | None) -> AgentToolRow:
+    return (
+        AgentToolRow(has)
+        if tool is None
+        else AgentToolRow(has, tool_path(tool.id), server_path(tool.server) if has.tool.server else "")
+    )
+
+
+# A host lists its agents from the first on, and no further than one would look.
+MOST_AGENTS = 1000
+AGENTS_PER_PAGE = 20
+# Rows of the journal that are looked at for each agent: fewer than on its own page, as there are many of them.
+NEWEST_CALLS_IN_LIST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRow:
+    """An agent as the list shows it."""
+
+    agent: Agent
+    seen_at: datetime | None
+    share: HeaderShare
+    next_at: datetime | None
+
+
+async def list_agents(asked: PageRequest) -> PageContent:
+    """Every agent of the host, a page at a time."""
+    query, after = asked.query.get("q", "").strip(), asked.query.get("after", "")
+    every = await host_answer_in_time(asked.app.host.list(MOST_AGENTS))
+    found = [agent for agent in every if _matches(agent, query)]
+    page, more = _page_of_agents(found, after)
+    context = {
+        "rows": await _agent_rows(asked, page),
+        "query": query,
+        "after": after,
+        "more": more,
+        "count": len(every),
+        "found": len(found),
+        "most": MOST_AGENTS,
+        "newest": NEWEST_CALLS_IN_LIST,
+    }
+    return PageContent("agents/list.html", "Agents", context)
+
+
+async def create_agent(asked: PageRequest) -> PageRedirect:
+    said = {name: asked.form.get(name, "").strip() for name in ("name", "description", "model")}
+    made = await asked.app.host.create(NewAgent(said["name"], said["description"], said["model"] or None))
+    return PageRedirect(f"/agents/{quote(made.id, safe='')}", f"{shorten(made.name, 100)} is made")
+
+
+async def _agent_rows(asked: PageRequest, agents: Sequence[Agent]) -> Sequence[AgentRow]:
+    ids = [agent.id for agent in agents]
+    named = await asked.app.journal.agent_id_uses(ids, NEWEST_CALLS_IN_LIST)
+    soonest = await asked.app.schedules.queries.next_fire_of_agents(asked.caller, ids)
+    return [
+        AgentRow(
+            agent, last_called_at(named[agent.id]), header_share(named[agent.id]), _time_or_none(soonest.get(agent.id))
+        )
+        for agent in agents
+    ]
+
+
+def _page_of_agents(found: Sequence[Agent], after: str) -> tuple[Sequence[Agent], str]:
+    """A page of them, and the id after which the next one begins."""
+    start = next((place + 1 for place, agent in enumerate(found) if agent.id == after), 0)
+    page = found[start : start + AGENTS_PER_PAGE]
+    return page, page[-1].id if start + AGENTS_PER_PAGE < len(found) else ""
+
+
+def _matches(agent: Agent, query: str) -> bool:
+    wanted = query.casefold()
+    return any(wanted in text.casefold() for text in (agent.name, agent.id, agent.description, agent.model or ""))
+
+
+def _time_or_none(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else from_us(microseconds)
+
+
+SHOWN_CHANGES = 10
+# No person's id can be this.
+EVERYBODY = "\t"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockEdit:
+    """A change as it is shown."""
+
+    at: datetime
+    pieces: list[ChangedWords]
+
+
+async def show_memory(asked: PageRequest) -> PageContent:
+    """Every block with its value; of one, what it was before."""
+    agent = await require_agent(asked)
+    person = asked.query.get("person", "")
+    whose = _memory_owner(asked, person)
+    blocks = await asked.app.host.blocks(agent.id, whose)
+    label = asked.query.get("block") or next((block.label for block in blocks), "")
+    chosen = await find_block(asked.app.host, agent.id, label, whose) if label else None
+    made = await _block_changes(asked, agent.id, chosen, whose) if chosen else ()
+    people = await asked.app.host.people(agent.id) if chosen and chosen.per_person else ()
+    shown = made[:SHOWN_CHANGES] if asked.query.get("all") is None else made
+    context = {
+        "agent": agent,
+        "known": True,
+        "base": agent_path(asked),
+        "tab": "memory",
+        "blocks": blocks,
+        "chosen": chosen,
+        "person": person,
+        "people": _owner_choices(people, person),
+        "mark": value_fingerprint(chosen.value) if chosen else "",
+        "edits": [BlockEdit(one.at, diff_words(one.before, one.after)) for one in shown],
+        "count": len(made),
+    }
+    return PageContent("agents/memory.html", f"Memory of {shorten(agent.name, 80)}", context)
+
+
+async def write_block(asked: PageRequest) -> PageRedirect:
+    agent = await require_agent(asked)
+    label = asked.form.get("label", "")
+    # A browser sends the ends of lines as it pleases.
+    value = asked.form.get("value", "").replace("\r\n", "\n")
+    person = asked.form.get("person", "")
+    whose = _memory_owner(asked, person)
+    block = await asked.app.host.write_block(agent.id, label, value, asked.form.get("seen", ""), whose)
+    query = {"block": block.label, **({"person": person} if person else {})}
+    return PageRedirect(f"{agent_path(asked, 'memory')}?{urlencode(query)}", _written_message(block))
+
+
+async def _block_changes(
+    asked: PageRequest, agent_id: str, block: MemoryBlock, whose: PersonFilter
+) -> Sequence[BlockChange]:
+    return block_changes(block.value, await asked.app.host.block_versions(agent_id, block.label, whose))
+
+
+def _memory_owner(asked: PageRequest, person: str) -> PersonFilter:
+    """Whose memory is looked at: one's own, another person's, or what everybody begins with."""
+    if person == EVERYBODY:
+        return EVERYONE
+    return require_user_id(person) if person else asked.caller.user_id
+
+
+def _owner_choices(people: Sequence[str], chosen: str) -> Sequence[tuple[str, str]]:
+    known = [("", "Yours"), (EVERYBODY, "What each person begins with"), *((one, shorten(one, 60)) for one in people)]
+    return known if any(chosen == value for value, _ in known) else [*known, (chosen, shorten(chosen, 60))]
+
+
+def _written_message(block: MemoryBlock) -> str:
+    return f"{shorten(block.label, 100)} is written: {len(block.value)} of {block.limit} characters"
+
+
+SHOWN_UPCOMING = 5
+SHOWN_CONVERSATIONS = 10
+SHOWN_CALLS = 12
+SHOWN_TURNS = 5
+
+
+async def show_agent(asked: PageRequest) -> PageContent:
+    """An agent of the host; or one that only calls here, of which there is less to show."""
+    found = await find_agent(asked)
+    agent_id = asked.path_params["agent_id"]
+    named = (await asked.app.journal.agent_id_uses([agent_id], NEWEST_CALLS))[agent_id]
+    if found is None and not named:
+        raise agent_not_found(asked)
+    shown = found or Agent(agent_id, agent_id)
+    upcoming = await asked.app.schedules.queries.upcoming(asked.caller, agent_id, SHOWN_UPCOMING)
+    context = {
+        "agent": shown,
+        "known": found is not None,
+        "base": agent_path(asked),
+        "tab": "agent",
+        "ways": id_sources(named),
+        "share": header_share(named),
+        "seen_at": last_called_at(named),
+        "newest": NEWEST_CALLS,
+        "upcoming": [(one, from_us(one.fire_us or 0)) for one in upcoming],
+        "lately": list(reversed(await asked.app.journal.read(JournalQuery(agent_id=agent_id, limit=SHOWN_CALLS)))),
+        **(await _host_context(asked, agent_id) if found else {}),
+    }
+    return PageContent("agents/one.html", shorten(shown.name, 80), context)
+
+
+async def detach_tool(asked: PageRequest) -> PageRedirect:
+    found, name = await require_agent(asked), asked.form.get("tool", "")
+    await asked.app.tools.detach(asked.caller, found.id, name)
+    return PageRedirect(agent_path(asked), f"{shorten(name, 100)} is detached")
+
+
+async def _host_context(asked: PageRequest, agent_id: str) -> Mapping[str, Any]:
+    """What only the agent's host knows of it."""
+    host = asked.app.host
+    conversations = await host.conversations(agent_id, SHOWN_CONVERSATIONS)
+    return {
+        "held": await agent_tools(asked, agent_id),
+        "outcome": turn_outcome,
+        "blocks": await host.blocks(agent_id, asked.caller.user_id),
+        "turns": await asked.app.turns.list(TurnQuery(agent_id=agent_id, limit=SHOWN_TURNS)),
+        "conversations": conversations,
+        "own": own_conversation(conversations, SHOWN_CONVERSATIONS),
+    }
+
+
+async def remove_agent(asked: PageRequest) -> PageRedirect:
+    found = await require_agent(asked)
+    ended = await delete_agent(asked.app, found.id)
+    keys = f"; its keys no longer work: {', '.join(ended)}" if ended else ""
+    return PageRedirect("/agents", f"{shorten(found.name, 100)} is deleted{keys}")
+
+
+AGENTS: tuple[PageRoute | ActionRoute | StreamRoute, ...] = (
+    PageRoute("/agents", list_agents),
+    ActionRoute("/agents/new", create_agent),
+    PageRoute("/agents/{agent_id}", show_agent),
+    ActionRoute("/agents/{agent_id}/detach", detach_tool),
+    ActionRoute("/agents/{agent_id}/delete", remove_agent),
+    PageRoute("/agents/{agent_id}/memory", show_memory),
+    ActionRoute("/agents/{agent_id}/memory", write_block),
+    PageRoute("/agents/{agent_id}/talk", show_talk),
+    ActionRoute("/agents/{agent_id}/talk", send_message),
+    ActionRoute("/agents/{agent_id}/talk/new", begin_conversation),
+    ActionRoute("/agents/{agent_id}/talk/decide", decide_calls),
+)

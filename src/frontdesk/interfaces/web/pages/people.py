@@ -1,0 +1,468 @@
+"""Shows what is stored for each person: tasks, memories, timeline, time, work; exports and erases it."""
+
+import shlex
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode
+from zoneinfo import ZoneInfo
+
+from frontdesk import zones
+from frontdesk.app import App
+from frontdesk.errors import Invalid, NotFound
+from frontdesk.identity.inbound import USER_ID_LENGTH, is_user_id
+from frontdesk.identity.model import Caller
+from frontdesk.interfaces.web.model import (
+    ActionRoute,
+    FileDownload,
+    PageContent,
+    PageRedirect,
+    PageRequest,
+    PageRoute,
+    StreamRoute,
+)
+from frontdesk.interfaces.web.rendering import shorten
+from frontdesk.memory.model import (
+    AiStatus,
+    ItemSearch,
+    ItemType,
+    PersonScope,
+    PersonSummary,
+    Task,
+    TaskStatus,
+    TimelineItem,
+    TimelinePosition,
+)
+from frontdesk.memory.operations.base import format_minutes, format_time
+from frontdesk.memory.people import PeopleDirectory
+from frontdesk.memory.people_export import export_chunks
+from frontdesk.memory.search.service import MAX_QUERY
+from frontdesk.memory.service import RecordServices
+from frontdesk.memory.tasks_rules import MAX_SEARCH, TaskFilter, is_open
+from frontdesk.memory.time_tracking import WEEK_DAYS
+from frontdesk.memory.times import parse_time
+from frontdesk.memory.validation import RecordPage, parse_choice
+from frontdesk.memory.work_queue_rules import OPEN_STATUSES, AiTaskFilter, is_cleared
+
+# Browsers take these for steps up, also when they are escaped.
+DOT_SEGMENTS = (".", "..")
+POSITION_SEPARATOR = "~"
+MOST_QUERY_FIELDS = 20
+LARGEST_OFFSET = 1_000_000
+
+
+def person_path(user: str, /, **query: object) -> str:
+    """The page of a person; what is empty is left out."""
+    said = {name: str(value) for name, value in query.items() if value not in (None, "", 0)}
+    if user in DOT_SEGMENTS:
+        return f"/people/?{urlencode({'id': user, **said})}"
+    path = f"/people/{quote(user, safe='')}"
+    return f"{path}?{urlencode(said)}" if said else path
+
+
+def return_path(user: str, said: str, /, **otherwise: object) -> str:
+    """Where a form was sent from, in its own words; they cannot lead elsewhere."""
+    query = parse_qsl(said, max_num_fields=MOST_QUERY_FIELDS) if len(said) <= USER_ID_LENGTH * 10 else []
+    return person_path(user, **(dict(query) or otherwise))
+
+
+def require_user_id(user: str) -> str:
+    if not is_user_id(user):
+        raise Invalid(f"A person's id has 1 to {USER_ID_LENGTH} printable characters, as the list of people shows them")
+    return user
+
+
+def parse_position(said: str) -> TimelinePosition | None:
+    """From where a list goes on, as `position_after` wrote it."""
+    if not said:
+        return None
+    at, _, item_id = said.rpartition(POSITION_SEPARATOR)
+    return TimelinePosition(parse_time(at, ZoneInfo("UTC"), "before"), item_id)
+
+
+def position_after(item: TimelineItem) -> str:
+    return f"{item.created_at.astimezone(UTC).isoformat()}{POSITION_SEPARATOR}{item.id}"
+
+
+def parse_offset(said: str) -> int:
+    """How many of a list are left out."""
+    if not said:
+        return 0
+    digits = said.lstrip("0") or "0"
+    if (
+        not said.isascii()
+        or not said.isdecimal()
+        or len(digits) > len(str(LARGEST_OFFSET))
+        or int(digits) > LARGEST_OFFSET
+    ):
+        raise Invalid(f"offset is a number up to {LARGEST_OFFSET:,}; begin again with the first page")
+    return int(digits)
+
+
+def person_scope(caller: Caller, user: str) -> PersonScope:
+    return PersonScope.for_caller(replace(caller, user_id=user))
+
+
+def person_of_form(asked: PageRequest) -> tuple[str, PersonScope]:
+    """The person that a form names, and the way to what is theirs."""
+    user = require_user_id(asked.form.get("user", ""))
+    return user, person_scope(asked.caller, user)
+
+
+TITLE_LENGTH = 60
+DEFAULT_ZONE = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class PersonView:
+    """Somebody whose page is looked at; `person` is None where nothing is kept of them."""
+
+    asked: PageRequest
+    user: str
+    scope: PersonScope
+    person: PersonSummary | None
+    last: datetime | None
+
+    @property
+    def memory(self) -> RecordServices:
+        return self.asked.app.memory
+
+    def query(self, name: str) -> str:
+        """What the address says, without the blanks around it."""
+        return self.asked.query.get(name, "").strip()
+
+    def page(self, template: str, tab: str, context: Mapping[str, Any]) -> PageContent:
+        zone = zones.zone_of_name(self.person.zone if self.person is not None else DEFAULT_ZONE)
+        own = {
+            "user": self.user,
+            "quoted": shlex.quote(self.user),
+            "person": self.person,
+            "last": self.last,
+            "tab": tab,
+            "at": partial(person_path, self.user),
+            "local": partial(format_time, zone=zone),
+            "length": format_minutes,
+        }
+        return PageContent(
+            f"people/{template}.html", f"{shorten(self.user, TITLE_LENGTH)} · People", {**own, **context}
+        )
+
+
+async def view_person(asked: PageRequest) -> PersonView:
+    user = require_user_id(asked.path_params["user_id"] or asked.query.get("id", ""))
+    scope = person_scope(asked.caller, user)
+    found = await PeopleDirectory(asked.app.database).person(asked.caller, user)
+    return PersonView(asked, user, scope, found, await asked.app.memory.people.last_change(scope))
+
+
+SHOWN_TASKS = 25
+OVERDUE = "overdue"
+TASK_STATES = [("", "any state"), (OVERDUE, OVERDUE), *((one.value, one.replace("_", " ")) for one in TaskStatus)]
+TASK_ORDERS = [("", "newest first"), ("due", "next due first")]
+
+
+async def show_tasks(whose: PersonView) -> PageContent:
+    task_id = whose.query("task")
+    return await (_one_task(whose, task_id) if task_id else _all_tasks(whose))
+
+
+async def _all_tasks(whose: PersonView) -> PageContent:
+    wanted = _task_filter(whose)
+    page = await whose.memory.tasks.list(whose.scope, wanted)
+    chosen = {"q": wanted.search or "", "state": whose.query("state"), "order": whose.query("order")}
+    context = {
+        "page": page,
+        "chosen": chosen,
+        "states": TASK_STATES,
+        "orders": TASK_ORDERS,
+        **_paging(page, wanted.offset),
+    }
+    return whose.page("tasks_found" if whose.asked.part else "tasks", "tasks", context)
+
+
+async def _one_task(whose: PersonView, task_id: str) -> PageContent:
+    task = await whose.memory.tasks.get(whose.scope, task_id)
+    offset = parse_offset(whose.query("offset"))
+    under = TaskFilter(
+        parent_task_id=task.id, sort_by="subtask_order", sort_order="asc", limit=SHOWN_TASKS, offset=offset
+    )
+    page = await whose.memory.tasks.list(whose.scope, under)
+    return whose.page("task", "tasks", {"task": task, "page": page, **_paging(page, offset)})
+
+
+def _task_filter(whose: PersonView) -> TaskFilter:
+    """What is looked for may be a subtask; else those that stand by themselves are listed."""
+    search, state = whose.query("q")[:MAX_SEARCH], whose.query("state")
+    by_due = whose.query("order") == "due"
+    return TaskFilter(
+        search=search or None,
+        status=parse_choice(TaskStatus, "state", state) if state and state != OVERDUE else None,
+        overdue=state == OVERDUE,
+        root_tasks_only=not (search or state),
+        sort_by="due_date" if by_due else "created_at",
+        sort_order="asc" if by_due else "desc",
+        limit=SHOWN_TASKS,
+        offset=parse_offset(whose.query("offset")),
+    )
+
+
+def _paging(page: RecordPage[Task], offset: int) -> dict[str, Any]:
+    return {
+        "is_open": is_open,
+        "newer": max(0, offset - SHOWN_TASKS) if offset else None,
+        "older": offset + SHOWN_TASKS if page.has_more else None,
+    }
+
+
+SHOWN_MEMORIES = 25
+ONLY_MEMORIES = frozenset({ItemType.MEMORY})
+
+
+async def show_memories(whose: PersonView) -> PageContent:
+    memory_id, words = whose.query("memory"), whose.query("q")[:MAX_QUERY]
+    if memory_id:
+        memory = await whose.memory.memories.get(whose.scope, memory_id)
+        return whose.page("memory", "memories", {"memory": memory})
+    return await (_search_memories(whose, words) if words else _all_memories(whose))
+
+
+async def _search_memories(whose: PersonView, words: str) -> PageContent:
+    everything = whose.query("everything") == "1"
+    query = ItemSearch(text=words, types=None if everything else ONLY_MEMORIES, limit=SHOWN_MEMORIES)
+    hits = await whose.memory.search.search(whose.scope, query)
+    return _memories_page(whose, {"words": words, "everything": everything, "hits": hits, "found": (), "older": ""})
+
+
+async def _all_memories(whose: PersonView) -> PageContent:
+    items = await whose.memory.timeline.newest(
+        whose.scope, SHOWN_MEMORIES + 1, parse_position(whose.query("before")), ItemType.MEMORY
+    )
+    by_id = await whose.memory.memories.get_many(whose.scope, [item.id for item in items[:SHOWN_MEMORIES]])
+    context = {
+        "words": "",
+        "everything": False,
+        "hits": (),
+        "found": [by_id[item.id] for item in items[:SHOWN_MEMORIES] if item.id in by_id],
+        "older": position_after(items[SHOWN_MEMORIES - 1]) if len(items) > SHOWN_MEMORIES else "",
+    }
+    return _memories_page(whose, context)
+
+
+def _memories_page(whose: PersonView, context: Mapping[str, object]) -> PageContent:
+    return whose.page("memories_found" if whose.asked.part else "memories", "memories", context)
+
+
+SHOWN_ITEMS = 30
+ITEM_KINDS = [("", "everything"), *((one.value, one.value) for one in ItemType)]
+
+
+async def show_timeline(whose: PersonView) -> PageContent:
+    said = whose.query("kind")
+    kind = parse_choice(ItemType, "kind", said) if said else None
+    items = await whose.memory.timeline.newest(
+        whose.scope, SHOWN_ITEMS + 1, parse_position(whose.query("before")), kind
+    )
+    context = {
+        "items": items[:SHOWN_ITEMS],
+        "kind": said,
+        "kinds": ITEM_KINDS,
+        "before": whose.query("before"),
+        "older": position_after(items[SHOWN_ITEMS - 1]) if len(items) > SHOWN_ITEMS else "",
+    }
+    return whose.page("timeline", "timeline", context)
+
+
+# Of a day; what more there is, the command tells.
+MOST_ENTRIES = 50
+
+
+async def show_time(whose: PersonView) -> PageContent:
+    days = await whose.memory.time_tracking.days(whose.scope, whose.query("day") or None)
+    last, first = days[0].day, days[-1].day
+    context = {
+        "running": await whose.memory.time_tracking.running(whose.scope),
+        "days": days,
+        "total": sum(day.total_minutes for day in days),
+        "longest": max(day.total_minutes for day in days),
+        "most": MOST_ENTRIES,
+        "day": whose.query("day"),
+        "older": first - timedelta(days=1),
+        "newer": last + timedelta(days=WEEK_DAYS),
+    }
+    return whose.page("time", "time", context)
+
+
+SHOWN_WORK = 25
+WORK_STATES = [("", "any state"), *((one.value, one.replace("_", " ")) for one in AiStatus)]
+WORK_RULES = {"is_cleared": is_cleared, "unfinished": OPEN_STATUSES}
+
+
+async def show_work(whose: PersonView) -> PageContent:
+    work_id = whose.query("work")
+    if not work_id:
+        return await _all_work(whose)
+    work = await whose.memory.work_queue.get(whose.scope, work_id)
+    return whose.page("piece", "work", {"work": work, **WORK_RULES})
+
+
+async def _all_work(whose: PersonView) -> PageContent:
+    state, offset = whose.query("state"), parse_offset(whose.query("offset"))
+    wanted = AiTaskFilter(
+        status=parse_choice(AiStatus, "state", state) if state else None, limit=SHOWN_WORK, offset=offset
+    )
+    page = await whose.memory.work_queue.list(whose.scope, wanted)
+    context = {
+        "page": page,
+        "state": state,
+        "states": WORK_STATES,
+        "newer": max(0, offset - SHOWN_WORK) if offset else None,
+        "older": offset + SHOWN_WORK if page.has_more else None,
+        **WORK_RULES,
+    }
+    return whose.page("work", "work", context)
+
+
+COUNT_NAMES = {"ai_tasks": "work for agents", "ai_task_events": "steps of that work", "house": "records of other rooms"}
+
+
+async def show_everything(whose: PersonView) -> PageContent:
+    counts = await whose.memory.people.counts(whose.scope)
+    return whose.page("everything", "everything", {"counts": {_count_name(name): n for name, n in counts.items()}})
+
+
+async def export_records(asked: PageRequest) -> FileDownload:
+    user, scope = person_of_form(asked)
+    document = await asked.app.memory.people.export(scope)
+    return FileDownload(
+        _encode(export_chunks(document)), f"frontdesk-{_file_name_part(user)}-{asked.now:%Y-%m-%d}.json"
+    )
+
+
+async def erase_records(asked: PageRequest) -> PageRedirect:
+    user, scope = person_of_form(asked)
+    if asked.form.get("sure", "").strip() != user.strip():
+        raise Invalid(
+            "Nothing was erased: the id that was typed is not this person's; go back and type it as it is shown"
+        )
+    gone = await asked.app.memory.people.erase(scope)
+    left = f". Not erased: {'; '.join(gone.left)}" if gone.left else ""
+    return PageRedirect("/people", f"Erased: {_describe_counts(gone.counts)}{left}")
+
+
+def _encode(parts: Iterator[str]) -> Iterator[bytes]:
+    # A lone half of a character, which JSON can hold and UTF-8 cannot, is written as it stands in JSON.
+    return (part.encode(errors="backslashreplace") for part in parts)
+
+
+def _file_name_part(user: str) -> str:
+    """An id as a file can be called."""
+    return "".join(char if char.isalnum() or char in "-_@" else "-" for char in user)[:80]
+
+
+def _describe_counts(counts: Mapping[str, int]) -> str:
+    said = [f"{number:,} {_count_name(name)}" for name, number in counts.items() if number]
+    return ", ".join(said) or "nothing was there"
+
+
+def _count_name(name: str) -> str:
+    return COUNT_NAMES.get(name, name.replace("_", " "))
+
+
+TABS: Mapping[str, Callable[[PersonView], Awaitable[PageContent]]] = {
+    "tasks": show_tasks,
+    "memories": show_memories,
+    "timeline": show_timeline,
+    "time": show_time,
+    "work": show_work,
+    "everything": show_everything,
+}
+
+
+async def show_person(asked: PageRequest) -> PageContent:
+    look = TABS.get(asked.query.get("tab", "") or "tasks")
+    if look is None:
+        raise NotFound(f"A person's page has no such part; it has {', '.join(TABS)}")
+    return await look(await view_person(asked))
+
+
+# When each was last active is looked up in a transaction of their own.
+SHOWN_PEOPLE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRow:
+    """A person in the list."""
+
+    person: PersonSummary
+    address: str
+    last: datetime | None
+
+
+async def list_people(asked: PageRequest) -> PageContent:
+    beginning, after = (asked.query.get(name, "").strip()[:USER_ID_LENGTH] for name in ("find", "after"))
+    found = await PeopleDirectory(asked.app.database).list_people_after(
+        asked.caller, SHOWN_PEOPLE + 1, after, beginning
+    )
+    rows = [await _person_row(asked.app, asked.caller, one) for one in found[:SHOWN_PEOPLE]]
+    context = {
+        "rows": rows,
+        "find": beginning,
+        "after": after,
+        "goes_on": len(found) > SHOWN_PEOPLE,
+        "exactly": person_path(beginning) if beginning else "",
+    }
+    return PageContent("people/found.html" if asked.part else "people/everybody.html", "People", context)
+
+
+async def _person_row(app: App, caller: Caller, person: PersonSummary) -> PersonRow:
+    last = await app.memory.people.last_change(person_scope(caller, person.user_id))
+    return PersonRow(person, person_path(person.user_id), last)
+
+
+TASK_TITLE_LENGTH = 80
+
+
+async def complete_task(asked: PageRequest) -> PageRedirect:
+    return await _set_task_status(asked, TaskStatus.COMPLETED, "Completed")
+
+
+async def reopen_task(asked: PageRequest) -> PageRedirect:
+    return await _set_task_status(asked, TaskStatus.PENDING, "Open again")
+
+
+async def stop_timer(asked: PageRequest) -> PageRedirect:
+    user, scope = person_of_form(asked)
+    entry = await asked.app.memory.time_tracking.stop(scope, asked.form.get("item", ""))
+    said = "No timer runs" if entry is None else f"Stopped: {shorten(entry.item_title, TASK_TITLE_LENGTH)}"
+    return PageRedirect(return_path(user, asked.form.get("back", ""), tab="time"), said)
+
+
+async def approve_work(asked: PageRequest) -> PageRedirect:
+    user, scope = person_of_form(asked)
+    work = await asked.app.memory.work_queue.approve(scope, asked.form.get("work", ""))
+    agent = shorten(work.agent_name, TASK_TITLE_LENGTH)
+    said = f"Approved: {agent} may execute {shorten(work.objective, TASK_TITLE_LENGTH)}"
+    return PageRedirect(return_path(user, asked.form.get("back", ""), tab="work"), said)
+
+
+async def _set_task_status(asked: PageRequest, status: TaskStatus, word: str) -> PageRedirect:
+    user, scope = person_of_form(asked)
+    task = await asked.app.memory.tasks.set_status(scope, asked.form.get("task", ""), status)
+    return PageRedirect(
+        return_path(user, asked.form.get("back", "")), f"{word}: {shorten(task.title, TASK_TITLE_LENGTH)}"
+    )
+
+
+# Whose it is stands in the form: an id may hold whatever can be printed, also what would end an address.
+PEOPLE: tuple[PageRoute | ActionRoute | StreamRoute, ...] = (
+    PageRoute("/people", list_people),
+    PageRoute("/people/{user_id:path}", show_person),
+    ActionRoute("/people/complete", complete_task),
+    ActionRoute("/people/reopen", reopen_task),
+    ActionRoute("/people/stop", stop_timer),
+    ActionRoute("/people/approve", approve_work),
+    ActionRoute("/people/export", export_records),
+    ActionRoute("/people/erase", erase_records),
+)

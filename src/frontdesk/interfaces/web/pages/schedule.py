@@ -1,0 +1,354 @@
+"""Shows schedules and runs, creates schedules from plain words, and changes them."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import anyio
+
+from frontdesk.errors import Conflict, FrontdeskError, Invalid, NotFound
+from frontdesk.interfaces.schedule_responses import explain_missing_rule
+from frontdesk.interfaces.web.agent_lookup import AgentChoices, list_agent_choices, single_agent_choice
+from frontdesk.interfaces.web.model import ActionRoute, PageContent, PageRedirect, PageRequest, PageRoute, StreamRoute
+from frontdesk.interfaces.web.pages.schedule_view import (
+    SPANS,
+    RunRow,
+    ScheduleRow,
+    ZonedTime,
+    describe_schedule,
+    draw_timeline,
+    find_span,
+    preview_times,
+    webhook_host,
+    zoned_time,
+    zoned_time_or_none,
+)
+from frontdesk.schedules.descriptions import describe_rule
+from frontdesk.schedules.model import RunRecord, RunStatus, Schedule, ScheduleState, to_us
+from frontdesk.schedules.queries import MAX_DEAD
+from frontdesk.schedules.requests import ListRuns, NewSchedule, RuleRequest, parse_choice
+
+ROWS_PER_PAGE = 20
+SHOWN_UNFINISHED = 10
+SHOW_RUNS = "runs"
+ANY_STATE = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class ListSelection:
+    """A page of the list: schedules, or runs that are over and some that are under way; and where it goes on."""
+
+    schedules: Sequence[Schedule] = ()
+    ended: Sequence[RunRecord] = ()
+    begun: Sequence[RunRecord] = ()
+    following: str | int | None = None
+
+
+async def select_rows(asked: PageRequest) -> ListSelection:
+    return await _select_runs(asked) if asked.query.get("show") == SHOW_RUNS else await _select_schedules(asked)
+
+
+def requested_agent(asked: PageRequest) -> str | None:
+    return asked.query.get("agent") or None
+
+
+async def mark_of_list(asked: PageRequest, chosen: ListSelection) -> str:
+    """A word that is another one once something of the page has changed, or of the time line above it."""
+    begun = sorted(_run_mark(run) for run in chosen.begun)
+    seen = ([_schedule_mark(one) for one in chosen.schedules], [_run_mark(run) for run in chosen.ended], begun)
+    around = await asked.app.schedules.overview.change_mark(asked.caller, requested_agent(asked))
+    return f"{around}.{crc32(repr(seen).encode()):08x}"
+
+
+def mark_of_schedule(found: Schedule, runs: Sequence[RunRecord]) -> str:
+    """The same for one schedule and its runs."""
+    return f"{crc32(repr((_schedule_mark(found), [_run_mark(run) for run in runs])).encode()):08x}"
+
+
+def _schedule_mark(one: Schedule) -> tuple[object, ...]:
+    return one.id, str(one.state), one.updated_us, one.fired, one.fire_us
+
+
+def _run_mark(run: RunRecord) -> tuple[str, str]:
+    return run.id, repr((str(run.standing), run.attempt, run.forwarded))
+
+
+async def _select_schedules(asked: PageRequest) -> ListSelection:
+    overview, agent = asked.app.schedules.overview, requested_agent(asked)
+    state, place = asked.query.get("state", ""), asked.query.get("after")
+    if state in ("", ScheduleState.ACTIVE):
+        coming = await overview.upcoming(asked.caller, agent, place, ROWS_PER_PAGE)
+        return ListSelection(coming.schedules, following=coming.next)
+    kind = None if state == ANY_STATE else parse_choice(ScheduleState, "state", state)
+    newest = await overview.newest(asked.caller, agent, kind, place, ROWS_PER_PAGE)
+    return ListSelection(newest.schedules, following=newest.next)
+
+
+async def _select_runs(asked: PageRequest) -> ListSelection:
+    overview, agent = asked.app.schedules.overview, requested_agent(asked)
+    state, place = asked.query.get("state", ""), asked.query.get("after")
+    standing = parse_choice(RunStatus, "state", state) if state else None
+    ended = await overview.ended(asked.caller, agent, standing, place, ROWS_PER_PAGE)
+    begun = await overview.under_way(asked.caller, agent, SHOWN_UNFINISHED)
+    return ListSelection(ended=ended.runs, begun=begun, following=ended.next)
+
+
+POLL_SECONDS = 1.0
+SHOWN_RUNS = 10
+
+
+async def stream_list(asked: PageRequest) -> AsyncGenerator[Mapping[str, Any]]:
+    """Whenever the page of the list that the address asks for has changed."""
+
+    async def look() -> str:
+        return await mark_of_list(asked, await select_rows(asked))
+
+    async for told in _stream_changes(asked, look):
+        yield told
+
+
+async def stream_schedule(asked: PageRequest) -> AsyncGenerator[Mapping[str, Any]]:
+    async def look() -> str:
+        looking = asked.app.schedules.queries
+        found = await looking.get(asked.caller, asked.path_params["id"])
+        return mark_of_schedule(found, (await looking.history(asked.caller, ListRuns(found.id, limit=SHOWN_RUNS))).runs)
+
+    async for told in _stream_changes(asked, look):
+        yield told
+
+
+async def _stream_changes(asked: PageRequest, look: Callable[[], Awaitable[str]]) -> AsyncGenerator[Mapping[str, Any]]:
+    """An event for every change since what the page shows, which it names in its address."""
+    seen = asked.query.get("seen", "")
+    while True:
+        try:
+            found = await look()
+        except FrontdeskError:
+            # The database is away, or the schedule is gone; the page itself says which, when it is loaded again.
+            found = seen
+        if found != seen:
+            seen = found
+            yield {"mark": found}
+        await anyio.sleep(POLL_SECONDS)
+
+
+SHOWN_TIMES = 5
+
+
+async def show_schedule(asked: PageRequest) -> PageContent:
+    looking, place = asked.app.schedules.queries, asked.query.get("before")
+    found = await looking.get(asked.caller, asked.path_params["id"])
+    past = await looking.history(asked.caller, ListRuns(found.id, before=place or None, limit=SHOWN_RUNS))
+    times, unknown = await _next_times(asked, found.id)
+    what = found.what
+    agents = await single_agent_choice(asked, what.agent_id)
+    zone = what.trigger.zone
+    context = {
+        "one": ScheduleRow.of(found, agents),
+        "what": what,
+        "webhook": webhook_host(what.forward.webhook),
+        "start": zoned_time_or_none(what.trigger.start_us, zone),
+        "end": zoned_time_or_none(what.trigger.end_us, zone),
+        "created": zoned_time(found.created_us),
+        "updated": zoned_time(found.updated_us),
+        "times": times,
+        "unknown": unknown,
+        "runs": [RunRow.of(one, agents, zone) for one in past.runs],
+        "started": place,
+        "following": past.next,
+        "mark": mark_of_schedule(found, past.runs),
+        "host_wrong": agents.wrong,
+    }
+    return PageContent("schedule/one.html", f"Schedule {found.id}", context)
+
+
+async def show_run(asked: PageRequest) -> PageContent:
+    schedules = asked.app.schedules
+    found = await schedules.queries.get_visible_run(asked.caller, asked.path_params["id"])
+    zones = await schedules.overview.zones(asked.caller, [found])
+    context = {
+        "run": RunRow.of(found, await single_agent_choice(asked, found.agent_id), zones.get(found.schedule_id, "UTC")),
+        "turns": await schedules.overview.turns_of(asked.caller, found),
+    }
+    return PageContent("schedule/run.html", f"Run {found.id}", context)
+
+
+async def _next_times(asked: PageRequest, number: int) -> tuple[list[ZonedTime], str]:
+    """The next times, or why they cannot be told: its zone may not be known here."""
+    try:
+        return preview_times(await asked.app.schedules.queries.preview(asked.caller, number, SHOWN_TIMES)), ""
+    except Invalid as error:
+        return [], error.full_message
+
+
+STATE_CHOICES = [
+    ("", "Active, the next first"),
+    *(
+        (one.value, one.value.capitalize())
+        for one in (ScheduleState.PAUSED, ScheduleState.CANCELLED, ScheduleState.ENDED)
+    ),
+    (ANY_STATE, "All, the newest first"),
+]
+STATUS_CHOICES = [
+    ("", "All that are over"),
+    *(
+        (one.value, one.value.capitalize())
+        for one in (RunStatus.DELIVERED, RunStatus.DEAD, RunStatus.SKIPPED, RunStatus.CANCELLED)
+    ),
+]
+
+
+async def list_schedules(asked: PageRequest) -> PageContent:
+    agent, agents, chosen = requested_agent(asked), await list_agent_choices(asked), await select_rows(asked)
+    runs = asked.query.get("show") == SHOW_RUNS
+    context = {
+        **await _timeline_context(asked, agent),
+        **(
+            await _run_rows(asked, chosen, agents)
+            if runs
+            else {"rows": [ScheduleRow.of(one, agents) for one in chosen.schedules]}
+        ),
+        "show_runs": runs,
+        "agent": agent or "",
+        "agents": agents.choices(agent, "All agents"),
+        "state": asked.query.get("state", ""),
+        "states": STATUS_CHOICES if runs else STATE_CHOICES,
+        "started": asked.query.get("after"),
+        "following": chosen.following,
+        "host_wrong": agents.wrong,
+        "dead": await asked.app.schedules.overview.dead(asked.caller, agent),
+        "most_dead": MAX_DEAD,
+        "mark": await mark_of_list(asked, chosen),
+    }
+    return PageContent("schedule/list.html", "Schedule", context)
+
+
+async def _timeline_context(asked: PageRequest, agent: str | None) -> dict[str, Any]:
+    span, name, length = find_span(asked.query.get("span"))
+    now = to_us(asked.now)
+    around = await asked.app.schedules.overview.around(asked.caller, agent, now, length)
+    return {"strip": draw_timeline(around, now, name, length), "span": span, "spans": SPANS}
+
+
+async def _run_rows(asked: PageRequest, chosen: ListSelection, agents: AgentChoices) -> dict[str, Any]:
+    zones = await asked.app.schedules.overview.zones(asked.caller, [*chosen.ended, *chosen.begun])
+    return {
+        name: [RunRow.of(one, agents, zones.get(one.schedule_id, "UTC")) for one in runs]
+        for name, runs in (("runs", chosen.ended), ("begun", chosen.begun))
+    }
+
+
+WHEN_HINT = "when, such as: every weekday at 9 Berlin time"
+
+
+async def show_form(asked: PageRequest) -> PageContent:
+    """The form; htmx asks for the preview alone, as one types."""
+    said = _form_fields(asked.query)
+    if asked.part:
+        return PageContent("schedule/preview.html", "Preview", await _preview_context(asked, said))
+    return await _form_page(asked, said)
+
+
+async def show_preview(asked: PageRequest) -> PageContent:
+    """The preview for who has no JavaScript; what was typed stays."""
+    return await _form_page(asked, _form_fields(asked.form))
+
+
+async def create_schedule(asked: PageRequest) -> PageRedirect | PageContent:
+    """Make it; what is wrong is said beside what was typed."""
+    said = _form_fields(asked.form)
+    wish = NewSchedule(said["prompt"], said["agent"] or None, when=said["when"], zone=said["zone"] or None)
+    try:
+        with explain_missing_rule(WHEN_HINT):
+            added = await asked.app.schedules.add(asked.caller, wish)
+    except (Invalid, Conflict, NotFound) as error:
+        return await _form_page(asked, said, error.full_message)
+    made = added.schedule
+    return PageRedirect(f"/schedule/{made.id}", f"Schedule {made.id} was made: {describe_schedule(made)}")
+
+
+def _form_fields(fields: Mapping[str, str]) -> dict[str, str]:
+    found = {name: fields.get(name, "").strip() for name in ("when", "zone", "agent", "prompt")}
+    # Browsers send lines as the mail of old had them.
+    return {**found, "prompt": found["prompt"].replace("\r\n", "\n")}
+
+
+async def _form_page(asked: PageRequest, said: Mapping[str, str], wrong: str = "") -> PageContent:
+    agents = await list_agent_choices(asked)
+    context = {
+        **await _preview_context(asked, said),
+        "said_fields": said,
+        "agents": agents.choices(said["agent"], "Choose an agent"),
+        "nobody": not agents.agents and not agents.wrong,
+        "host_wrong": agents.wrong,
+        "refused": wrong,
+    }
+    return PageContent("schedule/new.html", "New schedule", context, 400 if wrong else 200)
+
+
+async def _preview_context(asked: PageRequest, said: Mapping[str, str]) -> dict[str, Any]:
+    """How the words are understood, or what is wrong with them; nothing while there are none."""
+    nothing: dict[str, Any] = {"understood": None, "rule": "", "times": [], "zone": "", "unread": ""}
+    if not said["when"]:
+        return nothing
+    try:
+        rule = RuleRequest(when=said["when"], zone=said["zone"] or None)
+        found = await asked.app.schedules.queries.preview_rule(asked.caller, rule, SHOWN_TIMES)
+    except Invalid as error:
+        return {**nothing, "unread": error.full_message}
+    rule = found.rule.facts["rule"] or ""
+    return {
+        **nothing,
+        "understood": describe_rule(rule),
+        "rule": rule,
+        "times": preview_times(found),
+        "zone": found.zone,
+    }
+
+
+async def pause_schedule(asked: PageRequest) -> PageRedirect:
+    found = await asked.app.schedules.pause(asked.caller, asked.path_params["id"])
+    return _to_schedule(found.id, f"Schedule {found.id} is paused; nothing of it begins until it is resumed")
+
+
+async def resume_schedule(asked: PageRequest) -> PageRedirect:
+    added = await asked.app.schedules.resume(asked.caller, asked.path_params["id"])
+    return _to_schedule(added.schedule.id, f"Schedule {added.schedule.id} goes on: {describe_schedule(added.schedule)}")
+
+
+async def run_schedule_now(asked: PageRequest) -> PageRedirect:
+    found = await asked.app.schedules.queries.get(asked.caller, asked.path_params["id"])
+    run = await asked.app.schedules.run_now(asked.caller, found.id)
+    return _to_schedule(found.id, f"The next worker that is free runs it: {run}")
+
+
+async def cancel_schedule(asked: PageRequest) -> PageRedirect:
+    found = await asked.app.schedules.cancel(asked.caller, asked.path_params["id"])
+    return _to_schedule(found.id, f"Schedule {found.id} is cancelled; a run under way still ends")
+
+
+async def redrive_run(asked: PageRequest) -> PageRedirect:
+    past = await asked.app.schedules.redrive(asked.caller, asked.path_params["id"])
+    return _to_schedule(past.schedule_id, f"{past.id} is tried again, from its first attempt")
+
+
+def _to_schedule(schedule_id: int, said: str) -> PageRedirect:
+    return PageRedirect(f"/schedule/{schedule_id}", said)
+
+
+SCHEDULE: tuple[PageRoute | ActionRoute | StreamRoute, ...] = (
+    PageRoute("/schedule", list_schedules),
+    PageRoute("/schedule/new", show_form),
+    ActionRoute("/schedule/new", create_schedule),
+    ActionRoute("/schedule/new/preview", show_preview),
+    PageRoute("/schedule/runs/{id}", show_run),
+    ActionRoute("/schedule/runs/{id}/redrive", redrive_run),
+    PageRoute("/schedule/{id}", show_schedule),
+    ActionRoute("/schedule/{id}/pause", pause_schedule),
+    ActionRoute("/schedule/{id}/resume", resume_schedule),
+    ActionRoute("/schedule/{id}/run", run_schedule_now),
+    ActionRoute("/schedule/{id}/cancel", cancel_schedule),
+    StreamRoute("/live/schedule", stream_list),
+    StreamRoute("/live/schedule/{id}", stream_schedule),
+)

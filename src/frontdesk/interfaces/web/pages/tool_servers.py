@@ -1,0 +1,183 @@
+"""Lists, adds, removes and refreshes tool servers."""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+import anyio
+
+from frontdesk.errors import Conflict, Denied, Invalid, NotFound
+from frontdesk.identity.model import Caller
+from frontdesk.interfaces.web.model import PageContent, PageRedirect, PageRequest, server_path
+from frontdesk.text import list_first
+from frontdesk.tools.crawler import CrawlStage, CrawlStep
+from frontdesk.tools.servers import VARIABLE_REFERENCE, ServerSpec, Transport
+from frontdesk.tools.service import list_permitted_servers
+
+# Options by their names, paths, scripts, and packages with a scope. Keys and passwords look otherwise.
+HARMLESS_ARGUMENT = re.compile(
+    r"-[A-Za-z]|--[a-z][a-z-]*|(\.{0,2}|~)/[\w./@ -]+|[\w-]+\.(py|js|mjs|cjs|ts|jar)|@[a-z\d-]+/[a-z\d.-]+(@[\w.]+)?"
+)
+# What follows these is what is run; what follows any other option is its value, and may be a password.
+PACKAGE_OPTIONS = frozenset({"-m", "-y", "--yes", "--from", "--directory"})
+# What is run, such as a package or a module: the first word that is neither. Later ones may be anything.
+PACKAGE_NAME = re.compile(r"[a-z]+([-_.][a-z]+)*(@[\w.]+)?")
+HIDDEN_ARGUMENT = "…"
+LONGEST_ADDRESS = 120
+
+
+def server_address(spec: ServerSpec) -> str:
+    """The address without what may be secret in it, or the command with its arguments."""
+    if spec.transport is not Transport.STDIO:
+        return spec.place
+    return " ".join((spec.place, *_shown_arguments(spec.args)))
+
+
+def _shown_arguments(arguments: Sequence[str]) -> Iterator[str]:
+    first = True
+    for before, word in zip(("", *arguments), arguments, strict=False):
+        is_value = before.startswith("-") and before not in PACKAGE_OPTIONS and not word.startswith("-")
+        known = HARMLESS_ARGUMENT.fullmatch(word) or (first and PACKAGE_NAME.fullmatch(word))
+        yield word if known and len(word) <= LONGEST_ADDRESS and not is_value else HIDDEN_ARGUMENT
+        first = first and word.startswith("-")
+
+
+COMMAND_KIND = "command"
+SERVER_KINDS = (("http", "An address (HTTP)"), ("sse", "An address (the old HTTP+SSE)"), (COMMAND_KIND, "A command"))
+ONLY_FROM_THIS_MACHINE = (
+    "A command runs on the machine of the server, and ${…} is read from its environment; so both are taken only from "
+    "whoever sits at that machine: frontdesk tools add NAME -- COMMAND"
+)
+
+
+def parse_server(form: Mapping[str, str], caller: Caller) -> ServerSpec:
+    """The server that was filled in; what would run or read something here is taken from this machine alone."""
+    kind = form.get("kind", "http")
+    words = _split_command(form.get("where", "")) if kind == COMMAND_KIND else []
+    spec = ServerSpec(
+        form.get("name", "").strip(),
+        Transport.STDIO if kind == COMMAND_KIND else Transport.SSE if kind == "sse" else Transport.HTTP,
+        "" if kind == COMMAND_KIND else form.get("where", "").strip(),
+        words[0] if words else "",
+        tuple(words[1:]),
+        dict(_parse_pairs(form.get("env", ""), "=", "NAME=value")) if kind == COMMAND_KIND else {},
+        {} if kind == COMMAND_KIND else dict(_parse_pairs(form.get("headers", ""), ":", "Name: value")),
+        user_token=form.get("user_token") == "on",
+        description=form.get("description", "").strip(),
+        hold_changes=True if form.get("hold_changes") == "on" else None,
+    )
+    if not caller.local and (kind == COMMAND_KIND or _has_references(spec)):
+        raise Denied(ONLY_FROM_THIS_MACHINE)
+    return spec
+
+
+def _has_references(spec: ServerSpec) -> bool:
+    return any(VARIABLE_REFERENCE.search(text) for text in (spec.url, *spec.headers.values()))
+
+
+def _split_command(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise Invalid("The command cannot be read: a quote in it is not closed") from error
+
+
+def _parse_pairs(text: str, separator: str, form: str) -> list[tuple[str, str]]:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    found = [line.partition(separator) for line in lines]
+    for number, (name, between, _) in enumerate(found, 1):
+        if not between or not name.strip():
+            # Not the line itself: what it holds may be a secret.
+            raise Invalid(f"Line {number} is not of the form {form}")
+    return [(name.strip(), value.strip()) for name, _, value in found]
+
+
+SERVERS_PER_PAGE = 50
+# Whoever asked is told after so long what came of it so far.
+REFRESH_SECONDS = 20
+MOST_NAMED = 5
+# What is put back into a form that did not go through; headers and variables may be secrets.
+FORM_FIELDS = ("name", "where", "kind", "description")
+
+
+async def list_servers(asked: PageRequest) -> PageContent:
+    """Servers by name, some at a time."""
+    states = sorted(await list_permitted_servers(asked.app.tools, asked.caller), key=lambda state: state.name)
+    after = asked.query.get("after", "")
+    left = [state for state in states if state.name > after]
+    context = {
+        "states": left[:SERVERS_PER_PAGE],
+        "count": len(states),
+        "after": after,
+        "next": left[SERVERS_PER_PAGE - 1].name if len(left) > SERVERS_PER_PAGE else "",
+        "progress": asked.app.tools.catalogue.progress(),
+        "server_at": server_path,
+        "where": server_address,
+    }
+    return PageContent("tools/servers.html", "Tool servers", context)
+
+
+async def show_server(asked: PageRequest) -> PageContent:
+    name = asked.path_params["name"]
+    state = next((one for one in await list_permitted_servers(asked.app.tools, asked.caller) if one.name == name), None)
+    if state is None:
+        raise NotFound(f"There is no tool server '{name[:60]}'; the list of servers shows those there are")
+    return PageContent("tools/server.html", state.name, {"state": state, "where": server_address(state.spec)})
+
+
+async def show_form(asked: PageRequest) -> PageContent:
+    return _form_page({**asked.query}, "")
+
+
+async def add_server(asked: PageRequest) -> PageRedirect | PageContent:
+    """Add a server and ask it for its tools; one that does not answer is not kept, unless that is wanted."""
+    try:
+        spec = parse_server(asked.form, asked.caller)
+        force = asked.form.get("force") == "on"
+        end = await asked.app.tools.administration.add_server(asked.caller, spec, force=force)
+    except (Invalid, Conflict) as error:
+        return _form_page(asked.form, str(error), 400)
+    return PageRedirect(server_path(spec.name), f"{spec.name} is added: {_describe_step(end)}.")
+
+
+async def remove_server(asked: PageRequest) -> PageRedirect:
+    name = asked.form.get("name", "")
+    await asked.app.tools.administration.remove_server(asked.caller, name)
+    return PageRedirect("/tools/servers", f"{name} is removed, and its tools with it.")
+
+
+async def refresh_servers(asked: PageRequest) -> PageRedirect:
+    """Ask one server for its tools, or all of them, for as long as somebody waits."""
+    name, ends = asked.form.get("name", ""), list[CrawlStep]()
+
+    def note(step: CrawlStep) -> None:
+        if step.stage is not CrawlStage.STARTED:
+            ends.append(step)
+
+    with anyio.move_on_after(REFRESH_SECONDS) as limit:
+        await asked.app.tools.administration.refresh(asked.caller, [name] if name else None, note)
+    late = " The others did not answer in time; they are asked again by themselves." if limit.cancelled_caught else ""
+    return PageRedirect(server_path(name) if name else "/tools/servers", _refresh_summary(ends) + late)
+
+
+def _form_page(said: Mapping[str, str], wrong: str, status: int = 200) -> PageContent:
+    kept = {field: said.get(field, "") for field in FORM_FIELDS}
+    return PageContent(
+        "tools/add.html", "Add a tool server", {"form": kept, "kinds": SERVER_KINDS, "wrong": wrong}, status
+    )
+
+
+def _refresh_summary(ends: Sequence[CrawlStep]) -> str:
+    if len(ends) == 1:
+        return f"{ends[0].server}: {_describe_step(ends[0])}."
+    failed = [step.server for step in ends if step.stage is CrawlStage.FAILED]
+    words = f"{len(ends)} servers were asked: {len(ends) - len(failed)} answered"
+    return f"{words}, {len(failed)} failed ({list_first(failed, MOST_NAMED)})." if failed else f"{words}."
+
+
+def _describe_step(step: CrawlStep) -> str:
+    if step.stage is CrawlStage.FAILED:
+        return f"it failed: {step.message}"
+    if step.stage is CrawlStage.LISTED:
+        return f"{step.tools} tools" + (f"; {step.message}" if step.message else "")
+    return step.message or "it is being asked elsewhere"

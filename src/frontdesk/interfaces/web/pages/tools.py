@@ -1,0 +1,221 @@
+"""Searches and lists tools, selects tools for an agent, and measures the quality of search."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from frontdesk.errors import Invalid
+from frontdesk.interfaces.coercion import DEFAULT_LIMIT, DEFAULT_MIN_SCORE, coerce_min_score, coerce_tool_names
+from frontdesk.interfaces.web.agent_lookup import caller_for_agent, list_agent_options
+from frontdesk.interfaces.web.model import (
+    ActionRoute,
+    PageContent,
+    PageRedirect,
+    PageRequest,
+    PageRoute,
+    StreamRoute,
+    path_with_query,
+    server_path,
+    tool_path,
+)
+from frontdesk.interfaces.web.pages.tool import call_tool, review_tool, show_tool, show_usage
+from frontdesk.interfaces.web.pages.tool_servers import (
+    add_server,
+    list_servers,
+    refresh_servers,
+    remove_server,
+    show_form,
+    show_server,
+)
+from frontdesk.text import list_first
+from frontdesk.tools.catalogue_store import ToolFilter
+from frontdesk.tools.finder import SearchTools
+from frontdesk.tools.selection import SelectionResult, ToolChoice
+from frontdesk.tools.service import (
+    FindToolsQuery,
+    MeasuredQuery,
+    SearchMeasurement,
+    list_permitted_tools,
+    measure_search,
+    try_search,
+)
+
+TOOLS_PER_PAGE = 50
+LONGEST_POSITION = 300
+
+
+async def search_tools(asked: PageRequest) -> PageContent:
+    """What fits a query, the best first; htmx is given that part alone."""
+    query, agent = asked.query.get("q", "").strip(), asked.query.get("agent", "")
+    tools = asked.app.tools
+    found = (
+        await try_search(tools, caller_for_agent(asked, agent), SearchTools(query, DEFAULT_LIMIT)) if query else None
+    )
+    context = {
+        "query": query,
+        "agent": agent,
+        "found": found,
+        "enough": DEFAULT_MIN_SCORE,
+        "tool_at": tool_path,
+        "progress": tools.catalogue.progress(),
+    }
+    if asked.part:
+        return PageContent("tools/found.html", "Tools", context)
+    return PageContent("tools/search.html", "Tools", {**context, "agents": await list_agent_options(asked, agent)})
+
+
+async def list_all_tools(asked: PageRequest) -> PageContent:
+    """Tools in the order of their ids, some at a time."""
+    server, changed = asked.query.get("server", ""), bool(asked.query.get("changed"))
+    after = asked.query.get("after", "")[:LONGEST_POSITION]
+    wanted = ToolFilter(server or None, changed=changed, after=after, limit=TOOLS_PER_PAGE)
+    page = await list_permitted_tools(asked.app.tools, asked.caller, wanted)
+    context = {"page": page, "server": server, "changed": changed, "after": after, "most": TOOLS_PER_PAGE}
+    return PageContent("tools/all.html", "All tools", {**context, "tool_at": tool_path, "server_at": server_path})
+
+
+GIVE, TAKE = "give", "take"
+ACTIONS = ((GIVE, "Give it what fits"), (TAKE, "Take from it what fits least"))
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionOrder:
+    """What is to be done for which agent, as the form says it."""
+
+    agent: str
+    query: str
+    what: str = GIVE
+    min_score: float = DEFAULT_MIN_SCORE
+    keep: str = ""
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.agent and self.query)
+
+
+def parse_order(said: Mapping[str, str]) -> SelectionOrder:
+    """The order that a form or an address tells of."""
+    what = TAKE if said.get("what") == TAKE else GIVE
+    least = coerce_min_score(said.get("least", DEFAULT_MIN_SCORE))
+    return SelectionOrder(said.get("agent", ""), said.get("q", "").strip(), what, least, said.get("keep", ""))
+
+
+async def plan_selection(asked: PageRequest) -> PageContent:
+    """What would become of the agent's tools, without anything being done."""
+    order = parse_order(asked.query)
+    selection, note = await _select_tools(asked, order, dry_run=True) if order.complete else (None, "")
+    context = {
+        "order": order,
+        "what": ACTIONS,
+        "selection": selection,
+        "note": note,
+        "agents": await list_agent_options(asked, order.agent),
+        "tool_at": tool_path,
+    }
+    return PageContent("tools/plan.html", "Hand out tools", context)
+
+
+async def apply_selection(asked: PageRequest) -> PageRedirect:
+    """Do what the plan says."""
+    order = parse_order(asked.form)
+    selection, note = await _select_tools(asked, order, dry_run=False)
+    least = f"{order.min_score:g}"
+    to = path_with_query("/tools/plan", agent=order.agent, q=order.query, what=order.what, least=least, keep=order.keep)
+    return PageRedirect(to, note or describe_selection(selection))
+
+
+async def _select_tools(asked: PageRequest, order: SelectionOrder, *, dry_run: bool) -> tuple[SelectionResult, str]:
+    caller, keep, tools = caller_for_agent(asked, order.agent), coerce_tool_names(order.keep), asked.app.tools
+    if order.what == TAKE:
+        return await tools.prune(caller, order.query, keep=keep, dry_run=dry_run), ""
+    wanted = FindToolsQuery(order.query, keep, min_score=order.min_score, dry_run=dry_run)
+    outcomes = await tools.find(caller, wanted)
+    return outcomes.selection, outcomes.note
+
+
+def describe_selection(selection: SelectionResult) -> str:
+    """What was done, in a sentence."""
+    said = [
+        *selection.unknown,
+        _name_choices("Attached", selection.attached),
+        _name_choices("Detached", selection.detached),
+        _name_choices("The agent host did not do", selection.failed),
+    ]
+    return " ".join(part for part in said if part) or "Nothing had to be changed."
+
+
+def _name_choices(word: str, choices: Sequence[ToolChoice]) -> str:
+    return f"{word}: {list_first([choice.name for choice in choices], MOST_NAMED)}." if choices else ""
+
+
+ARROW = "=>"
+MOST_CASES = 100
+TABLE_HEAD = ("NDCG@10", "Recall@1", "Recall@5", "Recall@10", "MRR")
+
+
+async def show_quality(asked: PageRequest) -> PageContent:
+    return await _quality_page(asked, "", "", None)
+
+
+async def measure_quality(asked: PageRequest) -> PageContent:
+    """Search for each line's query, and see where its right tools come out."""
+    text, agent = asked.form.get("cases", ""), asked.form.get("agent", "")
+    try:
+        found = await measure_search(asked.app.tools, caller_for_agent(asked, agent), parse_cases(text))
+    except Invalid as error:
+        return await _quality_page(asked, text, agent, None, str(error), 400)
+    return await _quality_page(asked, text, agent, found)
+
+
+def parse_cases(text: str) -> Sequence[MeasuredQuery]:
+    """A query and the tools that answer it on each line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines or len(lines) > MOST_CASES:
+        raise Invalid(f"Write between 1 and {MOST_CASES} lines, each as: what somebody wants {ARROW} server::tool")
+    return [_parse_case(number, line) for number, line in enumerate(lines, 1)]
+
+
+def _parse_case(number: int, line: str) -> MeasuredQuery:
+    query, _, gold = line.rpartition(ARROW)
+    names = coerce_tool_names(gold)
+    if not query.strip() or not names:
+        raise Invalid(f"Line {number} has no query or no tool; write: what somebody wants {ARROW} server::tool")
+    return MeasuredQuery(query.strip(), names)
+
+
+async def _quality_page(
+    asked: PageRequest, text: str, agent: str, found: SearchMeasurement | None, wrong: str = "", status: int = 200
+) -> PageContent:
+    rows = [] if found is None else [("Words alone", asdict(found.words)), ("As shipped", asdict(found.shipped))]
+    context = {
+        "head": TABLE_HEAD,
+        "rows": [(name, [f"{100 * value:.1f}" for value in figures.values()]) for name, figures in rows],
+        "found": found,
+        "text": text,
+        "agent": agent,
+        "agents": await list_agent_options(asked, agent),
+        "wrong": wrong,
+        "progress": asked.app.tools.catalogue.progress(),
+    }
+    return PageContent("tools/quality.html", "Quality of search", context, status)
+
+
+TOOLS: tuple[PageRoute | ActionRoute | StreamRoute, ...] = (
+    PageRoute("/tools", search_tools),
+    PageRoute("/tools/all", list_all_tools),
+    PageRoute("/tools/plan", plan_selection),
+    ActionRoute("/tools/plan", apply_selection),
+    PageRoute("/tools/servers", list_servers),
+    ActionRoute("/tools/servers/remove", remove_server),
+    ActionRoute("/tools/servers/refresh", refresh_servers),
+    PageRoute("/tools/server/{name}", show_server),
+    PageRoute("/tools/add", show_form),
+    ActionRoute("/tools/add", add_server),
+    PageRoute("/tools/use", show_usage),
+    PageRoute("/tools/quality", show_quality),
+    ActionRoute("/tools/quality", measure_quality),
+    ActionRoute("/tools/review", review_tool),
+    # A tool's id may read like any path, so these come last.
+    PageRoute("/tools/tool/{id:path}", show_tool),
+    ActionRoute("/tools/tool/{id:path}", call_tool),
+)

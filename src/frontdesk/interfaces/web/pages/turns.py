@@ -1,0 +1,439 @@
+"""Shows the list of turns and one turn with its events; cancels a turn and answers its approvals."""
+
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from hashlib import blake2s
+from typing import Any, cast
+from urllib.parse import quote
+
+import anyio
+
+from frontdesk.agents.host import Agent, Approval, HistoryItem
+from frontdesk.agents.turns.model import TurnQuery, TurnRecord
+from frontdesk.agents.turns.operations import TurnDetails, read_turn
+from frontdesk.agents.turns.operations import answer_approvals as operations_answer_approvals
+from frontdesk.agents.turns.operations import cancel_turn as operations_cancel_turn
+from frontdesk.agents.turns.operations import list_turns as operations_list_turns
+from frontdesk.errors import Invalid, NotFound, Unavailable
+from frontdesk.interfaces.web.model import ActionRoute, PageContent, PageRedirect, PageRequest, PageRoute, StreamRoute
+from frontdesk.interfaces.web.rendering import shorten
+from frontdesk.interfaces.web.text_diff import ChangedLine, diff_lines
+from frontdesk.llm.events import (
+    ApprovalRequest,
+    Compacted,
+    Event,
+    Failed,
+    MemoryEdit,
+    Plan,
+    PlanStep,
+    StopReason,
+    TextChunk,
+    ThoughtChunk,
+    ToolCall,
+    ToolReturn,
+    UserMedia,
+    UserText,
+)
+from frontdesk.schedules.overview_store import RunReference
+
+RUNNING = "running"
+WAITING = "waiting"
+# What a person reads; the address has the word of the record.
+ENDINGS = {
+    StopReason.END_TURN: "done",
+    StopReason.REQUIRES_APPROVAL: "asked for approval",
+    StopReason.MAX_STEPS: "out of steps",
+    StopReason.MAX_TOKENS: "out of tokens",
+    StopReason.REFUSAL: "refused",
+    StopReason.CANCELLED: "cancelled",
+    StopReason.INTERRUPTED: "interrupted",
+    StopReason.ERROR: "failed",
+}
+OUTCOME_CHOICES = (
+    ("", "Any"),
+    (RUNNING, "Running"),
+    (WAITING, "Waiting for a word"),
+    *((str(stop), name.capitalize()) for stop, name in ENDINGS.items()),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnListFilter:
+    """What the address of the list asks for."""
+
+    agent: str = ""
+    outcome: str = ""
+    before: str = ""
+    after: str = ""
+
+    @property
+    def newest(self) -> bool:
+        """Whether the list begins with the newest, so that what is new belongs on it."""
+        return not self.before and not self.after
+
+    def query(self, limit: int) -> TurnQuery:
+        known = {value for value, _ in OUTCOME_CHOICES}
+        if self.outcome not in known:
+            raise Invalid(f"No turn ends as '{self.outcome}'; take one of {', '.join(sorted(known - {''}))}")
+        stops = {str(stop): stop for stop in ENDINGS}
+        return TurnQuery(
+            agent_id=self.agent or None,
+            stop=stops.get(self.outcome),
+            running=self.outcome == RUNNING,
+            waiting=self.outcome == WAITING,
+            before=self.before or None,
+            after=self.after or None,
+            limit=limit,
+        )
+
+
+def turn_outcome(turn: TurnRecord) -> str:
+    """How a turn ended, or how it stands."""
+    if turn.running or turn.stop is None:
+        return RUNNING
+    return WAITING if turn.waits else ENDINGS[turn.stop]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSender:
+    """A schedule, somebody by name, or somebody; `page` is theirs, and `run_id` the run that sent the turn."""
+
+    name: str = "Somebody"
+    page: str = ""
+    run_id: str = ""
+
+    @property
+    def run(self) -> str:
+        """The page of the run."""
+        return f"/schedule/runs/{quote(self.run_id, safe='')}" if self.run_id else ""
+
+    def of(self, text: str) -> "MessageSender":
+        """Who said this: a run tells its agent its id, and a host that keeps no turns tells others' words with it."""
+        return self if self.run_id in text else UNKNOWN_SENDER
+
+
+UNKNOWN_SENDER = MessageSender()
+
+
+async def find_senders(asked: PageRequest, turns: Sequence[TurnRecord]) -> Mapping[str, MessageSender]:
+    """Who sent each of these, by the turns' ids."""
+    names = {turn.otid for turn in turns if turn.otid is not None}
+    runs = await asked.app.schedules.overview.run_references(asked.caller, names)
+    return {turn.id: _sender_of(turn, runs.get(turn.otid or "")) for turn in turns}
+
+
+def _sender_of(turn: TurnRecord, run: RunReference | None) -> MessageSender:
+    # Whoever sends a turn names it as they like: with a run of another agent's it has nothing to do.
+    if run is not None and run.agent_id == turn.agent_id:
+        number = run.schedule_id
+        return MessageSender(f"Schedule {number}", f"/schedule/{number}", run.run_id)
+    if turn.user_id:
+        return MessageSender(shorten(turn.user_id, 60), f"/people/{quote(turn.user_id, safe='')}")
+    return UNKNOWN_SENDER
+
+
+def mark_of_list(turns: Sequence[TurnRecord]) -> str:
+    return _mark([(one.id, one.running, one.stop, one.waits) for one in turns])
+
+
+def mark_of_turn(account: TurnDetails) -> str:
+    turn = account.turn
+    state = (turn.running, turn.stop, turn.cancel_asked, account.after, account.trouble)
+    return _mark([state, *(one.id for one in account.said), *(one.call_id for one in account.waiting)])
+
+
+def _mark(seen: Sequence[object]) -> str:
+    return blake2s(repr(seen).encode(), digest_size=8).hexdigest()
+
+
+LONGEST_RAW = 20_000
+ONE_LINE = 90
+
+
+@dataclass(slots=True)
+class TurnItem:
+    """One thing on the page. Only a call has arguments and a result; only a memory edit has lines.
+
+    `page` is that of whoever the title begins with.
+    """
+
+    kind: str
+    id: str
+    at: datetime
+    title: str
+    text: str = ""
+    arguments: str | None = None
+    status: str = ""
+    answered: bool = False
+    lines: Sequence[ChangedLine] = ()
+    steps: Sequence[PlanStep] = ()
+    page: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCallView:
+    """A call that needs somebody's word, with its arguments as one reads them."""
+
+    call_id: str
+    name: str
+    arguments: str
+
+
+def pending_calls(account: TurnDetails) -> Sequence[PendingCallView]:
+    return [PendingCallView(one.call_id, one.name, format_arguments(one.arguments)) for one in account.waiting]
+
+
+def turn_items(said: Sequence[HistoryItem], sender: MessageSender = UNKNOWN_SENDER) -> Sequence[TurnItem]:
+    """Everything in order; what a tool returned stands with its call, and what was sent with who sent it."""
+    items: list[TurnItem] = []
+    calls: dict[str, TurnItem] = {}
+    for one in said:
+        if isinstance(one.event, ToolReturn) and one.event.call_id in calls:
+            _add_result(calls[one.event.call_id], one.event)
+        elif (item := _sent_item(one, one.event, sender) or _event_item(one, one.event)) is not None:
+            items.append(item)
+            if isinstance(one.event, ToolCall):
+                calls[one.event.call_id] = item
+            elif isinstance(one.event, ApprovalRequest) and one.event.call_id in calls:
+                # The call stands there already, and the form above says that it waits.
+                calls[one.event.call_id].status = "waiting"
+                items.pop()
+    return items
+
+
+def turn_as_data(account: TurnDetails) -> Mapping[str, Any]:
+    """All that is kept, as data; only what is very long is cut."""
+    return {
+        "turn": _plain(asdict(account.turn)),
+        "events": [
+            {"id": one.id, "at": one.at, "event": type(one.event).__name__, **_event_fields(one.event)}
+            for one in account.said
+        ],
+    }
+
+
+def _sent_item(said: HistoryItem, event: Event, sender: MessageSender) -> TurnItem | None:
+    match event:
+        case UserText(text):
+            who = sender.of(text)
+            return TurnItem("said", said.id, said.at, f"{who.name} said", text, page=who.page)
+        case UserMedia(mime, data):
+            who = sender.of("")
+            return TurnItem("said", said.id, said.at, f"{who.name} sent", f"{mime}, {len(data):,} bytes", page=who.page)
+        case _:
+            return None
+
+
+def _event_item(said: HistoryItem, event: Event) -> TurnItem | None:
+    found = TurnItem("", said.id, said.at, "")
+    match event:
+        case ToolCall(_, name, arguments) | ApprovalRequest(_, name, arguments):
+            waits = "waiting" if isinstance(event, ApprovalRequest) else ""
+            return replace(found, kind="call", title=name, arguments=format_arguments(arguments), status=waits)
+        case ToolReturn(_, name, text, status):
+            return replace(found, kind="call", title=name, text=text, status=str(status), answered=True)
+        case MemoryEdit(label, before, after):
+            return replace(found, kind="memory", title=f"Memory “{label}” changed", lines=diff_lines(before, after))
+        case Plan(steps):
+            return replace(found, kind="plan", title="Plan", steps=steps)
+        case _:
+            words = _text_of(event)
+    return None if words is None else replace(found, kind=words[0], title=words[1], text=words[2])
+
+
+def _text_of(event: Event) -> tuple[str, str, str] | None:
+    """The kind, the title and the text of what is nothing but words."""
+    words = None
+    match event:
+        case ThoughtChunk(text):
+            words = ("thought", "Thought", text)
+        case TextChunk(text):
+            words = ("text", "The agent said", text)
+        case Compacted(summary, by_model):
+            how = "Summed up what was said before" if by_model else "Shortened what was said before, without a summary"
+            words = ("thought", how, summary)
+        case Failed(trouble, message):
+            words = ("failed", f"Failed: {trouble}", message)
+        case _:
+            pass
+    return words
+
+
+def _add_result(call: TurnItem, event: ToolReturn) -> None:
+    call.text, call.status, call.answered = event.text, str(event.status), True
+
+
+def format_arguments(arguments: Mapping[str, Any]) -> str:
+    """Arguments as one reads them; nothing where there are none."""
+    if not arguments:
+        return ""
+    flat = json.dumps(arguments, ensure_ascii=False, default=str)
+    return flat if len(flat) <= ONE_LINE else json.dumps(arguments, indent=2, ensure_ascii=False, default=str)
+
+
+def _event_fields(event: Event) -> Any:  # noqa: ANN401 - any data
+    return _plain(asdict(event))
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any data
+    match value:
+        case bytes():
+            return f"{len(value):,} bytes"
+        case str() if len(value) > LONGEST_RAW:
+            return f"{value[:LONGEST_RAW]}… ({len(value) - LONGEST_RAW:,} characters more)"
+        case dict():
+            return {name: _plain(one) for name, one in cast("dict[str, Any]", value).items()}
+        case list() | tuple():
+            return [_plain(one) for one in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+SHOWN_TURNS = 25
+
+
+def list_filter(asked: PageRequest) -> TurnListFilter:
+    return TurnListFilter(
+        **{name: asked.query.get(name, "").strip() for name in ("agent", "outcome", "before", "after")}
+    )
+
+
+async def list_turns(asked: PageRequest) -> PageContent:
+    """`/turns`: the newest first, or from a place on."""
+    asks = list_filter(asked)
+    found = await operations_list_turns(asked.app.host, asked.app.turns, asked.caller, asks.query(SHOWN_TURNS + 1))
+    more = len(found.turns) > SHOWN_TURNS
+    # Towards the newer ones, the one too many is the first.
+    turns = found.turns[1:] if more and asks.after else found.turns[:SHOWN_TURNS]
+    context = {
+        "turns": turns,
+        "outcome": turn_outcome,
+        "names": {agent.id: agent.name for agent in found.agents},
+        "trouble": found.trouble,
+        "asks": asks,
+        "agents": _agent_choices(found.agents, asks.agent),
+        "outcomes": OUTCOME_CHOICES,
+        "newer": turns[0].id if turns and (asks.before or (asks.after and more)) else "",
+        "older": turns[-1].id if turns and (more or asks.after) else "",
+        "mark": mark_of_list(found.turns),
+    }
+    return PageContent("turns/list.html" if asked.part else "turns/turns.html", "Turns", context)
+
+
+async def show_turn(asked: PageRequest) -> PageContent:
+    """`/turns/{turn_id}`: everything that is kept of it."""
+    account = await read_turn(asked.app.host, asked.app.turns, asked.caller, asked.path_params["turn_id"])
+    template = "turns/account.html" if asked.part else "turns/turn.html"
+    sender = (await find_senders(asked, [account.turn])).get(account.turn.id, UNKNOWN_SENDER)
+    return PageContent(template, f"Turn of {_agent_name(account)}", _turn_context(account, sender))
+
+
+def _turn_context(account: TurnDetails, sender: MessageSender) -> dict[str, object]:
+    turn = account.turn
+    return {
+        "account": account,
+        "turn": turn,
+        "outcome": turn_outcome(turn),
+        "agent_name": _agent_name(account),
+        "sender": sender,
+        "items": turn_items(account.said, sender),
+        "waiting": pending_calls(account),
+        "raw": turn_as_data(account),
+        "live": turn.running or turn.waits,
+        "mark": mark_of_turn(account),
+    }
+
+
+def _agent_name(account: TurnDetails) -> str:
+    return account.agent.name if account.agent is not None else account.turn.agent_id
+
+
+def _agent_choices(agents: Sequence[Agent], chosen: str) -> Sequence[tuple[str, str]]:
+    """The agents to choose from; one that is chosen stays so, also where it is not among those that are known."""
+    known = [("", "Any"), *((agent.id, agent.name[:60]) for agent in agents)]
+    return known if any(chosen == value for value, _ in known) else [*known, (chosen, chosen[:60])]
+
+
+# A turn may run in another process, so that nobody could tell us: we look.
+LOOK_SECONDS = 1.0
+# To look at a turn of another server's asks it four things.
+ASK_SECONDS = 3.0
+
+
+async def stream_list(asked: PageRequest) -> AsyncGenerator[Mapping[str, str]]:
+    """Whenever the newest turns are no longer those that were seen."""
+    query = list_filter(asked).query(SHOWN_TURNS + 1)
+    seen = asked.query.get("seen", "")
+    while True:
+        with suppress(Unavailable):
+            mark = mark_of_list(await asked.app.turns.list(query))
+            if mark != seen:
+                seen = mark
+                yield {"seen": mark}
+        await anyio.sleep(LOOK_SECONDS)
+
+
+async def stream_turn(asked: PageRequest) -> AsyncGenerator[Mapping[str, str]]:
+    """Whenever something happened in a turn, until it is over."""
+    app, turn_id = asked.app, asked.path_params["turn_id"]
+    seen = asked.query.get("seen", "")
+    pause = LOOK_SECONDS if app.host.features.keeps_turns else ASK_SECONDS
+    with suppress(NotFound):
+        while True:
+            with suppress(Unavailable):
+                account = await read_turn(app.host, app.turns, asked.caller, turn_id)
+                if (mark := mark_of_turn(account)) != seen:
+                    seen = mark
+                    yield {"seen": mark}
+                if not (account.turn.running or account.turn.waits):
+                    # A stream that ends is opened again.
+                    await anyio.sleep_forever()
+            await anyio.sleep(pause)
+
+
+APPROVE, REJECT = "approve", "reject"
+LONGEST_REASON = 2_000
+
+
+async def cancel_turn(asked: PageRequest) -> PageRedirect:
+    turn_id = asked.path_params["turn_id"]
+    await operations_cancel_turn(asked.app.host, asked.app.turns, asked.caller, turn_id)
+    return PageRedirect(f"/turns/{turn_id}", "The turn is being stopped")
+
+
+async def answer_approvals(asked: PageRequest) -> PageRedirect:
+    turn_id, words = asked.path_params["turn_id"], _parse_approvals(asked.form)
+    app = asked.app
+    sequel = await operations_answer_approvals(app.host, app.turns, app.journal, asked.caller, turn_id, words)
+    if sequel is None:
+        return PageRedirect(
+            f"/turns/{turn_id}", "Your word is given; the agent goes on once it has finished what it does"
+        )
+    return PageRedirect(f"/turns/{sequel}", "Your word is given; here the agent goes on")
+
+
+def _parse_approvals(form: Mapping[str, str]) -> Mapping[str, Approval]:
+    """The words of a form: `call.N` is which call, `word.N` what is said on it, `reason.N` why."""
+    found: dict[str, Approval] = {}
+    for name, call_id in form.items():
+        kind, _, number = name.partition(".")
+        if kind == "call":
+            word = form.get(f"word.{number}", "")
+            if word not in (APPROVE, REJECT):
+                raise Invalid("Approve or reject each call that waits")
+            reason = form.get(f"reason.{number}", "").strip()[:LONGEST_REASON]
+            found[call_id] = Approval(call_id, word == APPROVE, reason)
+    return found
+
+
+TURNS: tuple[PageRoute | ActionRoute | StreamRoute, ...] = (
+    PageRoute("/turns", list_turns),
+    PageRoute("/turns/{turn_id}", show_turn),
+    ActionRoute("/turns/{turn_id}/cancel", cancel_turn),
+    ActionRoute("/turns/{turn_id}/answer", answer_approvals),
+    StreamRoute("/live/turns", stream_list),
+    StreamRoute("/live/turns/{turn_id}", stream_turn),
+)

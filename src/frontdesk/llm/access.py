@@ -1,0 +1,112 @@
+"""Says which models may be used, with which keys, and which of them take images and audio.
+
+A model that nothing is known of takes text alone: whoever runs it names it in `FRONTDESK_IMAGE_MODELS` if it takes
+pictures.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from pydantic import SecretStr
+
+from frontdesk.settings import Settings
+
+OFFLINE = "offline"
+ANTHROPIC_DEFAULT = "anthropic:claude-sonnet-5-5"
+OPENAI_DEFAULT = "openai:gpt-6-luna"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAccess:
+    """The default model, and the keys and addresses of the two APIs that have settings of their own."""
+
+    default: str | None = None
+    openai_key: SecretStr | None = None
+    openai_url: str | None = None
+    anthropic_key: SecretStr | None = None
+    anthropic_url: str | None = None
+    image_models: tuple[str, ...] = ()
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> "ModelAccess":
+        return cls(
+            settings.model,
+            settings.openai_api_key,
+            settings.openai_base_url,
+            settings.anthropic_api_key,
+            settings.anthropic_base_url,
+            settings.image_models,
+        )
+
+    @property
+    def libraries(self) -> tuple[str, ...]:
+        """What has to be imported to reach the providers that have a key here."""
+        openai = self.openai_key or self.openai_url
+        return (
+            *(("pydantic_ai.models.openai",) if openai else ()),
+            *(("pydantic_ai.models.anthropic",) if self.anthropic_key else ()),
+        )
+
+    @property
+    def default_model(self) -> str:
+        """The model of an agent that names none."""
+        if self.default:
+            return self.default
+        if self.anthropic_key:
+            return ANTHROPIC_DEFAULT
+        # Behind another address there is no telling which models are served.
+        if self.openai_key and not self.openai_url:
+            return OPENAI_DEFAULT
+        return OFFLINE
+
+
+# What every API takes that takes any.
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+AUDIO_TYPES = frozenset({"audio/wav", "audio/mpeg"})
+# Providers without one model that takes pictures, whatever the model is called elsewhere.
+PROVIDERS_WITHOUT_IMAGES = frozenset({"cerebras", "cohere", "deepseek"})
+# Families of models that take pictures, whoever serves them.
+IMAGE_MODELS = re.compile(
+    r"""
+    claude-(?!2|instant|v) | gemini-(?!embedding|1\.0)
+    | gpt-(?:4o|4\.[1-9]|4-turbo|4-vision|[5-9]|\d\d) | chatgpt-4o
+    | (?:^|/)(?:(?:o1|o3)(?!-mini|-preview|\d)|o4-mini)
+    | grok-(?:[4-9]|.*vision) | pixtral | llama-?4 | llama-?3\.2-(?:11|90)b | gemma-?3-?:?(?:4|12|27)b
+    | llava | moondream | minicpm-v | internvl | nova-(?:lite|pro|premier)
+    | (?<![a-z])(?:vision|multimodal|vl)(?![a-z])
+    """,
+    re.VERBOSE,
+)
+# Of the same families, but made for sound or for one purpose.
+NOT_IMAGE_MODELS = re.compile(r"audio|realtime|transcribe|tts|search|embedding|codex-mini")
+AUDIO_PROVIDERS = frozenset({"google", "google-cloud", "google-gla", "google-vertex"})
+AUDIO_FAMILY = "gemini"
+AUDIO_NAME = "audio"
+
+
+def accepted_media(name: str, image_models: Collection[str] = ()) -> tuple[bool, bool]:
+    """Whether a model takes pictures, and whether it takes sounds; of `image_models` somebody said that they do."""
+    if name == OFFLINE:
+        # It answers whatever it is sent.
+        return True, True
+    provider, model = split_model_name(name)
+    known = (
+        provider not in PROVIDERS_WITHOUT_IMAGES
+        and bool(IMAGE_MODELS.search(model.lower()))
+        and not NOT_IMAGE_MODELS.search(model.lower())
+    )
+    images = known or (provider, model) in map(split_model_name, image_models)
+    hears = provider in AUDIO_PROVIDERS and AUDIO_FAMILY in model
+    return images, hears or takes_audio_by_chat(provider, model)
+
+
+def takes_audio_by_chat(provider: str, model: str) -> bool:
+    """Whether this is a model of OpenAI's for sounds, which only the older of its two APIs takes."""
+    return provider in ("openai", "openai-chat") and AUDIO_NAME in model
+
+
+def split_model_name(name: str) -> tuple[str, str]:
+    """`PROVIDER:MODEL` or `PROVIDER/MODEL` in two; nothing for the model where the name is neither."""
+    provider, _, model = name.partition(":") if ":" in name else name.partition("/")
+    return provider, model

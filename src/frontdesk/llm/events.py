@@ -1,0 +1,233 @@
+"""Defines the events of a turn, the same for every agent host."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class StopReason(StrEnum):
+    """Why a turn ended."""
+
+    END_TURN = "end_turn"
+    REQUIRES_APPROVAL = "requires_approval"
+    MAX_STEPS = "max_steps"
+    MAX_TOKENS = "max_tokens"
+    REFUSAL = "refusal"
+    CANCELLED = "cancelled"
+    INTERRUPTED = "interrupted"
+    ERROR = "error"
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the turn was cut short or failed, so that there is no answer to go by."""
+        return self in (StopReason.ERROR, StopReason.CANCELLED, StopReason.INTERRUPTED)
+
+
+class FailureKind(StrEnum):
+    """What kind of failure ended a turn, so that a surface can say it in its own way."""
+
+    UNAUTHENTICATED = "unauthenticated"
+    UNAVAILABLE = "unavailable"
+    BUSY = "busy"
+    RATE_LIMITED = "rate_limited"
+    NOT_FOUND = "not_found"
+    TOO_LONG = "too_long"
+    INVALID = "invalid"
+    INTERNAL = "internal"
+
+    @property
+    def is_permanent(self) -> bool:
+        """Whether the same turn would fail in the same way if it were taken again."""
+        return self in (FailureKind.NOT_FOUND, FailureKind.TOO_LONG, FailureKind.INVALID)
+
+
+class ToolStatus(StrEnum):
+    """How a tool call came out."""
+
+    OK = "ok"
+    ERROR = "error"
+    DENIED = "denied"
+    UNKNOWN = "unknown_tool"
+    INTERRUPTED = "interrupted"
+
+
+class StepStatus(StrEnum):
+    """How far a step of a plan is."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The host took the turn on; the first event of every turn."""
+
+    turn_id: str
+    conversation_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserText:
+    """What the person said: in a history, and in a turn where they said it while the agent was at work."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserMedia:
+    """A picture or a sound that came with what the person said; only in a history."""
+
+    mime: str
+    data: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TextChunk:
+    """A piece of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThoughtChunk:
+    """A piece of the model's reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolArguments:
+    """A piece of a tool call's arguments as the model writes them; the first piece of a call may be empty."""
+
+    call_id: str
+    name: str
+    delta: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool call, complete, about to run."""
+
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReturn:
+    """What a tool call came to; every `ToolCall` of a finished turn has one, but for those held back by an approval."""
+
+    call_id: str
+    name: str
+    text: str
+    status: ToolStatus = ToolStatus.OK
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequest:
+    """A tool call that waits for somebody's word."""
+
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryEdit:
+    """A memory block changed."""
+
+    label: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanStep:
+    """One step of a plan."""
+
+    text: str
+    status: StepStatus = StepStatus.PENDING
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The agent's plan, whole each time it changes."""
+
+    steps: Sequence[PlanStep]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the turn took so far; `cost_usd` is None where no price is known.
+
+    `context_tokens` is how much the model has before its eyes now, and `window` how much it can have; 0 where unknown.
+    """
+
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int = 0
+    model: str | None = None
+    cost_usd: float | None = None
+    context_tokens: int = 0
+    window: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What was said earlier has been summed up, to make room.
+
+    Where it was not `by_model`, the summary is no more than the person's own words, shortened.
+    """
+
+    summary: str
+    by_model: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The turn could not go on; a `Done` with `StopReason.ERROR` follows.
+
+    `retry_after` are the seconds to wait, where the other side named them.
+    """
+
+    trouble: FailureKind
+    message: str
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The last event of every turn."""
+
+    stop: StopReason
+
+
+Event = (
+    Started
+    | UserText
+    | UserMedia
+    | TextChunk
+    | ThoughtChunk
+    | ToolArguments
+    | ToolCall
+    | ToolReturn
+    | ApprovalRequest
+    | MemoryEdit
+    | Plan
+    | Usage
+    | Compacted
+    | Failed
+    | Done
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnd:
+    """How a turn ended, for the record; `failure` is the kind of failure, never what was said."""
+
+    stop: StopReason
+    pending: Sequence[ApprovalRequest] = ()
+    usage: Usage = field(default_factory=lambda: Usage(0, 0))
+    failure: str | None = None

@@ -1,1 +1,0 @@
-"""The built-in agent's turn: a model, tools in, events out."""

@@ -1,0 +1,143 @@
+"""Offers activities: create, change, delete, count."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from frontdesk.errors import Invalid
+from frontdesk.identity import rights
+from frontdesk.memory.activities_rules import (
+    ActivityFilter,
+    ActivityStats,
+    check_activity,
+    fill_duration,
+    fill_end,
+    fill_start,
+)
+from frontdesk.memory.activities_store import (
+    activity_stats,
+    fetch_activity,
+    insert_activity,
+    list_activities,
+    save_activity,
+)
+from frontdesk.memory.items_store import delete_item
+from frontdesk.memory.model import Activity, ActivityStatus, ActivityType, Intensity, PersonScope
+from frontdesk.memory.store import PersonDatabase, PersonTransaction
+from frontdesk.memory.times import DayEdge
+from frontdesk.memory.validation import (
+    Fields,
+    RecordPage,
+    check_field_names,
+    new_id,
+    nulls_to_empty,
+    parse_choices,
+    parse_fields,
+    parse_id,
+    require_found,
+    without_nulls,
+)
+
+ACTIVITY_NAME = "Activity"
+TIME_FIELDS = {"started_at": DayEdge.START, "ended_at": DayEdge.END}
+CHOICE_FIELDS = {"activity_type": ActivityType, "status": ActivityStatus, "intensity_level": Intensity}
+SETTABLE_FIELDS = (
+    "title",
+    "activity_type",
+    "description",
+    "status",
+    "started_at",
+    "ended_at",
+    "duration_minutes",
+    "mood_before",
+    "mood_after",
+    "energy_before",
+    "energy_after",
+    "satisfaction_level",
+    "intensity_level",
+    "location",
+    "weather",
+    "companions",
+    "notes",
+    "insights",
+    "gratitude",
+    "category_id",
+    "tags",
+    "metadata",
+)
+
+
+def create_activity(mine: PersonTransaction, fields: Fields, zone: str | None = None) -> Activity:
+    """A new one; it is over, unless another status is given."""
+    given = {"status": ActivityStatus.COMPLETED, **without_nulls(_parse_activity(mine, fields, zone))}
+    missing = [name for name in ("title", "activity_type") if name not in given]
+    if missing:
+        raise Invalid(f"An activity needs {' and '.join(missing)}")
+    values = fill_start(parse_choices(given, CHOICE_FIELDS), mine.now)
+    stamp: dict[str, Any] = {"id": new_id(mine.now), "created_at": mine.now, "updated_at": mine.now}
+    activity = check_activity(fill_duration(Activity(**values, **stamp), values))
+    insert_activity(mine, activity)
+    return activity
+
+
+def get_activity(mine: PersonTransaction, activity_id: str) -> Activity:
+    return require_found(fetch_activity(mine, parse_id(activity_id, ACTIVITY_NAME)), ACTIVITY_NAME)
+
+
+def update_activity(mine: PersonTransaction, activity_id: str, fields: Fields, zone: str | None = None) -> Activity:
+    """The activity as it is to be. One that is completed ends now, unless it is said when."""
+    mine.lock_person()
+    old = get_activity(mine, activity_id)
+    values = parse_choices(nulls_to_empty(Activity, _parse_activity(mine, fields, zone)), CHOICE_FIELDS)
+    values = fill_end(old, values, mine.now)
+    new = check_activity(fill_duration(replace(old, **values, updated_at=mine.now), values))
+    save_activity(mine, new)
+    return new
+
+
+def delete_activity(mine: PersonTransaction, activity_id: str) -> None:
+    """For good, with the time that was spent on it."""
+    mine.lock_person()
+    delete_item(mine, get_activity(mine, activity_id).id)
+
+
+def _parse_activity(mine: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
+    values = parse_fields(mine, fields, zone, TIME_FIELDS)
+    check_field_names(values, SETTABLE_FIELDS)
+    if isinstance(values.get("title"), str):
+        values["title"] = values["title"].strip()
+    return values
+
+
+class ActivityService:
+    """What a person did, and how it felt."""
+
+    def __init__(self, records: PersonDatabase) -> None:
+        self._records = records
+
+    async def create(self, scope: PersonScope, fields: Fields, zone: str | None = None) -> Activity:
+        """`fields` are those of an `Activity`; of start, end and length, what is missing is worked out."""
+        scope.require(rights.ACTIVITIES_WRITE)
+        return await self._records.change(scope, partial(create_activity, fields=fields, zone=zone))
+
+    async def get(self, scope: PersonScope, activity_id: str) -> Activity:
+        scope.require(rights.ACTIVITIES_READ)
+        return await self._records.read(scope, partial(get_activity, activity_id=activity_id))
+
+    async def list(self, scope: PersonScope, wanted: ActivityFilter) -> RecordPage[Activity]:
+        scope.require(rights.ACTIVITIES_READ)
+        return await self._records.read(scope, partial(list_activities, wanted=wanted))
+
+    async def update(self, scope: PersonScope, activity_id: str, fields: Fields, zone: str | None = None) -> Activity:
+        scope.require(rights.ACTIVITIES_WRITE)
+        work = partial(update_activity, activity_id=activity_id, fields=fields, zone=zone)
+        return await self._records.change(scope, work)
+
+    async def delete(self, scope: PersonScope, activity_id: str) -> None:
+        """For good, with the time that was spent on it."""
+        scope.require(rights.ACTIVITIES_WRITE)
+        await self._records.change(scope, partial(delete_activity, activity_id=activity_id))
+
+    async def stats(self, scope: PersonScope, zone: str | None = None) -> ActivityStats:
+        scope.require(rights.ACTIVITIES_READ)
+        return await self._records.read(scope, partial(activity_stats, zone=zone))

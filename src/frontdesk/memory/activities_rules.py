@@ -1,0 +1,180 @@
+"""Decides, without I/O, what an activity may hold and how long it took, and defines its filters."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from frontdesk.errors import Invalid
+from frontdesk.memory.model import Activity, ActivityStatus, ActivityType, Intensity, ItemStatus, ItemType, TimelineItem
+from frontdesk.memory.times import EARLIEST, LATEST
+from frontdesk.memory.validation import check_length, check_range
+
+
+class ActivitySort(StrEnum):
+    """By what activities are put in order."""
+
+    STARTED_AT = "started_at"
+    SATISFACTION_LEVEL = "satisfaction_level"
+    MOOD_AFTER = "mood_after"
+    TITLE = "title"
+    CREATED_AT = "created_at"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivityFilter:
+    """Begun from `started_from` to `started_to`, as people write times, in `timezone`."""
+
+    activity_type: ActivityType | None = None
+    status: ActivityStatus | None = None
+    intensity_level: Intensity | None = None
+    min_satisfaction: int | None = None
+    min_mood_after: int | None = None
+    location: str | None = None
+    started_from: str | None = None
+    started_to: str | None = None
+    search: str | None = None
+    tags: Sequence[str] = ()
+    every_tag: bool = False
+    category_id: str | None = None
+    sort_by: str = ActivitySort.STARTED_AT
+    sort_order: str = "desc"
+    limit: int = 50
+    offset: int = 0
+    timezone: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActivityStats:
+    """Changes are from before to after, of those activities that tell both; `by_type` has the most frequent first."""
+
+    total: int
+    by_type: Mapping[str, int]
+    by_status: Mapping[str, int]
+    minutes_by_type: Mapping[str, int]
+    total_minutes: int
+    average_satisfaction: float | None
+    average_mood_change: float | None
+    average_energy_change: float | None
+    this_week: int
+    this_month: int
+
+
+MAX_TITLE, MAX_PLACE = 500, 300
+MAX_MINUTES = 10_000_000
+MINUTE = timedelta(minutes=1)
+ONE_TO_TEN_FIELDS = ("mood_before", "mood_after", "energy_before", "energy_after", "satisfaction_level")
+ITEM_STATUSES = {
+    ActivityStatus.ACTIVE: ItemStatus.ACTIVE,
+    ActivityStatus.COMPLETED: ItemStatus.COMPLETED,
+    ActivityStatus.CANCELLED: ItemStatus.CANCELLED,
+}
+
+
+def fill_start(values: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """What was said of a new one, with when it started: as long before its end as it took, or now."""
+    if "started_at" in values:
+        return dict(values)
+    end, minutes = values.get("ended_at"), _check_minutes(values.get("duration_minutes"))
+    if end is None and minutes is not None and values.get("status") is ActivityStatus.COMPLETED:
+        end = now
+    if end is None:
+        return {**values, "started_at": now}
+    if minutes is None and end <= now:
+        raise Invalid("When did it start? Give started_at, or duration_minutes, with an ended_at that is past")
+    return {**values, "started_at": now if minutes is None else _shift_minutes(end, -minutes), "ended_at": end}
+
+
+def fill_end(old: Activity, values: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """What is to be different, with an end for one that is completed now and of which nobody says when."""
+    completes = values.get("status") is ActivityStatus.COMPLETED and old.status is ActivityStatus.ACTIVE
+    unsaid = old.ended_at is None and values.keys().isdisjoint(("ended_at", "duration_minutes"))
+    has_begun = values.get("started_at", old.started_at) < now
+    return {**values, "ended_at": now} if completes and unsaid and has_begun else dict(values)
+
+
+def fill_duration(activity: Activity, given: Mapping[str, Any]) -> Activity:
+    """With an end and a length that agree, from the one of them that was given; taken away, they go together."""
+    start, end, minutes = activity.started_at, activity.ended_at, _check_minutes(activity.duration_minutes)
+    if given.get("duration_minutes") and given.get("ended_at"):
+        _check_duration_agrees(activity)
+    elif given.get("duration_minutes") and minutes is not None:
+        end = _shift_minutes(start, minutes)
+    elif "duration_minutes" in given and not given.get("ended_at"):
+        end = None
+    if end is not None and end <= start:
+        raise Invalid("ended_at must be after started_at")
+    return replace(
+        activity, ended_at=end, duration_minutes=None if end is None else max(1, _minutes_between(start, end))
+    )
+
+
+def check_activity(activity: Activity) -> Activity:
+    """The activity, if there can be such a one."""
+    check_length(activity, "title", MAX_TITLE, least=1)
+    for name in ("location", "weather"):
+        check_length(activity, name, MAX_PLACE)
+    for name in ONE_TO_TEN_FIELDS:
+        check_range(activity, name, 1, 10)
+    check_range(activity, "duration_minutes", 1, MAX_MINUTES)
+    return activity
+
+
+def item_from_activity(activity: Activity, was: TimelineItem | None = None) -> TimelineItem:
+    """How it stands on the timeline; what others said of that item stays."""
+    made = TimelineItem(
+        id=activity.id,
+        type=ItemType.ACTIVITY,
+        title=activity.title,
+        description=activity.description,
+        start_time=activity.started_at,
+        end_time=activity.ended_at,
+        category_id=activity.category_id,
+        tags=activity.tags,
+        status=ITEM_STATUSES[activity.status],
+        metadata=activity.metadata,
+        created_at=activity.created_at,
+        updated_at=activity.updated_at,
+    )
+    if was is None:
+        return made
+    return replace(
+        made,
+        priority=was.priority,
+        render_on_timeline=was.render_on_timeline,
+        is_time_consuming=was.is_time_consuming,
+    )
+
+
+def activity_text(activity: Activity) -> str:
+    """What it is found by."""
+    lists = (" ".join(activity.companions), " ".join(activity.tags))
+    words = (activity.title, activity.description, activity.notes, activity.insights, activity.gratitude)
+    return "\n".join(part for part in (*words, activity.location, *lists) if part)
+
+
+def _check_duration_agrees(activity: Activity) -> None:
+    start, end, minutes = activity.started_at, activity.ended_at, activity.duration_minutes
+    if end is not None and minutes is not None and abs(end - start - minutes * MINUTE) >= MINUTE:
+        raise Invalid(
+            f"duration_minutes is {minutes}, but from started_at to ended_at it is {_minutes_between(start, end)}; "
+            "give the one or the other"
+        )
+
+
+def _minutes_between(start: datetime, end: datetime) -> int:
+    return round((end - start) / MINUTE)
+
+
+def _check_minutes(value: int | None) -> int | None:
+    if value is not None and not 1 <= value <= MAX_MINUTES:
+        raise Invalid(f"duration_minutes must be from 1 to {MAX_MINUTES}")
+    return value
+
+
+def _shift_minutes(moment: datetime, minutes: int) -> datetime:
+    room = LATEST - moment if minutes > 0 else moment - EARLIEST
+    if abs(minutes) * MINUTE > room:
+        raise Invalid("duration_minutes reaches beyond the years 1 to 9999; give a shorter one")
+    return moment + minutes * MINUTE

@@ -1,1 +1,0 @@
-"""The names that a person puts things under."""

@@ -1,1 +1,0 @@
-"""What stands on a person's timeline, whatever it is."""

@@ -1,0 +1,146 @@
+"""Stores categories and timeline items, the row that tasks, memories and activities share."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+from sqlalchemy import ColumnElement, RowMapping, and_, delete, insert, or_, select, update
+
+from frontdesk.db.schema import categories, time_entries, timeline_items
+from frontdesk.memory.model import Category, ItemStatus, ItemType, Priority, TimelineItem
+from frontdesk.memory.search.index_store import index_item, unindex_item
+from frontdesk.memory.store import PersonTransaction, contains_text
+
+ITEM_FIELDS = tuple(field.name for field in fields(TimelineItem))
+
+
+def insert_item(mine: PersonTransaction, item: TimelineItem, text: str) -> None:
+    """A new one, found by this text."""
+    mine.connection.execute(insert(timeline_items).values(user_id=mine.user_id, **_item_row(item)))
+    _index_item(mine, item, text)
+
+
+def save_item(mine: PersonTransaction, item: TimelineItem, text: str) -> None:
+    """One that is there, as it is to be."""
+    mine.connection.execute(update(timeline_items).where(is_item(mine, item.id)).values(**_item_row(item)))
+    _index_item(mine, item, text)
+
+
+def fetch_item(mine: PersonTransaction, item_id: str) -> TimelineItem | None:
+    """One by its id, unless it was deleted."""
+    shown = timeline_items.c.status != ItemStatus.DELETED
+    row = mine.connection.execute(select(timeline_items).where(is_item(mine, item_id), shown)).mappings().one_or_none()
+    return item_from_row(row) if row else None
+
+
+def delete_item(mine: PersonTransaction, item_id: str) -> None:
+    """For good, with everything that hangs on it."""
+    unindex_item(mine, item_id)
+    mine.connection.execute(delete(timeline_items).where(is_item(mine, item_id)))
+
+
+def is_item(mine: PersonTransaction, item_id: str) -> ColumnElement[bool]:
+    return and_(timeline_items.c.user_id == mine.user_id, timeline_items.c.id == item_id)
+
+
+def item_from_row(row: RowMapping | Mapping[str, Any]) -> TimelineItem:
+    """From a row that has the columns of this table, and perhaps others."""
+    values = {name: row[name] for name in ITEM_FIELDS}
+    values |= {
+        "type": ItemType(row["type"]),
+        "status": ItemStatus(row["status"]),
+        "priority": Priority(row["priority"]),
+        "tags": split_tags(row["tags"]),
+        "metadata": json.loads(row["metadata"]),
+    }
+    return TimelineItem(**values)
+
+
+def has_tags(tags: Sequence[str], *, every: bool) -> ColumnElement[bool]:
+    """Items with all of these tags, or with one at least, whatever their case."""
+    each = [contains_text(timeline_items.c.tags, join_tags([tag])) for tag in tags]
+    return and_(*each) if every else or_(*each)
+
+
+def join_tags(tags: Sequence[str]) -> str:
+    """A tag a line, each between line breaks."""
+    lines = [" ".join(tag.split()) for tag in tags]
+    return "".join(f"\n{line}\n" for line in dict.fromkeys(line for line in lines if line))
+
+
+def split_tags(tags: str) -> tuple[str, ...]:
+    return tuple(tag for tag in tags.split("\n") if tag)
+
+
+def _item_row(item: TimelineItem) -> dict[str, Any]:
+    return {**asdict(item), "tags": join_tags(item.tags), "metadata": json.dumps(item.metadata)}
+
+
+def _index_item(mine: PersonTransaction, item: TimelineItem, text: str) -> None:
+    if item.status is ItemStatus.DELETED:
+        unindex_item(mine, item.id)
+    else:
+        index_item(mine, item.id, text)
+
+
+CATEGORY_FIELDS = tuple(field.name for field in fields(Category))
+
+
+def category_key(name: str) -> str:
+    """A name as it is looked for."""
+    return " ".join(name.split()).casefold()
+
+
+def insert_category(mine: PersonTransaction, category: Category) -> None:
+    mine.connection.execute(
+        insert(categories).values(user_id=mine.user_id, name_key=category_key(category.name), **asdict(category))
+    )
+
+
+def save_category(mine: PersonTransaction, category: Category) -> None:
+    changed = {**asdict(category), "name_key": category_key(category.name)}
+    mine.connection.execute(update(categories).where(_is_category(mine, category.id)).values(**changed))
+
+
+def fetch_category(mine: PersonTransaction, category_id: str) -> Category | None:
+    return _fetch_category(mine, _is_category(mine, category_id))
+
+
+def find_category(mine: PersonTransaction, name_or_id: str) -> Category | None:
+    """By its id, or by its name, whatever its case."""
+    named = or_(categories.c.id == name_or_id.strip().lower(), categories.c.name_key == category_key(name_or_id))
+    return _fetch_category(mine, and_(categories.c.user_id == mine.user_id, named))
+
+
+def list_categories(mine: PersonTransaction) -> Sequence[Category]:
+    rows = mine.connection.execute(
+        select(categories).where(categories.c.user_id == mine.user_id).order_by(categories.c.name_key)
+    )
+    return [_category_from_row(row) for row in rows.mappings()]
+
+
+def delete_category(mine: PersonTransaction, category_id: str) -> None:
+    """What was under it stays, under none."""
+    for of in (timeline_items, time_entries):
+        held = and_(of.c.user_id == mine.user_id, of.c.category_id == category_id)
+        mine.connection.execute(update(of).where(held).values(category_id=None))
+    mine.connection.execute(delete(categories).where(_is_category(mine, category_id)))
+
+
+def _is_category(mine: PersonTransaction, category_id: str) -> ColumnElement[bool]:
+    return and_(categories.c.user_id == mine.user_id, categories.c.id == category_id)
+
+
+def _fetch_category(mine: PersonTransaction, which: ColumnElement[bool]) -> Category | None:
+    row = mine.connection.execute(select(categories).where(which).limit(1)).mappings().first()
+    return _category_from_row(row) if row else None
+
+
+def _category_from_row(row: RowMapping) -> Category:
+    return Category(**{name: row[name] for name in CATEGORY_FIELDS})
+
+
+def item_text(item: TimelineItem) -> str:
+    """What an item that has nothing behind it is found by."""
+    return "\n".join(part for part in (item.title, item.description, " ".join(item.tags)) if part)

@@ -1,0 +1,289 @@
+"""Offers memories: add, change, supersede, anchor, delete."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from frontdesk.errors import Conflict, Invalid, NotFound
+from frontdesk.identity import rights
+from frontdesk.memory.items_store import fetch_item
+from frontdesk.memory.memories_rules import (
+    AnchoredMemory,
+    MemoryFilter,
+    MemoryStats,
+    check_memory,
+    title_from_note,
+    with_title,
+)
+from frontdesk.memory.memories_store import (
+    delete_anchors,
+    fetch_anchor,
+    fetch_memories,
+    fetch_memory,
+    insert_memory,
+    link_superseded,
+    list_anchored_memories,
+    list_anchors,
+    list_memories,
+    memory_stats,
+    save_anchor,
+    save_memory,
+    unlink_superseded,
+)
+from frontdesk.memory.model import (
+    Anchor,
+    AnchorRelation,
+    ItemType,
+    Memory,
+    MemoryStatus,
+    MemoryType,
+    PersonScope,
+    TimelineItem,
+)
+from frontdesk.memory.store import PersonDatabase, PersonTransaction
+from frontdesk.memory.times import DayEdge
+from frontdesk.memory.validation import (
+    Fields,
+    RecordPage,
+    check_field_names,
+    check_range,
+    new_id,
+    nulls_to_empty,
+    parse_choice,
+    parse_choices,
+    parse_fields,
+    parse_id,
+    require_found,
+    without_nulls,
+)
+
+MEMORY_NAME = "Memory"
+MEMORY_TIMES = {
+    "captured_at": DayEdge.START,
+    "happened_start": DayEdge.START,
+    "happened_end": DayEdge.END,
+    "expires_at": DayEdge.END,
+}
+MEMORY_CHOICES = {"memory_type": MemoryType, "status": MemoryStatus}
+MEMORY_SETTABLE = (
+    "note",
+    "title",
+    "memory_type",
+    "status",
+    "emotion_valence",
+    "emotion_arousal",
+    "energy_delta",
+    "place_name",
+    "latitude",
+    "longitude",
+    "is_highlight",
+    "salience_score",
+    "category_id",
+    "tags",
+    "captured_at",
+    "happened_start",
+    "happened_end",
+    "supersedes",
+    "expires_at",
+    "metadata",
+)
+
+
+def create_memory(mine: PersonTransaction, fields: Fields, zone: str | None = None) -> Memory:
+    """A new one; what it supersedes is kept, and found no longer."""
+    mine.lock_person()
+    values: dict[str, Any] = {"title": "", "note": "", "captured_at": mine.now}
+    values |= parse_choices(without_nulls(_parse_memory(mine, fields, zone)), MEMORY_CHOICES)
+    older = values.pop("supersedes", None)
+    stamp: dict[str, Any] = {"id": new_id(mine.now), "created_at": mine.now, "updated_at": mine.now}
+    memory = check_memory(with_title(Memory(**values, **stamp, agent_id=mine.agent_id)))
+    if memory.expires_at is not None and memory.expires_at <= mine.now:
+        raise Invalid("expires_at lies in the past, so that this would never be found; give a later one, or none")
+    insert_memory(mine, memory)
+    return _supersede(mine, memory, older)
+
+
+def get_memory(mine: PersonTransaction, memory_id: str) -> Memory:
+    """One by its id, also if it was superseded or has expired, unless it was deleted."""
+    return _find_memory(mine, memory_id)
+
+
+def update_memory(mine: PersonTransaction, memory_id: str, fields: Fields, zone: str | None = None) -> Memory:
+    """The memory as it is to be. One that was deleted comes back by a status."""
+    mine.lock_person()
+    old = _find_memory(mine, memory_id, deleted=fields.get("status") is not None)
+    given = _parse_memory(mine, fields, zone)
+    # A title or a note that is taken away is an empty one.
+    given |= {name: "" for name in ("title", "note") if name in given and given[name] is None}
+    values = parse_choices(nulls_to_empty(Memory, given), MEMORY_CHOICES)
+    older = values.pop("supersedes", old.supersedes)
+    if old.title == title_from_note(old.note):
+        values.setdefault("title", "")
+    new = _place_in_chain(mine, check_memory(with_title(replace(old, **values, updated_at=mine.now))), older)
+    save_memory(mine, new)
+    return new
+
+
+def delete_memory(mine: PersonTransaction, memory_id: str) -> None:
+    """Kept, and shown to nobody who does not ask for what was deleted; what it superseded is found again."""
+    mine.lock_person()
+    memory = replace(_find_memory(mine, memory_id), status=MemoryStatus.DELETED, updated_at=mine.now)
+    save_memory(mine, _remove_from_chain(mine, memory))
+
+
+def _parse_memory(mine: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
+    values = parse_fields(mine, fields, zone, MEMORY_TIMES)
+    if "description" in values:
+        values.setdefault("note", values["description"])
+        del values["description"]
+    check_field_names(values, MEMORY_SETTABLE)
+    return values
+
+
+def _find_memory(mine: PersonTransaction, memory_id: str, *, deleted: bool = False) -> Memory:
+    return require_found(fetch_memory(mine, parse_id(memory_id, MEMORY_NAME), deleted=deleted), MEMORY_NAME)
+
+
+def _place_in_chain(mine: PersonTransaction, memory: Memory, older_id: str | None) -> Memory:
+    """Where it belongs: behind the one it is to supersede, or nowhere once it is deleted."""
+    if memory.status is MemoryStatus.DELETED:
+        return _remove_from_chain(mine, memory)
+    return (
+        memory
+        if older_id == memory.supersedes
+        else _supersede(mine, _remove_from_chain(mine, _require_latest(memory)), older_id)
+    )
+
+
+def _supersede(mine: PersonTransaction, memory: Memory, older_id: str | None) -> Memory:
+    """Put in the place of an older one, if one is named, which must be the last of its line."""
+    if older_id is None:
+        return memory
+    older = _require_latest(get_memory(mine, older_id))
+    if older.id == memory.id:
+        raise Invalid("A memory cannot supersede itself")
+    link_superseded(mine, older.id, memory.id)
+    return replace(memory, supersedes=older.id)
+
+
+def _require_latest(memory: Memory) -> Memory:
+    if memory.superseded_by is not None:
+        raise Conflict(f"Memory {memory.id} was superseded already; supersede {memory.superseded_by} instead")
+    return memory
+
+
+def _remove_from_chain(mine: PersonTransaction, memory: Memory) -> Memory:
+    """Taken out of its line: what came before it and what came after it are neighbours now."""
+    unlink_superseded(mine, memory)
+    return replace(memory, supersedes=None, superseded_by=None)
+
+
+ANCHOR_TIMES = {"local_start": DayEdge.START, "local_end": DayEdge.END}
+ANCHOR_SETTABLE = ("anchor_item_id", "relation", "local_start", "local_end", "weight", "notes")
+MAX_WEIGHT = 10
+ITEM_NAME = "Timeline item"
+
+
+def anchor_memory(mine: PersonTransaction, memory_id: str, fields: Fields, zone: str | None = None) -> Anchor:
+    """Tie a memory to an item, which it is about unless another relation is given; once more is a change."""
+    mine.lock_person()
+    values = without_nulls(parse_fields(mine, fields, zone, ANCHOR_TIMES))
+    check_field_names(values, ANCHOR_SETTABLE)
+    memory, item = get_memory(mine, memory_id), _get_item(mine, values.pop("anchor_item_id", ""))
+    if item.type is ItemType.MEMORY:
+        raise Invalid("A memory is anchored to a task, an activity or another item, not to a memory; use supersedes")
+    relation = parse_choice(AnchorRelation, "relation", values.pop("relation", AnchorRelation.ABOUT))
+    was = fetch_anchor(mine, memory.id, item.id, relation)
+    new = was or Anchor(memory_id=memory.id, anchor_item_id=item.id, relation=relation, created_at=mine.now)
+    anchor = _check_anchor(replace(new, **values))
+    save_anchor(mine, anchor)
+    return anchor
+
+
+def anchors_of_memory(mine: PersonTransaction, memory_id: str) -> Sequence[Anchor]:
+    return list_anchors(mine, get_memory(mine, memory_id).id)
+
+
+def memories_anchored_to(mine: PersonTransaction, item_id: str) -> Sequence[AnchoredMemory]:
+    return list_anchored_memories(mine, _get_item(mine, item_id).id)
+
+
+def unanchor_memory(mine: PersonTransaction, memory_id: str, item_id: str, relation: str | None = None) -> None:
+    """All anchors of this memory to that item, or the one of this relation."""
+    which = None if relation is None else parse_choice(AnchorRelation, "relation", relation)
+    if not delete_anchors(mine, get_memory(mine, memory_id).id, parse_id(item_id, "Anchor"), which):
+        raise NotFound("Anchor not found")
+
+
+def _get_item(mine: PersonTransaction, item_id: str) -> TimelineItem:
+    return require_found(fetch_item(mine, parse_id(item_id, ITEM_NAME)), ITEM_NAME)
+
+
+def _check_anchor(anchor: Anchor) -> Anchor:
+    check_range(anchor, "weight", 0, MAX_WEIGHT)
+    ends: tuple[Any, Any] = (anchor.local_start, anchor.local_end)
+    if None not in ends and ends[1] <= ends[0]:
+        raise Invalid("local_end must be after local_start")
+    return anchor
+
+
+class MemoryService:
+    """What a person wants remembered; nothing is lost but by their word."""
+
+    def __init__(self, records: PersonDatabase) -> None:
+        self._records = records
+
+    async def create(self, scope: PersonScope, fields: Fields, zone: str | None = None) -> Memory:
+        """`fields` are those of a `Memory`; the title is made from the note where there is none."""
+        scope.require(rights.MEMORIES_WRITE)
+        return await self._records.change(scope, partial(create_memory, fields=fields, zone=zone))
+
+    async def get(self, scope: PersonScope, memory_id: str) -> Memory:
+        """Also one that was superseded or has expired."""
+        scope.require(rights.MEMORIES_READ)
+        return await self._records.read(scope, partial(get_memory, memory_id=memory_id))
+
+    async def get_many(self, scope: PersonScope, ids: Sequence[str]) -> Mapping[str, Memory]:
+        """Those of these that were not deleted, by their ids: what a search has found."""
+        scope.require(rights.MEMORIES_READ)
+        return await self._records.read(scope, partial(fetch_memories, ids=ids))
+
+    async def list(self, scope: PersonScope, wanted: MemoryFilter) -> RecordPage[Memory]:
+        scope.require(rights.MEMORIES_READ)
+        return await self._records.read(scope, partial(list_memories, wanted=wanted))
+
+    async def update(self, scope: PersonScope, memory_id: str, fields: Fields, zone: str | None = None) -> Memory:
+        """`fields` are those to be different; a deleted memory that is given a status is there again."""
+        scope.require(rights.MEMORIES_WRITE)
+        work = partial(update_memory, memory_id=memory_id, fields=fields, zone=zone)
+        return await self._records.change(scope, work)
+
+    async def delete(self, scope: PersonScope, memory_id: str) -> None:
+        """It is kept, and listed only for who asks for deleted ones; what it superseded is found again."""
+        scope.require(rights.MEMORIES_WRITE)
+        await self._records.change(scope, partial(delete_memory, memory_id=memory_id))
+
+    async def stats(self, scope: PersonScope, zone: str | None = None) -> MemoryStats:
+        scope.require(rights.MEMORIES_READ)
+        return await self._records.read(scope, partial(memory_stats, zone=zone))
+
+    async def anchor(self, scope: PersonScope, memory_id: str, fields: Fields, zone: str | None = None) -> Anchor:
+        """`fields` are those of an `Anchor`: `anchor_item_id`, and what else is to be said of it."""
+        scope.require(rights.MEMORIES_WRITE)
+        return await self._records.change(scope, partial(anchor_memory, memory_id=memory_id, fields=fields, zone=zone))
+
+    async def anchors(self, scope: PersonScope, memory_id: str) -> Sequence[Anchor]:
+        scope.require(rights.MEMORIES_READ)
+        return await self._records.read(scope, partial(anchors_of_memory, memory_id=memory_id))
+
+    async def unanchor(self, scope: PersonScope, memory_id: str, item_id: str, relation: str | None = None) -> None:
+        """From an item altogether, or of one relation."""
+        scope.require(rights.MEMORIES_WRITE)
+        work = partial(unanchor_memory, memory_id=memory_id, item_id=item_id, relation=relation)
+        await self._records.change(scope, work)
+
+    async def anchored_to(self, scope: PersonScope, item_id: str) -> Sequence[AnchoredMemory]:
+        """The memories that hang on an item, and how."""
+        scope.require(rights.MEMORIES_READ)
+        return await self._records.read(scope, partial(memories_anchored_to, item_id=item_id))

@@ -1,1 +1,0 @@
-"""What a memory hangs on: tasks, activities and other items."""

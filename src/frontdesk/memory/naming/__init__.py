@@ -1,1 +1,0 @@
-"""Knows a record by the first characters of its id, as people type them."""

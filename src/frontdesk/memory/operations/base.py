@@ -1,0 +1,229 @@
+"""Defines a memory tool, its request and its answer, and formats times, counts and lists for answers in text."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeVar, cast
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from frontdesk.journal.service import Journal
+from frontdesk.llm.tools import ToolInput
+from frontdesk.memory.model import PersonScope
+from frontdesk.memory.service import RecordServices
+from frontdesk.memory.times import find_zone
+from frontdesk.memory.validation import RecordPage
+from frontdesk.text import one_line, parse_json_object
+
+MAX_TEXT = 100_000
+MAX_TAGS = 50
+TAG_SEPARATOR = ","
+
+
+def _split_tags(value: object) -> object:
+    """Words also where they came as one text, with commas between them, as many clients send them."""
+    if isinstance(value, str):
+        return [word.strip() for word in value.split(TAG_SEPARATOR) if word.strip()]
+    return value
+
+
+def _check_json(value: dict[str, Any]) -> dict[str, Any]:
+    found = parse_json_object(value)
+    if found is None:
+        raise ValueError("must be a JSON object that is not nested deeper than 64 levels")
+    return dict(found)
+
+
+LongText = Annotated[str, Field(max_length=MAX_TEXT)]
+ShortText = Annotated[str, Field(max_length=300)]
+Tag = Annotated[str, Field(min_length=1, max_length=100)]
+Tags = Annotated[list[Tag], Field(max_length=MAX_TAGS), BeforeValidator(_split_tags)]
+IdText = Annotated[str, Field(min_length=1, max_length=100)]
+Percent = Annotated[int, Field(ge=0, le=100)]
+Minutes = Annotated[int, Field(gt=0, le=10_000_000)]
+Dollars = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+OneToTen = Annotated[int, Field(ge=1, le=10)]
+MinusFiveToFive = Annotated[int, Field(ge=-5, le=5)]
+Arousal = Annotated[int, Field(ge=0, le=5)]
+Salience = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Latitude = Annotated[float, Field(ge=-90, le=90, allow_inf_nan=False)]
+Longitude = Annotated[float, Field(ge=-180, le=180, allow_inf_nan=False)]
+SortOrder = Literal["asc", "desc"]
+ZoneName = Annotated[
+    str, Field(max_length=64, description="Time zone as an IANA name, e.g. Europe/Berlin; yours if left out.")
+]
+TimeText = Annotated[
+    str, Field(max_length=64, description="A day (2026-11-20), or an ISO 8601 time (2026-11-20T09:00:00+01:00).")
+]
+JsonMetadata = Annotated[dict[str, Any], AfterValidator(_check_json)]
+
+
+class MemoryRequest(ToolInput):
+    """The base of them all: what is not known is refused, and what is said to be nothing counts as not said."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, given: object) -> object:
+        """Without what is null where that is no value: models send it for whatever they have no word on."""
+        if not isinstance(given, dict):
+            return given
+        never = {name for name, field in cls.model_fields.items() if field.default is not None}
+        said = cast("dict[str, object]", given)
+        return {name: value for name, value in said.items() if value is not None or name not in never}
+
+    def provided(self, *but: str) -> Mapping[str, Any]:
+        """What was given, by name, without what is null: models send that for what they have no word on."""
+        return self.model_dump(exclude_unset=True, exclude_none=True, exclude=set(but))
+
+    def changes(self, *but: str) -> Mapping[str, Any]:
+        """What was given, by name; null takes a thing away."""
+        return self.model_dump(exclude_unset=True, exclude=set(but))
+
+
+class EmptyRequest(MemoryRequest):
+    """Nothing to say."""
+
+
+class RecordIdRequest(MemoryRequest):
+    """One record."""
+
+    id: IdText = Field(description="Its id.")
+
+
+class PagedRequest(MemoryRequest):
+    """Which part of a list."""
+
+    limit: int = Field(20, ge=1, le=100, description="At most so many.")
+    offset: int = Field(0, ge=0, le=10_000_000, description="Leave out so many first.")
+
+
+class ToolAnswer(BaseModel):
+    """The base of every structured answer: it holds records whole, and the words beside it say what matters."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryToolResult:
+    """What a tool came to: words for a model, and the same as data."""
+
+    text: str
+    answer: ToolAnswer
+
+
+RunMemoryTool = Callable[[RecordServices, PersonScope, Any], Awaitable[MemoryToolResult]]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTool:
+    """One tool: what it is called, what it takes and gives, and what it does with one person's records.
+
+    `run` is given the room, whose records they are, and the arguments.
+    """
+
+    name: str
+    title: str
+    description: str
+    arguments: type[MemoryRequest]
+    answer: type[ToolAnswer]
+    run: RunMemoryTool
+    read_only: bool = True
+    destructive: bool | None = None
+
+
+# What a client may tell its user of a tool that writes: it adds something, or it changes what was there.
+ADDS_HINTS = {"read_only": False, "destructive": False}
+CHANGES_HINTS = {"read_only": False, "destructive": True}
+
+
+async def person_zone(room: RecordServices, scope: PersonScope, named: str | None = None) -> ZoneInfo:
+    """The zone that was asked for, or the person's own."""
+    return find_zone(named, "" if named and named.strip() else await room.people.zone(scope))
+
+
+T = TypeVar("T")
+HOUR_MINUTES = 60
+MAX_LINE = 300
+
+
+def format_time(at: datetime, zone: ZoneInfo) -> str:
+    """`Fri 2026-11-20 09:00 CET`."""
+    local = at.astimezone(zone)
+    return f"{local:%a %Y-%m-%d %H:%M} {local.tzname()}"
+
+
+def format_span(start: datetime, end: datetime | None, zone: ZoneInfo) -> str:
+    """From when to when; the day is said once where it is the same."""
+    if end is None:
+        return f"since {format_time(start, zone)}"
+    first, last = start.astimezone(zone), end.astimezone(zone)
+    if first.date() == last.date():
+        return f"{first:%a %Y-%m-%d %H:%M}-{last:%H:%M} {last.tzname()}"
+    return f"{format_time(start, zone)} to {format_time(end, zone)}"
+
+
+def format_when(start: datetime, end: datetime | None, zone: ZoneInfo) -> str:
+    """When something was, of which the end may not be known."""
+    return format_time(start, zone) if end is None else format_span(start, end, zone)
+
+
+def format_minutes(minutes: int) -> str:
+    """`45 min`, `2 h`, `1 h 25 min`."""
+    hours, rest = divmod(minutes, HOUR_MINUTES)
+    return " ".join(
+        part for part in (f"{hours} h" if hours else "", f"{rest} min" if rest or not hours else "") if part
+    )
+
+
+def format_count(number: int, noun: str, plural: str = "") -> str:
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def join_parts(parts: Iterable[str | None]) -> str:
+    """What there is to say, one thing after another."""
+    return ", ".join(part for part in parts if part)
+
+
+def labelled_line(label: str, text: str | None) -> str:
+    """A line of its own for a longer text, or nothing."""
+    return f"{label}: {one_line(text, MAX_LINE)}" if text else ""
+
+
+def labelled_text(label: str, text: str | None) -> str:
+    """A longer text as it is."""
+    return f"{label}: {text}" if text else ""
+
+
+def format_tags(tags: Sequence[str]) -> str:
+    return f"tags {'/'.join(tags)}" if tags else ""
+
+
+def join_lines(*parts: str) -> str:
+    return "\n".join(part for part in parts if part)
+
+
+def format_page(page: RecordPage[T], tell: Callable[[T], str], noun: str, plural: str = "", *, none: str) -> str:
+    """How many there are, which of them these are, and how to get the next; or what to do where there are none."""
+    if not page.total:
+        return none
+    every, last = format_count(page.total, noun, plural), page.offset + len(page.items)
+    if not page.items:
+        return f"{every} in all, but none from offset {page.offset} on; begin again with offset 0"
+    following = f"; offset {last} for more" if page.has_more else ""
+    where = f"showing {page.offset + 1}-{last} of {page.total:,}{following}"
+    return join_lines(f"{every}, {where}:", *map(tell, page.items))
+
+
+def format_counts(title: str, counts: Mapping[str, int]) -> str:
+    """`By status: pending 3, completed 1`; what there is none of goes unsaid."""
+    said = ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in counts.items() if number)
+    return f"{title}: {said}" if said else ""
+
+
+@dataclass(frozen=True, slots=True)
+class StatusSources:
+    """What there is to say about the desk as a whole: how its parts are, and what was done in it."""
+
+    parts: Callable[[], Awaitable[Mapping[str, str]]]
+    journal: Journal

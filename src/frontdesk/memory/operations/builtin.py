@@ -1,0 +1,54 @@
+"""Gives built-in agents the memory tools of the person that a turn is for."""
+
+from collections.abc import Sequence
+
+from pydantic import SecretStr
+
+from frontdesk.identity.model import Caller
+from frontdesk.llm.tools import Tool, ToolOutcome, typed_tool
+from frontdesk.memory.model import PersonScope
+from frontdesk.memory.operations.base import MemoryRequest, MemoryTool, StatusSources
+from frontdesk.memory.service import RecordServices
+
+
+class BuiltinMemoryTools:
+    """Handed to the agent host before the memory room stands, and opened once it does."""
+
+    def __init__(self) -> None:
+        self._services: RecordServices | None = None
+        self._status_sources: StatusSources | None = None
+        self._tools: Sequence[MemoryTool] | None = None
+
+    def open(self, room: RecordServices, house: StatusSources) -> None:
+        self._services, self._status_sources = room, house
+
+    def for_caller(self, caller: Caller, _user_token: SecretStr | None) -> Sequence[Tool]:
+        """The tools on the records of the person whom this turn is for; none where nobody is known to be."""
+        room, house = self._services, self._status_sources
+        if room is None or house is None or caller.user_id is None or _is_unproven(caller):
+            return ()
+        self._tools = self._tools or _agent_tools(house)
+        scope = PersonScope(caller.user_id, caller.agent_id, caller.scopes, caller.credential_id)
+        return [_bind_tool(tool, room, scope) for tool in self._tools]
+
+
+def _agent_tools(house: StatusSources) -> Sequence[MemoryTool]:
+    # What can be asked of these tools takes a while to load, and most commands talk with no agent.
+    from frontdesk.memory.operations.table import agent_tools  # noqa: PLC0415
+
+    return agent_tools(house)
+
+
+def _is_unproven(caller: Caller) -> bool:
+    """Whether something was shown that proves nobody: all keyless visitors of the chat are one, who is no person."""
+    return caller.credential_id is not None and not caller.verified
+
+
+def _bind_tool(tool: MemoryTool, room: RecordServices, scope: PersonScope) -> Tool:
+    async def run(given: MemoryRequest) -> ToolOutcome:
+        return ToolOutcome((await tool.run(room, scope, given)).text)
+
+    from frontdesk.memory.operations.table import REQUIRED_RIGHTS  # noqa: PLC0415 - as above
+
+    scope_needed, reads_only = REQUIRED_RIGHTS.get(tool.name), tool.read_only
+    return typed_tool(tool.name, tool.description, tool.arguments, run, scope_needed, reads_only=reads_only)

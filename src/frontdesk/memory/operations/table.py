@@ -1,0 +1,167 @@
+"""Lists all memory tools with the scopes that they need, and defines the tool for the system's status."""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from zoneinfo import ZoneInfo
+
+from pydantic import Field
+
+from frontdesk import __version__
+from frontdesk.identity import rights
+from frontdesk.journal.model import JournalEntry, Outcome
+from frontdesk.journal.service import Journal
+from frontdesk.journal.store import JournalQuery
+from frontdesk.memory.model import PersonScope
+from frontdesk.memory.operations.activities import ACTIVITY_TOOLS
+from frontdesk.memory.operations.base import (
+    MemoryRequest,
+    MemoryTool,
+    MemoryToolResult,
+    StatusSources,
+    ToolAnswer,
+    format_time,
+    join_lines,
+    person_zone,
+)
+from frontdesk.memory.operations.memories import MEMORY_TOOLS
+from frontdesk.memory.operations.tasks import TASK_TOOLS, TIME_TOOLS
+from frontdesk.memory.operations.timeline import CATEGORY_TOOLS, TIMELINE_TOOLS
+from frontdesk.memory.operations.work_queue import WORK_QUEUE_TOOLS
+from frontdesk.memory.service import RecordServices
+
+
+class GetSystemStatus(MemoryRequest):
+    """How much of it."""
+
+    include_recent_errors: bool = Field(True, description="Name your own calls of the last day that went wrong.")
+    check_connectivity: bool = Field(True, description="Ask the parts that we depend on whether they answer.")
+
+
+STATUS_NAME = "get_system_status"
+STATUS_TITLE = "How the desk is doing"
+STATUS_DESCRIPTION = (
+    "Whether the desk works, which version it is, and which of the person's own calls went wrong in the last day. "
+    "Use it when other tools fail in a way that you cannot explain."
+)
+RECENT = timedelta(days=1)
+MAX_ERRORS = 10
+OK, NO_ANSWER = "ok", "does not answer"
+FAILED_OUTCOMES = (Outcome.FAILED, Outcome.REFUSED, Outcome.DENIED, Outcome.LIMITED)
+
+
+class RecentError(ToolAnswer):
+    """A call that did not end well; what was said in it is never kept."""
+
+    at: datetime
+    action: str
+    outcome: Outcome
+    reason: str | None
+
+
+class SystemStatusAnswer(ToolAnswer):
+    """`parts` is empty where nothing was asked of them; the errors are the person's own, the latest first."""
+
+    status: str
+    version: str
+    time: datetime
+    user_id: str
+    agent_id: str | None
+    parts: Mapping[str, str]
+    recent_errors: Sequence[RecentError]
+
+
+async def system_status_tool(
+    house: StatusSources, room: RecordServices, scope: PersonScope, given: GetSystemStatus
+) -> MemoryToolResult:
+    parts: Mapping[str, str] = await _check_parts(house) if given.check_connectivity else {}
+    healthy = all(state == OK for state in parts.values())
+    # What went wrong is in the database, which is not to be asked while it does not answer.
+    asked = given.include_recent_errors and healthy
+    wrong = await _read_recent_errors(house.journal, scope) if asked else ()
+    answer = SystemStatusAnswer(
+        status="healthy" if healthy else "unhealthy",
+        version=__version__,
+        time=datetime.now(UTC),
+        user_id=scope.user_id,
+        agent_id=scope.agent_id,
+        parts=parts,
+        recent_errors=[RecentError(at=e.at, action=e.action, outcome=e.outcome, reason=e.reason) for e in wrong],
+    )
+    return MemoryToolResult(_format_system_status(answer, await person_zone(room, scope) if asked else None), answer)
+
+
+def status_tool(house: StatusSources) -> MemoryTool:
+    return MemoryTool(
+        STATUS_NAME,
+        STATUS_TITLE,
+        STATUS_DESCRIPTION,
+        GetSystemStatus,
+        SystemStatusAnswer,
+        partial(system_status_tool, house),
+    )
+
+
+async def _check_parts(house: StatusSources) -> Mapping[str, str]:
+    """What exactly is wrong with a part is for whoever runs the house."""
+    return {name: OK if state == OK else NO_ANSWER for name, state in (await house.parts()).items()}
+
+
+async def _read_recent_errors(journal: Journal, scope: PersonScope) -> Sequence[JournalEntry]:
+    await journal.flush()
+    since, found = datetime.now(UTC) - RECENT, list[JournalEntry]()
+    for outcome in FAILED_OUTCOMES:
+        query = JournalQuery(user_id=scope.user_id, outcome=outcome, since=since, limit=MAX_ERRORS)
+        found += [entry for _, entry in await journal.read(query)]
+    return sorted(found, key=lambda entry: entry.at, reverse=True)[:MAX_ERRORS]
+
+
+def _format_system_status(answer: SystemStatusAnswer, zone: ZoneInfo | None) -> str:
+    """With what went wrong, on this clock, if that was asked for."""
+    agent = f", acting through the agent {answer.agent_id}" if answer.agent_id else ""
+    head = (
+        f"Frontdesk {answer.version} is {answer.status}.",
+        ", ".join(f"{name}: {state}" for name, state in answer.parts.items()),
+        f"You are {answer.user_id}{agent}.",
+    )
+    if zone is None:
+        return join_lines(*head)
+    wrong = [f"- {format_time(one.at, zone)} {one.action}: {_format_reason(one)}" for one in answer.recent_errors]
+    return join_lines(
+        *head, "What went wrong in the last day:" if wrong else "Nothing went wrong in the last day.", *wrong
+    )
+
+
+def _format_reason(one: RecentError) -> str:
+    return f"{one.outcome} ({one.reason})" if one.reason else one.outcome
+
+
+# What works on a person's records, and needs nothing but the room.
+RECORD_TOOLS: tuple[MemoryTool, ...] = (
+    *TASK_TOOLS,
+    *MEMORY_TOOLS,
+    *ACTIVITY_TOOLS,
+    *TIMELINE_TOOLS,
+    *TIME_TOOLS,
+    *WORK_QUEUE_TOOLS,
+)
+# What each of them needs, which the services hold every caller to: to read a group's records, and to write them.
+_GROUP_RIGHTS = (
+    (ACTIVITY_TOOLS, rights.ACTIVITIES_READ, rights.ACTIVITIES_WRITE),
+    (CATEGORY_TOOLS, rights.CATEGORIES_READ, rights.CATEGORIES_WRITE),
+    (MEMORY_TOOLS, rights.MEMORIES_READ, rights.MEMORIES_WRITE),
+    (WORK_QUEUE_TOOLS, rights.AI_TASKS_READ, rights.AI_TASKS_WRITE),
+    (TASK_TOOLS, rights.TASKS_READ, rights.TASKS_WRITE),
+    (TIMELINE_TOOLS, rights.TIMELINE_READ, rights.TIMELINE_WRITE),
+    (TIME_TOOLS, rights.TASKS_TIME, rights.TASKS_TIME),
+)
+REQUIRED_RIGHTS: Mapping[str, str] = {
+    tool.name: read if tool.read_only else write for group, read, write in _GROUP_RIGHTS for tool in group
+}
+# Every tool costs a model attention, and categories are also made and found by their names.
+EXTRA_TOOLS: tuple[MemoryTool, ...] = CATEGORY_TOOLS
+
+
+def agent_tools(house: StatusSources) -> tuple[MemoryTool, ...]:
+    """The tools that an agent has for its person."""
+    return (status_tool(house), *RECORD_TOOLS)

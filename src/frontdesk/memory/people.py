@@ -1,0 +1,168 @@
+"""Offers a person's data as a whole: time zone, counts, export, import, erase; lists people for administrators."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from frontdesk import zones
+from frontdesk.db.engine import Database
+from frontdesk.identity import rights
+from frontdesk.identity.model import Caller
+from frontdesk.identity.rights import INSTALLATION_ADMIN, require_operator_or_granted
+from frontdesk.memory.model import PersonScope, PersonSummary
+from frontdesk.memory.people_export import (
+    EXPORT_FORMAT,
+    EXPORT_VERSION,
+    ExportRows,
+    read_export_rows,
+    read_export_zone,
+    to_json,
+)
+from frontdesk.memory.people_store import (
+    TABLE_SCHEMAS,
+    count_rows,
+    erase_person,
+    export_rows,
+    fetch_last_change,
+    fetch_person,
+    import_rows,
+    index_all_items,
+    list_people,
+    list_people_after,
+    save_zone,
+)
+from frontdesk.memory.store import PersonDatabase, PersonTransaction
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedRecords:
+    """How many records are gone, and in words what is left, where something had to be."""
+
+    count: int
+    left: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPersonData:
+    """What another room keeps of a person, by their id: how it is told in an export, and how it is forgotten.
+
+    `forget` returns how many records went, as `DeletedRecords` where some may be left.
+    """
+
+    name: str
+    export: Callable[[str], Awaitable[Sequence[Mapping[str, Any]]]] | None = None
+    delete: Callable[[str], Awaitable[int | DeletedRecords]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedRecords:
+    """How many records of what are gone; `left` says in words what is not, and what to do about it."""
+
+    counts: Mapping[str, int]
+    left: Sequence[str] = ()
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+
+class PersonDataService:
+    """Needs the right to everything, but for a look at one's zone."""
+
+    def __init__(self, records: PersonDatabase, elsewhere: Sequence[OtherPersonData] = ()) -> None:
+        self._records = records
+        self._other_data = elsewhere
+
+    async def zone(self, scope: PersonScope) -> str:
+        """The IANA name of the zone in which days and times are read."""
+        return await self._records.read(scope, lambda mine: mine.zone_name)
+
+    async def set_zone(self, scope: PersonScope, name: str) -> str:
+        """The name as IANA spells it."""
+        scope.require(rights.MEMORY_ADMIN)
+        known = zones.zone_name(name)
+        await self._records.change(scope, partial(save_zone, name=known))
+        return known
+
+    async def last_change(self, scope: PersonScope) -> datetime | None:
+        """When something of theirs was last made or changed, or time began to be tracked."""
+        scope.require(rights.TIMELINE_READ)
+        return await self._records.read(scope, fetch_last_change)
+
+    async def counts(self, scope: PersonScope) -> Mapping[str, int]:
+        """How many records of what there are."""
+        scope.require(rights.MEMORY_ADMIN)
+        return await self._records.read(scope, count_rows)
+
+    async def export(self, scope: PersonScope) -> Mapping[str, Any]:
+        """Everything, as JSON has it; `import_` takes the records of it."""
+        scope.require(rights.MEMORY_ADMIN)
+        zone, records = await self._records.read(scope, _read_everything)
+        told = {one.name: await one.export(scope.user_id) for one in self._other_data if one.export is not None}
+        return {
+            "format": EXPORT_FORMAT,
+            "version": EXPORT_VERSION,
+            "exported_at": datetime.now(UTC).isoformat(),
+            "user_id": scope.user_id,
+            "zone": zone,
+            "records": to_json(records),
+            "elsewhere": to_json(told),
+        }
+
+    async def import_(self, scope: PersonScope, exported: Mapping[str, Any]) -> Mapping[str, int]:
+        """Take the records of an export into an account that has none, under their own ids; how many of what."""
+        scope.require(rights.MEMORY_ADMIN)
+        zone, rows = read_export_zone(exported), read_export_rows(exported, TABLE_SCHEMAS)
+        return await self._records.change(scope, partial(_import_and_index, zone=zone, rows=rows), small=False)
+
+    async def erase(self, scope: PersonScope) -> ErasedRecords:
+        """Everything, here and elsewhere; done again after a failure, it goes on where it stopped."""
+        scope.require(rights.MEMORY_ADMIN)
+        gone = await self._records.change(scope, erase_person, small=False)
+        left: list[str] = []
+        for one in self._other_data:
+            if one.delete is not None:
+                done = await one.delete(scope.user_id)
+                forgotten = DeletedRecords(done) if isinstance(done, int) else done
+                gone[one.name] = forgotten.count
+                left += forgotten.left
+        return ErasedRecords(gone, left)
+
+
+def _read_everything(mine: PersonTransaction) -> tuple[str, Mapping[str, Any]]:
+    return mine.zone_name, export_rows(mine)
+
+
+def _import_and_index(mine: PersonTransaction, zone: str, rows: ExportRows) -> Mapping[str, int]:
+    taken = import_rows(mine, zone, rows)
+    index_all_items(mine)
+    return taken
+
+
+class PeopleDirectory:
+    """For whoever runs the house alone: nobody else learns who keeps something here."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def list_people(self, caller: Caller, limit: int, offset: int = 0) -> Sequence[PersonSummary]:
+        _require_installation_admin(caller)
+        return await list_people(self._database, limit, offset)
+
+    async def list_people_after(
+        self, caller: Caller, limit: int, after: str = "", beginning: str = ""
+    ) -> Sequence[PersonSummary]:
+        """Those that come after an id, of those whose ids begin so."""
+        _require_installation_admin(caller)
+        return await list_people_after(self._database, limit, after, beginning)
+
+    async def person(self, caller: Caller, user_id: str) -> PersonSummary | None:
+        """None where nothing is kept of them."""
+        _require_installation_admin(caller)
+        return await fetch_person(self._database, user_id)
+
+
+def _require_installation_admin(caller: Caller) -> None:
+    require_operator_or_granted(caller, INSTALLATION_ADMIN, "Who keeps something here")

@@ -1,1 +1,0 @@
-"""Has what was taken in found again."""

@@ -1,1 +1,0 @@
-"""What lies around an item."""

@@ -1,1 +1,0 @@
-"""Which items hold a word, and how much it says there."""

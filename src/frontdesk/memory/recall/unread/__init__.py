@@ -1,1 +1,0 @@
-"""What was not read yet."""

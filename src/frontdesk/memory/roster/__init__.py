@@ -1,1 +1,0 @@
-"""Who keeps something here, for whoever runs the house."""

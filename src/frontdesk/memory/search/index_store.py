@@ -1,0 +1,422 @@
+"""Stores the search index of a person's items: terms in blocks of postings, texts, and which texts lack a vector.
+
+The newest items have words of their own, which are folded into the others' when there are some of them.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+from sqlalchemy import TextClause, and_, bindparam, delete, func, insert, or_, select, text, update
+
+from frontdesk.db.schema import people, recall_cells, recall_docs, recall_loose, recall_regions, recall_words
+from frontdesk.db.statements import one_of
+from frontdesk.errors import NotFound
+from frontdesk.memory.search.ranking import (
+    BLOCK_SIZE,
+    ENTRY_TYPE,
+    PostingList,
+    block_of,
+    pack_entry,
+    pack_terms,
+    remove_entry,
+    unpack_entries,
+    unpack_terms,
+    weigh_terms,
+)
+from frontdesk.memory.search.vectors_store import (
+    NumberedVectors,
+    delete_other_models,
+    place_vectors,
+    remove_vector,
+    save_cells,
+)
+from frontdesk.memory.store import PersonTransaction
+
+BlockRows: TypeAlias = list[tuple[int, bytes]]
+
+# So many blocks of each word are read first: all there are for most people, and enough to tell how common a word is.
+FIRST_BLOCKS = 2
+# Of a common word the newest items are read, about so many; of a rare one all, though they lie in many blocks.
+MAX_ITEMS, MAX_BLOCKS = 32_768, 128
+ANY_BLOCK = 2**31 - 1
+
+# One row after the other is quickest in place; PostgreSQL takes them all in one trip.
+_ADD_ENTRIES_SQLITE = """
+INSERT INTO recall_words (user_id, term, block, docs) VALUES (?, ?, ?, ?)
+ON CONFLICT (user_id, term, block) DO UPDATE SET docs = CAST(docs || excluded.docs AS BLOB)
+"""
+_ADD_ENTRIES_POSTGRESQL = text(
+    """
+    INSERT INTO recall_words AS held (user_id, term, block, docs)
+    SELECT :user_id, given.term, given.block, decode(given.docs, 'hex')
+    FROM json_to_recordset(CAST(:rows AS json)) AS given (term text, block int, docs text)
+    ON CONFLICT (user_id, term, block) DO UPDATE SET docs = held.docs || excluded.docs
+    """
+)
+_SELECT_POSTINGS = select(recall_words.c.term, recall_words.c.docs).where(
+    recall_words.c.user_id == bindparam("user_id"),
+    recall_words.c.block == bindparam("block"),
+    one_of(recall_words.c.term, "terms"),
+)
+_IS_POSTINGS = (
+    recall_words.c.user_id == bindparam("whose"),
+    recall_words.c.block == bindparam("which"),
+    recall_words.c.term == bindparam("of_term"),
+)
+_REPLACE_POSTINGS = update(recall_words).where(*_IS_POSTINGS).values(docs=bindparam("kept"))
+_DELETE_POSTINGS = delete(recall_words).where(*_IS_POSTINGS)
+_INSERT_UNFOLDED = insert(recall_loose)
+_IS_UNFOLDED = recall_loose.c.user_id == bindparam("whose")
+_SELECT_UNFOLDED = select(recall_loose.c.n, recall_loose.c.words).where(_IS_UNFOLDED)
+_DELETE_UNFOLDED = delete(recall_loose).where(_IS_UNFOLDED)
+_DELETE_ONE_UNFOLDED = delete(recall_loose).where(_IS_UNFOLDED, recall_loose.c.n == bindparam("number"))
+
+
+def add_postings(mine: PersonTransaction, n: int, weights: Mapping[str, int]) -> None:
+    """Have an item found by these terms, of its own for now."""
+    mine.connection.execute(_INSERT_UNFOLDED, {"user_id": mine.user_id, "n": n, "words": pack_terms(weights)})
+
+
+def fold_postings(mine: PersonTransaction, at_least: int = 1) -> None:
+    """Put the words that items have of their own where they belong, if there are so many of those items."""
+    rows = mine.connection.execute(_SELECT_UNFOLDED, {"whose": mine.user_id}).all()
+    if len(rows) < at_least:
+        return
+    gathered: dict[tuple[str, int], bytes] = {}
+    for n, words in rows:
+        for term, weight in zip(*unpack_terms(words), strict=True):
+            key = (term, block_of(n))
+            gathered[key] = gathered.get(key, b"") + pack_entry(n, int(weight))
+    _add_entries(mine, gathered)
+    mine.connection.execute(_DELETE_UNFOLDED, {"whose": mine.user_id})
+
+
+def remove_postings(mine: PersonTransaction, n: int, terms: Sequence[str]) -> None:
+    """Have an item found no longer by these terms, which are all it was found by."""
+    if mine.connection.execute(_DELETE_ONE_UNFOLDED, {"whose": mine.user_id, "number": n}).rowcount:
+        return
+    block = block_of(n)
+    given = {"user_id": mine.user_id, "block": block, "terms": list(terms)}
+    left = {row.term: remove_entry(row.docs, n) for row in mine.connection.execute(_SELECT_POSTINGS, given)}
+    row = {"whose": mine.user_id, "which": block}
+    kept = [{**row, "of_term": term, "kept": docs} for term, docs in left.items() if docs]
+    gone = [{**row, "of_term": term} for term, docs in left.items() if not docs]
+    if kept:
+        mine.connection.execute(_REPLACE_POSTINGS, kept)
+    if gone:
+        mine.connection.execute(_DELETE_POSTINGS, gone)
+
+
+def find_postings(mine: PersonTransaction, terms: Sequence[str], last: int) -> list[PostingList]:
+    """Who holds each term, of a person whose last item has this number; a term that nobody holds is left out."""
+    if not terms:
+        return []
+    # First, since they may be folded meanwhile: better to see them twice than not at all.
+    loose = _find_unfolded(mine, frozenset(terms))
+    read = _fetch_blocks(mine, dict.fromkeys(terms, (FIRST_BLOCKS, ANY_BLOCK)))
+    more = {
+        term: (_count_more_blocks(rows, last), rows[-1][0])
+        for term, rows in read.items()
+        if _count_more_blocks(rows, last)
+    }
+    for term, rows in _fetch_blocks(mine, more).items():
+        read[term].extend(rows)
+    cut_off = {
+        term for term, rows in read.items() if len(rows) == FIRST_BLOCKS + (more[term][0] if term in more else 0)
+    }
+    return [
+        _posting_list(term, read.get(term, []), loose.get(term, []), last if term in cut_off else None)
+        for term in terms
+        if term in read or term in loose
+    ]
+
+
+def _find_unfolded(mine: PersonTransaction, terms: frozenset[str]) -> dict[str, list[tuple[int, int]]]:
+    """The items that hold a term among words of their own, and its weights there."""
+    found: dict[str, list[tuple[int, int]]] = {}
+    for n, words in mine.connection.execute(_SELECT_UNFOLDED, {"whose": mine.user_id}):
+        held, weights = unpack_terms(words)
+        for term in terms.intersection(held):
+            found.setdefault(term, []).append((n, int(weights[held.index(term)])))
+    return found
+
+
+def _count_more_blocks(rows: BlockRows, last: int) -> int:
+    """How many more blocks of a term are worth reading."""
+    if len(rows) < FIRST_BLOCKS:
+        return 0
+    read = _count_entries(rows)
+    in_a_block = read * BLOCK_SIZE / _count_covered(rows, last)
+    return max(0, min(MAX_BLOCKS, int((MAX_ITEMS - read) / in_a_block)))
+
+
+def _posting_list(term: str, rows: BlockRows, loose: list[tuple[int, int]], last: int | None) -> PostingList:
+    """`last` is the number of the last item, where not all blocks were read: then the rest is like them."""
+    own = np.array(loose, np.int32).reshape(-1, 2)
+    folded, folded_weights = unpack_entries(rows)
+    numbers = np.concatenate([own[:, 0], folded])
+    weights = np.concatenate([own[:, 1].astype(np.uint8), folded_weights])
+    held_by = len(numbers) if last is None else len(numbers) * last / _count_covered(rows, last)
+    return PostingList(term, numbers, weights, max(len(numbers), held_by))
+
+
+def _count_entries(rows: BlockRows) -> int:
+    return sum(len(docs) for _, docs in rows) // ENTRY_TYPE.itemsize
+
+
+def _count_covered(rows: BlockRows, last: int) -> int:
+    """How many numbers there are from the oldest of these blocks on."""
+    return max(1, last + 1 - rows[-1][0] * BLOCK_SIZE)
+
+
+def _fetch_blocks(mine: PersonTransaction, wanted: Mapping[str, tuple[int, int]]) -> Mapping[str, BlockRows]:
+    """The newest blocks of each term: how many, and below which."""
+    if not wanted:
+        return {}
+    given: dict[str, str | int] = {"user_id": mine.user_id}
+    for place, (term, (count, below)) in enumerate(wanted.items()):
+        given |= {f"term_{place}": term, f"count_{place}": count, f"below_{place}": below}
+    found: defaultdict[str, BlockRows] = defaultdict(list)
+    for term, block, docs in mine.connection.execute(_newest_blocks_query(len(wanted)), given).all():
+        found[term].append((block, docs))
+    for rows in found.values():
+        rows.sort(reverse=True)
+    return found
+
+
+@cache
+def _newest_blocks_query(terms: int) -> TextClause:
+    one = """
+    SELECT * FROM (
+        SELECT term, block, docs FROM recall_words
+        WHERE user_id = :user_id AND term = :term_{0} AND block < :below_{0} ORDER BY block DESC LIMIT :count_{0}
+    ) AS of_{0}
+    """
+    return text(" UNION ALL ".join(one.format(place) for place in range(terms)))
+
+
+def _add_entries(mine: PersonTransaction, gathered: Mapping[tuple[str, int], bytes]) -> None:
+    if mine.connection.dialect.name == "postgresql":
+        rows = [{"term": term, "block": block, "docs": docs.hex()} for (term, block), docs in gathered.items()]
+        mine.connection.execute(_ADD_ENTRIES_POSTGRESQL, {"user_id": mine.user_id, "rows": json.dumps(rows)})
+    elif gathered:
+        each = [(mine.user_id, term, block, docs) for (term, block), docs in sorted(gathered.items())]
+        mine.connection.exec_driver_sql(_ADD_ENTRIES_SQLITE, each)
+
+
+# People at a time.
+PEOPLE_BATCH = 100
+_IS_PENDING = and_(
+    recall_docs.c.user_id == bindparam("whose"),
+    or_(recall_docs.c.model < bindparam("model"), recall_docs.c.model > bindparam("model")),
+)
+_SELECT_PENDING = select(recall_docs.c.n, recall_docs.c.text).where(_IS_PENDING).limit(bindparam("count"))
+_SELECT_CURRENT = select(recall_docs.c.n, recall_docs.c.text, recall_docs.c.cell, recall_docs.c.vector).where(
+    _IS_PENDING, one_of(recall_docs.c.n, "numbers")
+)
+_SAVE_VECTOR = (
+    update(recall_docs)
+    .where(recall_docs.c.user_id == bindparam("whose"), recall_docs.c.n == bindparam("number"))
+    .values(model=bindparam("by"), vector=bindparam("means"))
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingText:
+    """An item's number, and its text."""
+
+    n: int
+    text: str
+
+
+def people_of_other_models(mine: PersonTransaction, model: int) -> Sequence[str]:
+    """The people whose items another model was to read."""
+    wanted = select(people.c.user_id).where(people.c.model != model)
+    return mine.connection.execute(wanted).scalars().all()
+
+
+def assign_model(mine: PersonTransaction, model: int) -> None:
+    """Have this model read all of the person's."""
+    _lock_known_person(mine)
+    mine.connection.execute(
+        update(people).where(people.c.user_id == mine.user_id).values(model=model, unread=people.c.found)
+    )
+
+
+def people_with_pending(mine: PersonTransaction, model: int) -> Sequence[str]:
+    """Some of the people with unread items that are this model's to read, in any order, so that replicas part."""
+    theirs = or_(people.c.model.is_(None), people.c.model == model)
+    wanted = select(people.c.user_id).where(people.c.unread > 0, theirs).order_by(func.random()).limit(PEOPLE_BATCH)
+    return mine.connection.execute(wanted).scalars().all()
+
+
+def fetch_pending(mine: PersonTransaction, model: int, count: int) -> Sequence[PendingText]:
+    """Some of a person's unread items."""
+    rows = mine.connection.execute(_SELECT_PENDING, {"whose": mine.user_id, "model": model, "count": count})
+    return [PendingText(row.n, row.text) for row in rows]
+
+
+def save_embedded(
+    mine: PersonTransaction, model: int, texts: Sequence[PendingText], given: NumberedVectors, *, last: bool
+) -> None:
+    """What these items mean; one that was changed, removed or read meanwhile is passed over.
+
+    After the `last` of them it is counted what is left, which counts as they go by may have missed.
+    """
+    _lock_known_person(mine)
+    said = {one.n: one.text for one in texts}
+    asked = {"whose": mine.user_id, "model": model, "numbers": list(said)}
+    rows = [row for row in mine.connection.execute(_SELECT_CURRENT, asked) if row.text == said[row.n]]
+    for row in rows:
+        if row.cell is not None:
+            remove_vector(mine, row.cell, row.n, row.vector)
+    if rows:
+        _save_vectors(mine, model, given[np.isin(given.numbers, [row.n for row in rows])])
+    _update_pending(mine, model, None if last else len(rows))
+
+
+def _lock_known_person(mine: PersonTransaction) -> None:
+    """Nobody else changes what is this person's; and one who was erased meanwhile does not come to be again."""
+    wanted = select(people.c.numbered).where(people.c.user_id == mine.user_id).with_for_update()
+    if not mine.connection.execute(wanted).scalar_one():
+        raise NotFound("Nothing is kept of this person any more")
+
+
+def _save_vectors(mine: PersonTransaction, model: int, given: NumberedVectors) -> None:
+    kept = [{"whose": mine.user_id, "number": n, "by": model, "means": vector} for n, vector in given.single_vectors()]
+    mine.connection.execute(_SAVE_VECTOR, kept)
+    save_cells(mine, place_vectors(mine, model, given))
+
+
+def _update_pending(mine: PersonTransaction, model: int, read: int | None) -> None:
+    """So many less are unread, or as many as there are; once there are none, what other models made goes too."""
+    settled = update(people).where(people.c.user_id == mine.user_id)
+    if read is not None:
+        mine.connection.execute(settled.values(model=model, unread=people.c.unread - read))
+        return
+    counted = select(func.count()).select_from(recall_docs).where(_IS_PENDING)
+    left = mine.connection.execute(counted, {"whose": mine.user_id, "model": model}).scalar_one()
+    mine.connection.execute(settled.values(model=model, unread=left))
+    if not left:
+        delete_other_models(mine, model)
+
+
+NO_MODEL = 0
+# So many items are found by words of their own before these are folded into those of all: to write each word of each
+# item where it belongs would touch a page of the database for every word.
+FOLD_AFTER = 64
+INDEX_TABLES = (recall_docs, recall_loose, recall_words, recall_regions, recall_cells)
+
+_DOCUMENT_COLUMNS = ("n", "text", "model", "cell", "vector")
+_IS_DOCUMENT = (recall_docs.c.user_id == bindparam("whose"), recall_docs.c.item_id == bindparam("item"))
+_SELECT_DOCUMENT = select(*(recall_docs.c[name] for name in _DOCUMENT_COLUMNS)).where(*_IS_DOCUMENT)
+# One of these comes first in each change: whoever else changes what is this person's waits for it.
+_LOCK_MODEL = (
+    select(func.coalesce(people.c.model, NO_MODEL)).where(people.c.user_id == bindparam("whose")).with_for_update()
+)
+_UPDATE_COUNTS: Any = (
+    update(people)
+    .where(people.c.user_id == bindparam("whose"))
+    .values(
+        found=people.c.found + bindparam("more"),
+        unread=people.c.unread + bindparam("more_unread"),
+        numbered=people.c.numbered + bindparam("new"),
+    )
+    .returning(people.c.numbered)
+)
+_INSERT_DOCUMENT = insert(recall_docs)
+_REPLACE_TEXT = (
+    update(recall_docs).where(*_IS_DOCUMENT).values(text=bindparam("said"), model=NO_MODEL, cell=None, vector=None)
+)
+_DELETE_DOCUMENT = delete(recall_docs).where(*_IS_DOCUMENT)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedDocument:
+    """An item as it is found now."""
+
+    n: int
+    text: str
+    model: int
+    cell: int | None
+    vector: bytes | None
+
+    def was_embedded(self, model: int) -> bool:
+        """By the model that is to read it."""
+        return self.model == model != NO_MODEL
+
+
+def index_item(mine: PersonTransaction, item_id: str, text: str) -> None:
+    """Have an item found by this text from now on, instead of the one it was found by before."""
+    doc = _fetch_document(mine, item_id)
+    if doc is None:
+        _insert_document(mine, item_id, text)
+    elif doc.text != text:
+        _replace_text(mine, item_id, text)
+
+
+def unindex_item(mine: PersonTransaction, item_id: str) -> None:
+    """Have an item found no longer."""
+    model = _lock_model(mine)
+    doc = _fetch_document(mine, item_id)
+    if doc is not None:
+        _update_counts(mine, found=-1, unread=0 if doc.was_embedded(model) else -1)
+        _remove_terms_and_vector(mine, doc)
+        mine.connection.execute(_DELETE_DOCUMENT, {"whose": mine.user_id, "item": item_id})
+
+
+def clear_index(mine: PersonTransaction) -> None:
+    """Have nothing of this person found."""
+    for table in INDEX_TABLES:
+        mine.connection.execute(delete(table).where(table.c.user_id == mine.user_id))
+    mine.connection.execute(update(people).where(people.c.user_id == mine.user_id).values(found=0, unread=0))
+
+
+def _insert_document(mine: PersonTransaction, item_id: str, text: str) -> None:
+    n = _update_counts(mine, found=1, unread=1, new=1)
+    row = {"user_id": mine.user_id, "n": n, "item_id": item_id, "text": text, "model": NO_MODEL}
+    mine.connection.execute(_INSERT_DOCUMENT, row)
+    add_postings(mine, n, weigh_terms(text))
+    if n % FOLD_AFTER == 0:
+        fold_postings(mine)
+
+
+def _replace_text(mine: PersonTransaction, item_id: str, text: str) -> None:
+    model = _lock_model(mine)
+    # Once more: it may have been read meanwhile.
+    doc = _fetch_document(mine, item_id)
+    if doc is None:
+        return
+    _update_counts(mine, found=0, unread=1 if doc.was_embedded(model) else 0)
+    _remove_terms_and_vector(mine, doc)
+    mine.connection.execute(_REPLACE_TEXT, {"whose": mine.user_id, "item": item_id, "said": text})
+    add_postings(mine, doc.n, weigh_terms(text))
+    fold_postings(mine, FOLD_AFTER)
+
+
+def _fetch_document(mine: PersonTransaction, item_id: str) -> IndexedDocument | None:
+    row = mine.connection.execute(_SELECT_DOCUMENT, {"whose": mine.user_id, "item": item_id}).one_or_none()
+    return None if row is None else IndexedDocument(*row)
+
+
+def _lock_model(mine: PersonTransaction) -> int:
+    """The model that is to read what is this person's, which nobody else changes until the end."""
+    return mine.connection.execute(_LOCK_MODEL, {"whose": mine.user_id}).scalar_one_or_none() or NO_MODEL
+
+
+def _update_counts(mine: PersonTransaction, *, found: int, unread: int, new: int = 0) -> int:
+    """The last number that was given."""
+    given = {"whose": mine.user_id, "more": found, "more_unread": unread, "new": new}
+    return mine.connection.execute(_UPDATE_COUNTS, given).scalar_one()
+
+
+def _remove_terms_and_vector(mine: PersonTransaction, doc: IndexedDocument) -> None:
+    """What it was found by."""
+    remove_postings(mine, doc.n, list(weigh_terms(doc.text)))
+    if doc.cell is not None and doc.vector is not None:
+        remove_vector(mine, doc.cell, doc.n, doc.vector)

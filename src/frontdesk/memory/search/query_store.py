@@ -1,0 +1,245 @@
+"""Reads the items that a search may return, and the items around a hit."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import TypeAlias
+
+import numpy as np
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Float,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    case,
+    cast,
+    extract,
+    func,
+    literal,
+    or_,
+    select,
+    union_all,
+)
+
+from frontdesk.db.schema import memories, memory_anchors, people, recall_docs, task_relations, tasks, timeline_items
+from frontdesk.db.statements import one_of
+from frontdesk.errors import Invalid
+from frontdesk.memory.items_store import has_tags, item_from_row
+from frontdesk.memory.model import ContextItem, ContextRelation, ItemSearch, ItemStatus, ItemType, TimelineItem
+from frontdesk.memory.search.ranking import SearchCandidates
+from frontdesk.memory.store import PersonTransaction, contains_text, not_after
+from frontdesk.memory.times import DayEdge, find_zone, parse_time
+from frontdesk.memory.validation import find_category_id
+
+Condition = ColumnElement[bool]
+
+HIDDEN_STATUSES = (ItemStatus.DELETED, ItemStatus.ARCHIVED)
+# Where so few items are asked among, each of them is looked at.
+FEW_ITEMS = 1_000
+ITEM_TIME = func.coalesce(timeline_items.c.start_time, timeline_items.c.created_at)
+DOCUMENTS_WITH_ITEMS = recall_docs.join(
+    timeline_items,
+    and_(timeline_items.c.user_id == recall_docs.c.user_id, timeline_items.c.id == recall_docs.c.item_id),
+)
+DOCUMENTS_WITH_MEMORIES = DOCUMENTS_WITH_ITEMS.outerjoin(
+    memories, and_(memories.c.user_id == timeline_items.c.user_id, memories.c.id == timeline_items.c.id)
+)
+_IS_OWN = recall_docs.c.user_id == bindparam("whose")
+_SELECT_COUNTS = select(people.c.found, people.c.numbered).where(people.c.user_id == bindparam("whose"))
+_SELECT_CANDIDATES = (
+    select(
+        recall_docs.c.n,
+        cast(extract("epoch", ITEM_TIME), Float),
+        case((timeline_items.c.type == ItemType.MEMORY, 1), else_=0),
+        func.coalesce(memories.c.salience_score, 0.0),
+    )
+    .select_from(DOCUMENTS_WITH_MEMORIES)
+    .where(_IS_OWN, one_of(recall_docs.c.n, "numbers"))
+    .order_by(recall_docs.c.n)
+)
+_SELECT_ITEMS = (
+    select(timeline_items, recall_docs.c.n, recall_docs.c.text)
+    .select_from(DOCUMENTS_WITH_ITEMS)
+    .where(_IS_OWN, one_of(recall_docs.c.n, "numbers"))
+)
+
+
+def fetch_index_counts(mine: PersonTransaction) -> tuple[int, int]:
+    """How many items of the person can be found, and the number of the last of them."""
+    row = mine.connection.execute(_SELECT_COUNTS, {"whose": mine.user_id}).one_or_none()
+    return (0, 0) if row is None else (row.found, row.numbered)
+
+
+def search_conditions(mine: PersonTransaction, query: ItemSearch) -> list[Condition]:
+    """What an item must be, apart from its text; those first that an index answers."""
+    return [*_indexed_conditions(mine, query), *_item_conditions(query), *_memory_conditions(mine, query)]
+
+
+def fetch_few_numbers(mine: PersonTransaction, query: ItemSearch) -> Sequence[int] | None:
+    """The numbers of all items that are asked among and some more, where these are few."""
+    for condition in _indexed_conditions(mine, query):
+        inside = and_(timeline_items.c.user_id == mine.user_id, condition)
+        counted = select(literal(1)).select_from(timeline_items).where(inside).limit(FEW_ITEMS + 1).subquery()
+        if mine.connection.execute(select(func.count()).select_from(counted)).scalar_one() <= FEW_ITEMS:
+            wanted = (
+                select(recall_docs.c.n)
+                .select_from(DOCUMENTS_WITH_ITEMS)
+                .where(recall_docs.c.user_id == mine.user_id, inside)
+            )
+            return mine.connection.execute(wanted).scalars().all()
+    return None
+
+
+def fetch_candidates(
+    mine: PersonTransaction, numbers: Sequence[int], conditions: Sequence[Condition]
+) -> SearchCandidates:
+    """These items as candidates; one that is gone is left out."""
+    wanted = _SELECT_CANDIDATES.add_columns(case((and_(*conditions), 1), else_=0))
+    rows = mine.connection.execute(wanted, {"whose": mine.user_id, "numbers": list(numbers)}).all()
+    columns = np.array([tuple(row) for row in rows], np.float64).reshape(-1, 5).T
+    return SearchCandidates(
+        columns[0].astype(np.int32), columns[1], columns[2] > 0, columns[3].astype(np.float32), columns[4] > 0
+    )
+
+
+def fetch_items(mine: PersonTransaction, numbers: Sequence[int]) -> Mapping[int, tuple[TimelineItem, str]]:
+    """Items by their numbers, each with the text it is found by."""
+    rows = mine.connection.execute(_SELECT_ITEMS, {"whose": mine.user_id, "numbers": list(numbers)}).mappings()
+    return {row["n"]: (item_from_row(row), row["text"]) for row in rows}
+
+
+def _indexed_conditions(mine: PersonTransaction, query: ItemSearch) -> list[Condition]:
+    found: list[Condition] = []
+    if query.types is not None:
+        found.append(timeline_items.c.type.in_(sorted(query.types)))
+    if query.category:
+        found.append(timeline_items.c.category_id == find_category_id(mine, query.category))
+    zone = find_zone(query.zone, mine.zone_name)
+    start = parse_time(query.date_from, zone, "date_from") if query.date_from else None
+    end = parse_time(query.date_to, zone, "date_to", DayEdge.END) if query.date_to else None
+    if start is not None or end is not None:
+        found.append(_time_condition(lambda column: _between_times(column, start, end)))
+    return found
+
+
+def _time_condition(holds: Callable[[ColumnElement[datetime]], Condition]) -> Condition:
+    """An item's time is that of its start, or else of its making; said so that both indexes can be used."""
+    made, begun = timeline_items.c.created_at, timeline_items.c.start_time
+    return or_(holds(begun), and_(begun.is_(None), holds(made)))
+
+
+def _between_times(column: ColumnElement[datetime], start: datetime | None, end: datetime | None) -> Condition:
+    bounds = ([] if start is None else [column >= start]) + ([] if end is None else [not_after(column, end)])
+    return and_(*bounds)
+
+
+def _item_conditions(query: ItemSearch) -> list[Condition]:
+    status = timeline_items.c.status
+    found: list[Condition] = []
+    found.append(status.not_in(HIDDEN_STATUSES) if query.statuses is None else status.in_(sorted(query.statuses)))
+    if query.tags:
+        found.append(has_tags(query.tags, every=query.every_tag))
+    return found
+
+
+def _memory_conditions(mine: PersonTransaction, query: ItemSearch) -> list[Condition]:
+    equal = {"memory_type": query.memory_type, "is_highlight": query.is_highlight}
+    found: list[Condition] = [memories.c[name] == value for name, value in equal.items() if value is not None]
+    if not query.include_superseded:
+        found.append(memories.c.superseded_by.is_(None))
+    if not query.include_expired:
+        found.append(or_(memories.c.expires_at.is_(None), memories.c.expires_at > mine.now))
+    if query.place_name:
+        found.append(contains_text(func.coalesce(memories.c.place_name, ""), query.place_name.strip()))
+    if query.min_salience is not None:
+        found.append(memories.c.salience_score >= query.min_salience)
+    if query.min_emotion_valence is not None:
+        found.append(memories.c.emotion_valence >= query.min_emotion_valence)
+    if query.max_emotion_valence is not None:
+        found.append(memories.c.emotion_valence <= query.max_emotion_valence)
+    return found
+
+
+# One item, another near it, and what that is to it.
+ContextPair: TypeAlias = tuple[str, str, ContextRelation]
+
+MAX_DEPTH, MAX_ITEMS = 5, 100
+# Of all ties together: an item may have thousands.
+MAX_RELATED = 1_000
+_USER_ID = bindparam("whose", type_=recall_docs.c.user_id.type)
+_SELECT_NUMBERS = select(recall_docs.c.n, recall_docs.c.item_id).where(recall_docs.c.user_id == _USER_ID)
+_NOW = bindparam("now", type_=memories.c.expires_at.type)
+_SELECT_SHOWN = (
+    select(timeline_items)
+    .select_from(DOCUMENTS_WITH_MEMORIES)
+    .where(
+        recall_docs.c.user_id == _USER_ID,
+        one_of(recall_docs.c.item_id, "ids"),
+        timeline_items.c.status.not_in(HIDDEN_STATUSES),
+        memories.c.superseded_by.is_(None),
+        or_(memories.c.expires_at.is_(None), memories.c.expires_at > _NOW),
+    )
+)
+
+
+def _pair_queries(table: Table, one: str, other: str) -> list[Select[str, str]]:
+    """Both ways."""
+    return [_pair_query(table, table.c[one], table.c[other]), _pair_query(table, table.c[other], table.c[one])]
+
+
+def _pair_query(table: Table, one: Column[str], other: Column[str]) -> Select[str, str]:
+    return select(one.label("one"), other.label("other")).where(table.c.user_id == _USER_ID, one_of(one, "ids"))
+
+
+_SELECT_ANCHORED = union_all(*_pair_queries(memory_anchors, "memory_id", "anchor_item_id")).limit(MAX_RELATED)
+_SELECT_RELATED = union_all(
+    *_pair_queries(task_relations, "task_id", "related_task_id"), *_pair_queries(tasks, "id", "parent_task_id")
+).limit(MAX_RELATED)
+
+
+def fetch_context(mine: PersonTransaction, item_ids: Sequence[str], depth: int) -> Mapping[str, Sequence[ContextItem]]:
+    """For each item, the nearest first: `depth` before it, as many after it, and as many that are tied to it."""
+    if not 1 <= depth <= MAX_DEPTH:
+        raise Invalid(f"The depth must be from 1 to {MAX_DEPTH}")
+    ids = list(dict.fromkeys(item_ids))[:MAX_ITEMS]
+    pairs = [*_related_pairs(mine, ids), *_neighbour_pairs(mine, ids, depth)]
+    shown = _fetch_shown(mine, {other for _, other, _ in pairs})
+    found: dict[str, dict[str, ContextItem]] = {one: {} for one in ids}
+    for one, other, tie in pairs:
+        near = found[one]
+        if other in shown and other not in near and sum(had.tie is tie for had in near.values()) < depth:
+            near[other] = ContextItem(item=shown[other], tie=tie)
+    return {one: list(near.values()) for one, near in found.items()}
+
+
+def _related_pairs(mine: PersonTransaction, ids: Sequence[str]) -> list[ContextPair]:
+    given = {"whose": mine.user_id, "ids": list(ids)}
+    anchored = [
+        (row.one, row.other, ContextRelation.ANCHORED) for row in mine.connection.execute(_SELECT_ANCHORED, given)
+    ]
+    related = [(row.one, row.other, ContextRelation.RELATED) for row in mine.connection.execute(_SELECT_RELATED, given)]
+    return [(one, other, tie) for one, other, tie in (*anchored, *related) if other is not None and other != one]
+
+
+def _neighbour_pairs(mine: PersonTransaction, ids: Sequence[str], depth: int) -> list[ContextPair]:
+    """By the order in which they were kept, the nearest first."""
+    given = {"whose": mine.user_id, "ids": list(ids)}
+    middle = mine.connection.execute(_SELECT_NUMBERS.where(one_of(recall_docs.c.item_id, "ids")), given).all()
+    steps = sorted((step for step in range(-depth, depth + 1) if step), key=abs)
+    numbers = sorted({row.n + step for row in middle for step in steps})
+    given = {"whose": mine.user_id, "numbers": numbers}
+    rows = mine.connection.execute(_SELECT_NUMBERS.where(one_of(recall_docs.c.n, "numbers")), given)
+    at = {row.n: row.item_id for row in rows}
+    return [
+        (row.item_id, at[row.n + step], ContextRelation.BEFORE if step < 0 else ContextRelation.AFTER)
+        for step in steps
+        for row in middle
+        if row.n + step in at
+    ]
+
+
+def _fetch_shown(mine: PersonTransaction, ids: Collection[str]) -> dict[str, TimelineItem]:
+    rows = mine.connection.execute(_SELECT_SHOWN, {"whose": mine.user_id, "ids": list(ids), "now": mine.now}).mappings()
+    return {row["id"]: item_from_row(row) for row in rows}

@@ -1,1 +1,0 @@
-"""How many tasks there are, and how they stand."""

@@ -1,1 +1,0 @@
-"""What one task is to another, and what must be done before it."""

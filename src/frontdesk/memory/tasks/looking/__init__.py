@@ -1,1 +1,0 @@
-"""Tasks that are looked for."""

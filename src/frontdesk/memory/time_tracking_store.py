@@ -1,0 +1,75 @@
+"""Stores time entries, and keeps the totals of tasks up to date."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+
+from sqlalchemy import ColumnElement, RowMapping, and_, delete, func, insert, or_, select, update
+
+from frontdesk.db.schema import tasks, time_entries
+from frontdesk.memory.model import EntrySource, ItemType, TimeEntry
+from frontdesk.memory.store import PersonTransaction
+from frontdesk.memory.times import TimeSpan
+
+ENTRY_FIELDS = tuple(field.name for field in fields(TimeEntry))
+
+
+def insert_entry(mine: PersonTransaction, entry: TimeEntry) -> None:
+    mine.connection.execute(insert(time_entries).values(user_id=mine.user_id, **asdict(entry)))
+
+
+def save_entry(mine: PersonTransaction, entry: TimeEntry) -> None:
+    mine.connection.execute(update(time_entries).where(_is_entry(mine, entry.id)).values(**asdict(entry)))
+
+
+def fetch_entry(mine: PersonTransaction, entry_id: str) -> TimeEntry | None:
+    return _fetch_one(mine, _is_entry(mine, entry_id))
+
+
+def fetch_running_entry(mine: PersonTransaction) -> TimeEntry | None:
+    """The one that has no end; the database sees to it that there is one at most."""
+    return _fetch_one(mine, and_(time_entries.c.user_id == mine.user_id, time_entries.c.end_at.is_(None)))
+
+
+def list_overlapping(mine: PersonTransaction, span: TimeSpan, item_id: str | None = None) -> Sequence[TimeEntry]:
+    """Those that have a part in the span, of all items or of one, in the order in which they began."""
+    lasts = or_(time_entries.c.end_at.is_(None), time_entries.c.end_at > span.start)
+    wanted = select(time_entries).where(
+        time_entries.c.user_id == mine.user_id, time_entries.c.start_at < span.end, lasts
+    )
+    if item_id is not None:
+        wanted = wanted.where(time_entries.c.timeline_item_id == item_id)
+    rows = mine.connection.execute(wanted.order_by(time_entries.c.start_at, time_entries.c.id)).mappings()
+    return [_entry_from_row(row) for row in rows]
+
+
+def delete_entry(mine: PersonTransaction, entry_id: str) -> None:
+    mine.connection.execute(delete(time_entries).where(_is_entry(mine, entry_id)))
+
+
+def update_task_totals(mine: PersonTransaction, item_id: str) -> None:
+    """Have a task know the time that was spent on it; other items keep no account of that."""
+    of_item = and_(
+        time_entries.c.user_id == mine.user_id,
+        time_entries.c.timeline_item_id == item_id,
+        time_entries.c.end_at.is_not(None),
+    )
+    counted = select(func.coalesce(func.sum(time_entries.c.duration_minutes), 0), func.count()).where(of_item)
+    total, segments = mine.connection.execute(counted).one()
+    changed = {"tracked_minutes_total": int(total), "tracked_segments_count": segments}
+    of_task = and_(tasks.c.user_id == mine.user_id, tasks.c.id == item_id)
+    mine.connection.execute(update(tasks).where(of_task).values(changed))
+
+
+def _is_entry(mine: PersonTransaction, entry_id: str) -> ColumnElement[bool]:
+    return and_(time_entries.c.user_id == mine.user_id, time_entries.c.id == entry_id)
+
+
+def _fetch_one(mine: PersonTransaction, which: ColumnElement[bool]) -> TimeEntry | None:
+    row = mine.connection.execute(select(time_entries).where(which)).mappings().one_or_none()
+    return _entry_from_row(row) if row else None
+
+
+def _entry_from_row(row: RowMapping) -> TimeEntry:
+    values = {name: row[name] for name in ENTRY_FIELDS}
+    values |= {"source": EntrySource(row["source"]), "item_type": ItemType(row["item_type"])}
+    return TimeEntry(**values)

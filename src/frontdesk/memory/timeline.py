@@ -1,0 +1,331 @@
+"""Offers the timeline: items of every type, changed as the task, memory or activity that they are."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from frontdesk.errors import Invalid
+from frontdesk.identity import rights
+from frontdesk.memory.activities import create_activity, delete_activity, get_activity, update_activity
+from frontdesk.memory.insights import InsightRange, Insights, compute_insights, insight_period
+from frontdesk.memory.items_store import delete_item, insert_item, item_text, save_item
+from frontdesk.memory.memories import create_memory, delete_memory, get_memory, update_memory
+from frontdesk.memory.model import (
+    Activity,
+    ActivityType,
+    ItemStatus,
+    ItemType,
+    Memory,
+    PersonScope,
+    Priority,
+    Task,
+    TimelineFilter,
+    TimelineItem,
+    TimelinePosition,
+    TimelineSort,
+)
+from frontdesk.memory.store import PersonDatabase, PersonTransaction
+from frontdesk.memory.tasks import TaskService, create_task, delete_task, get_task, update_task
+from frontdesk.memory.timeline_store import (
+    fetch_timeline_item,
+    list_newest_items,
+    list_timeline,
+    read_insight_facts,
+    save_item_fields,
+)
+from frontdesk.memory.times import DayEdge, find_zone, today_in
+from frontdesk.memory.validation import (
+    Fields,
+    RecordPage,
+    check_field_names,
+    check_length,
+    new_id,
+    nulls_to_empty,
+    parse_choice,
+    parse_choices,
+    parse_fields,
+    parse_id,
+    require_found,
+    without_nulls,
+)
+
+ItemRecord = Task | Memory | Activity
+SHARED_FIELDS = {name: name for name in ("title", "category", "category_id", "tags", "metadata", "status")}
+
+
+@dataclass(frozen=True, slots=True)
+class ItemKind:
+    """How items of a type are got, made, changed and deleted, and the right to the latter two.
+
+    `names` says what the fields of an item are called there, `statuses` how it stands; `beside` are the fields that
+    the item has alone. `usual` is what such a thing needs and the timeline has no word for.
+    """
+
+    right: str
+    get: Callable[[PersonTransaction, str], ItemRecord]
+    create: Callable[[PersonTransaction, Fields, str | None], ItemRecord]
+    update: Callable[[PersonTransaction, str, Fields, str | None], ItemRecord]
+    delete: Callable[[PersonTransaction, str], Sequence[Task] | None]
+    names: Mapping[str, str]
+    statuses: Mapping[str, str]
+    item_only_fields: frozenset[str]
+    defaults: Mapping[str, Any]
+
+
+ITEM_KINDS: Mapping[ItemType, ItemKind] = {
+    ItemType.TASK: ItemKind(
+        rights.TASKS_WRITE,
+        get_task,
+        create_task,
+        update_task,
+        delete_task,
+        {**SHARED_FIELDS, "description": "description", "end_time": "due_date", "priority": "priority"},
+        {"active": "pending", "inactive": "on_hold", "completed": "completed", "cancelled": "cancelled"},
+        frozenset({"start_time", "is_time_consuming", "render_on_timeline"}),
+        {},
+    ),
+    ItemType.MEMORY: ItemKind(
+        rights.MEMORIES_WRITE,
+        get_memory,
+        create_memory,
+        update_memory,
+        delete_memory,
+        {**SHARED_FIELDS, "description": "note", "start_time": "happened_start", "end_time": "happened_end"},
+        {"active": "active", "archived": "archived"},
+        frozenset({"priority", "render_on_timeline"}),
+        {},
+    ),
+    ItemType.ACTIVITY: ItemKind(
+        rights.ACTIVITIES_WRITE,
+        get_activity,
+        create_activity,
+        update_activity,
+        delete_activity,
+        {**SHARED_FIELDS, "description": "description", "start_time": "started_at", "end_time": "ended_at"},
+        {"active": "active", "completed": "completed", "cancelled": "cancelled"},
+        frozenset({"priority", "is_time_consuming", "render_on_timeline"}),
+        {"activity_type": ActivityType.OTHER, "status": "active"},
+    ),
+}
+
+
+def split_fields(kind: ItemKind, of: ItemType, fields: Fields) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is said of the thing itself, in its own words, and what is said of the item alone."""
+    strange = sorted(set(fields) - set(kind.names) - kind.item_only_fields)
+    if strange:
+        raise Invalid(f"{', '.join(strange)} cannot be set on an item of the type {of}")
+    own = {kind.names[name]: value for name, value in fields.items() if name in kind.names}
+    if own.get("status") is not None:
+        own["status"] = _own_status(kind, of, own["status"])
+    return own, {name: value for name, value in fields.items() if name in kind.item_only_fields}
+
+
+def _own_status(kind: ItemKind, of: ItemType, status: str) -> str:
+    if status not in kind.statuses:
+        raise Invalid(f"An item of the type {of} cannot be {status}; it can be {' or '.join(kind.statuses)}")
+    return kind.statuses[status]
+
+
+ITEM_NAME = "Timeline item"
+MAX_TITLE = 500
+TIME_FIELDS = {"start_time": DayEdge.START, "end_time": DayEdge.END}
+CHOICE_FIELDS = {"status": ItemStatus, "priority": Priority}
+SETTABLE_FIELDS = (
+    "title",
+    "description",
+    "start_time",
+    "end_time",
+    "is_time_consuming",
+    "render_on_timeline",
+    "category_id",
+    "tags",
+    "status",
+    "priority",
+    "metadata",
+)
+ItemKinds = Mapping[ItemType, ItemKind]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemChange:
+    """An item, and what stands behind it, as that was and is; `gone` are the tasks that were deleted with it."""
+
+    item: TimelineItem
+    before: ItemRecord | None = None
+    after: ItemRecord | None = None
+    deleted_tasks: Sequence[Task] = ()
+
+
+def create_timeline_item(
+    mine: PersonTransaction, kinds: ItemKinds, fields: Fields, zone: str | None = None
+) -> TimelineItem:
+    """A routine or a habit is an item alone; behind the others stands a task, a memory or an activity."""
+    mine.lock_person()
+    said = without_nulls(fields)
+    of = parse_choice(ItemType, "type", said.pop("type", ""))
+    kind = kinds.get(of)
+    if kind is None:
+        return _insert_plain_item(mine, of, said, zone)
+    own, beside = split_fields(kind, of, said)
+    made = kind.create(mine, {**kind.defaults, **own}, zone)
+    return _check_item(_save_item_fields(mine, made.id, beside, zone))
+
+
+def get_timeline_item(mine: PersonTransaction, item_id: str) -> TimelineItem:
+    return require_found(fetch_timeline_item(mine, parse_id(item_id, ITEM_NAME)), ITEM_NAME)
+
+
+def update_timeline_item(
+    mine: PersonTransaction,
+    kinds: ItemKinds,
+    item_id: str,
+    fields: Fields,
+    zone: str | None,
+    require: Callable[[str], None],
+) -> ItemChange:
+    """`require` refuses whoever may not change such a thing, once it is known what it is."""
+    mine.lock_person()
+    old = get_timeline_item(mine, item_id)
+    given = dict(fields)
+    if given.pop("type", old.type) != old.type:
+        raise Invalid(f"This is of the type {old.type}, and stays so; make another item")
+    kind = kinds.get(old.type)
+    if kind is None:
+        return ItemChange(_update_plain_item(mine, old, given, zone))
+    require(kind.right)
+    if given.get("status") == old.status:
+        del given["status"]
+    own, beside = split_fields(kind, old.type, given)
+    before = kind.get(mine, old.id)
+    after = kind.update(mine, old.id, own, zone) if own else before
+    item = _save_item_fields(mine, old.id, beside, zone)
+    return ItemChange(item if given.keys().isdisjoint(TIME_FIELDS) else _check_item(item), before, after)
+
+
+def delete_timeline_item(
+    mine: PersonTransaction, kinds: ItemKinds, item_id: str, require: Callable[[str], None]
+) -> ItemChange:
+    """As what it is: a memory is kept, and shown no longer. The item as it was."""
+    mine.lock_person()
+    old = get_timeline_item(mine, item_id)
+    kind = kinds.get(old.type)
+    if kind is None:
+        delete_item(mine, old.id)
+        return ItemChange(old)
+    require(kind.right)
+    return ItemChange(old, deleted_tasks=kind.delete(mine, old.id) or ())
+
+
+def _insert_plain_item(mine: PersonTransaction, of: ItemType, said: Fields, zone: str | None) -> TimelineItem:
+    values = {"title": "", **parse_choices(_parse_item(mine, said, zone), CHOICE_FIELDS)}
+    stamp: dict[str, Any] = {"id": new_id(mine.now), "created_at": mine.now, "updated_at": mine.now}
+    item = _check_item(TimelineItem(type=of, **values, **stamp))
+    insert_item(mine, item, item_text(item))
+    return item
+
+
+def _update_plain_item(mine: PersonTransaction, old: TimelineItem, given: Fields, zone: str | None) -> TimelineItem:
+    new = _check_item(replace(old, **_parse_change(_parse_item(mine, given, zone)), updated_at=mine.now))
+    save_item(mine, new, item_text(new))
+    return new
+
+
+def _save_item_fields(mine: PersonTransaction, item_id: str, beside: Fields, zone: str | None) -> TimelineItem:
+    """As it stands now, with what is said of the item alone."""
+    if beside:
+        save_item_fields(mine, item_id, _parse_change(_parse_item(mine, beside, zone)))
+    return get_timeline_item(mine, item_id)
+
+
+def _parse_item(mine: PersonTransaction, fields: Fields, zone: str | None) -> dict[str, Any]:
+    values = parse_fields(mine, fields, zone, TIME_FIELDS)
+    check_field_names(values, SETTABLE_FIELDS)
+    if values.get("status") == ItemStatus.DELETED:
+        raise Invalid("An item is deleted by deleting it, not by its status")
+    return values
+
+
+def _parse_change(values: dict[str, Any]) -> dict[str, Any]:
+    return parse_choices(nulls_to_empty(TimelineItem, values), CHOICE_FIELDS)
+
+
+def _check_item(item: TimelineItem) -> TimelineItem:
+    if not item.title.strip():
+        raise Invalid("An item needs a title")
+    check_length(item, "title", MAX_TITLE)
+    if item.start_time is not None and item.end_time is not None and item.end_time <= item.start_time:
+        raise Invalid("end_time must be after start_time")
+    return item
+
+
+class TimelineService:
+    """`tasks` is told of changes to tasks, which others may wait for; `kinds` says what stands behind which items.
+
+    What was deleted is never shown, and a memory that was superseded or has expired is only got by its id.
+    """
+
+    def __init__(self, records: PersonDatabase, tasks: TaskService, kinds: ItemKinds = ITEM_KINDS) -> None:
+        self._records = records
+        self._tasks = tasks
+        self._kinds = kinds
+
+    async def list(self, scope: PersonScope, wanted: TimelineFilter) -> RecordPage[TimelineItem]:
+        scope.require(rights.TIMELINE_READ)
+        return await self._records.read(scope, partial(list_timeline, wanted=wanted))
+
+    async def newest(
+        self, scope: PersonScope, limit: int = 50, before: TimelinePosition | None = None, kind: ItemType | None = None
+    ) -> Sequence[TimelineItem]:
+        """The last made first: all of them, or those that were made before one. However many there are, it is quick."""
+        scope.require(rights.TIMELINE_READ)
+        return await self._records.read(scope, partial(list_newest_items, limit=limit, before=before, kind=kind))
+
+    async def get(self, scope: PersonScope, item_id: str) -> TimelineItem:
+        scope.require(rights.TIMELINE_READ)
+        return await self._records.read(scope, partial(get_timeline_item, item_id=item_id))
+
+    async def create(self, scope: PersonScope, fields: Fields, zone: str | None = None) -> TimelineItem:
+        """`fields` are those of an `TimelineItem`; with a task, memory or activity, the item is made as one."""
+        scope.require(rights.TIMELINE_WRITE)
+        return await self._records.change(
+            scope, partial(create_timeline_item, kinds=self._kinds, fields=fields, zone=zone)
+        )
+
+    async def update(self, scope: PersonScope, item_id: str, fields: Fields, zone: str | None = None) -> TimelineItem:
+        """Also needs the right to change what stands behind the item."""
+        scope.require(rights.TIMELINE_WRITE)
+        what = {"kinds": self._kinds, "item_id": item_id, "fields": fields, "zone": zone, "require": scope.require}
+        done = await self._records.change(scope, partial(update_timeline_item, **what))
+        if isinstance(done.before, Task) and isinstance(done.after, Task):
+            await self._tasks.notify_changed(scope, done.before, done.after)
+        return done.item
+
+    async def delete(self, scope: PersonScope, item_id: str) -> TimelineItem:
+        """Also needs the right to delete what stands behind the item, which is told as it was."""
+        scope.require(rights.TIMELINE_WRITE)
+        work = partial(delete_timeline_item, kinds=self._kinds, item_id=item_id, require=scope.require)
+        done = await self._records.change(scope, work, small=False)
+        await self._tasks.notify_deleted(scope, done.deleted_tasks)
+        return done.item
+
+    async def highlights(self, scope: PersonScope, limit: int = 20, offset: int = 0) -> RecordPage[TimelineItem]:
+        """Memories that stand out, the last captured first."""
+        scope.require(rights.TIMELINE_READ)
+        wanted = TimelineFilter(is_highlight=True, sort_by=TimelineSort.CAPTURED_AT, limit=limit, offset=offset)
+        return await self._records.read(scope, partial(list_timeline, wanted=wanted))
+
+    async def insights(
+        self, scope: PersonScope, date_range: str = InsightRange.WEEK, zone: str | None = None
+    ) -> Insights:
+        """Of the days up to today, where the person is."""
+        scope.require(rights.TIMELINE_READ)
+        wanted = parse_choice(InsightRange, "date_range", date_range)
+        return await self._records.read(scope, partial(_read_insights, date_range=wanted, zone=zone))
+
+
+def _read_insights(mine: PersonTransaction, date_range: InsightRange, zone: str | None) -> Insights:
+    where = find_zone(zone, mine.zone_name)
+    return compute_insights(
+        date_range, read_insight_facts(mine, insight_period(date_range, today_in(mine.now, where), where))
+    )

@@ -1,1 +1,0 @@
-"""Everything in the order of time, and what can be told from it."""

@@ -1,1 +1,0 @@
-"""What insights are worked out from."""

@@ -1,1 +1,0 @@
-"""Where a person's time goes."""

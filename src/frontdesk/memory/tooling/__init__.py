@@ -1,1 +1,0 @@
-"""The tools of the memory room, whoever offers them: what each takes, does and answers, without any protocol."""

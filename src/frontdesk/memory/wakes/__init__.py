@@ -1,1 +1,0 @@
-"""Which schedule wakes an agent for a task."""

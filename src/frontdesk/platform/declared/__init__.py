@@ -1,1 +1,0 @@
-"""What a manifest declares: servers and tools, read with everything that is wrong with them."""

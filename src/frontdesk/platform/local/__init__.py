@@ -1,1 +1,0 @@
-"""The stand-in for the platform: what its servers answer, in which state, and who asked."""

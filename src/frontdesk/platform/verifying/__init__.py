@@ -1,1 +1,0 @@
-"""Whether the tools that a manifest declares are there on the live servers."""

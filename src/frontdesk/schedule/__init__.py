@@ -1,1 +1,0 @@
-"""Prompts that come later: when they are due, who may set them, and how they reach an agent."""

@@ -1,1 +1,0 @@
-"""Which agent is meant when nobody names one."""

@@ -1,1 +1,0 @@
-"""Occurrences that were begun before."""

@@ -1,1 +1,0 @@
-"""How occurrences get a worker."""

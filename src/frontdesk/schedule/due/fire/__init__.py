@@ -1,1 +1,0 @@
-"""What schedules are due for."""

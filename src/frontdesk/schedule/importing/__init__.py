@@ -1,1 +1,0 @@
-"""Takes over the schedules of a PromptYoSelf database."""

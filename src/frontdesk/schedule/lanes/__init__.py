@@ -1,1 +1,0 @@
-"""The lines in which agents' prompts stand."""

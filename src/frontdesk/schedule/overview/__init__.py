@@ -1,1 +1,0 @@
-"""All schedules and runs at a glance, however many there are."""

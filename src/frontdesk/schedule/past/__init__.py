@@ -1,1 +1,0 @@
-"""What became of occurrences: their history, the dead letters, and the figures."""

@@ -1,1 +1,0 @@
-"""Times as people say them: strict ISO, and a small grammar of plain words that refuses what could mean two things."""

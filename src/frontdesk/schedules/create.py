@@ -1,0 +1,451 @@
+"""Turns a request into a schedule: parses its rule, builds or changes it, and checks the limits."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from frontdesk import zones
+from frontdesk.errors import Conflict, Invalid
+from frontdesk.schedules.model import (
+    SECOND,
+    AnswerForwarding,
+    Misfire,
+    Overlap,
+    Schedule,
+    ScheduleDefinition,
+    SchedulePolicy,
+    Trigger,
+    TriggerKind,
+    from_us,
+    to_us,
+)
+from frontdesk.schedules.phrases.parser import parse_phrase
+from frontdesk.schedules.requests import (
+    CLEARABLE_FIELDS,
+    NewSchedule,
+    RuleRequest,
+    ScheduleChange,
+    ScheduleFields,
+    parse_attempts,
+    parse_choice,
+    parse_jitter_s,
+    parse_max_late_s,
+    parse_max_repetitions,
+)
+from frontdesk.schedules.triggers import (
+    START_IN_PAST,
+    closest_fires_s,
+    cron_trigger,
+    first_fire,
+    interval_trigger,
+    is_iso_time,
+    looks_like_cron,
+    next_fire_after,
+    once_trigger,
+    parse_iso_time,
+    parse_once_us,
+    split_cron_steps,
+)
+from frontdesk.text import is_storable
+
+MAX_SCHEDULES_OF_RUN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentRun:
+    """A run that an agent has under way: its delivery id, and whether its schedule repeats by itself."""
+
+    delivery_id: str
+    schedule_id: int
+    recurring: bool
+
+
+def is_recurring(trigger: Trigger, max_repetitions: int | None) -> bool:
+    """Whether it may fire more than once; an interval that fires once is a delay."""
+    return trigger.kind is not TriggerKind.ONCE and max_repetitions != 1
+
+
+def check_may_schedule(runs: Sequence[CurrentRun], made: int, *, recurring: bool) -> None:
+    """Refuse what an agent should not plan in the middle of these runs; `made` is how many they planned already."""
+    again = next((run for run in runs if run.recurring), None)
+    if recurring and again is not None:
+        raise Conflict(
+            f"This is a scheduled run of schedule {again.schedule_id}, which repeats by itself; "
+            "it needs no other schedule. Answer its prompt, or change that schedule"
+        )
+    if runs and made >= MAX_SCHEDULES_OF_RUN:
+        raise Conflict(
+            f"This run of schedule {runs[0].schedule_id} has made {made} schedules, which is as many as one run may"
+        )
+
+
+def check_may_start_run(runs: Sequence[CurrentRun]) -> None:
+    """Refuse to have a run start another one, which could go on for ever."""
+    if runs:
+        raise Conflict(
+            f"This is a scheduled run of schedule {runs[0].schedule_id}, and a run cannot start another; "
+            "ask again when it has ended"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleLimits:
+    """Per agent, and the same for every caller."""
+
+    count: int = 200
+    shortest_s: int = 10
+    longest_prompt: int = 20_000
+
+    def check_count(self, agent_id: str, count: int) -> None:
+        if count >= self.count:
+            raise Conflict(f"Agent '{agent_id}' has {self.count} schedules, the most it may have; cancel some first")
+
+    def check_prompt(self, prompt: str) -> None:
+        if len(prompt) > self.longest_prompt:
+            raise Invalid(f"The prompt has {len(prompt)} characters; at most {self.longest_prompt} are allowed")
+
+    def check_pace(self, trigger: Trigger, max_repetitions: int | None) -> None:
+        """Refuse a rule of which two fires come too close together."""
+        closest = closest_fires_s(trigger)
+        if is_recurring(trigger, max_repetitions) and closest < self.shortest_s:
+            raise Invalid(
+                f"It would run every {closest} s; runs must be at least {self.shortest_s} s apart "
+                "(FRONTDESK_SCHEDULE_SHORTEST)"
+            )
+
+
+NO_RULE = "Must specify one of --time, --cron, or --every"
+SEVERAL_RULES = "Cannot specify multiple scheduling options"
+UNREADABLE_RULE = (
+    "'{}' is no rule that can be read. Write a time (2025-12-25T10:00:00Z), a cron rule (0 9 * * MON-FRI), "
+    "an interval (every 30m), or words such as: in two minutes, tomorrow at 9, every weekday at 9 Berlin time"
+)
+BARE_NUMBER = (
+    '"{0}" alone may be a time, a date or a length. Write for example "at 10:00", "2027-01-01 at 09:00", '
+    '"in 10 minutes" or "every 10 minutes"'
+)
+LONGEST_RULE = 500
+# `9am`, `17:30` and `24.12.2026` say what they are; other single words with figures are rules, or slips in one.
+PLAIN_FIGURES = re.compile(
+    r"\d{1,2}([:.]\d{2})?[ap]\.?m\.?|\d{1,2}:\d{2}(:\d{2})?|\d{1,2}([./-])\d{1,2}\3\d{4}|\d{1,2}\.\d{1,2}\.|"
+    r"\d{4}([/-])\d{1,2}\4\d{1,2}",
+    re.IGNORECASE,
+)
+NUMBER = re.compile(r"[+-]?[\d.,]+")
+# What a rule of each kind is given as.
+KIND_PARAMETERS = {
+    TriggerKind.ONCE: ("is one moment", "time"),
+    TriggerKind.CRON: ("repeats by the calendar", "cron"),
+    TriggerKind.INTERVAL: ("repeats at an interval", "every"),
+}
+
+
+# What reads a rule, in a zone, at a time.
+RuleParser = Callable[[str, str | None, int], "ParsedRule"]
+
+
+class MissingRule(Invalid):
+    """Nothing says when, in the words of the contract; a door with more ways to say it names them all."""
+
+    def __init__(self) -> None:
+        super().__init__(NO_RULE)
+
+
+class OtherRuleKind(Invalid):
+    """Words for a rule of another kind than was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRule:
+    """A rule that was read; `words` are the plain words it was told in, if it was."""
+
+    trigger: Trigger
+    words: str | None = None
+
+
+def parse_rule(said: RuleRequest, now_us: int) -> ParsedRule:
+    """The whole rule; what would never run is refused."""
+    told = _parse_one_rule(said, now_us)
+    if said.end_at and told.trigger.end_us is not None:
+        raise Invalid("The words say already when it ends; leave end_at out, or those words")
+    trigger = apply_bounds(told.trigger, said, now_us)
+    return replace(told, trigger=_count_steps_from_start(trigger) if told.words and said.start_at else trigger)
+
+
+def apply_bounds(trigger: Trigger, said: RuleRequest, now_us: int) -> Trigger:
+    """The rule between its start and its end, with its jitter."""
+    if trigger.kind is TriggerKind.ONCE and (said.start_at or said.end_at):
+        raise Invalid("start_at and end_at go with a rule that repeats: cron or every")
+    if said.start_at:
+        start = parse_time_us(said.start_at, said.zone, now_us)
+        if start <= now_us:
+            raise Invalid(START_IN_PAST)
+        trigger = replace(trigger, start_us=start)
+    if said.end_at:
+        trigger = replace(trigger, end_us=parse_time_us(said.end_at, said.zone, now_us))
+    if said.jitter is not None:
+        trigger = replace(trigger, jitter_s=parse_jitter_s(said.jitter))
+    return check_fires(trigger, now_us)
+
+
+def _count_steps_from_start(trigger: Trigger) -> Trigger:
+    """Words such as "every other tuesday" count from the first time after the start."""
+    fields, steps = split_cron_steps(trigger.value) if trigger.kind is TriggerKind.CRON else ("", None)
+    first_us = next_fire_after(replace(trigger, value=fields), (trigger.start_us or 0) - 1) if steps else None
+    if steps is None or first_us is None:
+        return trigger
+    day = from_us(first_us).astimezone(zones.zone_of_name(trigger.zone)).date()
+    return replace(trigger, value=f"{fields} {replace(steps, first=day)}")
+
+
+def check_fires(trigger: Trigger, now_us: int) -> Trigger:
+    """The rule, if it fires at all, and each fire before the next."""
+    if first_fire(trigger, now_us) is None:
+        raise Invalid("It would never run: its end comes before its first run; move the end, or leave it out")
+    if trigger.jitter_s and trigger.jitter_s >= closest_fires_s(trigger):
+        raise Invalid("jitter must be shorter than the time between two runs")
+    return trigger
+
+
+def parse_time_us(text: str, zone: str | None, now_us: int) -> int:
+    """A moment: an exact time, or words for one."""
+    if not is_iso_time(text):
+        found = _parse_words(text, zone, now_us)
+        if found is not None and found.kind is TriggerKind.ONCE:
+            return parse_once_us(found.value)
+    return to_us(parse_iso_time(text, zones.zone_name(zone) if zone else None))
+
+
+def _parse_one_rule(said: RuleRequest, now_us: int) -> ParsedRule:
+    if said.any_kind:
+        time, by_cron, every = (_accept_any_kind(way) for way in (_parse_time, _parse_cron, _parse_every))
+    else:
+        time, by_cron, every = _parse_time, _parse_cron, _parse_every
+    ways: list[tuple[str | int | None, RuleParser]] = [
+        (said.time, time),
+        (said.cron, by_cron),
+        (said.every, every),
+        (said.when, _parse_any),
+    ]
+    given = [(str(value).strip(), way) for value, way in ways if value is not None and str(value).strip()]
+    if not given:
+        raise MissingRule
+    if len(given) > 1:
+        raise Invalid(SEVERAL_RULES)
+    text, way = given[0]
+    if len(text) > LONGEST_RULE:
+        raise Invalid(f"A rule has at most {LONGEST_RULE} characters")
+    return way(text, said.zone or None, now_us)
+
+
+def _accept_any_kind(way: RuleParser) -> RuleParser:
+    """Where one call takes any kind of rule, words under another kind's name are taken too."""
+
+    def read_any(text: str, zone: str | None, now_us: int) -> ParsedRule:
+        try:
+            return way(text, zone, now_us)
+        except OtherRuleKind:
+            return _parse_any(text, zone, now_us)
+
+    return read_any
+
+
+def _parse_time(text: str, zone: str | None, now_us: int) -> ParsedRule:
+    return _parse_exact_or_words(text, zone, now_us, TriggerKind.ONCE, lambda: once_trigger(text, zone, now_us))
+
+
+def _parse_cron(text: str, zone: str | None, now_us: int) -> ParsedRule:
+    return _parse_exact_or_words(text, zone, now_us, TriggerKind.CRON, lambda: cron_trigger(text, zone or "UTC"))
+
+
+def _parse_every(text: str, zone: str | None, now_us: int) -> ParsedRule:
+    def exact() -> Trigger:
+        return interval_trigger(text, None, now_us, zone or "UTC")
+
+    try:
+        return _parse_exact_or_words(text, zone, now_us, TriggerKind.INTERVAL, exact)
+    except OtherRuleKind:
+        raise
+    except Invalid:
+        found = None if is_bare_number(text) else _parse_words(f"every {text}", zone, now_us)
+        if found is None:
+            raise
+        return ParsedRule(_require_kind(found, TriggerKind.INTERVAL, f"every {text}"), f"every {text}")
+
+
+def _parse_any(text: str, zone: str | None, now_us: int) -> ParsedRule:
+    if is_iso_time(text):
+        return ParsedRule(once_trigger(text, zone, now_us))
+    if NUMBER.fullmatch(text) and PLAIN_FIGURES.fullmatch(text) is None:
+        raise Invalid(BARE_NUMBER.format(text))
+    if looks_like_cron(text):
+        return ParsedRule(cron_trigger(text, zone or "UTC"))
+    found = _parse_words(text, zone, now_us)
+    if found is not None:
+        return ParsedRule(found, text)
+    try:
+        return ParsedRule(interval_trigger(text, None, now_us, zone or "UTC"))
+    except Invalid as error:
+        raise Invalid(UNREADABLE_RULE.format(text)) from error
+
+
+def _parse_exact_or_words(
+    text: str, zone: str | None, now_us: int, kind: TriggerKind, exact: Callable[[], Trigger]
+) -> ParsedRule:
+    """What is no rule of the kind that was asked for may be words; what is neither is told as that kind would."""
+    try:
+        return ParsedRule(exact())
+    except Invalid:
+        found = None if is_iso_time(text) else _parse_words(text, zone, now_us, once=kind is TriggerKind.ONCE)
+        if found is None:
+            raise
+        return ParsedRule(_require_kind(found, kind, text), text)
+
+
+def _require_kind(found: Trigger, kind: TriggerKind, text: str) -> Trigger:
+    """What was asked for as one kind of rule is of that kind, whatever else the words may say."""
+    if found.kind is not kind:
+        what, name = KIND_PARAMETERS[found.kind]
+        raise OtherRuleKind(f'"{text}" {what}. Give it as {name}, not as {KIND_PARAMETERS[kind][1]}')
+    return found
+
+
+def is_bare_number(text: str) -> bool:
+    """A number, with or without a unit: never words, so that a slip in one is told as what it is."""
+    return text[:1] in "+-0123456789" and len(text.split()) == 1 and PLAIN_FIGURES.fullmatch(text) is None
+
+
+def _parse_words(text: str, zone: str | None, now_us: int, *, once: bool = False) -> Trigger | None:
+    if is_bare_number(text):
+        return None
+    return parse_phrase(text, now_us, zones.zone_name(zone) if zone else "UTC", once=once)
+
+
+NO_PROMPT = "Missing required arguments: agent-id and prompt"
+NO_CHANGE = "Say what is to be different: the prompt, the rule, its zone, max_repetitions, what to clear, …"
+NO_TIMELINE = "There is no timeline yet that an answer could go into; leave `timeline` out"
+
+
+def build_schedule(
+    asked: NewSchedule, agent_id: str, user_id: str | None, limits: ScheduleLimits, now_us: int
+) -> ScheduleDefinition:
+    """A schedule as it was asked for; its conversation is chosen elsewhere."""
+    prompt = _check_prompt(asked.prompt, limits)
+    told = parse_rule(asked, now_us)
+    most = parse_max_repetitions(asked.max_repetitions)
+    limits.check_pace(told.trigger, most)
+    return ScheduleDefinition(
+        agent_id=agent_id,
+        prompt=prompt,
+        trigger=told.trigger,
+        user_id=user_id,
+        policy=_build_policy(asked, SchedulePolicy()),
+        max_repetitions=most,
+        words=told.words,
+        forward=_build_forwarding(asked, AnswerForwarding()),
+    )
+
+
+def change_schedule(old: Schedule, change: ScheduleChange, limits: ScheduleLimits, now_us: int) -> ScheduleDefinition:
+    """The schedule as it is to be; what the change does not name stays."""
+    if change == ScheduleChange():
+        raise Invalid(NO_CHANGE)
+    unknown = change.clear.difference(CLEARABLE_FIELDS)
+    if unknown:
+        raise Invalid(
+            f"{', '.join(sorted(unknown))} cannot be cleared; these can: {', '.join(sorted(CLEARABLE_FIELDS))}"
+        )
+    was = old.what
+    told = _changed_rule(was, change, now_us)
+    new = replace(
+        was,
+        prompt=was.prompt if change.prompt is None else _check_changed_prompt(change.prompt, limits),
+        trigger=told.trigger,
+        words=told.words,
+        policy=_build_policy(change, was.policy),
+        max_repetitions=_changed_repetitions(old, change),
+        forward=_build_forwarding(change, was.forward),
+        conversation_id=None if "conversation_id" in change.clear else was.conversation_id,
+    )
+    limits.check_pace(new.trigger, new.max_repetitions)
+    return new
+
+
+def _changed_rule(was: ScheduleDefinition, change: ScheduleChange, now_us: int) -> ParsedRule:
+    if change.is_empty and not change.clear:
+        return ParsedRule(was.trigger, was.words)
+    old = was.trigger
+    if any((change.time, change.cron, change.every, change.when)):
+        # A new time is read in a zone only if one is named with it; a rule stays in the zone that it was in.
+        zone = change.zone or (None if change.time else old.zone)
+        told = parse_rule(replace(change, zone=zone, start_at=None, end_at=None, jitter=None), now_us)
+        told = replace(told, trigger=_keep_end_and_jitter(told.trigger, old))
+    elif change.zone:
+        told = ParsedRule(replace(old, zone=zones.zone_name(change.zone)))
+    else:
+        told = ParsedRule(old, was.words)
+    return replace(told, trigger=apply_bounds(_clear_trigger_fields(told.trigger, change, now_us), change, now_us))
+
+
+def _keep_end_and_jitter(new: Trigger, old: Trigger) -> Trigger:
+    """A new rule ends when the old one would have, unless its words say when, and has its jitter."""
+    if new.kind is TriggerKind.ONCE:
+        return new
+    return replace(new, end_us=old.end_us if new.end_us is None else new.end_us, jitter_s=old.jitter_s)
+
+
+def _clear_trigger_fields(trigger: Trigger, change: ScheduleChange, now_us: int) -> Trigger:
+    if "start_at" in change.clear:
+        counted = trigger.kind is TriggerKind.INTERVAL
+        start = now_us + closest_fires_s(trigger) * SECOND if counted else None
+        trigger = replace(trigger, start_us=start)
+    if "end_at" in change.clear:
+        trigger = replace(trigger, end_us=None)
+    return replace(trigger, jitter_s=0) if "jitter" in change.clear else trigger
+
+
+def _check_changed_prompt(text: str, limits: ScheduleLimits) -> str:
+    if not text.strip():
+        raise Invalid("The new prompt is empty; leave it out to keep the one it has")
+    return _check_prompt(text, limits)
+
+
+def _check_prompt(text: str | None, limits: ScheduleLimits) -> str:
+    if text is None or not text.strip():
+        raise Invalid(NO_PROMPT)
+    limits.check_prompt(text)
+    if not is_storable(text):
+        raise Invalid("The prompt holds a character that cannot be stored: NUL, or half of a surrogate pair; remove it")
+    return text
+
+
+def _build_policy(said: ScheduleFields, was: SchedulePolicy) -> SchedulePolicy:
+    late = None if _clears(said, "max_late") else was.max_late_s
+    return SchedulePolicy(
+        overlap=was.overlap if said.overlap is None else parse_choice(Overlap, "overlap", said.overlap),
+        misfire=was.misfire if said.misfire is None else parse_choice(Misfire, "misfire", said.misfire),
+        max_late_s=late if said.max_late is None else parse_max_late_s(said.max_late),
+        attempts=was.attempts if said.attempts is None else parse_attempts(said.attempts),
+    )
+
+
+def _changed_repetitions(old: Schedule, change: ScheduleChange) -> int | None:
+    if "max_repetitions" in change.clear:
+        return None
+    if change.max_repetitions is None:
+        return old.what.max_repetitions
+    most = parse_max_repetitions(change.max_repetitions)
+    if most is not None and most <= old.fired:
+        raise Invalid(f"It has run {old.fired} times already; max-repetitions must be more, or cancel it")
+    return most
+
+
+def _build_forwarding(said: ScheduleFields, was: AnswerForwarding) -> AnswerForwarding:
+    if said.timeline:
+        raise Invalid(NO_TIMELINE)
+    kept = None if _clears(said, "webhook") else was.webhook
+    return AnswerForwarding(said.webhook or kept, was.timeline and said.timeline is None)
+
+
+def _clears(said: ScheduleFields, name: str) -> bool:
+    return isinstance(said, ScheduleChange) and name in said.clear

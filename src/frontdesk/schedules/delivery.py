@@ -1,0 +1,204 @@
+"""Delivers one run to its agent: writes the prompt, takes the turn's events, and says how it ended."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+from anyio.lowlevel import checkpoint_if_cancelled
+
+from frontdesk.agents.host import AgentHost, Prompt
+from frontdesk.errors import Conflict, FrontdeskError, MissingScope, PendingApproval, RateLimited, Unavailable
+from frontdesk.identity.authority import Authority, AuthorityService
+from frontdesk.identity.model import AgentIdSource, Caller
+from frontdesk.identity.rights import INSTALLATION_ADMIN, SCHEDULES_ADMIN, SCHEDULES_WRITE
+from frontdesk.llm.events import Done, Event, Failed, FailureKind, Started, StopReason, TextChunk, ToolCall
+from frontdesk.schedules.model import (
+    DeliverRun,
+    DeliveryFailed,
+    DeliveryResult,
+    Occurrence,
+    format_utc,
+    from_us,
+    now_us,
+)
+
+
+def compose_prompt(occurrence: Occurrence, now_us: int) -> str:
+    """The whole text, for a delivery at this time."""
+    return f"[{' '.join(_prompt_header(occurrence, now_us))}]\n\n{occurrence.prompt}"
+
+
+def _prompt_header(occurrence: Occurrence, now_us: int) -> list[str]:
+    due, now = format_utc(from_us(occurrence.intended_us)), format_utc(from_us(now_us))
+    run = f"This is a scheduled run of schedule {occurrence.schedule_id}, number {occurrence.number}"
+    said = [
+        f"{run}, and not a request to schedule anything again.",
+        f"It was started by hand at {due}." if occurrence.manual else f"It was due at {due} and comes at {now}.",
+        _describe_repetition(occurrence),
+        f"Attempt {occurrence.attempt}, delivery {occurrence.id}.",
+    ]
+    if occurrence.in_doubt:
+        said.append("An earlier attempt may have reached you: what you did for this delivery id, do not do twice.")
+    return [sentence for sentence in said if sentence]
+
+
+def _describe_repetition(occurrence: Occurrence) -> str:
+    if not occurrence.recurring:
+        return ""
+    return "It is the last one." if occurrence.last else "The schedule repeats by itself."
+
+
+ANSWER_BYTES = 64 * 1024
+TRUNCATED = "\n[The rest was left out]"
+# A busy agent is asked again soon; one that waits for a person's word will not be ready so soon.
+BUSY_SECONDS = 2.0
+APPROVAL_SECONDS = 60.0
+# Who may do none of these any more has nobody prompted.
+SCHEDULING_SCOPES = frozenset({SCHEDULES_WRITE, SCHEDULES_ADMIN, INSTALLATION_ADMIN})
+
+GetAuthority = Callable[[Authority], Awaitable[Authority]]
+
+
+async def stored_authority(authority: Authority) -> Authority:
+    """The rights as they were stored."""
+    return authority
+
+
+def current_authority(authorities: AuthorityService) -> GetAuthority:
+    """A function that finds the rights of a run: those that the credentials have now which made its schedule."""
+
+    async def now(authority: Authority) -> Authority:
+        found = await authorities.current(authority)
+        if found.scopes is not None and not found.scopes & SCHEDULING_SCOPES:
+            raise MissingScope(SCHEDULES_WRITE)
+        return found
+
+    return now
+
+
+def make_deliver(
+    host: AgentHost, standing: GetAuthority = stored_authority, clock: Callable[[], int] = now_us
+) -> DeliverRun:
+    """A function that delivers to this host; it returns once the agent's turn has ended, or raises `DeliveryFailed`.
+
+    Cancelled, it ends the turn before it leaves. `standing` says what a run may do by now.
+    """
+
+    async def deliver(occurrence: Occurrence) -> DeliveryResult:
+        heard = DeliveryTurn(occurrence)
+        try:
+            run = replace(occurrence, authority=await standing(occurrence.authority))
+            async with aclosing(host.send(prompt_of(run, clock()))) as events:
+                async for event in events:
+                    heard.add_event(event)
+        except FrontdeskError as error:
+            # Cut off by a stop in the midst of a query, the database seems to fail; the stop is what counts.
+            await checkpoint_if_cancelled()
+            raise heard.failure_of(error) from error
+        return heard.outcome()
+
+    return deliver
+
+
+def prompt_of(occurrence: Occurrence, at_us: int) -> Prompt:
+    """The turn that an occurrence asks for, in the name of the agent and the person whose schedule it is."""
+    caller = Caller(occurrence.id, occurrence.agent_id, occurrence.user_id, AgentIdSource.SCHEDULE)
+    return Prompt(
+        occurrence.agent_id,
+        occurrence.authority.applied_to(caller),
+        compose_prompt(occurrence, at_us),
+        conversation_id=occurrence.conversation_id,
+        patient=True,
+        otid=occurrence.id,
+        again=occurrence.in_doubt,
+    )
+
+
+class AnswerText:
+    """An agent's words, as many as are kept; what it said between two tools stands apart."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._size = 0
+        self._paused = False
+
+    def add(self, text: str) -> None:
+        if self._size > ANSWER_BYTES:
+            return
+        if self._paused and self._parts:
+            text = f"\n\n{text}"
+        self._paused = False
+        self._parts.append(text)
+        self._size += len(text.encode(errors="replace"))
+
+    def pause(self) -> None:
+        self._paused = True
+
+    @property
+    def text(self) -> str | None:
+        """What was said, or None where nothing was."""
+        whole = "".join(self._parts)
+        if self._size <= ANSWER_BYTES:
+            return whole.strip() or None
+        room = ANSWER_BYTES - len(TRUNCATED)
+        return whole.encode(errors="replace")[:room].decode(errors="ignore") + TRUNCATED
+
+
+@dataclass(slots=True)
+class DeliveryTurn:
+    """What a turn has told so far."""
+
+    occurrence: Occurrence
+    _started: bool = False
+    _failed: Failed | None = None
+    _stop: StopReason = StopReason.INTERRUPTED
+    _answer: AnswerText = field(default_factory=AnswerText)
+
+    def add_event(self, event: Event) -> None:
+        match event:
+            case Started():
+                self._started = True
+            case Failed():
+                self._failed = event
+            case Done(stop):
+                self._stop = stop
+            case TextChunk(text):
+                self._answer.add(text)
+            case ToolCall():
+                self._answer.pause()
+            case _:
+                return
+
+    def outcome(self) -> DeliveryResult:
+        """The turn ended: what the agent said, or why it came to nothing."""
+        if not self._stop.is_broken:
+            return DeliveryResult(self._answer.text)
+        if self._stop is StopReason.CANCELLED:
+            raise self._undelivered("Somebody cancelled the run", permanent=True)
+        failed = self._failed
+        if failed is None:
+            raise self._undelivered("The run was interrupted", counted=False, retry_after=BUSY_SECONDS)
+        if failed.trouble is FailureKind.BUSY:
+            raise self._undelivered(failed.message, counted=False, retry_after=failed.retry_after or BUSY_SECONDS)
+        permanent = failed.trouble.is_permanent
+        raise self._undelivered(failed.message, permanent=permanent, retry_after=failed.retry_after)
+
+    def failure_of(self, error: FrontdeskError) -> DeliveryFailed:
+        """The turn was not taken on, or its host is gone."""
+        text = error.public_message
+        match error:
+            case PendingApproval():
+                return self._undelivered(text, counted=False, retry_after=APPROVAL_SECONDS)
+            case Conflict():
+                return self._undelivered(text, counted=False, retry_after=BUSY_SECONDS)
+            case Unavailable() | RateLimited():
+                return self._undelivered(text, retry_after=error.retry_after)
+            case _:
+                return self._undelivered(text, permanent=True)
+
+    def _undelivered(
+        self, text: str, *, permanent: bool = False, counted: bool = True, retry_after: float | None = None
+    ) -> DeliveryFailed:
+        # A doubt from before stays until a turn has been begun that looked into it.
+        doubt = self._started or self.occurrence.in_doubt
+        return DeliveryFailed(text, permanent=permanent, counted=counted, retry_after=retry_after, in_doubt=doubt)

@@ -1,0 +1,363 @@
+"""Decides, without I/O, what to claim from a queue, what a missed fire becomes, and when to retry."""
+
+import sys
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from frontdesk.schedules.model import (
+    SECOND,
+    DeliveryFailed,
+    DeliveryResult,
+    Misfire,
+    Occurrence,
+    Overlap,
+    OwnerFilter,
+    RunStatus,
+    SchedulePolicy,
+    Trigger,
+    TriggerKind,
+    from_us,
+)
+from frontdesk.schedules.triggers import count_cron_fires, last_interval_fire, next_fire_after, parse_interval_cached
+from frontdesk.text import storable
+
+
+class RunLease(NamedTuple):
+    """Who holds an occurrence, and until when; each renewal makes it another."""
+
+    id: str
+    owner: str | None
+    until_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRequest:
+    """So many occurrences to run, and what the asking worker knows.
+
+    `dead` are owners that are surely gone. A lease that is past its end has run out where it was left alone, and not
+    where its owner may be about to renew it. `due_by_us`: nothing that is due later.
+    """
+
+    places: int
+    dead_owners: Collection[str] = ()
+    is_abandoned: Callable[[RunLease], bool] = lambda _: True
+    whose: OwnerFilter = field(default_factory=OwnerFilter)
+    due_by_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SettledRun:
+    """How an attempt ended. What goes on waiting does so for `wait_us`; not `counted`, the attempt does not count."""
+
+    occurrence: Occurrence
+    standing: RunStatus
+    took_us: int
+    answer: str | None = None
+    error: str | None = None
+    wait_us: int = 0
+    counted: bool = True
+    in_doubt: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What one transaction did: `kept` are those whose end was still theirs to tell, `next_us` is when to look next."""
+
+    now_us: int
+    recorded: Sequence[SettledRun]
+    claimed: Sequence[Occurrence]
+    next_us: int | None
+
+
+# So many at once of what may run beside other things, so that one agent cannot take every place.
+MAX_PARALLEL_RUNS = 8
+# One that takes its worker down with it each time is given up.
+MAX_LOST = 25
+# Clocks of two machines differ by less than this.
+CLOCK_SLACK_US = 10 * SECOND
+
+
+class QueueAction(Enum):
+    """FIRE: what the lane's first schedule is due for. REST: nothing before the time given."""
+
+    TAKE_OVER = 1
+    START = 2
+    DROP = 3
+    BURY = 4
+    FIRE = 5
+    REST = 6
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveRun:
+    """An occurrence of the lane that has not ended: it is leased until a time, or available from it on."""
+
+    id: str
+    standing: RunStatus
+    intended_us: int
+    owner: str | None
+    begun_us: int
+    time_us: int
+    lost: int
+    cancelled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueueDecision:
+    """What to do: with which occurrence, or until when nothing."""
+
+    action: QueueAction
+    id: str = ""
+    due_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimContext:
+    """Who looks, when, and at what: `held` are the occurrences that the owner runs or is about to settle.
+
+    What was begun after `set_back_us`, and is over, was begun by a clock that was ahead.
+    """
+
+    request: ClaimRequest
+    owner: str
+    held: set[str]
+    now_us: int
+    lease_us: int
+    set_back_us: int = sys.maxsize // 2
+
+    def is_abandoned(self, one: ActiveRun) -> bool:
+        if one.owner == self.owner:
+            # A claim whose answer never arrived is nobody's.
+            return one.id not in self.held
+        if one.owner in self.request.dead_owners:
+            return True
+        over = is_expired(one.begun_us, one.time_us, self.now_us, self.lease_us)
+        return over and self.request.is_abandoned(RunLease(one.id, one.owner, one.time_us))
+
+    def next_check_us(self, lease_until_us: int) -> int:
+        """When to look at what runs: never at once, and not much later than a new lease would end."""
+        return min(max(lease_until_us, self.now_us + SECOND), self.now_us + self.lease_us)
+
+
+def is_expired(begun_us: int, leased_until_us: int, now_us: int, lease_us: int) -> bool:
+    """Whether a lease is past its end, or was given before the clock was set back and never renewed since."""
+    set_back = begun_us > now_us + CLOCK_SLACK_US and leased_until_us > now_us + 2 * lease_us
+    return leased_until_us < now_us or set_back
+
+
+def decide_queue(
+    view: ClaimContext, underway: Sequence[ActiveRun], fire_us: int | None, *, serial: bool
+) -> QueueDecision:
+    """One thing to do in a lane; `fire_us` is when the first of its schedules fires."""
+    ordered = sorted(underway, key=lambda one: (one.standing is not RunStatus.RUNNING, one.intended_us))
+    full = sum(one.standing is RunStatus.RUNNING for one in ordered) >= MAX_PARALLEL_RUNS
+    times: list[int] = []
+    for one in ordered:
+        verdict = _decide_run(view, one)
+        if full and verdict.action is QueueAction.START:
+            continue
+        if verdict.due_us is None or serial:
+            return verdict
+        times.append(verdict.due_us)
+    if fire_us is not None and not full:
+        if fire_us <= view.now_us:
+            return QueueDecision(QueueAction.FIRE)
+        times.append(fire_us)
+    return QueueDecision(QueueAction.REST, due_us=min(times, default=None))
+
+
+def _decide_run(view: ClaimContext, one: ActiveRun) -> QueueDecision:
+    if one.standing is RunStatus.RUNNING:
+        if not view.is_abandoned(one):
+            return QueueDecision(QueueAction.REST, due_us=view.next_check_us(one.time_us))
+        if one.cancelled:
+            return QueueDecision(QueueAction.DROP, one.id)
+        return QueueDecision(QueueAction.BURY if one.lost >= MAX_LOST else QueueAction.TAKE_OVER, one.id)
+    if one.cancelled:
+        return QueueDecision(QueueAction.DROP, one.id)
+    if one.time_us > view.now_us:
+        return QueueDecision(QueueAction.REST, due_us=one.time_us)
+    return QueueDecision(QueueAction.START, one.id)
+
+
+MISFIRE_GRACE_US = 60 * SECOND
+# Two fires of a cron rule are at least this far apart.
+MINUTE_US = 60 * SECOND
+
+TOO_LATE = "too late"
+STILL_RUNNING = "still running"
+CAUGHT_UP = "caught up once"
+MISSED = "missed"
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFires:
+    """Fires that were passed over, from the first to the last of them."""
+
+    count: int
+    first_us: int
+    last_us: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class FirePlan:
+    """The fire to run now, if any; those passed over, if any; and the intended time of the next one, if any."""
+
+    fire_us: int | None
+    skipped: SkippedFires | None
+    next_us: int | None
+
+
+def plan_fire(
+    trigger: Trigger,
+    policy: SchedulePolicy,
+    intended_us: int,
+    now_us: int,
+    fired: int = 0,
+    max_repetitions: int | None = None,
+    last_ended_us: int | None = None,
+) -> FirePlan:
+    """What to do about a schedule whose fire of `intended_us` is due.
+
+    `last_ended_us` is when its last run ended, for the overlap policy that leaves out what fell into that run.
+    """
+    if max_repetitions is not None and fired >= max_repetitions:
+        return FirePlan(None, None, None)
+    slack_us = trigger.jitter_s * SECOND
+    # Within the jitter a later fire may not have had its turn yet, so it is not called missed.
+    latest = _latest_fire(trigger, intended_us, now_us - slack_us)
+    fire, reasons = _choose_fire(trigger, policy, intended_us, latest, now_us - slack_us, last_ended_us)
+    ends = fire is not None and max_repetitions is not None and fired + 1 >= max_repetitions
+    ends = ends or trigger.kind is TriggerKind.ONCE
+    following = None if ends else next_fire_after(trigger, latest if fire is None else fire)
+    return FirePlan(fire, _skipped_fires(trigger, intended_us, fire, latest, reasons), following)
+
+
+def _choose_fire(
+    trigger: Trigger, policy: SchedulePolicy, intended_us: int, latest: int, now_us: int, last_ended_us: int | None
+) -> tuple[int | None, list[str]]:
+    """The one to run of the fires from `intended_us` to `latest`, and why those before it are left out."""
+    reasons: list[str] = []
+    at: int | None = intended_us
+    if policy.max_late_s is not None and at < now_us - policy.max_late_s * SECOND:
+        reasons.append(TOO_LATE)
+        at = _first_fire_since(trigger, now_us - policy.max_late_s * SECOND, latest)
+    if at is not None and policy.overlap is Overlap.SKIP and last_ended_us is not None and at <= last_ended_us:
+        reasons.append(STILL_RUNNING)
+        at = _first_fire_since(trigger, last_ended_us + 1, latest)
+    if at is None or policy.misfire is Misfire.ALL:
+        return at, reasons
+    if policy.misfire is Misfire.SKIP and latest < now_us - MISFIRE_GRACE_US:
+        return None, [*reasons, MISSED]
+    if at < latest:
+        reasons.append(MISSED if policy.misfire is Misfire.SKIP else CAUGHT_UP)
+    return latest, reasons
+
+
+def _first_fire_since(trigger: Trigger, bound_us: int, latest: int) -> int | None:
+    """The first fire at or after the bound that is not later than the latest."""
+    found = next_fire_after(trigger, bound_us - 1)
+    return found if found is not None and found <= latest else None
+
+
+def _latest_fire(trigger: Trigger, since_us: int, until_us: int) -> int:
+    """The last fire in the span; the one it begins with is there in any case."""
+    if trigger.end_us is not None:
+        until_us = min(until_us, trigger.end_us)
+    if until_us <= since_us or trigger.kind is TriggerKind.ONCE:
+        return since_us
+    if trigger.kind is TriggerKind.INTERVAL:
+        return max(since_us, last_interval_fire(trigger.start_us or 0, parse_interval_cached(trigger.value), until_us))
+    return _latest_cron_fire(trigger, since_us, until_us)
+
+
+def _latest_cron_fire(trigger: Trigger, since_us: int, until_us: int) -> int:
+    latest, low, high = since_us, since_us, until_us
+    while high - low >= MINUTE_US:
+        middle = (low + high) // 2
+        found = next_fire_after(trigger, middle)
+        if found is not None and found <= until_us:
+            latest, low = found, found
+        else:
+            high = middle
+    return latest
+
+
+def _skipped_fires(
+    trigger: Trigger, since_us: int, fire: int | None, latest: int, reasons: list[str]
+) -> SkippedFires | None:
+    if not reasons:
+        return None
+    last = latest if fire is None else _latest_fire(trigger, since_us, fire - 1)
+    return SkippedFires(_count_fires(trigger, since_us, last), since_us, last, ", ".join(reasons))
+
+
+def _count_fires(trigger: Trigger, since_us: int, last_us: int) -> int:
+    match trigger.kind:
+        case TriggerKind.ONCE:
+            return 1
+        case TriggerKind.INTERVAL:
+            return 1 + -(-(last_us - since_us) // (parse_interval_cached(trigger.value) * SECOND))
+        case TriggerKind.CRON:
+            return 1 + count_cron_fires(trigger.value, ZoneInfo(trigger.zone), from_us(since_us), from_us(last_us))
+
+
+FIRST_RETRY_S = 2.0
+LONGEST_RETRY_S = 300.0
+FIRST_BUSY_RETRY_S = 1.0
+LONGEST_BUSY_RETRY_S = 30.0
+# However long the other side says that we are to wait.
+LONGEST_RETRY_AFTER_S = 3600.0
+# Longer than this nobody waits for an agent that is always busy.
+BUSY_PATIENCE_US = 24 * 3600 * SECOND
+ERROR_LENGTH = 2_000
+WORKER_STOPPED = "The worker stopped before this ended"
+
+
+def settle_attempt(
+    occurrence: Occurrence, outcome: DeliveryResult | DeliveryFailed, now_us: int, took_us: int, chance: float
+) -> SettledRun:
+    """How an attempt is recorded; `chance`, from 0 to 1, spreads those that failed together."""
+    if isinstance(outcome, DeliveryResult):
+        answer = None if outcome.answer is None else storable(outcome.answer)
+        return SettledRun(occurrence, RunStatus.DELIVERED, took_us, answer=answer)
+    error = storable(str(outcome))[:ERROR_LENGTH]
+    counted = outcome.counted or now_us - occurrence.created_us > BUSY_PATIENCE_US
+    if outcome.permanent or (counted and occurrence.attempt >= occurrence.attempts):
+        return SettledRun(occurrence, RunStatus.DEAD, took_us, error=error, in_doubt=outcome.in_doubt)
+    wait_us = int(retry_wait_s(occurrence, outcome, chance, counted=counted) * SECOND)
+    # A doubt stays: nobody knows how far an attempt that failed had looked into it.
+    in_doubt = outcome.in_doubt or occurrence.in_doubt
+    return SettledRun(
+        occurrence, RunStatus.WAITING, took_us, error=error, wait_us=wait_us, counted=counted, in_doubt=in_doubt
+    )
+
+
+def release_attempt(occurrence: Occurrence, took_us: int) -> SettledRun:
+    """For somebody else to go on with at once."""
+    return SettledRun(occurrence, RunStatus.WAITING, took_us, error=WORKER_STOPPED, counted=False, in_doubt=True)
+
+
+def retry_wait_s(occurrence: Occurrence, outcome: DeliveryFailed, chance: float, *, counted: bool) -> float:
+    """Never sooner than the other side says."""
+    first, longest, times = (
+        (FIRST_RETRY_S, LONGEST_RETRY_S, occurrence.attempt) if counted else _busy_backoff(occurrence)
+    )
+    pause = backoff_s(times, first, longest, chance)
+    if outcome.retry_after is None:
+        return pause
+    return max(pause, min(outcome.retry_after, LONGEST_RETRY_AFTER_S) + chance)
+
+
+def backoff_s(times: int, first_s: float, longest_s: float, chance: float) -> float:
+    """Twice as long each time, up to a limit; less up to half by `chance`, so that not all come back together."""
+    return min(longest_s, first_s * 2 ** min(times - 1, 30)) * (1 - chance / 2)
+
+
+def _busy_backoff(occurrence: Occurrence) -> tuple[float, float, int]:
+    """Each start raises the fence, and only those that count the attempt."""
+    return FIRST_BUSY_RETRY_S, LONGEST_BUSY_RETRY_S, max(1, occurrence.fence - occurrence.attempt + 1)

@@ -1,0 +1,220 @@
+"""Reads lists of schedules and runs for pages: by next fire, by number, around now."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+from sqlalchemy import ColumnElement, Connection, Select, TextClause, func, literal_column, or_, select, text
+
+from frontdesk.db.engine import Database
+from frontdesk.db.schema import SCHEDULE_IS_WAITING, occurrences, schedules, turns
+from frontdesk.errors import Invalid
+from frontdesk.schedules.model import (
+    Overlap,
+    OwnerFilter,
+    RunRecord,
+    RunStatus,
+    Schedule,
+    ScheduleState,
+    Trigger,
+    from_us,
+)
+from frontdesk.schedules.queue_store import owned_by, queue_of, schedule_of, trigger_of
+from frontdesk.schedules.store import SELECT_SCHEDULES
+
+CURSOR_SHAPE = re.compile(r"(\d{1,18})\.(\d{1,16})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class UpcomingCursor:
+    """Where a list by next times goes on: after this schedule, which fires then."""
+
+    fire_us: int
+    id: int
+
+    def __str__(self) -> str:
+        return f"{self.fire_us}.{self.id}"
+
+    @classmethod
+    def parse(cls, text: str) -> "UpcomingCursor":
+        found = CURSOR_SHAPE.fullmatch(text.strip())
+        if found is None:
+            raise Invalid("`after` is where the page before ended; begin the list anew")
+        return cls(int(found[1]), int(found[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class UpcomingPage:
+    """Schedules that will fire, the next one first; `next` is where the list goes on, None at the end."""
+
+    schedules: Sequence[Schedule]
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewestPage:
+    """Schedules by their numbers, the newest first; `next` goes into `before`."""
+
+    schedules: Sequence[Schedule]
+    next: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRunsPage:
+    """Runs that are over, the last one first; `next` goes into `before`, and may be there though nothing was found."""
+
+    runs: Sequence[RunRecord]
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UpcomingFire:
+    """A schedule that will fire at `fire_us`, with the rule by which it may fire again."""
+
+    fire_us: int
+    trigger: Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class FiresAroundNow:
+    """What fires after now and what ended before; `more` where there are so many that some are left out."""
+
+    ahead: Sequence[int] = ()
+    behind: Sequence[tuple[int, RunStatus]] = ()
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeMark:
+    """What is different once something happened: the last end of a run, the newest schedule, and what fires next."""
+
+    ended_us: int
+    schedule_id: int
+    coming: Sequence[tuple[int, int]]
+
+    @property
+    def digest(self) -> str:
+        """The same in a word."""
+        return f"{self.ended_us}.{self.schedule_id}.{crc32(repr(self.coming).encode()):08x}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunReference:
+    """A run as whoever finds its id elsewhere wants to know it."""
+
+    run_id: str
+    schedule_id: int
+    agent_id: str
+
+
+# What does not wait for its time; these are few beside all others, and found by an index of their own.
+IS_NOT_ACTIVE = text("state IN ('paused', 'cancelled', 'ended')")
+
+
+class OverviewStore:
+    """Looks, and changes nothing; every list is bounded."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def upcoming(self, whose: OwnerFilter, after: UpcomingCursor | None, limit: int) -> Sequence[Schedule]:
+        """Those that wait for their time, the next one first."""
+        wanted = SELECT_SCHEDULES.where(*_waits_for_its_time(whose))
+        if after is not None:
+            at, number = schedules.c.fire_us, schedules.c.id
+            # The first says nothing new, but is what an index can be asked.
+            wanted = wanted.where(at >= after.fire_us, or_(at > after.fire_us, number > after.id))
+        return await self._read(wanted.order_by(schedules.c.fire_us, schedules.c.id).limit(limit))
+
+    async def newest(
+        self, whose: OwnerFilter, state: ScheduleState | None, before: int | None, limit: int
+    ) -> Sequence[Schedule]:
+        """By their numbers, the newest first."""
+        wanted = SELECT_SCHEDULES.where(*owned_by(schedules, whose))
+        if state is not None:
+            wanted = wanted.where(
+                schedules.c.state == state, *([] if state is ScheduleState.ACTIVE else [IS_NOT_ACTIVE])
+            )
+        if before is not None:
+            wanted = wanted.where(schedules.c.id < before)
+        return await self._read(wanted.order_by(schedules.c.id.desc()).limit(limit))
+
+    async def fires_until(self, whose: OwnerFilter, until_us: int, limit: int) -> Sequence[UpcomingFire]:
+        """What fires by then."""
+        names = ("fire_us", "kind", "value", "zone", "start_us", "end_us", "jitter_s")
+        wanted = select(*(schedules.c[name] for name in names)).where(
+            *_waits_for_its_time(whose), schedules.c.fire_us <= until_us
+        )
+        wanted = wanted.order_by(schedules.c.fire_us, schedules.c.id).limit(limit)
+        rows = await self._database.read(lambda connection: connection.execute(wanted).mappings().all())
+        return [UpcomingFire(row["fire_us"], trigger_of(row)) for row in rows]
+
+    async def ended_since(self, whose: OwnerFilter, since_us: int, limit: int) -> Sequence[tuple[int, RunStatus]]:
+        """What ended since then, the last one first."""
+        at = occurrences.c.ended_us
+        wanted = select(at, occurrences.c.standing).where(*owned_by(occurrences, whose), at >= since_us)
+        # An agent's runs are kept by when they were due, which is before they end.
+        by = at if whose.agent_id is None else occurrences.c.intended_us
+        wanted = wanted.where(by >= since_us).order_by(by.desc()).limit(limit)
+        rows = await self._database.read(lambda connection: connection.execute(wanted).all())
+        return [(row.ended_us, RunStatus(row.standing)) for row in rows]
+
+    async def dead(self, whose: OwnerFilter, most: int) -> int:
+        """How many runs were given up; nobody counts further than `most`."""
+        given_up = occurrences.c.standing == literal_column("'dead'")
+        some = select(occurrences.c.id).where(given_up, *owned_by(occurrences, whose)).limit(most).subquery()
+        count = select(func.count()).select_from(some)
+        return await self._database.read(lambda connection: connection.execute(count).scalar_one())
+
+    async def change_mark(self, whose: OwnerFilter, most: int) -> ChangeMark:
+        """By what one can tell that something happened: no index has when a schedule was changed, and none is needed.
+
+        What is made, paused, resumed, moved or begun changes what fires next; the index that has this has all of it.
+        """
+        ended = select(func.max(occurrences.c.ended_us)).where(occurrences.c.ended_us.is_not(None))
+        newest = select(ended.scalar_subquery(), select(func.max(schedules.c.id)).scalar_subquery())
+        line = select(schedules.c.fire_us, schedules.c.id).where(*_waits_for_its_time(whose))
+        line = line.order_by(schedules.c.fire_us, schedules.c.id).limit(most)
+
+        def work(connection: Connection) -> ChangeMark:
+            last, number = connection.execute(newest).one()
+            return ChangeMark(last or 0, number or 0, [(row.fire_us, row.id) for row in connection.execute(line)])
+
+        return await self._database.read(work)
+
+    async def zones(self, ids: Collection[int]) -> Mapping[int, str]:
+        """The zones of schedules, by their numbers."""
+        wanted = select(schedules.c.id, schedules.c.zone).where(schedules.c.id.in_(ids))
+        rows = await self._database.read(lambda connection: connection.execute(wanted).all())
+        return {row.id: row.zone for row in rows}
+
+    async def run_references(self, whose: OwnerFilter, ids: Collection[str]) -> Mapping[str, RunReference]:
+        """Of these ids those of runs, and which schedule's they are."""
+        columns = (occurrences.c.id, occurrences.c.schedule_id, occurrences.c.agent_id)
+        wanted = select(*columns).where(occurrences.c.id.in_(ids), *owned_by(occurrences, whose))
+        rows = await self._database.read(lambda connection: connection.execute(wanted).all())
+        return {row.id: RunReference(row.id, row.schedule_id, row.agent_id) for row in rows}
+
+    async def turns_of(self, run: RunRecord, now_us: int, apart_us: int, limit: int) -> Sequence[str]:
+        """The turns that a run made, the newest first: among those its agent took meanwhile, by clocks so far apart."""
+        begun = [at for at in (run.started_us, *(one.started_us for one in run.earlier)) if at]
+        if not begun:
+            return []
+        since, until = from_us(min(begun) - apart_us), from_us((run.ended_us or now_us) + apart_us)
+        meanwhile = (turns.c.agent_id == run.agent_id, turns.c.started_at.between(since, until))
+        wanted = select(turns.c.id).where(*meanwhile, turns.c.otid == run.id)
+        wanted = wanted.order_by(turns.c.started_at.desc(), turns.c.id.desc()).limit(limit)
+        return await self._database.read(lambda connection: connection.execute(wanted).scalars().all())
+
+    async def _read(self, wanted: Select[tuple[object, ...]]) -> Sequence[Schedule]:
+        rows = await self._database.read(lambda connection: connection.execute(wanted).mappings().all())
+        return [schedule_of(row) for row in rows]
+
+
+def _waits_for_its_time(whose: OwnerFilter) -> list[ColumnElement[bool] | TextClause]:
+    """What waits for its time; an agent's stand in its two lines, and are kept there by time."""
+    found: list[ColumnElement[bool] | TextClause] = [SCHEDULE_IS_WAITING, *owned_by(schedules, whose)]
+    if whose.agent_id is not None:
+        found.append(schedules.c.lane.in_([queue_of(whose.agent_id, one) for one in (Overlap.QUEUE, Overlap.ALLOW)]))
+    return found

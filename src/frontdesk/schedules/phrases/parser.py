@@ -1,0 +1,543 @@
+"""Parses a phrase in plain English into the one trigger that it can mean; ambiguous phrases are refused."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time, timedelta
+from difflib import get_close_matches
+from functools import cache
+from zoneinfo import ZoneInfo
+
+from frontdesk import zones
+from frontdesk.errors import Invalid
+from frontdesk.schedules.model import SECOND, Trigger, TriggerKind, from_us, to_us
+from frontdesk.schedules.phrases.dates import (
+    CLOCK_FIGURES,
+    DAY_PARTS,
+    HOLIDAYS,
+    ClockTime,
+    FixedDay,
+    NextWeekday,
+    PhraseDay,
+    take_clock_times,
+    take_day,
+    take_day_part,
+)
+from frontdesk.schedules.phrases.recurrence import (
+    ONE_WORD_RECURRENCES,
+    DayRecurrence,
+    HourlyRecurrence,
+    format_cron_weekdays,
+    take_day_in_month,
+    take_recurrence,
+)
+from frontdesk.schedules.phrases.tokens import (
+    MONTH_NUMBERS,
+    ORDINALS,
+    SMALL_NUMBERS,
+    TENS,
+    UNIT_SECONDS,
+    WEEKDAY_NAMES,
+    WEEKDAY_NUMBERS,
+    Duration,
+    PhraseTokens,
+    take_duration,
+    take_weekdays,
+)
+from frontdesk.schedules.triggers import (
+    LONGEST_INTERVAL_S,
+    MAX_CRON_STEPS,
+    TIME_IN_PAST,
+    CronSteps,
+    check_interval,
+    format_interval,
+    is_iso_time,
+    next_fire_after,
+    resolve_local_time,
+)
+
+ZONE_PATH = re.compile(
+    r"(?P<before>.*?)[\s,(]+(?:in\s+)?(?P<name>[a-z_]+/[a-z_+\-/0-9]+)(?:\s+time)?\)?", re.IGNORECASE
+)
+UTC_NAME = re.compile(r"(?P<before>.*?)[\s,(]+(?:in\s+)?(?:utc|gmt|zulu)(?:\s+time)?\)?", re.IGNORECASE)
+OWN_ZONE = re.compile(r"(?P<before>.*?)[\s,(]+(?:my\s+|local\s+)time\)?", re.IGNORECASE)
+ZONE_ABBREVIATION = re.compile(
+    r"(?P<before>.*?)\b(?P<name>[ecmp][sd]t|akst|hst|[wce]es?t|bst|ist|jst|kst|msk|a[ec]st|[ecmp]t|sgt|hkt|nz[sd]t)(?:\s+time)?\)?",
+    re.IGNORECASE,
+)
+MAX_CITY_WORDS = 4
+# Parts of countries, which alone could be anywhere.
+NO_CITIES = frozenset({"north", "east", "south", "west", "general", "continental", "universal", "zulu"})
+ZONE_HINT = 'Write the city, as in "Berlin time", or the zone, as in "Europe/Berlin"'
+
+
+@dataclass(frozen=True, slots=True)
+class ZonedPhrase:
+    """A phrase without its zone, and that zone; `wrong` when it ends in one that is none."""
+
+    phrase: str
+    zone: str
+    error: Invalid | None = None
+
+
+def split_zone(text: str, zone: str) -> ZonedPhrase:
+    """Take the zone off a phrase; the one given holds where it names none."""
+    if found := ZONE_PATH.fullmatch(text):
+        name = zones.zone_names().get(found["name"].casefold())
+        return ZonedPhrase(found["before"], name or zone, None if name else zones.unknown_zone(found["name"]))
+    if found := UTC_NAME.fullmatch(text):
+        return ZonedPhrase(found["before"], "UTC")
+    if found := OWN_ZONE.fullmatch(text):
+        return ZonedPhrase(found["before"], zone)
+    if found := ZONE_ABBREVIATION.fullmatch(text):
+        wrong = Invalid(f'"{found["name"]}" does not name one zone the whole year round. {ZONE_HINT}')
+        return ZonedPhrase(found["before"], zone, wrong)
+    return _split_city(text, zone)
+
+
+def _split_city(text: str, zone: str) -> ZonedPhrase:
+    words = re.sub(r"[,()]", " ", text).split()
+    said_time = [word.casefold() for word in words[-1:]] == ["time"]
+    if said_time:
+        words.pop()
+    for length in range(min(MAX_CITY_WORDS, len(words)), 0, -1):
+        before, name = words[:-length], "_".join(words[-length:]).casefold()
+        said_in = [word.casefold() for word in before[-1:]] == ["in"]
+        if (said_time or said_in) and name in zones_by_city():
+            return _zone_of_city(" ".join(before[:-1] if said_in else before), name, zone)
+    if said_time:
+        return ZonedPhrase(" ".join(words[:-1]), zone, unknown_place(" ".join(words[-1:])))
+    return ZonedPhrase(text, zone)
+
+
+def unknown_place(place: str) -> Invalid:
+    near = get_close_matches(place.casefold().replace(" ", "_"), zones_by_city(), 1, zones.MIN_NAME_SIMILARITY)
+    meant = f'Did you mean "{near[0].replace("_", " ").title()} time"? ' if near else ""
+    return Invalid(f'No time zone is named after "{place}". {meant}{ZONE_HINT}')
+
+
+@cache
+def zones_by_city() -> Mapping[str, tuple[str, ...]]:
+    """Zones by the last part of their names, in small letters; countries too, where one is a zone."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in sorted(zones.zone_names().values(), key=lambda name: ("/" not in name, name)):
+        area, _, city = name.rpartition("/")
+        key = city.casefold()
+        if len(city) <= 3 or key in NO_CITIES or area == "Etc" or (not area and (key in found or not city.istitle())):
+            continue
+        found[key] = (*found.get(key, ()), name)
+    return found
+
+
+def _zone_of_city(phrase: str, city: str, zone: str) -> ZonedPhrase:
+    """Several zones of that name must be one and the same, under an old name and a new one."""
+    found = zones_by_city()[city]
+    areas = {name.split("/")[0] for name in found}
+    if len(areas) == 1 or areas == {"Asia", "Europe"}:
+        return ZonedPhrase(phrase, max(found, key=lambda name: (name.startswith("Europe/"), name.count("/"))))
+    return ZonedPhrase(phrase, zone, Invalid(f'"{city}" may be {" or ".join(found)}. Write which'))
+
+
+LONGEST_PHRASE = 200
+EXAMPLES = (
+    '"in 2 minutes", "tomorrow at 09:00", "every weekday at 09:00 Berlin time", or a cron rule as in '
+    '"*/15 9-17 * * MON-FRI"'
+)
+REQUEST_VERBS = ("remind", "ping", "wake", "tell", "prompt", "nudge", "message", "notify", "text", "call", "ask")
+WORD_LETTERS = re.compile(r"[^\W\d_]+")
+# How near a word must be to one that is known to be taken for a slip of it.
+SPELLING_CUTOFF = 0.78
+CONNECTING_WORDS = """
+a an and at in of on the to from every each once other last next this coming past after before today tonight tomorrow
+now day days week weeks month months year years time noon midday midnight half quarter am pm oclock weekday weekdays
+weekend weekends nightly fortnightly until till starting beginning end start for please me us
+"""
+KNOWN_WORDS = frozenset(
+    {
+        *CONNECTING_WORDS.split(),
+        *REQUEST_VERBS,
+        *DAY_PARTS,
+        *SMALL_NUMBERS,
+        *TENS,
+        *(unit for unit in UNIT_SECONDS if len(unit) > 2),
+        *WEEKDAY_NUMBERS,
+        *MONTH_NUMBERS,
+        *ORDINALS,
+        *ONE_WORD_RECURRENCES,
+        *(word for name in HOLIDAYS for word in WORD_LETTERS.findall(name) if len(word) > 2),
+    }
+)
+# What is done nightly is done at midnight, as by @daily and @midnight, unless a time is said.
+NIGHTLY = DayRecurrence(part="night")
+UNTIL_WORDS = ("until", "till", "til", "through", "thru", "ending", "up")
+ONE_DAY_OR_EACH = (
+    'From one time until another may be on one day or on every day. Write a cron rule, as in "*/15 9-17 * * *", or the '
+    'days with the times, as in "from tomorrow at 09:00 until tomorrow at 17:00"'
+)
+NO_CLOCK = '"{}" names no time of day. Add one, as in "at 9am" or "at 21:00"'
+
+
+@dataclass(slots=True)
+class PhraseParts:
+    """The parts of a phrase, each said at most once."""
+
+    delay: Duration | None = None
+    day: PhraseDay | None = None
+    repeat: DayRecurrence | HourlyRecurrence | Duration | None = None
+    clocks: Sequence[ClockTime] = ()
+    part: str | None = None
+    start: datetime | None = None
+    end: datetime | Duration | None = None
+    # How many of the two are a time without a day.
+    bare_bounds: int = 0
+
+    @property
+    def expects_hour(self) -> bool:
+        """Whether a number alone is an hour here: after a day, `tomorrow 9`, or days, `every monday 9`."""
+        return self.day is not None or isinstance(self.repeat, DayRecurrence)
+
+    @property
+    def repeats_by_days(self) -> bool:
+        """Whether a time of day can be that of each run."""
+        whole_days = isinstance(self.repeat, Duration) and self.repeat.days is not None
+        return whole_days or isinstance(self.repeat, DayRecurrence)
+
+
+def parse_phrase(text: str, now_us: int, zone: str, *, once: bool = False) -> Trigger | None:
+    """The rule that the words say, in `zone` unless they name another; None when they speak of no time at all.
+
+    With `once`, a day of "the month" is the next one, and not that of every month.
+    """
+    if not text.strip() or len(text) > LONGEST_PHRASE or is_iso_time(text):
+        return None
+    found = _parse_phrase(text, now_us, zone, once=once)
+    if found is None:
+        meant = _correct_spelling(text)
+        if meant is not None and _is_readable(meant, now_us, zone):
+            raise Invalid(f'Could not read "{text.strip()}". Did you mean "{meant}"?')
+    return found
+
+
+def _parse_phrase(text: str, now_us: int, zone: str, *, once: bool) -> Trigger | None:
+    placed = split_zone(" ".join(text.split()), zone)
+    words, said = PhraseTokens.tokenize(placed.phrase), PhraseParts()
+    asked = _take_request(words)
+    now = from_us(now_us).astimezone(ZoneInfo(placed.zone)).replace(tzinfo=None, fold=0)
+    while not words.is_empty and _take_part(words, said, now):
+        words.take(",")
+    if said == PhraseParts():
+        if asked:
+            raise _unreadable(words, text.strip(), now_us, zone, asked=asked)
+        return None
+    if placed.error is not None:
+        raise placed.error
+    if not words.is_empty:
+        raise _unreadable(words, text.strip(), now_us, zone, asked=asked)
+    trigger = _make_trigger(said, text.strip(), now_us, now, placed.zone)
+    return (
+        _only_next_fire(trigger, now_us)
+        if once and isinstance(said.repeat, DayRecurrence) and said.repeat.once
+        else trigger
+    )
+
+
+def _take_request(words: PhraseTokens) -> bool:
+    """`please remind me`: who is to be told, which goes without saying."""
+    mark = words.mark()
+    words.take("please")
+    if words.take(*REQUEST_VERBS) and words.take("me", "us"):
+        words.take("again", "up")
+        return True
+    words.reset(mark)
+    return False
+
+
+def _unreadable(words: PhraseTokens, text: str, now_us: int, zone: str, *, asked: bool) -> Invalid:
+    rest = words.rest()
+    meant = _correct_spelling(text)
+    if meant is not None and _is_readable(meant, now_us, zone):
+        return Invalid(f'Could not read "{rest}" in "{text}". Did you mean "{meant}"?')
+    if rest.startswith("in "):
+        return unknown_place(rest.removeprefix("in "))
+    hint = "What you are to be told goes into the prompt, and here only when. " if asked else ""
+    return Invalid(f'Could not read "{rest}" in "{text}". {hint}Write for example {EXAMPLES}')
+
+
+def _is_readable(text: str, now_us: int, zone: str) -> bool:
+    """Whether it speaks of a time, be it one that cannot be taken as it is."""
+    try:
+        return _parse_phrase(text, now_us, zone, once=False) is not None
+    except Invalid as error:
+        return not str(error).startswith("Could not read")
+
+
+def _correct_spelling(text: str) -> str | None:
+    """The same with the near word for each that is not known, if there are such."""
+    phrase = split_zone(" ".join(text.split()), "UTC").phrase
+    unknown = [word for word in WORD_LETTERS.findall(phrase.casefold()) if len(word) > 2 and word not in KNOWN_WORDS]
+    meant = {word: near[0] for word in unknown if (near := get_close_matches(word, KNOWN_WORDS, 1, SPELLING_CUTOFF))}
+    if not meant:
+        return None
+    return WORD_LETTERS.sub(lambda found: meant.get(found[0].casefold(), found[0]), " ".join(text.split()))
+
+
+def _take_part(words: PhraseTokens, said: PhraseParts, now: datetime) -> bool:
+    """Take one more part of the phrase, of a kind that was not there before."""
+    before = len(words.remaining)
+    if said.part is None:
+        said.part = take_day_part(words)
+    if said.repeat is None and said.day is None and said.delay is None:
+        said.repeat = _take_recurrence(words, now.date())
+        said.delay = _take_delay(words) if said.repeat is None else None
+        if said.repeat is None and said.delay is None:
+            _take_day(words, said, now.date())
+    if not said.clocks and len(words.remaining) == before:
+        said.clocks = take_clock_times(words, bare=said.expects_hour)
+        _refuse_day_as_hour(said)
+    if len(words.remaining) == before and said.repeat is not None:
+        _take_bounds(words, said, now)
+    return len(words.remaining) < before
+
+
+def _take_recurrence(words: PhraseTokens, today: date) -> DayRecurrence | HourlyRecurrence | Duration | None:
+    mark = words.mark()
+    certain = take_day_in_month(words, today)
+    words.reset(mark)
+    return None if certain is not None else take_recurrence(words)
+
+
+def _refuse_day_as_hour(said: PhraseParts) -> None:
+    """`friday 13` is a date to some."""
+    if not said.clocks or not isinstance(said.day, NextWeekday):
+        return
+    first = said.clocks[0]
+    if first.said.isdigit() and first.hour > 12 and not first.after_at:
+        name = WEEKDAY_NAMES[said.day.number]
+        raise Invalid(f'"{name} {first.said}" may be a time or a date. Write "{name} at {first.hour}:00", or the date')
+
+
+def _take_bounds(words: PhraseTokens, said: PhraseParts, now: datetime) -> None:
+    """`from monday on`, `starting at 9`, `until christmas`, `for two weeks`: when what repeats begins and ends."""
+    mark = words.mark()
+    if said.start is None and said.end is None and words.take("from", "starting", "beginning", "start", "begin"):
+        words.take("from")
+        if _take_span(words, said):
+            return
+        said.start = _take_bound(words, said, now, begins=True)
+        if said.start is not None:
+            words.take("on", "onwards", "onward")
+            # What begins today begins now.
+            said.start = None if said.start == datetime.combine(now.date(), time()) else said.start
+            return
+    elif said.end is None and (words.take(*UNTIL_WORDS) or (said.start is not None and words.take("to"))):
+        words.take("to", "until")
+        said.end = _take_bound(words, said, now, begins=False)
+        if said.end is not None:
+            return
+    elif said.end is None and words.take("for"):
+        words.take("the")
+        words.take("next")
+        said.end = take_duration(words)
+        if said.end is not None:
+            return
+    words.reset(mark)
+
+
+def _take_span(words: PhraseTokens, said: PhraseParts) -> bool:
+    """`every day from monday to friday`: on these days of each week."""
+    mark = words.mark()
+    found = take_weekdays(words)
+    if len(found) > 1 and isinstance(said.repeat, DayRecurrence) and said.repeat.is_every_day:
+        said.repeat = replace(said.repeat, weekday=format_cron_weekdays(found))
+        return True
+    words.reset(mark)
+    return False
+
+
+def _take_bound(words: PhraseTokens, said: PhraseParts, now: datetime, *, begins: bool) -> datetime | None:
+    """A day, a time of day, or both; a day alone stands for its begin or its end.
+
+    After days that have no time yet, `every day until christmas at 9`, the time is that of each of them. An end is
+    looked for from the start on, but `tomorrow` and `next friday` are what they are today.
+    """
+    since = now if begins else said.start or now
+    day, last = take_day_in_month(words, now.date()), _take_end_of_period(words, since)
+    certain = FixedDay(day) if day is not None else FixedDay(last) if last is not None else None
+    found = certain or take_day(words, now.date())
+    at = take_clock_times(words, bare=found is not None)
+    part = take_day_part(words)
+    at = at or (take_clock_times(words) if part is not None else ())
+    lacks_time = said.repeats_by_days and not said.clocks and (begins or said.repeat != NIGHTLY)
+    if found is not None and lacks_time and not (said.part and part):
+        said.clocks, said.part = at, said.part or part
+        at, part = (), None
+    if len(at) > 1 or (not at and (found is None or part is not None)):
+        return None
+    clock_time = at[0].resolve(part) if at else time() if begins else time.max
+    if found is not None and at and at[0].midnight:
+        raise Invalid('"midnight" of a day may be its start or its end. Write "at 00:00", which is the start')
+    if isinstance(found, NextWeekday) and since != now and since.weekday() == found.number:
+        raise Invalid(f"It begins on a {WEEKDAY_NAMES[found.number].title()}. Write the date on which it ends")
+    if found is not None:
+        return datetime.combine(found.on(clock_time, since), clock_time)
+    said.bare_bounds += 1
+    if said.bare_bounds > 1:
+        raise Invalid(ONE_DAY_OR_EACH)
+    return datetime.combine(since.date() + timedelta(days=clock_time <= since.time()), clock_time)
+
+
+def _take_end_of_period(words: PhraseTokens, now: datetime) -> date | None:
+    """`the end of the month`, `the end of the year`."""
+    mark = words.mark()
+    words.take("the")
+    if words.take_phrase("end of"):
+        words.take("the", "this")
+        if words.take("year"):
+            return date(now.year, 12, 31)
+        if words.take("month"):
+            return (now.date().replace(day=1) + timedelta(days=32)).replace(day=1) - timedelta(days=1)
+    words.reset(mark)
+    return None
+
+
+def _take_day(words: PhraseTokens, said: PhraseParts, today: date) -> None:
+    certain = take_day_in_month(words, today)
+    if certain is not None:
+        said.day = FixedDay(certain)
+    elif words.take("tonight"):
+        said.day, said.part = FixedDay(today), said.part or "evening"
+    elif words.peek() == "this" and words.peek(1) in DAY_PARTS:
+        words.take("this")
+        said.day, said.part = FixedDay(today), take_day_part(words)
+    else:
+        said.day = take_day(words, today)
+
+
+def _take_delay(words: PhraseTokens) -> Duration | None:
+    """`in two minutes`, `two minutes from now`."""
+    mark = words.mark()
+    said_in = words.take("in") is not None
+    found = take_duration(words)
+    if found is None or not (said_in or words.take_phrase("from now")):
+        words.reset(mark)
+        return None
+    return found
+
+
+def _make_trigger(said: PhraseParts, text: str, now_us: int, now: datetime, zone: str) -> Trigger:
+    repeat = _recurrence_with_clock(said)
+    if repeat is None:
+        each = [one.resolve(_day_part_of(said, text)) for one in said.clocks]
+        return _make_once_trigger(_once_us(said, each, text, now_us, now, zone), now_us, zone)
+    if repeat == NIGHTLY and not said.clocks and said.part is None:
+        at = [time()]
+    else:
+        at = [one.resolve(_day_part_of(said, text), each=True) for one in said.clocks]
+    start_us = None if said.start is None else to_us(resolve_local_time(said.start, zone))
+    match repeat:
+        case DayRecurrence():
+            trigger = _make_day_trigger(repeat, at, text, zone, max(now_us, start_us or now_us))
+        case HourlyRecurrence():
+            _refuse_clock(said, text)
+            trigger = Trigger(TriggerKind.CRON, f"{repeat.minute} * * * *", zone)
+        case Duration():
+            _refuse_clock(said, text)
+            value = format_interval(check_interval(repeat.seconds, text))
+            counted_from = now_us + repeat.seconds * SECOND if start_us is None else start_us
+            trigger = Trigger(TriggerKind.INTERVAL, value, zone, counted_from)
+    return _apply_phrase_bounds(trigger, said, now_us, start_us)
+
+
+def _recurrence_with_clock(said: PhraseParts) -> DayRecurrence | HourlyRecurrence | Duration | None:
+    """What repeats; a length of whole days together with a time of day leaves out days."""
+    repeat = said.repeat
+    if isinstance(repeat, Duration) and repeat.days is not None and said.clocks:
+        return DayRecurrence(steps=repeat.days, unit="days")
+    return repeat
+
+
+def _apply_phrase_bounds(trigger: Trigger, said: PhraseParts, now_us: int, start_us: int | None) -> Trigger:
+    """The rule between its first moment and its last, both included."""
+    if start_us is not None and start_us <= now_us:
+        raise Invalid("Start time must be in the future")
+    if start_us is not None:
+        trigger = replace(trigger, start_us=start_us)
+    if isinstance(said.end, Duration):
+        trigger = replace(trigger, end_us=max(now_us, start_us or now_us) + said.end.seconds * SECOND - 1)
+    elif said.end is not None:
+        trigger = replace(trigger, end_us=to_us(zones.last_utc_time(said.end, ZoneInfo(trigger.zone))))
+    return trigger
+
+
+def _only_next_fire(trigger: Trigger, now_us: int) -> Trigger:
+    following = next_fire_after(trigger, now_us)
+    return _make_once_trigger(following or now_us, now_us, trigger.zone)
+
+
+def _day_part_of(said: PhraseParts, text: str) -> str | None:
+    named = said.repeat.part if isinstance(said.repeat, DayRecurrence) else None
+    if named is not None and said.part is not None:
+        raise Invalid(f'"{text}" names two parts of the day. Write the time as 09:30 or 21:30')
+    return named or said.part
+
+
+def _make_day_trigger(repeat: DayRecurrence, at: Sequence[time], text: str, zone: str, since_us: int) -> Trigger:
+    if not at:
+        raise Invalid(NO_CLOCK.format(text))
+    hours, minutes = sorted({each.hour for each in at}), sorted({each.minute for each in at})
+    if len(hours) * len(minutes) != len(set(at)):
+        raise Invalid(f'"{text}" needs more than one rule. Make a schedule for each time')
+    fields = (_join_numbers(minutes), _join_numbers(hours), repeat.day, repeat.month, repeat.weekday)
+    trigger = Trigger(TriggerKind.CRON, " ".join(fields), zone)
+    if repeat.steps == 1:
+        return trigger
+    if repeat.steps > MAX_CRON_STEPS:
+        raise Invalid(f'"{text}" is too seldom. Write 1 to {MAX_CRON_STEPS} {repeat.unit}')
+    # Counted from the first time that comes.
+    first = next_fire_after(trigger, since_us)
+    day = from_us(first or since_us).astimezone(ZoneInfo(zone)).date()
+    return replace(trigger, value=f"{trigger.value} {CronSteps(repeat.steps, repeat.unit, day)}")
+
+
+def _join_numbers(numbers: Sequence[int]) -> str:
+    return ",".join(str(number) for number in numbers)
+
+
+def _refuse_clock(said: PhraseParts, text: str) -> None:
+    if said.clocks or said.part is not None:
+        raise Invalid(
+            f'"{text}" has both a length and a time of day. Write "every day at 09:00", or give the start apart'
+        )
+
+
+def _once_us(said: PhraseParts, at: Sequence[time], text: str, now_us: int, now: datetime, zone: str) -> int:
+    delay_s = 0 if said.delay is None else said.delay.seconds
+    if delay_s > LONGEST_INTERVAL_S:
+        raise Invalid(f'"{text}" is too far ahead; write a time within a hundred years')
+    if delay_s and not at and said.part is None:
+        return now_us + delay_s * SECOND
+    if said.delay is not None and said.delay.days is None:
+        raise Invalid(f'"{text}" has both a length and a time of day. Write one of them')
+    if not at:
+        raise Invalid(NO_CLOCK.format(text))
+    if len(at) > 1:
+        raise Invalid(f'"{text}" names several times. Make a schedule for each, or write "every day at …"')
+    if said.clocks[0].midnight and (said.day is not None or said.delay is not None):
+        raise Invalid(f'"{text}" may be the start of that day or its end. Write "at 00:00", which is the start')
+    return to_us(resolve_local_time(datetime.combine(_once_day(said, at[0], text, now), at[0]), zone))
+
+
+def _once_day(said: PhraseParts, at: time, text: str, now: datetime) -> date:
+    if said.delay is not None:
+        return now.date() + timedelta(days=said.delay.days or 0)
+    if said.day is not None:
+        return said.day.on(at, now)
+    if CLOCK_FIGURES.fullmatch(text):
+        raise Invalid(f'"{text}" may be a time or a length. Write "at {text}", or "in 5 minutes"')
+    return now.date() if at > now.time() else now.date() + timedelta(days=1)
+
+
+def _make_once_trigger(at_us: int, now_us: int, zone: str) -> Trigger:
+    if at_us <= now_us:
+        raise Invalid(TIME_IN_PAST)
+    return Trigger(TriggerKind.ONCE, from_us(at_us).isoformat(), zone)

@@ -1,0 +1,335 @@
+"""Defines what callers ask of the scheduler and what they get back, and checks numbers and choices."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields
+from enum import StrEnum
+from typing import TypeVar
+
+from frontdesk.errors import Invalid
+from frontdesk.schedules.descriptions import describe_facts, describe_trigger
+from frontdesk.schedules.model import RunRecord, RunStatus, Schedule, ScheduleState, Trigger
+from frontdesk.schedules.triggers import parse_interval
+
+Choice = TypeVar("Choice", bound=StrEnum)
+# What the database's whole numbers hold.
+MAX_WHOLE_NUMBER = 2**31 - 1
+MAX_SCHEDULE_ID = 2**53
+MAX_ATTEMPTS = 100
+LONGEST_JITTER_S = 86_400
+
+
+def parse_schedule_id(value: object) -> int:
+    """A schedule's number; one that no schedule can have is 0, which none has."""
+    found = parse_whole_number(value)
+    if found is None:
+        raise Invalid("Schedule ID must be a number")
+    return found if 0 < found <= MAX_SCHEDULE_ID else 0
+
+
+def parse_max_repetitions(value: object) -> int | None:
+    if value is None:
+        return None
+    found = parse_whole_number(value)
+    if found is None or found > MAX_WHOLE_NUMBER:
+        raise Invalid("max-repetitions must be a valid integer")
+    if found < 1:
+        raise Invalid("max-repetitions must be a positive integer")
+    return found
+
+
+def parse_attempts(value: object) -> int:
+    found = parse_whole_number(value)
+    if found is None or not 1 <= found <= MAX_ATTEMPTS:
+        raise Invalid(f"attempts must be a whole number from 1 to {MAX_ATTEMPTS}")
+    return found
+
+
+def parse_jitter_s(value: str | int) -> int:
+    found = parse_whole_number(value)
+    length = parse_interval(str(value)) if found is None else found
+    if not 0 <= length <= LONGEST_JITTER_S:
+        raise Invalid("jitter must be from 0 seconds to a day, e.g. 30s")
+    return length
+
+
+def parse_max_late_s(value: str | int) -> int:
+    return min(parse_interval(str(value)), MAX_WHOLE_NUMBER)
+
+
+def parse_loop_interval_s(value: object) -> float:
+    """Seconds between the rounds of a loop."""
+    found = parse_whole_number(value)
+    if found is None or found < 1:
+        raise Invalid("Interval must be a number (seconds)")
+    return float(found)
+
+
+def parse_within(name: str, value: object, most: int, least: int = 1) -> int:
+    """How many of something."""
+    found = parse_whole_number(value)
+    if found is None or not least <= found <= most:
+        raise Invalid(f"{name} must be a whole number from {least} to {most}")
+    return found
+
+
+def parse_choice(kind: type[Choice], name: str, value: str) -> Choice:
+    try:
+        return kind(value.strip().lower())
+    except ValueError as error:
+        *others, last = [choice.value for choice in kind]
+        raise Invalid(f"{name} is {', '.join(others)} or {last}") from error
+
+
+def parse_whole_number(value: object) -> int | None:
+    """A whole number, also as text; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    text = value.strip() if isinstance(value, str) else ""
+    return (
+        int(text) if text.removeprefix("-").isascii() and text.removeprefix("-").isdigit() and len(text) < 20 else None
+    )
+
+
+CLEARABLE_FIELDS = ("start_at", "end_at", "jitter", "max_repetitions", "max_late", "webhook", "conversation_id")
+# How many are told unless more are asked for, and how many at most.
+DEFAULT_LIMIT = 100
+MAX_LIMIT = 1000
+DEFAULT_PREVIEW = 5
+MAX_PREVIEW = 100
+MAX_LOOP_SECONDS = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleRequest:
+    """A rule as it was said: exactly one of `time`, `cron`, `every` and `when`, each as a rule or in plain words.
+
+    `zone` is an IANA name; times without an offset are in it, and without either they are refused. `jitter` is
+    seconds, or an interval such as 5m. Words for another kind of rule than they were given as are refused, unless they
+    are meant `loosely`.
+    """
+
+    time: str | None = None
+    cron: str | None = None
+    every: str | int | None = None
+    when: str | None = None
+    zone: str | None = None
+    start_at: str | None = None
+    end_at: str | None = None
+    jitter: str | int | None = None
+    any_kind: bool = field(default=False, compare=False)
+
+    @property
+    def is_empty(self) -> bool:
+        return all(getattr(self, one.name) in (None, "") for one in fields(RuleRequest) if one.compare)
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleFields(RuleRequest):
+    """Whatever can be said of a schedule; what is left out is None.
+
+    `max_late` is seconds, or an interval. What is given as an object is checked here, so that the caller is told in
+    the same words at every door.
+    """
+
+    prompt: str | None = None
+    _: KW_ONLY
+    max_repetitions: object = None
+    overlap: str | None = None
+    misfire: str | None = None
+    max_late: str | int | None = None
+    attempts: object = None
+    webhook: str | None = None
+    timeline: bool | None = None
+    conversation_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewSchedule(ScheduleFields):
+    """A schedule to be made; without an agent it is inferred."""
+
+    agent_id: str | None = None
+    skip_validation: bool = field(default=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleChange(ScheduleFields):
+    """What is to be different about a schedule; None leaves a thing as it is, a name in `clear` takes it away.
+
+    `CLEARABLE_FIELDS` are the names of what can be taken away. A new time, cron, every or when replaces the whole rule.
+    """
+
+    clear: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class RuleDescription:
+    """A rule said back exactly: the `facts` (rule, zone, next_local, next_utc) and the same as a sentence."""
+
+    facts: Mapping[str, str | None]
+    sentence: str
+
+    @classmethod
+    def of(cls, trigger: Trigger, next_us: int | None) -> "RuleDescription":
+        return cls(describe_facts(trigger, next_us), describe_trigger(trigger, next_us))
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSchedule:
+    """A schedule as it now stands, and its rule said back."""
+
+    schedule: Schedule
+
+    @property
+    def rule(self) -> RuleDescription:
+        return RuleDescription.of(self.schedule.what.trigger, self.schedule.intended_us)
+
+
+@dataclass(frozen=True, slots=True)
+class ListSchedules:
+    """Which schedules to list, by id: of those one may see, the next `limit` after `after_id`.
+
+    Those that are cancelled or have ended are left out unless they are asked for; `state` asks for one kind alone.
+    """
+
+    agent_id: str | None = None
+    include_cancelled: bool = False
+    state: ScheduleState | None = None
+    after_id: object = 0
+    limit: object = DEFAULT_LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulePage:
+    """Some schedules; `next` is the `after_id` to go on with, None at the end."""
+
+    schedules: Sequence[Schedule]
+    next: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListRuns:
+    """Which runs to tell of, the newest first; `before` is a time, or `next` of the page before."""
+
+    schedule_id: int | None = None
+    agent_id: str | None = None
+    standing: RunStatus | None = None
+    before: str | None = None
+    limit: object = DEFAULT_LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class RunPage:
+    """Some runs; `next` is the `before` to go on with, None at the end."""
+
+    runs: Sequence[RunRecord]
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RulePreview:
+    """When a rule fires next, in UTC microseconds; jitter comes on top."""
+
+    rule: RuleDescription
+    zone: str
+    times: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutedRun:
+    """What became of one due prompt that was run on somebody's word; `error` is there when it was not delivered.
+
+    One that is `later` was handed over, and comes when the caller's own turn has ended.
+    """
+
+    id: int
+    agent_id: str
+    delivered: bool
+    delivery_id: str
+    next_us: int | None = None
+    repetition_count: int = 0
+    max_repetitions: int | None = None
+    completed: bool = False
+    error: str | None = None
+    later: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorState:
+    """How the worker of this process is doing, and what waits for any; times are UTC microseconds.
+
+    `autostart` and `interval_s` are the settings that older clients look for: the worker sleeps until the next due
+    time and does not tick. `oldest_overdue_us` is how late the latest is. What concerns everybody's schedules is None
+    for who may not see them.
+    """
+
+    running: bool
+    autostart: bool
+    interval_s: int
+    concurrency: int
+    in_flight: int | None = None
+    delivered: int | None = None
+    failed: int | None = None
+    last_us: int | None = None
+    next_us: int | None = None
+    due: int | None = None
+    waiting: int | None = None
+    dead: int | None = None
+    oldest_overdue_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InferredAgent:
+    """The agent that a call without an `agent_id` would be for, and how it was found.
+
+    `source` is credential, header, parameter, metadata, scoped_default, default, environment, single_agent or none;
+    `key` the scope or variable that held it.
+    """
+
+    agent_id: str | None
+    source: str
+    key: str | None = None
+    single_agent_fallback: bool = False
+    environment: Mapping[str, bool] = field(default_factory=dict[str, bool])
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedDefaultAgent:
+    """The default agent of a scope (`user:…`, `key:…`, `agent:…`, `local`, or '' for everybody)."""
+
+    scope: str
+    agent_id: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class HostTest:
+    """The agent host answered."""
+
+    message: str
+    details: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedHostTool:
+    """A tool that Letta now has."""
+
+    tool_id: str
+    name: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """What an import came to: ids of the schedules that were made, how many were here before, and why others were not.
+
+    `left_out` has a line for each row that was not taken over: (table and row, why). `warnings` say what is wrong with
+    those that were.
+    """
+
+    path: str
+    made: Sequence[int] = ()
+    known: int = 0
+    left_out: Sequence[tuple[str, str]] = ()
+    warnings: Sequence[str] = ()

@@ -1,0 +1,206 @@
+"""Offers the schedules capability to every interface: add, change, cancel, run now, redrive."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from weakref import WeakValueDictionary
+
+import anyio
+
+from frontdesk.errors import Conflict, NotFound
+from frontdesk.identity import rights
+from frontdesk.identity.authority import AuthorityService
+from frontdesk.identity.model import Caller
+from frontdesk.schedules.access import is_schedules_admin, require_write
+from frontdesk.schedules.agents import ConversationChooser, DefaultAgents, ScheduleHost
+from frontdesk.schedules.create import (
+    CurrentRun,
+    ScheduleLimits,
+    build_schedule,
+    change_schedule,
+    check_may_schedule,
+    check_may_start_run,
+    is_recurring,
+)
+from frontdesk.schedules.executor import ScheduleExecutor
+from frontdesk.schedules.model import (
+    OwnerFilter,
+    RunRecord,
+    Schedule,
+    ScheduleDefinition,
+    ScheduleState,
+    Trigger,
+    now_us,
+)
+from frontdesk.schedules.promptyoself import PromptYoSelfImporter
+from frontdesk.schedules.queries import ScheduleOverview, ScheduleQueries
+from frontdesk.schedules.requests import NewSchedule, SavedSchedule, ScheduleChange
+from frontdesk.schedules.store import ScheduleFilter, ScheduleStore, StaleSchedule
+from frontdesk.schedules.triggers import first_fire, next_fire_after
+from frontdesk.schedules.webhooks import check_webhook
+
+# A change is made anew from what another one has made of the schedule meanwhile, so that neither is lost.
+UPDATE_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookOptions:
+    """Whether answers can be signed on their way out, and may go to private networks."""
+
+    signed: bool = False
+    private: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleService:
+    """Every method asks for the caller, and does what that caller may.
+
+    What belongs to others is `NotFound`, in the words for what is not there at all.
+    """
+
+    store: ScheduleStore
+    queries: ScheduleQueries
+    overview: ScheduleOverview
+    limits: ScheduleLimits
+    webhooks: WebhookOptions
+    conversations: ConversationChooser
+    defaults: DefaultAgents
+    host: ScheduleHost
+    executor: ScheduleExecutor
+    importer: PromptYoSelfImporter
+    authorities: AuthorityService
+    # One plan at a time for each agent, so that what a run may make is counted right.
+    agent_locks: WeakValueDictionary[str, anyio.Lock] = field(default_factory=WeakValueDictionary[str, anyio.Lock])
+
+    async def add(self, caller: Caller, asked: NewSchedule) -> SavedSchedule:
+        """Make a schedule for the caller's agent."""
+        require_write(caller)
+        agent_id = await self.defaults.agent_for(caller, asked.agent_id)
+        now = now_us()
+        new = build_schedule(asked, agent_id, caller.user_id, self.limits, now)
+        self._check_webhook(new)
+        if not asked.skip_validation:
+            await self.host.validate(agent_id)
+        async with self.agent_locks.setdefault(agent_id, anyio.Lock()):
+            # A conversation that is made for a schedule stays, also where there is no room for the schedule.
+            self.limits.check_count(agent_id, await self.store.count_active(agent_id))
+            new = replace(
+                new, made_by=await self._creating_run(caller, new), authority=await self.authorities.of(caller)
+            )
+            new = replace(new, conversation_id=await self.conversations.choose(new, asked.conversation_id or None))
+            made = await self.store.add(new, _require_first_fire(new.trigger, now), now, self.limits.count)
+        return SavedSchedule(made)
+
+    async def cancel(self, caller: Caller, schedule_id: object, only: OwnerFilter | None = None) -> Schedule:
+        """No run of it begins any more; one that is under way ends by itself. `only` these may be cancelled now."""
+        require_write(caller)
+        gone = "Schedule {} not found or already cancelled"
+        old = await self.queries.get_visible(caller, schedule_id, gone)
+        if only is not None and not only.covers(old.what.agent_id, old.what.user_id):
+            raise NotFound(gone.format(old.id))
+        if not await self.store.cancel(old.id, now_us()):
+            raise NotFound(gone.format(old.id))
+        return await self._reload(old)
+
+    async def pause(self, caller: Caller, schedule_id: object) -> Schedule:
+        require_write(caller)
+        old = await self.queries.get_visible(caller, schedule_id)
+        if not await self.store.pause(old.id, now_us()):
+            raise Conflict(f"Schedule {old.id} is {old.state}; only an active one can be paused")
+        return await self._reload(old)
+
+    async def resume(self, caller: Caller, schedule_id: object) -> SavedSchedule:
+        """Go on from now; a one-time prompt whose time went by meanwhile is run at once."""
+        require_write(caller)
+        old = await self.queries.get_visible(caller, schedule_id)
+        found = await self.store.resume(old.id, now_us())
+        if found is None:
+            raise Conflict(f"Schedule {old.id} is {old.state}; only a paused one can be resumed")
+        return SavedSchedule(found)
+
+    async def update(self, caller: Caller, schedule_id: object, change: ScheduleChange) -> SavedSchedule:
+        """Change a schedule in place; a new rule counts from now."""
+        require_write(caller)
+        for _ in range(UPDATE_ATTEMPTS):
+            with suppress(StaleSchedule):
+                return await self._update(caller, await self.queries.get_visible(caller, schedule_id), change)
+        return await self._update(caller, await self.queries.get_visible(caller, schedule_id), change)
+
+    async def _update(self, caller: Caller, old: Schedule, change: ScheduleChange) -> SavedSchedule:
+        now = now_us()
+        new = change_schedule(old, change, self.limits, now)
+        self._check_webhook(new)
+        if _definition_recurs(new) and not _definition_recurs(old.what):
+            check_may_schedule(await self._current_runs(caller, old.what.agent_id), 0, recurring=True)
+        if change.conversation_id or "conversation_id" in change.clear:
+            new = replace(new, conversation_id=await self.conversations.choose(new, change.conversation_id or None))
+        if (new.prompt, new.forward, new.conversation_id) != (
+            *(old.what.prompt, old.what.forward, old.what.conversation_id),
+        ):
+            # What is said, and where the answer goes, is by now the word of whoever changed it too.
+            new = replace(new, authority=new.authority.combined_with(await self.authorities.of(caller)))
+        found = await self.store.update(old.id, new, _new_intended_us(old, new, now), now, old)
+        if found is None:
+            raise Conflict(f"Schedule {old.id} is {old.state}, and cannot be changed any more; make a new one")
+        return SavedSchedule(found)
+
+    async def run_now(self, caller: Caller, schedule_id: object) -> str:
+        """Run it once more, next in its agent's line; the delivery id."""
+        require_write(caller)
+        old = await self.queries.get_visible(caller, schedule_id)
+        check_may_start_run(await self._current_runs(caller, old.what.agent_id))
+        return await self.store.run_now(old.id, now_us())
+
+    async def redrive(self, caller: Caller, delivery_id: str) -> RunRecord:
+        """Give a dead run all of its attempts again."""
+        require_write(caller)
+        past = self.queries.past
+        found = await self.queries.get_visible_run(caller, delivery_id)
+        if not await past.redrive(found.id, now_us()):
+            raise Conflict(f"Run '{found.id}' is {found.standing}, and only a dead one can be tried again")
+        return await past.get(found.id) or found
+
+    async def _reload(self, old: Schedule) -> Schedule:
+        return await self.store.get(old.id) or old
+
+    async def _current_runs(self, caller: Caller, agent_id: str) -> Sequence[CurrentRun]:
+        """The run that the caller may be in the middle of: an agent's own, and never a person's or an admin's."""
+        if is_schedules_admin(caller) or not rights.names_agent(caller):
+            return ()
+        run = await self.store.under_way(agent_id)
+        if run is None or (caller.user_id is not None and run.user_id != caller.user_id):
+            return ()
+        return (CurrentRun(run.id, run.schedule_id, run.recurring),)
+
+    async def _creating_run(self, caller: Caller, new: ScheduleDefinition) -> str | None:
+        """The run in which it is made, if that run may."""
+        runs = await self._current_runs(caller, new.agent_id)
+        if not runs:
+            return None
+        made = await self.store.count(ScheduleFilter(states=tuple(ScheduleState), made_by=runs[0].delivery_id))
+        check_may_schedule(runs, made, recurring=_definition_recurs(new))
+        return runs[0].delivery_id
+
+    def _check_webhook(self, new: ScheduleDefinition) -> None:
+        if new.forward.webhook is not None:
+            check_webhook(new.forward.webhook, signed=self.webhooks.signed, private=self.webhooks.private)
+
+
+def _require_first_fire(trigger: Trigger, now: int) -> int:
+    found = first_fire(trigger, now)
+    if found is None:
+        raise AssertionError("a rule that was read fires at least once")
+    return found
+
+
+def _new_intended_us(old: Schedule, new: ScheduleDefinition, now: int) -> int | None:
+    """When a changed schedule is to fire, if that is not when it was to anyway."""
+    if new.trigger != old.what.trigger:
+        return _require_first_fire(new.trigger, now)
+    # Its last run is under way, and was not to be followed by another.
+    goes_on = old.intended_us is None and new.max_repetitions != old.what.max_repetitions
+    return next_fire_after(new.trigger, now) if goes_on else None
+
+
+def _definition_recurs(what: ScheduleDefinition) -> bool:
+    return is_recurring(what.trigger, what.max_repetitions)

@@ -1,0 +1,176 @@
+"""Wakes workers when something becomes due early: in this process, on this machine, and across machines."""
+
+import os
+import secrets
+import socket
+import tempfile
+from collections.abc import Callable, Generator, Sequence
+from contextlib import aclosing, contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+
+import anyio
+import structlog
+
+from frontdesk.background import BackgroundJob, retry_delays
+from frontdesk.db.engine import Database
+from frontdesk.db.notify import listen
+from frontdesk.schedules.model import SECOND
+
+LARGEST_DATAGRAM = 32
+
+log = structlog.get_logger("frontdesk.schedules")
+
+
+class SocketNotifier:
+    """Knocks at the doors of all who listen for a database file; where there are no sockets, nobody does."""
+
+    def __init__(self, database: str, place: Path | None = None) -> None:
+        key = blake2b(str(Path(database).resolve()).encode(), digest_size=8).hexdigest()
+        self.folder = (place or Path(tempfile.gettempdir())) / f"frontdesk-{_user_id()}" / key
+        self._own: Path | None = None
+
+    def send(self, due_us: int) -> None:
+        """Never waits and never fails: whoever is not reached looks by himself a little later."""
+        with suppress(OSError):
+            _check_private_folder(self.folder.parent)
+            _check_private_folder(self.folder)
+            doors = [door for door in self.folder.iterdir() if door != self._own]
+            if doors:
+                _send_to_sockets(doors, str(due_us).encode())
+
+    async def listen(self, heard: Callable[[int], None]) -> None:
+        """Tell of every knock, until cancelled."""
+        try:
+            door = self._open_with_retry()
+        except OSError as error:
+            log.warning("schedule_bell_silent", error=str(error))
+            await anyio.sleep_forever()
+            return
+        try:
+            while True:
+                await anyio.wait_readable(door)
+                with suppress(BlockingIOError, ValueError):
+                    while True:
+                        heard(int(door.recv(LARGEST_DATAGRAM)))
+        finally:
+            door.close()
+            with suppress(OSError):
+                (self._own or self.folder).unlink()
+                self.folder.rmdir()
+
+    def _open_with_retry(self) -> socket.socket:
+        """The last to leave takes the folder away, perhaps just now."""
+        with suppress(FileNotFoundError):
+            return self._open()
+        return self._open()
+
+    def _open(self) -> socket.socket:
+        _make_private_folder(self.folder.parent)
+        _make_private_folder(self.folder)
+        self._own = self.folder / f"{os.getpid()}-{secrets.token_hex(4)}"
+        door = _make_socket()
+        try:
+            door.bind(str(self._own))
+        except OSError:
+            door.close()
+            raise
+        return door
+
+
+def _send_to_sockets(doors: Sequence[Path], payload: bytes) -> None:
+    with _make_socket() as sender:
+        for door in doors:
+            try:
+                sender.sendto(payload, str(door))
+            except ConnectionRefusedError:
+                # Left behind by a process that was killed.
+                if door.is_socket():
+                    door.unlink(missing_ok=True)
+            except OSError:
+                # Gone by now, or so full of knocks that one more says nothing new.
+                continue
+
+
+def _make_socket() -> socket.socket:
+    if not hasattr(socket, "AF_UNIX"):
+        raise OSError("this system has no sockets in its files")
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    made.setblocking(False)
+    return made
+
+
+def _make_private_folder(folder: Path) -> None:
+    """A folder that nobody else can put doors into."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    _check_private_folder(folder)
+
+
+def _check_private_folder(folder: Path) -> None:
+    found = folder.lstat()
+    if folder.is_symlink() or found.st_uid != _user_id() or found.st_mode & 0o077:
+        raise PermissionError(f"{folder} is not ours alone")
+
+
+def _user_id() -> int:
+    return os.getuid() if hasattr(os, "getuid") else 0
+
+
+WAKEUP_CHANNEL = "frontdesk_schedule"
+# Workers look by themselves more often than this, so what is due later needs no word.
+SOON_US = 30 * SECOND
+RECONNECT_PAUSES = (0.1, 0.5, 2.0, 5.0)
+
+LISTEN_JOB = BackgroundJob(structlog.get_logger("frontdesk.schedules"), "schedule_bell_lost", "schedule_bell_failed")
+
+OnWakeup = Callable[[int], None]
+
+
+class WakeupNotifier:
+    """One for a process; stores ring it, its workers hear it."""
+
+    def __init__(self, database: Database) -> None:
+        self._url = database.url
+        self._shared = database.shared
+        self._subscribers: list[OnWakeup] = []
+        self._pauses = retry_delays(*RECONNECT_PAUSES)
+        self._sockets = None if database.shared else SocketNotifier(database.url.database or "")
+
+    def notify(self, due_us: int, now_us: int) -> None:
+        """Something will be due at that time, as the database shows by now; PostgreSQL tells other machines itself."""
+        if due_us > now_us + SOON_US:
+            return
+        self._notify_subscribers(due_us)
+        if self._sockets is not None:
+            self._sockets.send(due_us)
+
+    @contextmanager
+    def subscribed(self, heard: OnWakeup) -> Generator[None]:
+        self._subscribers.append(heard)
+        try:
+            yield
+        finally:
+            self._subscribers.remove(heard)
+
+    async def run(self) -> None:
+        """Listen to other processes until cancelled."""
+        if self._sockets is not None:
+            await self._sockets.listen(self._notify_subscribers)
+            return
+        while True:
+            await LISTEN_JOB.attempt(self._listen)
+            await anyio.sleep(next(self._pauses))
+
+    async def _listen(self) -> None:
+        async with listen(self._url, WAKEUP_CHANNEL) as said, aclosing(said):
+            self._pauses = retry_delays(*RECONNECT_PAUSES)
+            # What was said while nobody listened is found by looking.
+            self._notify_subscribers(0)
+            async for payload in said:
+                # Whoever can write to the database can say anything here.
+                with suppress(ValueError):
+                    self._notify_subscribers(int(payload))
+
+    def _notify_subscribers(self, due_us: int) -> None:
+        for heard in self._subscribers:
+            heard(due_us)

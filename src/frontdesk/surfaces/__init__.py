@@ -1,1 +1,0 @@
-"""The doors: each protocol in a folder of its own, all of them thin."""

@@ -1,1 +1,0 @@
-"""The Agent Client Protocol: the agents of this house in code editors."""

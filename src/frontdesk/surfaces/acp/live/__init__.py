@@ -1,1 +1,0 @@
-"""Sessions that an editor has open."""

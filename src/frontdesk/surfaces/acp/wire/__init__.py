@@ -1,1 +1,0 @@
-"""Frames of JSON-RPC in and out, whatever carries them."""

@@ -1,1 +1,0 @@
-"""`frontdesk chat`: a conversation with an agent in the terminal."""

@@ -1,1 +1,0 @@
-"""`frontdesk memory`: what a person wants remembered."""

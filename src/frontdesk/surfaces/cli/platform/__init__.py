@@ -1,1 +1,0 @@
-"""The commands around a ToolingManifest.json."""

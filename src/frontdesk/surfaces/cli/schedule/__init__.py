@@ -1,1 +1,0 @@
-"""`frontdesk schedule`."""

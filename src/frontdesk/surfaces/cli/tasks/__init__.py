@@ -1,1 +1,0 @@
-"""`frontdesk tasks`: a person's tasks, the time they take, and the work of agents on them."""

@@ -1,1 +1,0 @@
-"""The Model Context Protocol door."""

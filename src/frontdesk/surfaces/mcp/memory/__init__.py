@@ -1,1 +1,0 @@
-"""The tools of a person's memory, at a door of their own."""

@@ -1,1 +1,0 @@
-"""The schedule tools: prompts that come later."""

@@ -1,1 +1,0 @@
-"""One folder a page; each answers one question."""

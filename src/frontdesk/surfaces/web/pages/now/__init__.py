@@ -1,1 +1,0 @@
-"""Now: is it healthy?"""

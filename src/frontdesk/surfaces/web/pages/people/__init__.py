@@ -1,1 +1,0 @@
-"""People: what is kept of somebody?"""

@@ -1,1 +1,0 @@
-"""Schedule: what comes, and what became of what came?"""

@@ -1,1 +1,0 @@
-"""Start: how does one get from nothing to an agent that answers?"""

@@ -1,1 +1,0 @@
-"""Turns: what did the agents do, and what are they doing?"""

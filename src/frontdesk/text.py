@@ -1,0 +1,164 @@
+"""Makes text and JSON from outside fit to store, to show and to pass on."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from email.utils import parsedate_to_datetime
+from typing import Any, NoReturn, cast
+
+# Deeper than any schema that a person wrote, and far from where libraries give up.
+MAX_JSON_DEPTH = 64
+# How alike two names are, at least, of which one may be meant for the other; and how much of them is compared.
+MIN_NAME_SIMILARITY = 0.7
+COMPARED_LENGTH = 200
+MAX_NAMES_LISTED = 12
+WORD_SEPARATORS = re.compile(r"[\s_.:/-]+")
+
+
+def storable(text: str) -> str:
+    """The text without what no database or wire takes: the zero character, and halves of others left alone."""
+    if text.isascii():
+        return text.replace("\0", "")
+    # Two halves that a stream cut apart are one character again.
+    return text.replace("\0", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def is_storable(text: str) -> bool:
+    return storable(text) == text
+
+
+def one_line(text: str, most: int) -> str:
+    """A text on one line, of so many characters at most."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+
+
+def escape_invisible(text: str) -> str:
+    """A text in which what would not show, or would be obeyed, is written out: line breaks, escapes, directions."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def closest_name(name: str, others: Iterable[str]) -> str | None:
+    """The one that differs least from a name, if it is near; case and the ways to join words do not count."""
+    plain = {_comparable_name(other): other for other in others}
+    found = get_close_matches(_comparable_name(name), list(plain), 1, MIN_NAME_SIMILARITY)
+    return plain[found[0]] if found else None
+
+
+def not_found_message(said: str, name: str, others: Sequence[str]) -> str:
+    """A sentence that says that there is no such thing, with what was perhaps meant, or with what there is."""
+    meant = closest_name(name, others)
+    if meant is not None:
+        return f"{said}; did you mean '{meant}'?"
+    return f"{said}; there are: {list_first(others, MAX_NAMES_LISTED) or 'none'}."
+
+
+def _comparable_name(name: str) -> str:
+    return WORD_SEPARATORS.sub("", name).lower()[:COMPARED_LENGTH]
+
+
+def list_first(names: Sequence[str], most: int) -> str:
+    """The first so many of these, and a sign where there are more."""
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+
+
+def parse_json_object(given: object) -> Mapping[str, Any] | None:
+    """A JSON object, as text or as a value; None where it is none, or not one that could be handed on."""
+    try:
+        if isinstance(given, str):
+            given = json.loads(given, parse_constant=_refuse_constant) if given.strip() else {}
+        found = _storable_json({} if given is None else given, MAX_JSON_DEPTH)
+    except (ValueError, RecursionError):
+        return None
+    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else None
+
+
+def _storable_json(value: object, depth: int) -> object:
+    if depth == 0:
+        raise ValueError("too deep")
+    match value:
+        case str():
+            return storable(value)
+        case float() if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - how NaN is told
+            raise ValueError("not a number")
+        case dict():
+            pairs = cast("dict[object, object]", value).items()
+            return {storable(str(key)): _storable_json(one, depth - 1) for key, one in pairs}
+        case list():
+            return [_storable_json(one, depth - 1) for one in cast("list[object]", value)]
+        case _:
+            return value
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def parse_retry_after(retry_after: str | None) -> float | None:
+    """What a Retry-After header says, a number of seconds or a date; None where it says nothing that can be read."""
+    said = (retry_after or "").strip()
+    if said.isascii() and said.isdigit():
+        return float(said)
+    try:
+        until = parsedate_to_datetime(said)
+    except ValueError:
+        return None
+    aware = until if until.tzinfo else until.replace(tzinfo=UTC)
+    return max((aware - datetime.now(UTC)).total_seconds(), 0.0)
+
+
+OVERLONG_SHOWN = 512
+
+
+@dataclass(frozen=True, slots=True)
+class OverlongLine:
+    """A line that was too long to keep: how it began and how it ended."""
+
+    head: bytes
+    tail: bytes
+
+
+class LineBuffer:
+    """Takes bytes as they come in."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._head = b""
+        self._tail = b""
+
+    def feed(self, data: bytes) -> list[bytes | OverlongLine]:
+        """The lines that this completes, without their ends; empty ones are none."""
+        first, *others = data.split(b"\n")
+        self._add(first)
+        found: list[bytes | OverlongLine] = []
+        for piece in others:
+            found += self._line()
+            self._add(piece)
+        return found
+
+    def _add(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size <= self._limit:
+            self._parts.append(piece)
+            return
+        if self._parts:
+            kept = b"".join(self._parts)
+            self._head, self._tail, self._parts = kept[:OVERLONG_SHOWN], kept[-OVERLONG_SHOWN:], []
+        self._head = (self._head + piece)[:OVERLONG_SHOWN]
+        self._tail = (self._tail + piece[-OVERLONG_SHOWN:])[-OVERLONG_SHOWN:]
+
+    def _line(self) -> list[bytes | OverlongLine]:
+        overlong = self._size > self._limit
+        line = b"".join(self._parts).strip()
+        head, tail = self._head, self._tail
+        self._parts, self._size, self._head, self._tail = [], 0, b"", b""
+        if overlong:
+            return [OverlongLine(head, tail)]
+        return [line] if line else []

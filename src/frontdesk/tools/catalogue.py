@@ -1,0 +1,293 @@
+"""Offers the catalogue of one replica: tools, servers, crawling, and the index that searches them."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+import anyio
+import structlog
+
+from frontdesk.background import BackgroundJob
+from frontdesk.db.engine import Database
+from frontdesk.embedding.embedder import Embedder
+from frontdesk.mcp_client.model import NAME_SEPARATOR
+from frontdesk.mcp_client.pool import KnownServers, McpClientPool
+from frontdesk.tools.catalogue_store import CLOCK_TOLERANCE, ServerStore, ToolFilter, ToolStore, ToolVectorStore
+from frontdesk.tools.crawler import (
+    CrawlPolicy,
+    CrawlStage,
+    CrawlStep,
+    ListHostTools,
+    ReportStep,
+    ServerCrawler,
+    ignore_step,
+)
+from frontdesk.tools.index import ToolIndex
+from frontdesk.tools.index_sync import IndexSync, ToolEmbedding
+from frontdesk.tools.model import ID_SEPARATOR, CatalogueTool
+from frontdesk.tools.server_registry import ServerRegistry, ServerSources
+from frontdesk.tools.servers import ServerSpec, ServerState, ServerStatus, Transport
+
+# With its schema a tool takes a few kilobytes.
+TOOLS_CACHED = 2000
+
+
+class CatalogueToolCache:
+    """Cleared whenever the catalogue changes, so what stands here is what the index shows."""
+
+    def __init__(self, store: ToolStore) -> None:
+        self._store = store
+        self._tools: OrderedDict[str, CatalogueTool] = OrderedDict()
+        self._clearings = 0
+
+    def clear(self) -> None:
+        self._tools.clear()
+        self._clearings += 1
+
+    async def many(self, ids: Sequence[str]) -> Mapping[str, CatalogueTool]:
+        """Those of these tools that there are, in this order."""
+        found = {wanted: self._tools[wanted] for wanted in ids if wanted in self._tools}
+        missing = [wanted for wanted in ids if wanted not in found]
+        if missing:
+            clearings = self._clearings
+            read = await self._store.many(missing)
+            # What was read before a clearing may be from before the change.
+            if clearings == self._clearings:
+                self._keep(read)
+            found |= read
+        for used in found:
+            if used in self._tools:
+                self._tools.move_to_end(used)
+        return {wanted: found[wanted] for wanted in ids if wanted in found}
+
+    def _keep(self, tools: Mapping[str, CatalogueTool]) -> None:
+        self._tools.update(tools)
+        while len(self._tools) > TOOLS_CACHED:
+            self._tools.popitem(last=False)
+
+
+FOLLOW_SECONDS = 1.0
+CRAWL_ROUND_SECONDS = 15.0
+PRUNE_SECONDS = 3600.0
+# At the start a server is asked unless another replica did so just now.
+START_CRAWL_AGE = timedelta(seconds=30)
+# For so long a tool that went is compared with what it was, should it come back.
+GONE_TOOLS_KEPT = timedelta(days=30)
+
+log = structlog.get_logger("frontdesk.tools.catalogue")
+CATALOGUE_JOB = BackgroundJob(log, "catalogue_waits", "catalogue_failed")
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogueProgress:
+    """How far the catalogue is: tools that can be found, by meaning too; servers, and those being asked just now."""
+
+    tools: int
+    embedded: int
+    servers: int
+    failed: int
+    asking: Sequence[str] = ()
+    trouble: str = ""
+
+
+class Catalogue:
+    """Queries read memory and the database; `run` keeps both up to date."""
+
+    def __init__(
+        self,
+        database: Database,
+        servers: KnownServers,
+        clients: McpClientPool,
+        embedder: Embedder | None = None,
+        *,
+        named: ServerSources | None = None,
+        offered: ListHostTools | None = None,
+        manners: CrawlPolicy | None = None,
+    ) -> None:
+        self.index = ToolIndex()
+        self._tools = ToolStore(database)
+        self._vectors = ToolVectorStore(database)
+        roster = ServerStore(database)
+        self._roster = ServerRegistry(roster, servers, named or ServerSources(), host=offered is not None)
+        self._shelf = CatalogueToolCache(self._tools)
+        self._sync = IndexSync(self._tools, self.index, embedder.name if embedder else None)
+        self._meaning = ToolEmbedding(self.index, self._tools, self._vectors, self._sync, embedder)
+        self._by_meaning = embedder is not None
+        self._asking = ServerCrawler(
+            self._roster, roster, self._tools, clients, offered, manners or CrawlPolicy(), self._catch_up
+        )
+        self._underway: set[str] = set()
+
+    @property
+    def revision(self) -> int:
+        """Grows with each change that this replica has taken in."""
+        return self._sync.revision
+
+    async def get(self, tool_id: str) -> CatalogueTool | None:
+        return (await self._shelf.many([tool_id])).get(tool_id)
+
+    async def many(self, ids: Sequence[str]) -> Mapping[str, CatalogueTool]:
+        """Those of these tools that there are, in this order."""
+        return await self._shelf.many(ids)
+
+    async def resolve(self, name: str) -> Sequence[CatalogueTool]:
+        """The tools that a name may mean: an id, else the name that models see, else a tool's own name."""
+        found = await self._tools.find_by_name(name)
+        server, separator, _ = name.partition(NAME_SEPARATOR)
+        # What reads like another server's tool is no tool's own name: a call for it must not end up elsewhere.
+        foreign = ID_SEPARATOR in name or (bool(separator) and server in self._roster.states)
+        exact = [tool for tool in found if tool.id == name or tool.name != name]
+        return exact if foreign else found
+
+    async def page(self, wanted: ToolFilter) -> Sequence[CatalogueTool]:
+        return await self._tools.page(wanted)
+
+    async def other_version(self, tool_id: str) -> Mapping[str, Any] | None:
+        """Of a changed tool the version that does not count: new where it is held, else the one it had before."""
+        return await self._tools.other_version(tool_id)
+
+    async def is_held_back(self, tool_id: str) -> bool:
+        """Whether a tool waits for a review, also one that its server lists no more."""
+        return await self._tools.is_held_back(tool_id)
+
+    def servers(self) -> Sequence[ServerState]:
+        return list(self._roster.states.values())
+
+    def progress(self) -> CatalogueProgress:
+        tools = len(self.index)
+        states = self._roster.states.values()
+        return CatalogueProgress(
+            tools,
+            tools - self.index.unread if self._by_meaning else 0,
+            len(states),
+            sum(state.status is ServerStatus.FAILED for state in states),
+            sorted(self._underway),
+            self._meaning.trouble or self._roster.trouble,
+        )
+
+    async def add(self, spec: ServerSpec, told: ReportStep = ignore_step) -> CrawlStep:
+        """Put a server on the roster and ask it for its tools."""
+        await self._roster.add(spec)
+        [end] = await self.refresh([spec.name], told)
+        return end
+
+    async def remove(self, name: str) -> None:
+        """Take a server that was added off the roster, and its tools with it."""
+        await self._roster.remove(name, datetime.now(UTC))
+        await self._catch_up()
+
+    async def refresh(self, names: Sequence[str] | None = None, told: ReportStep = ignore_step) -> Sequence[CrawlStep]:
+        """Ask these servers now, or all; how each ended."""
+        await self._roster.load()
+        wanted = [self._roster.spec(name).name for name in (self._roster.states if names is None else names)]
+        now = datetime.now(UTC)
+        return await self._crawl(wanted, lambda _server: now, told)
+
+    async def check_servers(self) -> Sequence[str]:
+        """What is wrong just now: each server is asked for its tools, and nothing of that is kept."""
+        await self._roster.load()
+        states = self._roster.states
+        # How the host is, others say; one whose tools a manifest lists is never asked for them.
+        asked = [
+            name
+            for name in self._roster.reachable_names
+            if states[name].spec.transport is not Transport.HOST and states[name].spec.tools is None
+        ]
+        ends = await self._asking.trial_crawl().run(sorted(asked))
+        failed = sorted((end for end in ends if end.stage is CrawlStage.FAILED), key=lambda end: end.server)
+        said = [f"tool server {end.server}: {end.message}" for end in failed]
+        return [self._roster.trouble, *said] if self._roster.trouble else said
+
+    async def review(self, tool_id: str, *, accept: bool) -> CatalogueTool | None:
+        """Accept how a tool changed, or have it stay as it was approved."""
+        await self._tools.review(tool_id, datetime.now(UTC), accept=accept)
+        await self._catch_up()
+        return await self.get(tool_id)
+
+    async def load_servers(self) -> None:
+        """Know the servers, so that their tools can be called."""
+        await self._roster.load()
+
+    async def load(self) -> None:
+        """Take in what the database knows: from then on tools are found by their words, and many by meaning."""
+        await self._catch_up()
+
+    async def embed_missing(self) -> None:
+        """Give every tool its vector now."""
+        await self._meaning.embed_missing()
+
+    async def run(self) -> None:
+        """Load, then follow the other replicas, ask the servers and embed, until cancelled."""
+        await CATALOGUE_JOB.attempt(self.load, work="load")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._meaning.run)
+            tasks.start_soon(partial(CATALOGUE_JOB.run_every, FOLLOW_SECONDS, self._follow, work="follow"))
+            tasks.start_soon(partial(CATALOGUE_JOB.run_every, PRUNE_SECONDS, self._prune, at_once=True, work="prune"))
+            tasks.start_soon(
+                partial(CATALOGUE_JOB.run_every, CRAWL_ROUND_SECONDS, self._discover, at_once=True, work="discover")
+            )
+            await CATALOGUE_JOB.attempt(self._line_up, work="declare")
+            await CATALOGUE_JOB.attempt(self._first_round, work="crawl")
+            await CATALOGUE_JOB.run_every(CRAWL_ROUND_SECONDS, self._round, work="crawl")
+
+    async def declare(self) -> None:
+        """Bring the roster in line with settings, manifest and platform."""
+        await self._roster.discover(datetime.now(UTC))
+        await self._line_up()
+
+    async def _line_up(self) -> None:
+        await self._roster.declare(datetime.now(UTC))
+        await self._catch_up()
+
+    async def _discover(self) -> None:
+        # Beside the rounds: they do not wait for a platform that takes its time.
+        if await self._roster.discover(datetime.now(UTC)):
+            await self._round()
+
+    async def _first_round(self) -> None:
+        before = datetime.now(UTC) - START_CRAWL_AGE
+        await self._crawl(list(self._roster.states), lambda _server: before)
+
+    async def _round(self) -> None:
+        await self._roster.declare(datetime.now(UTC))
+        now, states = datetime.now(UTC), self._roster.states
+        before = {name: self._asking.due_before(state, now) for name, state in states.items()}
+        # What was asked at a time that is still to come was asked before the clock was set back.
+        due = [
+            name
+            for name, state in states.items()
+            if not before[name] < (state.crawled_at or before[name]) <= now + CLOCK_TOLERANCE
+        ]
+        await self._crawl(due, before.__getitem__)
+
+    async def _crawl(
+        self, names: Sequence[str], before: Callable[[str], datetime], told: ReportStep = ignore_step
+    ) -> Sequence[CrawlStep]:
+        def note(step: CrawlStep) -> None:
+            (self._underway.add if step.stage is CrawlStage.STARTED else self._underway.discard)(step.server)
+            told(step)
+
+        # Those that answered last time go first: the others may take all the time they have.
+        states = self._roster.states
+        order = sorted(names, key=lambda name: states[name].status is ServerStatus.FAILED)
+        try:
+            return await self._asking.crawl(before).run(order, note)
+        finally:
+            # Whoever asked may have had enough before all had answered.
+            self._underway.difference_update(order)
+
+    async def _follow(self) -> None:
+        if await self._sync.behind():
+            await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        await self._sync.pull()
+        self._shelf.clear()
+        await self._roster.load()
+
+    async def _prune(self) -> None:
+        await self._tools.prune(datetime.now(UTC) - GONE_TOOLS_KEPT)
+        await self._vectors.prune()

@@ -1,1 +1,0 @@
-"""Every tool there is: where they come from, and what changed."""

@@ -1,1 +1,0 @@
-"""Which servers the catalogue asks, and how they are."""

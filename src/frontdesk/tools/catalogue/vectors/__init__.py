@@ -1,1 +1,0 @@
-"""What tools mean, kept so that no text is embedded twice."""

@@ -1,0 +1,218 @@
+"""Asks tool servers for their tools, many at once, and stores each listing; one replica at a time."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from functools import partial
+from uuid import uuid4
+
+import anyio
+import structlog
+
+from frontdesk.agents.host import HeldTool
+from frontdesk.errors import FrontdeskError
+from frontdesk.mcp_client.model import RemoteTool, ToolListing
+from frontdesk.mcp_client.pool import McpClientPool
+from frontdesk.tools.catalogue_store import ServerStore, ToolStore
+from frontdesk.tools.listing import ANY_OBJECT_SCHEMA, clean_listing, remove_hidden_characters, schema_digest_in_seal
+from frontdesk.tools.model import ToolKind
+from frontdesk.tools.server_registry import ServerRegistry
+from frontdesk.tools.servers import ServerState, ServerStatus, Transport, to_mcp_server
+from frontdesk.tools.versions import compare_listing
+
+SERVERS_AT_ONCE = 16
+CRAWL_SECONDS = 30.0
+LONGEST_REASON = 500
+
+log = structlog.get_logger("frontdesk.tools.crawl")
+
+
+class CrawlStage(StrEnum):
+    """How far a server's crawl is; one that another replica asks, or has just asked, is left to it."""
+
+    STARTED = "started"
+    LISTED = "listed"
+    FAILED = "failed"
+    LEFT = "left"
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlStep:
+    """One server's progress: how many tools it listed and what became of them, or why it did not."""
+
+    server: str
+    stage: CrawlStage
+    tools: int = 0
+    message: str = ""
+
+
+ReportStep = Callable[[CrawlStep], None]
+ClaimServer = Callable[[str], Awaitable[bool]]
+AskServer = Callable[[str], Awaitable[ToolListing]]
+TakeListing = Callable[[str, ToolListing], Awaitable[str]]
+RecordFailure = Callable[[str, str], Awaitable[None]]
+
+
+def ignore_step(_step: CrawlStep) -> None:
+    """For those who do not want to hear of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """`ask` gets a server's listing, `take` keeps it and says what it changed, `fail` notes why there is none."""
+
+    claim: ClaimServer
+    ask: AskServer
+    take: TakeListing
+    fail: RecordFailure
+    seconds: float = CRAWL_SECONDS
+    at_once: int = SERVERS_AT_ONCE
+
+    async def run(self, servers: Sequence[str], told: ReportStep = ignore_step) -> Sequence[CrawlStep]:
+        """Ask these, the first ones first; each is done with as soon as it answers. How each ended, in that order."""
+        room = anyio.CapacityLimiter(self.at_once)
+        ends: list[CrawlStep] = []
+
+        async def one(server: str) -> None:
+            async with room:
+                ends.append(await self._one(server, told))
+            told(ends[-1])
+
+        async with anyio.create_task_group() as crawling:
+            for server in servers:
+                crawling.start_soon(one, server)
+        return ends
+
+    async def _one(self, server: str, told: ReportStep) -> CrawlStep:
+        try:
+            if not await self.claim(server):
+                return CrawlStep(server, CrawlStage.LEFT, message="another replica asks it, or did a moment ago")
+            told(CrawlStep(server, CrawlStage.STARTED))
+            with anyio.fail_after(self.seconds):
+                found = await self.ask(server)
+            return CrawlStep(server, CrawlStage.LISTED, len(found.tools), await self.take(server, found))
+        except TimeoutError:
+            reason = public = f"it does not list its tools within {self.seconds:g} s"
+        except FrontdeskError as error:
+            reason, public = _one_line(str(error)), _one_line(error.public_message)
+        except Exception as error:
+            # Whatever a server sends, the others are asked all the same, and the trouble is seen.
+            log.exception("crawl_failed", server=server)
+            reason = public = f"its listing could not be taken in ({type(error).__name__})"
+        log.warning("server_not_crawled", server=server, reason=reason)
+        return await self._failed(server, reason, public)
+
+    async def _failed(self, server: str, reason: str, public: str) -> CrawlStep:
+        """Whoever asked hears the reason whole; what is noted down is for everybody's eyes."""
+        try:
+            await self.fail(server, public)
+        except FrontdeskError as error:
+            log.warning("failure_not_noted", server=server, error=str(error))
+        return CrawlStep(server, CrawlStage.FAILED, message=reason)
+
+
+def _one_line(told: str) -> str:
+    """What a server said, on one line: a terminal must not take a part of it for anything else."""
+    return " ".join(remove_hidden_characters(told).split())[:LONGEST_REASON]
+
+
+ListHostTools = Callable[[], Awaitable[Sequence[HeldTool]]]
+# One that did not answer may just have been starting.
+FAILED_SERVER_RETRY = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlPolicy:
+    """How servers are asked: how often, how long each may take, and whether changed tools wait for a review."""
+
+    every: timedelta = timedelta(minutes=15)
+    seconds: float = CRAWL_SECONDS
+    hold_changes: bool = False
+
+
+class ServerCrawler:
+    """`heard` is awaited after each listing that was written down."""
+
+    def __init__(
+        self,
+        roster: ServerRegistry,
+        servers: ServerStore,
+        tools: ToolStore,
+        clients: McpClientPool,
+        offered: ListHostTools | None,
+        manners: CrawlPolicy,
+        heard: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._roster = roster
+        self._servers = servers
+        self._tools = tools
+        self._clients = clients
+        self._offered = offered
+        self._manners = manners
+        self._heard = heard
+
+    def crawl(self, asked_before: Callable[[str], datetime]) -> Crawl:
+        """A crawl that leaves out what any replica asked since, or is asking."""
+
+        # Of this crawl alone: what it brings counts only as long as no other has begun, and nothing was defined anew.
+        owner = uuid4().hex
+
+        async def claim(server: str) -> bool:
+            lease = timedelta(seconds=2 * self._manners.seconds)
+            return await self._servers.claim(server, owner, lease, asked_before(server))
+
+        take, fail = partial(self._take, owner), partial(self._fail, owner)
+        return Crawl(claim, self._ask, take, fail, self._manners.seconds)
+
+    def trial_crawl(self) -> Crawl:
+        """A crawl that only finds out who answers: it waits for no other, and nothing of it is kept."""
+
+        async def claim(_server: str) -> bool:
+            return True
+
+        async def take(_server: str, _found: ToolListing) -> str:
+            return ""
+
+        async def fail(_server: str, _reason: str) -> None:
+            return
+
+        return Crawl(claim, self._ask, take, fail, self._manners.seconds)
+
+    def due_before(self, state: ServerState, now: datetime) -> datetime:
+        """A server that was last asked before then is to be asked again."""
+        return now - (
+            min(FAILED_SERVER_RETRY, self._manners.every)
+            if state.status is ServerStatus.FAILED
+            else self._manners.every
+        )
+
+    async def _ask(self, server: str) -> ToolListing:
+        spec = self._roster.spec(server)
+        if spec.tools is not None:
+            return ToolListing(spec.tools)
+        if spec.transport is Transport.HOST:
+            offered = await self._offered() if self._offered is not None else ()
+            return ToolListing([_remote_tool(tool) for tool in offered])
+        return await self._clients.client(to_mcp_server(spec), None, None).listing()
+
+    async def _take(self, owner: str, server: str, found: ToolListing) -> str:
+        spec = self._roster.spec(server)
+        known = await self._tools.known(server)
+        sound = frozenset(schema_digest_in_seal(tool.seal) for tool in known.values())
+        sifted = await anyio.to_thread.run_sync(clean_listing, server, found.tools, sound)
+        kind = ToolKind.HOST if spec.transport is Transport.HOST else ToolKind.MCP
+        hold = self._manners.hold_changes if spec.hold_changes is None else spec.hold_changes
+        decide = partial(compare_listing, listed=sifted.tools, hold=hold)
+        problems = [*found.left_out, *sifted.problems]
+        comparison = await self._tools.apply(server, kind, decide, problems, datetime.now(UTC), owner)
+        await self._heard()
+        return comparison.summary if comparison is not None else "was removed or defined anew meanwhile"
+
+    async def _fail(self, owner: str, server: str, reason: str) -> None:
+        await self._servers.fail(server, reason, datetime.now(UTC), owner)
+        await self._heard()
+
+
+def _remote_tool(tool: HeldTool) -> RemoteTool:
+    return RemoteTool(tool.name, tool.description, tool.parameters or ANY_OBJECT_SCHEMA)

@@ -1,1 +1,0 @@
-"""Calls tools where they live, in the name of whoever asks."""

@@ -1,1 +1,0 @@
-"""What past use says about a tool."""

@@ -1,1 +1,0 @@
-"""Finds tools by their words, their meaning, and what they were good for before."""

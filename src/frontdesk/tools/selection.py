@@ -1,0 +1,370 @@
+"""Decides which tools an agent gets, keeps and gives up, changing as little as the limits allow."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Self
+
+from frontdesk.text import not_found_message
+from frontdesk.tools.model import ID_SEPARATOR, split_id
+
+
+class ToolRole(StrEnum):
+    """What a tool is to an agent: of an MCP server, the host's own machinery, shipped with the host, or made there."""
+
+    MCP = "mcp"
+    CORE = "core"
+    OFFICIAL = "official"
+    HOST = "host"
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentTool:
+    """A tool that an agent holds; `value` tells which of two that were used at the same time is worth more."""
+
+    name: str
+    id: str | None = None
+    role: ToolRole = ToolRole.MCP
+    attached_at: datetime | None = None
+    used_at: datetime | None = None
+    protected: bool = False
+    tags: frozenset[str] = frozenset()
+    value: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCandidate:
+    """A tool that a search found, with its score from 0 to 100; `exact`: it was asked for by name."""
+
+    id: str
+    name: str
+    score: float
+    role: ToolRole = ToolRole.MCP
+    exact: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolLimits:
+    """How many tools an agent may hold, and which of them are not ours to touch."""
+
+    max_total: int = 30
+    max_mcp: int = 20
+    min_mcp: int = 7
+    drop_rate: float = 0.6
+    never_detach: frozenset[str] = frozenset({"find_tools"})
+    manage_only_mcp: bool = False
+    exclude_core: bool = False
+    exclude_official: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """What is done with one tool, and why; a match also says how well it fits."""
+
+    name: str
+    id: str | None
+    reason: str
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionPlan:
+    """What is to become of an agent's tools. `keep` has all that stay, those that were wanted first."""
+
+    attach: Sequence[ToolChoice] = ()
+    keep: Sequence[ToolChoice] = ()
+    detach: Sequence[ToolChoice] = ()
+    skipped: Sequence[ToolChoice] = ()
+    unknown: Sequence[str] = ()
+
+    @property
+    def changes(self) -> bool:
+        return bool(self.attach or self.detach)
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionResult:
+    """What came of a plan. A dry run says what would have been done; `failed` names what the host did not do.
+
+    `unknown` says which of the tools that were to be kept the agent does not hold.
+    """
+
+    attached: Sequence[ToolChoice] = ()
+    kept: Sequence[ToolChoice] = ()
+    detached: Sequence[ToolChoice] = ()
+    skipped: Sequence[ToolChoice] = ()
+    failed: Sequence[ToolChoice] = ()
+    dry_run: bool = False
+    unknown: Sequence[str] = ()
+
+
+def all_names(name: str, tool_id: str | None) -> frozenset[str]:
+    """Every name by which a person may mean a tool: its id, its own name, and the one the model sees."""
+    if tool_id is None:
+        return frozenset({name})
+    return frozenset({name, tool_id, split_id(tool_id)[1]} if ID_SEPARATOR in tool_id else {name, tool_id})
+
+
+# The tools with which a Letta agent speaks, remembers and reads its files (letta 0.16, `constants.py`).
+LETTA_CORE = frozenset(
+    {
+        "send_message",
+        "conversation_search",
+        "archival_memory_insert",
+        "archival_memory_search",
+        "core_memory_append",
+        "core_memory_replace",
+        "memory",
+        "memory_apply_patch",
+        "memory_replace",
+        "memory_insert",
+        "memory_rethink",
+        "memory_finish_edits",
+        "search_memory",
+        "store_memories",
+        "rethink_user_memory",
+        "finish_rethinking_memory",
+        "open_files",
+        "grep_files",
+        "semantic_search_files",
+    }
+)
+# What Letta ships besides: an agent works without them.
+LETTA_OFFICIAL = frozenset(
+    {
+        "run_code",
+        "run_code_with_tools",
+        "web_search",
+        "fetch_webpage",
+        "send_message_to_agent_and_wait_for_reply",
+        "send_message_to_agents_matching_tags",
+        "send_message_to_agent_async",
+    }
+)
+
+
+def role_of(name: str, server: str | None) -> ToolRole:
+    """`server` is the MCP server the tool is of; None for one of the host's own."""
+    if server is not None:
+        return ToolRole.MCP
+    if name in LETTA_CORE:
+        return ToolRole.CORE
+    return ToolRole.OFFICIAL if name in LETTA_OFFICIAL else ToolRole.HOST
+
+
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
+
+
+def last_used(tool: CurrentTool) -> datetime:
+    """When a tool was last used or, since then, attached; what nobody remembers is long ago."""
+    return max(tool.used_at or LONG_AGO, tool.attached_at or LONG_AGO)
+
+
+def rounded_share(rate: float, count: int) -> int:
+    """So many of `count`, rounded down but for what floating point takes away."""
+    return math.floor(rate * count + 1e-9)
+
+
+@dataclass(slots=True)
+class ToolCapacity:
+    """Counts as they stand once all that was decided is done. `loose` may go, in this order; `gone` goes."""
+
+    limits: ToolLimits
+    total: int
+    mcp: int
+    floor: int
+    removable: list[CurrentTool]
+    removed: list[CurrentTool] = field(default_factory=list[CurrentTool])
+    crowded: bool = False
+
+    @classmethod
+    def of(cls, held: Sequence[CurrentTool], limits: ToolLimits, loose: Sequence[CurrentTool]) -> Self:
+        mcp = sum(tool.role is ToolRole.MCP for tool in held)
+        order = sorted(loose, key=lambda tool: (last_used(tool), tool.value, tool.name))
+        # Where there are fewer already, none may go without another coming in its place.
+        return cls(limits, len(held), mcp, min(mcp, limits.min_mcp, limits.max_mcp), order)
+
+    def admit(self, role: ToolRole) -> bool:
+        """Take one more in, and let go for it what must go; False, with nothing changed, where that is not enough."""
+        before = (self.total, self.mcp, list(self.removable), list(self.removed), self.crowded)
+        self.total += 1
+        self.mcp += role is ToolRole.MCP
+        while (full := role is ToolRole.MCP and self.mcp > self.limits.max_mcp) or self.total > self.limits.max_total:
+            self.crowded = self.crowded or not full
+            if not self._remove_next(only_mcp=full):
+                self.total, self.mcp, self.removable, self.removed, self.crowded = before
+                return False
+        return True
+
+    def remove_share(self, share: float) -> None:
+        """Where some must go, let this share of all that may go at once, so that the next finds need no change."""
+        if not self.removed:
+            return
+        could = [tool for tool in (*self.removed, *self.removable) if self.crowded or tool.role is ToolRole.MCP]
+        while len(self.removed) < rounded_share(share, len(could)) and self._remove_next(only_mcp=not self.crowded):
+            pass
+
+    def describe_limit(self, role: ToolRole) -> str:
+        """Which limit stands in the way, in words."""
+        if role is ToolRole.MCP and self.mcp >= self.limits.max_mcp:
+            return f"{self.limits.max_mcp} tools of MCP servers are the most, and none of those it has may go"
+        return f"{self.limits.max_total} tools are the most, and none of those it has may go"
+
+    def _remove_next(self, *, only_mcp: bool) -> bool:
+        for index, tool in enumerate(self.removable):
+            mcp = tool.role is ToolRole.MCP
+            if (mcp and self.mcp > self.floor) or (not mcp and not only_mcp):
+                self.total -= 1
+                self.mcp -= mcp
+                self.removed.append(self.removable.pop(index))
+                return True
+        return False
+
+
+MIN_SCORE = 50.0
+NAME_LENGTH_SHOWN = 200
+WANTED_REASON = "wanted, and held already"
+
+
+def plan_selection(
+    held: Sequence[CurrentTool],
+    matches: Sequence[ToolCandidate],
+    limits: ToolLimits,
+    *,
+    keep: Collection[str] = (),
+    min_score: float = MIN_SCORE,
+) -> SelectionPlan:
+    """Add what was found, the best first; only where a limit would be passed, what was used least gives way.
+
+    Tools stand at the start of a model's prompt, so each change makes the provider read all of it anew: what is held
+    and wanted stays, and when something must go, as much goes at once as makes room for the next few finds too.
+    """
+    scores, wanted, skipped = _sort_candidates(held, matches, limits, min_score)
+    staying = {tool.name: reason for tool in held if (reason := _why_kept(tool, scores, limits, frozenset(keep)))}
+    room = ToolCapacity.of(held, limits, [tool for tool in held if tool.name not in staying])
+    attach: list[ToolChoice] = []
+    for match in wanted:
+        if room.admit(match.role):
+            attach.append(
+                _candidate_choice(match, "asked for by its name" if match.exact else f"scored {match.score:.0f}")
+            )
+        else:
+            skipped.append(_candidate_choice(match, f"no room: {room.describe_limit(match.role)}"))
+    room.remove_share(limits.drop_rate)
+    kept, gone = _kept_choices(held, room.removed, staying, scores), [_removed_choice(tool) for tool in room.removed]
+    return SelectionPlan(attach, kept, gone, skipped, _describe_unknown(held, keep))
+
+
+def plan_pruning(
+    held: Sequence[CurrentTool],
+    scores: Mapping[str, float],
+    limits: ToolLimits,
+    *,
+    keep: Collection[str] = (),
+    drop_rate: float | None = None,
+) -> SelectionPlan:
+    """Give up the share of the MCP tools that fits least; `scores` go by id or name, and what has none fits not."""
+    mcp = [tool for tool in held if tool.role is ToolRole.MCP]
+    staying = {tool.name: reason for tool in held if (reason := _why_kept(tool, {}, limits, frozenset(keep)))}
+    share = limits.drop_rate if drop_rate is None else drop_rate
+    most = max(0, min(rounded_share(share, len(mcp)), len(mcp) - limits.min_mcp))
+    loose = sorted(
+        (tool for tool in mcp if tool.name not in staying),
+        key=lambda tool: (_score_of_tool(tool, scores), last_used(tool), tool.value, tool.name),
+    )
+    gone = loose[:most]
+    detach = [ToolChoice(tool.name, tool.id, "fits least", round(_score_of_tool(tool, scores), 1)) for tool in gone]
+    return SelectionPlan(
+        keep=_kept_choices(held, gone, staying, {}), detach=detach, unknown=_describe_unknown(held, keep)
+    )
+
+
+def _describe_unknown(held: Sequence[CurrentTool], keep: Collection[str]) -> Sequence[str]:
+    """A sentence for each of the tools to be kept that the agent does not hold."""
+    known = {name for tool in held for name in all_names(tool.name, tool.id)}
+    own = sorted(tool.name for tool in held)
+    return [
+        not_found_message(f"'{name[:NAME_LENGTH_SHOWN]}' is to be kept, and the agent holds no such tool", name, own)
+        for name in dict.fromkeys(keep)
+        if name not in known
+    ]
+
+
+def _sort_candidates(
+    held: Sequence[CurrentTool], matches: Sequence[ToolCandidate], limits: ToolLimits, min_score: float
+) -> tuple[dict[str, float], list[ToolCandidate], list[ToolChoice]]:
+    """(scores of held tools by name, matches to attach in order, matches that are left out and why)."""
+    ids = {tool.id: tool.name for tool in held if tool.id is not None}
+    names = {tool.name: tool.id for tool in held}
+    scores: dict[str, float] = {}
+    wanted: dict[str, ToolCandidate] = {}
+    skipped: dict[str, ToolChoice] = {}
+    for match in matches:
+        has = ids.get(match.id) or (match.name if match.name in names and names[match.name] is None else None)
+        if has is not None:
+            if match.score >= min_score:
+                scores.setdefault(has, match.score)
+        elif match.id not in wanted and match.id not in skipped:
+            taken = names.keys() | {one.name for one in wanted.values()}
+            reason = _why_skipped(match, limits, min_score, taken)
+            if reason is None:
+                wanted[match.id] = match
+            else:
+                skipped[match.id] = _candidate_choice(match, reason)
+    return scores, list(wanted.values()), list(skipped.values())
+
+
+def _why_skipped(match: ToolCandidate, limits: ToolLimits, min_score: float, taken: Collection[str]) -> str | None:
+    if match.score < min_score:
+        return f"scored {match.score:.0f}, below {min_score:.0f}"
+    if not _is_managed(match.role, limits) or (match.role is ToolRole.CORE and limits.exclude_core):
+        return f"tools of this kind ({match.role}) are not handed out here"
+    return "the agent has another tool of this name" if match.name in taken else None
+
+
+def _why_kept(tool: CurrentTool, scores: Mapping[str, float], limits: ToolLimits, keep: frozenset[str]) -> str | None:
+    """Why a held tool must not go; None where it may."""
+    names = all_names(tool.name, tool.id)
+    if tool.name in scores:
+        return WANTED_REASON
+    if tool.role is ToolRole.CORE:
+        return "the agent's own"
+    if tool.protected or (names | tool.tags) & limits.never_detach:
+        return "protected"
+    if names & keep:
+        return "named in keep_tools"
+    return None if _is_managed(tool.role, limits) else f"tools of this kind ({tool.role}) are left alone here"
+
+
+def _is_managed(role: ToolRole, limits: ToolLimits) -> bool:
+    if role is ToolRole.MCP:
+        return True
+    return not limits.manage_only_mcp and not (role is ToolRole.OFFICIAL and limits.exclude_official)
+
+
+def _kept_choices(
+    held: Sequence[CurrentTool], gone: Sequence[CurrentTool], staying: Mapping[str, str], scores: Mapping[str, float]
+) -> list[ToolChoice]:
+    left = {tool.name for tool in gone}
+    room = "others made room" if gone else "there is room"
+    kept = [
+        ToolChoice(tool.name, tool.id, staying.get(tool.name, room), scores.get(tool.name))
+        for tool in held
+        if tool.name not in left
+    ]
+    return sorted(kept, key=lambda choice: -math.inf if choice.score is None else choice.score, reverse=True)
+
+
+def _removed_choice(tool: CurrentTool) -> ToolChoice:
+    last = f"last used {tool.used_at:%Y-%m-%d %H:%M} UTC" if tool.used_at else "not used so far"
+    return ToolChoice(tool.name, tool.id, f"made room for others: {last}")
+
+
+def _candidate_choice(match: ToolCandidate, reason: str) -> ToolChoice:
+    return ToolChoice(match.name, match.id, reason, match.score)
+
+
+def _score_of_tool(tool: CurrentTool, scores: Mapping[str, float]) -> float:
+    return scores.get(tool.id or "", scores.get(tool.name, 0.0))

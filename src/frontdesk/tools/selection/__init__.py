@@ -1,1 +1,0 @@
-"""Which tools an agent should hold: decided first, then carried out."""

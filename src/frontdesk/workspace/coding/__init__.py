@@ -1,1 +1,0 @@
-"""The tools with which an agent works on code."""

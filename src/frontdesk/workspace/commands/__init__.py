@@ -1,1 +1,0 @@
-"""Commands that are run in a session's folders."""

@@ -1,1 +1,0 @@
-"""The files of a session's folders, and nothing beyond them."""

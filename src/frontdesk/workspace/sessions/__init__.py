@@ -1,1 +1,0 @@
-"""Editors' sessions: which conversation of which agent, in which folders, and how it is set."""
