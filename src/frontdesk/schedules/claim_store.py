@@ -1,5 +1,9 @@
-"""Claims runs from the queues that are due: fires schedules, starts runs again, and takes over lost ones."""
+"""The queue of each agent: when it is due, and how a worker claims runs from it.
 
+A claim fires schedules, starts runs again that wait for a retry, and takes over those of lost workers.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -7,12 +11,15 @@ from typing import Any, NamedTuple
 import structlog
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Connection,
     Executable,
     Row,
     Select,
     String,
+    Table,
     bindparam,
+    case,
     cast,
     exists,
     insert,
@@ -23,6 +30,7 @@ from sqlalchemy import (
     update,
 )
 
+from frontdesk.db.notify import notify
 from frontdesk.db.schema import RUN_IS_ACTIVE, SCHEDULE_IS_WAITING, attempts, lanes, occurrences, schedules
 from frontdesk.db.statements import BatchUpdate, one_of, per_dialect
 from frontdesk.errors import Invalid
@@ -50,17 +58,141 @@ from frontdesk.schedules.model import (
     delivery_id,
     from_us,
 )
-from frontdesk.schedules.queue_store import (
-    ACTIVE_RUNS,
-    IS_RUNNING,
-    NOW,
-    SCHEDULE_CANCELLED,
-    end_after_last_run,
-    end_schedules,
-    occurrence_of,
-    owned_by,
-)
 from frontdesk.schedules.triggers import add_jitter
+from frontdesk.schedules.wakeup import SOON_US, WAKEUP_CHANNEL
+
+# What may run beside other things stands in a line of its own.
+PARALLEL_SUFFIX = " beside"
+
+
+def queue_of(agent_id: str, overlap: Overlap) -> str:
+    return agent_id + PARALLEL_SUFFIX if overlap is Overlap.ALLOW else agent_id
+
+
+def _build_lower_due(make: Any) -> Executable:  # noqa: ANN401 - the two dialects' inserts have no common type
+    given = make(lanes)
+    new, old = given.excluded.due_us, lanes.c.due_us
+    sooner = case((or_(old.is_(None), new < old), new), else_=old)
+    return given.on_conflict_do_update(index_elements=[lanes.c.name], set_={"due_us": sooner})
+
+
+LOWER_DUE = per_dialect(_build_lower_due)
+
+
+def lower_due(connection: Connection, due: Mapping[str, int | None], now_us: int) -> None:
+    """Have these lanes looked at by these times; they are locked until the transaction ends, also where it is None."""
+    # In order, so that two who want the same lanes do not wait for each other.
+    rows = [{"name": name, "serial": not name.endswith(PARALLEL_SUFFIX), "due_us": due[name]} for name in sorted(due)]
+    connection.execute(LOWER_DUE[connection.dialect.name], rows)
+    soonest = min((at for at in due.values() if at is not None), default=None)
+    if soonest is not None and soonest <= now_us + SOON_US:
+        notify(connection, WAKEUP_CHANNEL, str(soonest))
+
+
+def owned_by(table: Table, whose: OwnerFilter) -> list[ColumnElement[bool]]:
+    """The rows of schedules or of occurrences that belong to them."""
+    found: list[ColumnElement[bool]] = []
+    if whose.agent_id is not None:
+        found.append(table.c.agent_id == whose.agent_id)
+    if whose.user_id is not None:
+        theirs = table.c.user_id == whose.user_id
+        found.append(or_(theirs, table.c.user_id.is_(None)) if whose.include_unowned else theirs)
+    return found
+
+
+SCHEDULE_CANCELLED = "The schedule was cancelled"
+NOW = bindparam("now", type_=BigInteger)
+IS_RUNNING = occurrences.c.standing == literal_column("'running'")
+
+END_SCHEDULES = (
+    update(schedules)
+    .where(
+        one_of(schedules.c.id, "ids"), schedules.c.state.in_((ScheduleState.ACTIVE.value, ScheduleState.PAUSED.value))
+    )
+    .where(schedules.c.intended_us.is_(None))
+    .values(state=ScheduleState.ENDED.value, updated_us=NOW)
+)
+# A schedule keeps its last time while that is run, and is written once, when it is over.
+END_AFTER_LAST_RUN = BatchUpdate(
+    schedules,
+    ["id", "intended_us"],
+    ["last_us"],
+    {
+        "intended_us": None,
+        "fire_us": None,
+        "fired": schedules.c.fired + literal_column("1"),
+        "state": literal_column("'ended'"),
+        "updated_us": NOW,
+    },
+)
+
+
+def end_schedules(connection: Connection, ids: Sequence[int], now_us: int) -> None:
+    """Those of these that will not fire again are over."""
+    if ids:
+        connection.execute(END_SCHEDULES, {"ids": ids, "now": now_us})
+
+
+def end_after_last_run(connection: Connection, runs: Sequence[Occurrence], now_us: int) -> None:
+    """The schedules of these runs, which nothing follows, are over."""
+    kept = [(one.schedule_id, one.intended_us, one.created_us) for one in runs]
+    if END_AFTER_LAST_RUN.execute(connection, kept, {"now": now_us}) < len(kept):
+        end_schedules(connection, [one.schedule_id for one in runs], now_us)
+
+
+ACTIVE_RUNS = (
+    select(
+        occurrences,
+        schedules.c.prompt,
+        schedules.c.attempts,
+        schedules.c.conversation_id,
+        schedules.c.webhook,
+        schedules.c.kind,
+        schedules.c.overlap,
+        schedules.c.state,
+        schedules.c.credentials,
+        schedules.c.scopes,
+        schedules.c.intended_us.label("next_us"),
+    )
+    .join(schedules, schedules.c.id == occurrences.c.schedule_id)
+    .where(RUN_IS_ACTIVE)
+)
+RUNNING_RUNS = ACTIVE_RUNS.where(IS_RUNNING)
+
+
+def occurrence_of(row: Row[Any], **changed: Any) -> Occurrence:  # noqa: ANN401 - fields of `Occurrence`
+    """An occurrence as it is stored, but for what was just changed."""
+    now: dict[str, Any] = {
+        "attempt": row.attempt,
+        "fence": row.fence,
+        "in_doubt": row.in_doubt,
+        "started_us": row.started_us or 0,
+        **changed,
+    }
+    # A schedule keeps its last time while that is run.
+    next_us = None if row.next_us == row.intended_us else row.next_us
+    return Occurrence(
+        id=row.id,
+        schedule_id=row.schedule_id,
+        agent_id=row.agent_id,
+        user_id=row.user_id,
+        prompt=row.prompt,
+        intended_us=row.intended_us,
+        number=row.number,
+        attempts=row.attempts,
+        conversation_id=row.conversation_id,
+        webhook=row.webhook,
+        last=next_us is None,
+        manual=row.manual,
+        recurring=row.kind != "once",
+        overlap=Overlap(row.overlap),
+        next_us=next_us,
+        due_us=row.available_us or row.intended_us,
+        created_us=row.created_us,
+        lane=row.lane,
+        authority=Authority.from_columns(row.credentials, row.scopes),
+        **now,
+    )
 
 
 class DueSchedule(NamedTuple):

@@ -28,7 +28,18 @@ from frontdesk.db.statements import BatchUpdate, one_of
 from frontdesk.identity.model import AgentIdSource
 from frontdesk.journal.model import EntryKind, Outcome
 from frontdesk.journal.store import insert_from_select
-from frontdesk.schedules.claim_store import NEXT_DUE_US, UNREADABLE_ERRORS, claim_runs
+from frontdesk.schedules.claim_store import (
+    IS_RUNNING,
+    NEXT_DUE_US,
+    NOW,
+    RUNNING_RUNS,
+    SCHEDULE_CANCELLED,
+    UNREADABLE_ERRORS,
+    claim_runs,
+    end_after_last_run,
+    lower_due,
+    occurrence_of,
+)
 from frontdesk.schedules.delivery_rules import (
     CLOCK_SLACK_US,
     ClaimContext,
@@ -48,15 +59,6 @@ from frontdesk.schedules.model import (
     TriggerKind,
     from_us,
     now_us,
-)
-from frontdesk.schedules.queue_store import (
-    IS_RUNNING,
-    NOW,
-    RUNNING_RUNS,
-    SCHEDULE_CANCELLED,
-    end_after_last_run,
-    lower_due,
-    occurrence_of,
 )
 from frontdesk.schedules.triggers import add_jitter, recompute_after_clock_set_back
 from frontdesk.schedules.webhook_store import add_webhook_calls, build_webhook_call
@@ -159,9 +161,15 @@ def settle_runs(connection: Connection, owner: str, settled: Sequence[SettledRun
     if len(delivered) < len(kept):
         _record_failures(connection, [one for one in kept if one.standing is not RunStatus.DELIVERED], now_us)
     _end_runs(connection, kept, now_us)
-    _add_webhook_calls(connection, delivered, now_us)
-    told = {"ids": [one.occurrence.id for one in kept], "at": from_us(now_us), "now": now_us}
-    connection.execute(APPEND_TO_JOURNAL, told)
+    calls = [
+        build_webhook_call(one.occurrence, one.occurrence.webhook, one.answer, now_us)
+        for one in delivered
+        if one.occurrence.webhook is not None
+    ]
+    if calls:
+        add_webhook_calls(connection, calls, now_us)
+    journaled = {"ids": [one.occurrence.id for one in kept], "at": from_us(now_us), "now": now_us}
+    connection.execute(APPEND_TO_JOURNAL, journaled)
     # Not the lanes of those that somebody else runs by now.
     connection.execute(FREE_QUEUES, {"names": sorted({one.occurrence.lane for one in kept}), "now": now_us})
     return kept
@@ -193,13 +201,6 @@ def _end_runs(connection: Connection, kept: Sequence[SettledRun], now_us: int) -
     end_after_last_run(connection, [one for one in over if one.last], now_us)
     if noted := [one.schedule_id for one in over if one.overlap is Overlap.SKIP]:
         connection.execute(RECORD_LAST_ENDED, {"ids": noted, "now": now_us})
-
-
-def _add_webhook_calls(connection: Connection, delivered: Sequence[SettledRun], now_us: int) -> None:
-    found = [(one, one.occurrence.webhook) for one in delivered if one.occurrence.webhook is not None]
-    add_webhook_calls(
-        connection, [build_webhook_call(one.occurrence, url, one.answer, now_us) for one, url in found], now_us
-    )
 
 
 def _attempt_columns(one: SettledRun, now_us: int) -> dict[str, Any]:

@@ -32,8 +32,9 @@ from frontdesk.db.schema import (
     schedules,
 )
 from frontdesk.errors import Conflict, Invalid, NotFound
+from frontdesk.schedules.claim_store import lower_due, owned_by
 from frontdesk.schedules.model import Attempt, OwnerFilter, RunRecord, RunStatus, ScheduleState, WebhookStatus, to_us
-from frontdesk.schedules.queue_store import LAST_FIRE_BEGAN_US, lower_due, owned_by
+from frontdesk.schedules.store import LAST_FIRE_BEGAN_US
 from frontdesk.schedules.triggers import parse_iso_time
 from frontdesk.schedules.wakeup import WakeupNotifier
 

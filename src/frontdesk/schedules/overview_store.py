@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Select, TextClause, func, lite
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import SCHEDULE_IS_WAITING, occurrences, schedules, turns
 from frontdesk.errors import Invalid
+from frontdesk.schedules.claim_store import owned_by, queue_of
 from frontdesk.schedules.model import (
     Overlap,
     OwnerFilter,
@@ -20,8 +21,7 @@ from frontdesk.schedules.model import (
     Trigger,
     from_us,
 )
-from frontdesk.schedules.queue_store import owned_by, queue_of, schedule_of, trigger_of
-from frontdesk.schedules.store import SELECT_SCHEDULES
+from frontdesk.schedules.store import SELECT_SCHEDULES, schedule_of, trigger_of
 
 CURSOR_SHAPE = re.compile(r"(\d{1,18})\.(\d{1,16})", re.ASCII)
 

@@ -1,41 +1,50 @@
-"""Stores schedules and default agents."""
+"""Stores schedules, their states and default agents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import Connection, RowMapping, Select, delete, func, insert, select, true, update
 
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import RUN_IS_ACTIVE, SCHEDULE_IS_WAITING, agent_defaults, lanes, occurrences, schedules
 from frontdesk.errors import Conflict, NotFound
+from frontdesk.identity.authority import Authority
+from frontdesk.schedules.claim_store import (
+    RUNNING_RUNS,
+    SCHEDULE_CANCELLED,
+    lower_due,
+    occurrence_of,
+    owned_by,
+    queue_of,
+)
 from frontdesk.schedules.model import (
+    AnswerForwarding,
+    Misfire,
     Occurrence,
     Overlap,
     OwnerFilter,
     RunStatus,
     Schedule,
     ScheduleDefinition,
+    SchedulePolicy,
     ScheduleState,
+    Trigger,
     TriggerKind,
     delivery_id,
-)
-from frontdesk.schedules.queue_store import (
-    LAST_FIRE_BEGAN_US,
-    RUNNING_RUNS,
-    SCHEDULE_CANCELLED,
-    columns_after_last_fire,
-    definition_columns,
-    lower_due,
-    occurrence_of,
-    owned_by,
-    queue_of,
-    schedule_of,
-    trigger_of,
 )
 from frontdesk.schedules.triggers import add_jitter, next_fire_after
 from frontdesk.schedules.wakeup import WakeupNotifier
 
+# A schedule keeps its last time while that run is under way; this is when the run was started.
+LAST_FIRE_BEGAN_US = (
+    select(occurrences.c.created_us)
+    .where(
+        occurrences.c.schedule_id == schedules.c.id, occurrences.c.intended_us == schedules.c.intended_us, RUN_IS_ACTIVE
+    )
+    .correlate(schedules)
+    .scalar_subquery()
+)
 SELECT_SCHEDULES = select(schedules, LAST_FIRE_BEGAN_US.label("began_us"))
 LIVE_STATES = (ScheduleState.ACTIVE, ScheduleState.PAUSED)
 INSERT_BATCH = 1_000
@@ -56,6 +65,79 @@ class ScheduleFilter:
 
 class StaleSchedule(Conflict):
     """Somebody else changed it since it was read; what was read is not to be written back."""
+
+
+class RowValues(Protocol):
+    """A row of the table, or what becomes one."""
+
+    def __getitem__(self, name: str, /) -> Any: ...  # noqa: ANN401 - a column's
+
+
+def definition_columns(what: ScheduleDefinition) -> dict[str, Any]:
+    """The columns that say what a schedule is."""
+    trigger, policy, forward = what.trigger, what.policy, what.forward
+    return {
+        "agent_id": what.agent_id,
+        "user_id": what.user_id,
+        "lane": queue_of(what.agent_id, policy.overlap),
+        "prompt": what.prompt,
+        "kind": trigger.kind,
+        "value": trigger.value,
+        "zone": trigger.zone,
+        "start_us": trigger.start_us,
+        "end_us": trigger.end_us,
+        "jitter_s": trigger.jitter_s,
+        "max_repetitions": what.max_repetitions,
+        "overlap": policy.overlap,
+        "misfire": policy.misfire,
+        "max_late_s": policy.max_late_s,
+        "attempts": policy.attempts,
+        "words": what.words,
+        "webhook": forward.webhook,
+        "timeline": forward.timeline,
+        "conversation_id": what.conversation_id,
+        "made_by": what.made_by,
+        **what.authority.columns,
+    }
+
+
+def trigger_of(row: RowValues) -> Trigger:
+    times = (row["start_us"], row["end_us"], row["jitter_s"])
+    return Trigger(TriggerKind(row["kind"]), row["value"], row["zone"], *times)
+
+
+def columns_after_last_fire(row: RowValues) -> dict[str, Any]:
+    """What stands in a row whose last time is being run, as if it had been written when that began."""
+    return {"intended_us": None, "fire_us": None, "fired": row["fired"] + 1, "last_us": row["began_us"]}
+
+
+def schedule_of(row: RowValues) -> Schedule:
+    """From a row that says when its last time was begun, if that is being run."""
+    times = row if row["began_us"] is None else columns_after_last_fire(row)
+    what = ScheduleDefinition(
+        agent_id=row["agent_id"],
+        prompt=row["prompt"],
+        trigger=trigger_of(row),
+        user_id=row["user_id"],
+        policy=SchedulePolicy(Overlap(row["overlap"]), Misfire(row["misfire"]), row["max_late_s"], row["attempts"]),
+        max_repetitions=row["max_repetitions"],
+        words=row["words"],
+        forward=AnswerForwarding(row["webhook"], row["timeline"]),
+        conversation_id=row["conversation_id"],
+        made_by=row["made_by"],
+        authority=Authority.from_columns(row["credentials"], row["scopes"]),
+    )
+    return Schedule(
+        id=row["id"],
+        what=what,
+        state=ScheduleState(row["state"]),
+        intended_us=times["intended_us"],
+        fire_us=times["fire_us"],
+        fired=times["fired"],
+        last_us=times["last_us"],
+        created_us=row["created_us"],
+        updated_us=row["updated_us"],
+    )
 
 
 class ScheduleStore:
