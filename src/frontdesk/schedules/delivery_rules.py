@@ -1,7 +1,8 @@
-"""Decides, without I/O, what to claim from a queue, what a missed fire becomes, and when to retry."""
+"""Decides, without I/O, what to claim from a queue, what to do about missed fires, and when to retry."""
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -10,7 +11,6 @@ from zoneinfo import ZoneInfo
 from frontdesk.schedules.model import (
     SECOND,
     DeliveryFailed,
-    DeliveryResult,
     Misfire,
     Occurrence,
     Overlap,
@@ -26,19 +26,54 @@ from frontdesk.text import storable
 
 
 class RunLease(NamedTuple):
-    """Who holds an occurrence, and until when; each renewal makes it another."""
+    """Who holds a run, and until when; a renewal makes it another lease."""
 
     id: str
     owner: str | None
     until_us: int
 
 
+class LeaseWatch:
+    """Finds the leases that nobody renews, by watching them on a clock that nobody sets.
+
+    A lease past its end may only look lost: the clock was set, or the database was away and nobody could renew it. A
+    living owner renews within a third of a lease's length, and soon after the database answers again. So a lease is
+    abandoned when it was seen unchanged for two thirds of its length, in looks that are at most a third apart. A
+    longer silence, of the database or of this watch, starts the count again.
+    """
+
+    def __init__(self, lease_us: int, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._third_us = lease_us // 3
+        self._monotonic = monotonic
+        self._looked_us: int | None = None
+        self._first_seen_us: dict[RunLease, int] = {}
+
+    def observe(self, leases: Iterable[RunLease]) -> set[RunLease]:
+        """Take in all leases that others hold now; return the abandoned ones."""
+        now_us = self._now_us()
+        before = self._first_seen_us if self._is_recent(now_us) else {}
+        self._first_seen_us = {lease: before.get(lease, now_us) for lease in leases}
+        self._looked_us = now_us
+        return {lease for lease in self._first_seen_us if self.is_abandoned(lease)}
+
+    def is_abandoned(self, lease: RunLease) -> bool:
+        now_us = self._now_us()
+        since_us = self._first_seen_us.get(lease, now_us)
+        return self._is_recent(now_us) and now_us - since_us >= 2 * self._third_us
+
+    def _is_recent(self, now_us: int) -> bool:
+        return self._looked_us is not None and now_us - self._looked_us <= self._third_us
+
+    def _now_us(self) -> int:
+        return int(self._monotonic() * SECOND)
+
+
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
-    """So many occurrences to run, and what the asking worker knows.
+    """How many runs to claim, of which owners, and what the worker knows of other workers.
 
-    `dead` are owners that are surely gone. A lease that is past its end has run out where it was left alone, and not
-    where its owner may be about to renew it. `due_by_us`: nothing that is due later.
+    `dead_owners` are workers that no longer exist. `is_abandoned` tells whether an expired lease is lost, or its
+    owner may be about to renew it. With `due_by_us`, nothing that is due later is claimed.
     """
 
     places: int
@@ -50,7 +85,10 @@ class ClaimRequest:
 
 @dataclass(frozen=True, slots=True)
 class SettledRun:
-    """How an attempt ended. What goes on waiting does so for `wait_us`; not `counted`, the attempt does not count."""
+    """How an attempt ended.
+
+    A run that waits for another attempt waits for `wait_us`; an attempt that is not `counted` does not use one up.
+    """
 
     occurrence: Occurrence
     standing: RunStatus
@@ -61,10 +99,16 @@ class SettledRun:
     counted: bool = True
     in_doubt: bool = False
 
+    @property
+    def delivered(self) -> bool:
+        return self.standing is RunStatus.DELIVERED
+
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What one transaction did: `kept` are those whose end was still theirs to tell, `next_us` is when to look next."""
+    """What one transaction did: `recorded` are the ends that this worker could still record, `next_us` when to look
+    again.
+    """
 
     now_us: int
     recorded: Sequence[SettledRun]
@@ -319,11 +363,14 @@ WORKER_STOPPED = "The worker stopped before this ended"
 
 
 def settle_attempt(
-    occurrence: Occurrence, outcome: DeliveryResult | DeliveryFailed, now_us: int, took_us: int, chance: float
+    occurrence: Occurrence, outcome: str | DeliveryFailed | None, now_us: int, took_us: int, chance: float
 ) -> SettledRun:
-    """How an attempt is recorded; `chance`, from 0 to 1, spreads those that failed together."""
-    if isinstance(outcome, DeliveryResult):
-        answer = None if outcome.answer is None else storable(outcome.answer)
+    """Decide from the agent's answer, or from the failure, whether a run is delivered, waits for a retry, or is dead.
+
+    `chance`, from 0 to 1, spreads the retries of runs that failed together.
+    """
+    if not isinstance(outcome, DeliveryFailed):
+        answer = None if outcome is None else storable(outcome)
         return SettledRun(occurrence, RunStatus.DELIVERED, took_us, answer=answer)
     error = storable(str(outcome))[:ERROR_LENGTH]
     counted = outcome.counted or now_us - occurrence.created_us > BUSY_PATIENCE_US

@@ -20,11 +20,10 @@ from frontdesk.schedules.access import (
     require_schedules_admin,
     require_write,
 )
+from frontdesk.schedules.delivery_rules import SettledRun
 from frontdesk.schedules.history_store import HistoryQuery, HistoryStore, OverdueSchedule, RunHolder
-from frontdesk.schedules.metrics import ScheduleMetrics
 from frontdesk.schedules.model import (
     OwnerFilter,
-    RunOutcome,
     RunRecord,
     RunStatus,
     Schedule,
@@ -40,7 +39,7 @@ from frontdesk.schedules.requests import (
     parse_within,
 )
 from frontdesk.schedules.store import ScheduleFilter, ScheduleStore
-from frontdesk.schedules.worker import Worker
+from frontdesk.schedules.worker import ScheduleMetrics, Worker
 
 ON_DEMAND_JOB = BackgroundJob(structlog.get_logger("frontdesk.schedules"), "schedule_waits", "schedule_failed")
 
@@ -204,7 +203,7 @@ class ScheduleExecutor:
             self.on_demand.start(whose)
         return due
 
-    async def _executed_run(self, ran: RunOutcome) -> ExecutedRun:
+    async def _executed_run(self, ran: SettledRun) -> ExecutedRun:
         run = ran.occurrence
         schedule = await self.store.get(run.schedule_id)
         most = schedule.what.max_repetitions if schedule else None

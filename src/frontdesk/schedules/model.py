@@ -217,25 +217,8 @@ class RunRecord:
     forwarded: WebhookStatus | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryResult:
-    """The agent took its turn, and said this."""
-
-    answer: str | None = None
-
-
-# Returns once the agent's turn has ended, or raises `DeliveryFailed`.
-DeliverRun = Callable[[Occurrence], Awaitable[DeliveryResult]]
-
-
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
-    """What became of an occurrence that was run on somebody's word."""
-
-    occurrence: Occurrence
-    delivered: bool
-    answer: str | None = None
-    error: str | None = None
+# Returns the agent's answer once its turn has ended, or raises `DeliveryFailed`.
+DeliverRun = Callable[[Occurrence], Awaitable[str | None]]
 
 
 class DeliveryFailed(Exception):

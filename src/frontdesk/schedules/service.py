@@ -1,18 +1,25 @@
-"""Offers the schedules capability to every interface: add, change, cancel, run now, redrive."""
+"""Offers the schedules capability to every interface: add, change, cancel, run now, redrive; and builds it."""
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
 import anyio
+from anyio.abc import TaskGroup
+from prometheus_client import CollectorRegistry
 
+from frontdesk.agents.chat.store import ChatSessionStore
+from frontdesk.agents.host import AgentHost
+from frontdesk.db.engine import Database
 from frontdesk.errors import Conflict, NotFound
 from frontdesk.identity import rights
 from frontdesk.identity.authority import AuthorityService
 from frontdesk.identity.model import Caller
+from frontdesk.identity.store import KeyStore
 from frontdesk.schedules.access import is_schedules_admin, require_write
-from frontdesk.schedules.agents import ConversationChooser, DefaultAgents, ScheduleHost
+from frontdesk.schedules.agents import ConversationChooser, DefaultAgents, KeepsConversation, ScheduleHost, UploadTool
 from frontdesk.schedules.create import (
     CurrentRun,
     ScheduleLimits,
@@ -22,7 +29,9 @@ from frontdesk.schedules.create import (
     check_may_start_run,
     is_recurring,
 )
-from frontdesk.schedules.executor import ScheduleExecutor
+from frontdesk.schedules.delivery import make_deliver
+from frontdesk.schedules.executor import OnDemandRuns, ScheduleExecutor
+from frontdesk.schedules.history_store import HistoryStore
 from frontdesk.schedules.model import (
     OwnerFilter,
     RunRecord,
@@ -32,12 +41,18 @@ from frontdesk.schedules.model import (
     Trigger,
     now_us,
 )
+from frontdesk.schedules.overview_store import OverviewStore
 from frontdesk.schedules.promptyoself import PromptYoSelfImporter
 from frontdesk.schedules.queries import ScheduleOverview, ScheduleQueries
 from frontdesk.schedules.requests import NewSchedule, SavedSchedule, ScheduleChange
-from frontdesk.schedules.store import ScheduleFilter, ScheduleStore, StaleSchedule
+from frontdesk.schedules.store import DefaultAgentStore, ScheduleFilter, ScheduleStore, StaleSchedule
 from frontdesk.schedules.triggers import first_fire, next_fire_after
-from frontdesk.schedules.webhooks import check_webhook
+from frontdesk.schedules.wakeup import WakeupNotifier
+from frontdesk.schedules.webhook_store import WebhookStore
+from frontdesk.schedules.webhooks import WebhookForwarder, check_webhook
+from frontdesk.schedules.worker import ScheduleMetrics, Worker
+from frontdesk.settings import Settings
+from frontdesk.settings.model import clean_agent_id, variable_names
 
 # A change is made anew from what another one has made of the schedule meanwhile, so that neither is lost.
 UPDATE_ATTEMPTS = 3
@@ -204,3 +219,62 @@ def _new_intended_us(old: Schedule, new: ScheduleDefinition, now: int) -> int | 
 
 def _definition_recurs(what: ScheduleDefinition) -> bool:
     return is_recurring(what.trigger, what.max_repetitions)
+
+
+def open_schedules(
+    settings: Settings,
+    database: Database,
+    host: AgentHost,
+    upload: UploadTool | None,
+    registry: CollectorRegistry,
+    tasks: TaskGroup,
+    keeps_conversation: KeepsConversation,
+) -> tuple[ScheduleService, Worker]:
+    """The service, and the worker; a process that delivers prompts runs the worker in a task of its own."""
+    bell, metrics, authorities = (
+        WakeupNotifier(database),
+        ScheduleMetrics(registry),
+        AuthorityService(KeyStore(database)),
+    )
+    store, past = ScheduleStore(database, bell), HistoryStore(database, bell)
+    limits = ScheduleLimits(settings.schedule_limit, settings.schedule_shortest, settings.schedule_longest_prompt)
+    worker = Worker(
+        database,
+        make_deliver(host, authorities),
+        bell,
+        concurrency=settings.worker_concurrency,
+        keep_days=settings.journal_days,
+        metrics=metrics,
+        webhooks=WebhookForwarder(WebhookStore(database), settings.webhook_secret, private=settings.webhook_private),
+    )
+    executor = ScheduleExecutor(
+        worker=worker,
+        store=store,
+        past=past,
+        metrics=metrics,
+        autostart=settings.delivers_prompts,
+        interval_s=settings.executor_interval,
+        concurrency=settings.worker_concurrency,
+        on_demand=OnDemandRuns(tasks, worker.deliver_due),
+    )
+    schedule_host = ScheduleHost(host, settings.letta_base_url, upload, settings.letta_secret is not None)
+    present = {name: clean_agent_id(os.environ.get(name)) is not None for name in variable_names("default_agent_id")}
+    service = ScheduleService(
+        store=store,
+        queries=ScheduleQueries(store, past),
+        overview=ScheduleOverview(OverviewStore(database), past),
+        limits=limits,
+        webhooks=WebhookOptions(settings.webhook_secret is not None, settings.webhook_private),
+        conversations=ConversationChooser(host, ChatSessionStore(database), keeps_conversation),
+        defaults=DefaultAgents(
+            DefaultAgentStore(database),
+            schedule_host.validate,
+            present,
+            single_agent_fallback=settings.single_agent_fallback,
+        ),
+        host=schedule_host,
+        executor=executor,
+        importer=PromptYoSelfImporter(store, limits, host),
+        authorities=authorities,
+    )
+    return service, worker
