@@ -188,7 +188,7 @@ class Worker:
         self,
         database: Database,
         deliver: DeliverRun,
-        bell: WakeupNotifier,
+        notifier: WakeupNotifier,
         *,
         concurrency: int = CONCURRENCY,
         lease_s: float = LEASE_S,
@@ -203,9 +203,9 @@ class Worker:
         lease_us = int(lease_s * SECOND)
         self.owner = owner or LeaseOwner()
         self._store = DeliveryStore(database, str(self.owner), lease_us, clock)
-        self._past = HistoryStore(database, bell)
+        self._past = HistoryStore(database, notifier)
         self._deliver = deliver
-        self._bell = bell
+        self._notifier = notifier
         self._concurrency = concurrency
         self._lease_s = lease_s
         self._timeout_s = timeout_s
@@ -231,7 +231,7 @@ class Worker:
         self._started_us = self._clock()
         try:
             async with self._session() as session, anyio.create_task_group() as tasks:
-                tasks.start_soon(self._bell.run)
+                tasks.start_soon(self._notifier.run)
                 tasks.start_soon(partial(PRUNE_JOB.run_every, PRUNE_EVERY_S, self._prune_history, at_once=True))
                 if self._webhooks is not None:
                     tasks.start_soon(self._webhooks.run)
@@ -241,7 +241,7 @@ class Worker:
                         session.wake()
 
                 pauses = retry_delays(*RETRY_PAUSES)
-                with self._bell.subscribed(wake):
+                with self._notifier.subscribed(wake):
                     while True:
                         if await WORK_JOB.attempt(partial(self._step_and_sleep, session)):
                             pauses = retry_delays(*RETRY_PAUSES)
@@ -425,7 +425,7 @@ class Worker:
             finally:
                 with anyio.CancelScope(shield=True):
                     await self._drain(session)
-                self._bell.notify(0, 0)
+                self._notifier.notify(0, 0)
                 renewing.cancel()
                 self._sessions.remove(session)
                 self._in_doubt = True
