@@ -42,7 +42,7 @@ from frontdesk.schedules.webhook_store import WEBHOOK_DEAD
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleOptions:
-    """When.
+    """The rule of a schedule.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class RuleOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleOptions(RuleOptions):
-    """When, and what to do when things do not go as planned.
+    """The rule of a schedule, and its options.
 
     Parameters
     ----------
@@ -108,9 +108,9 @@ class ScheduleOptions(RuleOptions):
     conversation_id: Annotated[str | None, Parameter(name=("--conversation", "--conversation-id"))] = None
 
 
-def print_shape(shape: ScheduleResponseModel, words: str, *, as_json: bool) -> None:
-    """One JSON object, or the words."""
-    print(shape.model_dump_json() if as_json else printable_line(words))
+def print_shape(shape: ScheduleResponseModel, text: str, *, as_json: bool) -> None:
+    """Print one JSON object, or the text."""
+    print(shape.model_dump_json() if as_json else printable_line(text))
 
 
 WHEN_HINT = "WHEN, or one of --time, --cron, or --every"
@@ -140,7 +140,7 @@ def add(
     agent
         Its id or name.
     prompt
-        What it is told.
+        The text that the agent receives.
     when
         When, in plain words or as a rule: 'in 2 hours', 'every weekday at 9 Berlin time', '0 9 * * MON-FRI'. Or use
         --time, --cron or --every.
@@ -156,12 +156,12 @@ def add(
 
     async def make(app: App, record: CallRecord) -> SavedSchedule:
         agent_id = agent if skip_validation else (await find_agent(app.host, agent)).id
-        asked = NewSchedule(
+        new = NewSchedule(
             prompt, agent_id, when=when, timeline=timeline, skip_validation=skip_validation, **options.as_fields()
         )
         record.caller = local_caller(agent=agent_id, user=user)
         with explain_missing_rule(WHEN_HINT):
-            added = await app.schedules.add(local_caller(user=user), asked)
+            added = await app.schedules.add(local_caller(user=user), new)
         record.action += f" {added.schedule.id}"
         return added
 
@@ -193,7 +193,7 @@ def update(
     when
         A new rule, in plain words or as a cron rule.
     prompt
-        What the agent is told from now on.
+        The new text that the agent receives.
     timeline
         For later: there is no timeline yet.
     clear
@@ -361,7 +361,7 @@ def history(
         for run in runs:
             print(run.model_dump_json())
     else:
-        head = ("run", "agent", "due", "standing", "attempt", "what came of it")
+        head = ("run", "agent", "due", "standing", "attempt", "outcome")
         print(format_table(head, [_run_row(run) for run in runs]) if runs else "No runs yet.")
     if listed.next is not None:
         print(f"There are more: --before {listed.next}", file=sys.stderr)
@@ -405,7 +405,7 @@ UNFINISHED = frozenset({RunStatus.RUNNING, RunStatus.WAITING})
 
 
 class RequestedRun(ScheduleResponseModel):
-    """A run that was asked for."""
+    """A run that was started by hand."""
 
     schedule_id: int
     delivery_id: str
@@ -422,11 +422,10 @@ def cancel(schedule_id: str, /, *, as_json: JsonFlag = False) -> None:
         Print one JSON object.
     """
 
-    async def change(app: App, _record: CallRecord) -> ScheduleResponse:
-        return ScheduleResponse.of(await app.schedules.cancel(local_caller(), schedule_id))
-
-    done = run_change(f"schedule cancel {schedule_id}", change)
-    print_shape(done, f"Schedule {done.id} cancelled", as_json=as_json)
+    done = run_change(
+        f"schedule cancel {schedule_id}", lambda app, _: app.schedules.cancel(local_caller(), schedule_id)
+    )
+    print_shape(ScheduleResponse.of(done), f"Schedule {done.id} cancelled", as_json=as_json)
 
 
 def pause(schedule_id: str, /, *, as_json: JsonFlag = False) -> None:
@@ -440,11 +439,8 @@ def pause(schedule_id: str, /, *, as_json: JsonFlag = False) -> None:
         Print one JSON object.
     """
 
-    async def change(app: App, _record: CallRecord) -> ScheduleResponse:
-        return ScheduleResponse.of(await app.schedules.pause(local_caller(), schedule_id))
-
-    done = run_change(f"schedule pause {schedule_id}", change)
-    print_shape(done, f"Schedule {done.id} paused", as_json=as_json)
+    done = run_change(f"schedule pause {schedule_id}", lambda app, _: app.schedules.pause(local_caller(), schedule_id))
+    print_shape(ScheduleResponse.of(done), f"Schedule {done.id} paused", as_json=as_json)
 
 
 def resume(schedule_id: str, /, *, as_json: JsonFlag = False) -> None:
@@ -486,8 +482,8 @@ def run(schedule_id: str, /, *, wait: Flag = False, as_json: JsonFlag = False) -
         return await _wait_for_run(app, await start(app, record))
 
     if not wait:
-        asked = run_change(f"schedule run {schedule_id}", start)
-        print_shape(asked, f"The next server or worker that is free runs it: {asked.delivery_id}", as_json=as_json)
+        started = run_change(f"schedule run {schedule_id}", start)
+        print_shape(started, f"The next server or worker that is free runs it: {started.delivery_id}", as_json=as_json)
         return
     ended = run_change(f"schedule run {schedule_id}", start_and_wait)
     print(ended.model_dump_json() if as_json else printable_text(ended.answer or ended.reason or ended.standing))
@@ -537,13 +533,13 @@ def import_schedules(file: Path | None = None, /, *, as_json: JsonFlag = False) 
         print(f"warning: {printable_line(warning)}", file=sys.stderr)
 
 
-async def _wait_for_run(app: App, asked: RequestedRun) -> RunResponse:
-    """The run once it is settled."""
-    wanted, looks = ListRuns(asked.schedule_id, limit=MOST_RUNS_READ), 0
+async def _wait_for_run(app: App, started: RequestedRun) -> RunResponse:
+    """Wait until the run has ended, and return it."""
+    wanted, looks = ListRuns(started.schedule_id, limit=MOST_RUNS_READ), 0
     with anyio.move_on_after(WAIT_SECONDS):
         while True:
             runs = (await app.schedules.queries.history(local_caller(), wanted)).runs
-            past = next((one for one in runs if one.id == asked.delivery_id), None)
+            past = next((one for one in runs if one.id == started.delivery_id), None)
             if past is not None and past.standing not in UNFINISHED:
                 return RunResponse.of(past)
             looks += 1
@@ -551,8 +547,8 @@ async def _wait_for_run(app: App, asked: RequestedRun) -> RunResponse:
                 print(NO_WORKER, file=sys.stderr, flush=True)
             await anyio.sleep(POLL_SECONDS)
     raise Unavailable(
-        f"The run {asked.delivery_id} has not ended after {WAIT_SECONDS} s; check that a server or worker is up, and "
-        f"see frontdesk schedule history {asked.schedule_id}"
+        f"The run {started.delivery_id} has not ended after {WAIT_SECONDS} s; check that a server or worker is up, and "
+        f"see frontdesk schedule history {started.schedule_id}"
     )
 
 
