@@ -23,6 +23,7 @@ REQUIREMENTS = {
     "RIGHTS": "A credential with scopes may do what they say and nothing else.",
     "RATE": "Rates per agent and user are held, shared among replicas, and answered with a time to wait.",
     "DB-SCHEMA": "The migrations make exactly the schema, on SQLite and on PostgreSQL.",
+    "DB-UPGRADE": "A database of an earlier version is upgraded without loss, and published migrations never change.",
     "MCP-CONFORMANCE": "The protocol's conformance suite passes in both eras.",
     "MCP-REFEREES": "Other people's authorization and protocol scanners find no MUST failure but TLS on loopback.",
     "MCP-STDIO": "Over stdio nothing but protocol goes to standard output.",
