@@ -100,7 +100,7 @@ REQUIREMENTS = {
     "DOCS-RUN": "The commands in the documentation work.",
     "DOCS-MEMORY": "The reference names every tool and route of the memory room, and what each tool takes.",
     "DOCS-NOTEBOOK": "The notebook runs: it calls tools by hand, and lets models call them by both APIs.",
-    "DOCS-WALKS": "The walks in the documentation name functions that are there, and are walked in the order drawn.",
+    "DOCS-TRACES": "The request traces in the documentation name functions that exist, in the order in which they run.",
     "FLOORS": "Imports point down and siblings do not meet.",
     "ACP-TRANSPORT-001": "Each line on stdout is one JSON-RPC message, and nothing else is there.",
     "ACP-TRANSPORT-002": "Whatever the agent says in whatever script, its stdout is UTF-8.",
