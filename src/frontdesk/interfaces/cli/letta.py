@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 from cyclopts import App as Command
 from cyclopts import Parameter
@@ -182,12 +182,9 @@ def _mark_agent(action: str, agent: str, use: Callable[["LettaHost", str], Await
 
 
 def _require_letta_host(app: App) -> "LettaHost":
-    # Letta's client and the MCP library are slow to import, and the other commands do without.
-    from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
-
-    if not isinstance(app.host, LettaHost):
+    if app.settings.letta_base_url is None:
         raise ConfigurationError("No Letta server is set; say where it is in LETTA_BASE_URL")
-    return app.host
+    return cast("LettaHost", app.host)
 
 
 def _print_connected(connected: "ConnectResult", name: str) -> None:
