@@ -73,7 +73,7 @@ async def test_a_database_from_a_newer_version_is_refused_and_left_alone(setting
         await Database.open(settings)
 
 
-async def test_lanes_are_kept_through_the_change_of_their_table(tmp_path: Path) -> None:
+async def test_queues_are_kept_through_the_change_of_their_table(tmp_path: Path) -> None:
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data")
     path = tmp_path / "data" / "frontdesk.db"
     path.parent.mkdir()

@@ -75,7 +75,7 @@ def studio() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-async def house(
+async def installation(
     tmp_path_factory: pytest.TempPathFactory, shop: ToolServer, upstream: Upstream, studio: str
 ) -> AsyncGenerator[App]:
     """By words alone: what these tests show does not hang on the model, and it takes its time to load."""
@@ -88,10 +88,10 @@ async def house(
 
 
 @pytest.fixture(scope="module")
-def asgi(house: App) -> ASGIApp:
-    return build_application(house)
+def asgi(installation: App) -> ASGIApp:
+    return build_application(installation)
 
 
 @pytest.fixture
-async def agent(house: App) -> str:
-    return (await house.host.create(NewAgent("Ada"))).id
+async def agent(installation: App) -> str:
+    return (await installation.host.create(NewAgent("Ada"))).id
