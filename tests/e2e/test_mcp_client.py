@@ -352,7 +352,7 @@ KEYS: dict[str, str] = {}
 @pytest.fixture(scope="module")
 async def installation(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ASGIApp]:
     """Our own server, with a key for ada."""
-    async with open_app(settings_with(FRONTDESK_DATA=tmp_path_factory.mktemp("house") / "data")) as app:
+    async with open_app(settings_with(FRONTDESK_DATA=tmp_path_factory.mktemp("installation") / "data")) as app:
         made = await app.identity.create_key(name="", agent_id="agent-1", user_id="ada", scopes=None, lifetime=None)
         KEYS["ada"] = made[1]
         yield build_application(app)

@@ -9,5 +9,5 @@ from tests.referees.house import Installation, open_installation
 
 @pytest.fixture(scope="package")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Generator[Installation]:
-    with open_installation(tmp_path_factory.mktemp("house") / "data") as opened:
+    with open_installation(tmp_path_factory.mktemp("installation") / "data") as opened:
         yield opened

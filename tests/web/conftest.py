@@ -47,7 +47,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture(scope="module", params=["embedded", pytest.param("replicas", marks=pytest.mark.slow)])
 def installation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Installation]:
-    folder = tmp_path_factory.mktemp("house")
+    folder = tmp_path_factory.mktemp("installation")
     if request.param == "replicas":
         with replicas(folder, request.getfixturevalue("postgres")) as opened:
             yield opened

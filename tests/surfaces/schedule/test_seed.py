@@ -24,7 +24,7 @@ IGNORED = {"mcp_server_id": "m", "mcp_server_name": "n", "request_heartbeat": Tr
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-@pytest.mark.parametrize("door", ["/mcp", "/mcp/schedule"])
+@pytest.mark.parametrize("endpoint", ["/mcp", "/mcp/schedule"])
 async def test_every_tool_is_at_both_endpoints_with_an_example_that_a_model_can_follow(
     desk: Desk, mode: str, endpoint: str
 ) -> None:

@@ -79,7 +79,7 @@ async def installation(
     tmp_path_factory: pytest.TempPathFactory, shop: ToolServer, upstream: Upstream, studio: str
 ) -> AsyncGenerator[App]:
     """By words alone: what these tests show does not hang on the model, and it takes its time to load."""
-    data = tmp_path_factory.mktemp("house") / "data"
+    data = tmp_path_factory.mktemp("installation") / "data"
     async with open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off")) as app:
         await app.tools.catalogue.add(ServerSpec("shop", url=shop.url))
         await app.tools.catalogue.add(ServerSpec("lab", url=f"{upstream.url}/mcp"))

@@ -97,7 +97,7 @@ async def test_a_tilde_leads_to_nobodys_home(files: LocalFiles) -> None:
 
 @paths_kept
 @pytest.mark.parametrize(
-    "target", ["../secret", "{house}/secret", "../work/../secret", "/proc/self/root{house}/secret"]
+    "target", ["../secret", "{installation}/secret", "../work/../secret", "/proc/self/root{installation}/secret"]
 )
 async def test_a_link_that_leads_out_is_not_followed(files: LocalFiles, installation: Path, target: str) -> None:
     before = outside(installation)
@@ -379,7 +379,7 @@ NAMES = st.sampled_from(["a", "b", "c", "secret"])
 STEPS = st.sampled_from(["a", "b", "c", "secret", "..", ".", "", "work", "more", "out", "~"])
 INSIDE = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
 WRITTEN = st.lists(STEPS, min_size=1, max_size=6).map("/".join)
-ANYWHERE = st.tuples(st.sampled_from(["", "{house}/", "{house}/work/", "{house}/out/", "/"]), WRITTEN).map("".join)
+ANYWHERE = st.tuples(st.sampled_from(["", "{installation}/", "{installation}/work/", "{installation}/out/", "/"]), WRITTEN).map("".join)
 TREES = st.lists(st.tuples(st.sampled_from(["work", "more"]), INSIDE, st.none() | ANYWHERE), max_size=8)
 
 
@@ -409,7 +409,7 @@ def contents(installation: Path) -> dict[str, str]:
 @paths_kept
 @settings(max_examples=400, deadline=None)
 @given(tree=TREES, given=ANYWHERE, follow=st.booleans())
-@example(tree=[("work", "a", "{house}/out"), ("work", "b", "a/a")], given="b/secret", follow=False)
+@example(tree=[("work", "a", "{installation}/out"), ("work", "b", "a/a")], given="b/secret", follow=False)
 @example(tree=[("work", "a", "../more/b"), ("more", "b", "../out")], given="a/secret", follow=False)
 @example(tree=[("work", "a/b", None), ("work", "c", "a/../../secret")], given="c", follow=True)
 def test_no_path_in_any_tree_leads_out(tree: list[tuple[str, str, str | None]], given: str, follow: bool) -> None:
