@@ -53,12 +53,12 @@ async def test_nobody_learns_how_ids_of_others_begin(names: IdLookup) -> None:
 
 
 async def test_who_there_is_is_for_the_operator_alone(names: IdLookup, database: Database) -> None:
-    roster = PeopleDirectory(database)
+    server_store = PeopleDirectory(database)
     here = Caller("request", local=True)
-    told = await roster.list_people(here, 10)
+    told = await server_store.list_people(here, 10)
     assert [(one.user_id, one.zone) for one in told] == [("ann", "UTC")]
-    assert await roster.list_people(here, 10, offset=1) == []
+    assert await server_store.list_people(here, 10, offset=1) == []
     others = (Caller("request"), Caller("request", user_id="ann", local=True), Caller("request", "clerk", local=True))
     for caller in others:
         with pytest.raises(Denied, match="is for the operator at this machine"):
-            await roster.list_people(caller, 10)
+            await server_store.list_people(caller, 10)

@@ -59,8 +59,8 @@ class Editor:
     async def complain(self, text: str) -> None:
         self.told.append(text)
 
-    async def leave(self, deed: PermissionRequest) -> PermissionDecision:
-        self.asked.append(deed)
+    async def leave(self, permission_request: PermissionRequest) -> PermissionDecision:
+        self.asked.append(permission_request)
         return PermissionDecision(self.refusal is None, self.refusal or "")
 
     def tool(self, name: str) -> Tool:
@@ -252,7 +252,9 @@ async def test_tools_come_in_the_editors_order_and_no_two_have_one_name(tmp_path
             assert [name.split("_")[0] for name in found] == ["my", "twin", "twin", "twin"]
             said = [(await editor.call(name, text="x")).text for name in found]
             assert said == ["a: look", "a: look", "b: look", "b: act"]
-            assert len({deed.scope for deed in editor.asked}) == 3, "a lasting word hangs on no order"
+            assert len({permission_request.scope for permission_request in editor.asked}) == 3, (
+                "a lasting word hangs on no order"
+            )
 
 
 async def test_children_are_gone_though_closing_comes_while_they_are_met_and_is_itself_cut_off(tmp_path: Path) -> None:

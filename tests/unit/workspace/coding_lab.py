@@ -35,7 +35,7 @@ class Buffers:
             await self.disk.write(path, text)
 
 
-async def _nothing(_deed: PermissionRequest) -> None:
+async def _nothing(_permission_request: PermissionRequest) -> None:
     pass
 
 
@@ -57,9 +57,9 @@ class Lab:
         bench = CodingContext(self.roots, self.editor, runs, self.leave, self.show, None if away else self.disk, guard)
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in coding_tools(bench)}
 
-    async def leave(self, deed: PermissionRequest) -> PermissionDecision:
-        self.deeds.append(deed)
-        await self.meanwhile(deed)
+    async def leave(self, permission_request: PermissionRequest) -> PermissionDecision:
+        self.deeds.append(permission_request)
+        await self.meanwhile(permission_request)
         return self.word
 
     async def show(self, call_id: str, shown: ShownItem) -> None:

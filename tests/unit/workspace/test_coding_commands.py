@@ -48,7 +48,7 @@ async def test_a_command_runs_when_it_may_and_says_how_it_ended(lab: Lab) -> Non
         scope="run ls in sub",
         scope_text="every `ls …` in sub",
     )
-    assert [deed.scope for deed in lab.deeds[1:]] == ["", "run kill"]
+    assert [permission_request.scope for permission_request in lab.deeds[1:]] == ["", "run kill"]
 
 
 async def test_a_command_that_takes_too_long_is_told_so(lab: Lab) -> None:
