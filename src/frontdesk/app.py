@@ -54,9 +54,8 @@ from frontdesk.memory.people import OtherPersonData
 from frontdesk.memory.search.indexer import MemoryIndexer
 from frontdesk.memory.service import MemoryDependencies, RecordServices, open_memory
 from frontdesk.schedules.agents import UploadTool
-from frontdesk.schedules.build import DeliveryRuntime, open_schedules
 from frontdesk.schedules.operations import BuiltinScheduleTools
-from frontdesk.schedules.service import ScheduleService
+from frontdesk.schedules.service import ScheduleService, open_schedules
 from frontdesk.schedules.worker import Worker
 from frontdesk.settings import Settings
 from frontdesk.tools.build import ToolRuntime, open_tool_runtime, open_tools
@@ -100,15 +99,11 @@ class App:
     tools: ToolService
     handed: HandedToolStore
     schedules: ScheduleService
-    delivery: DeliveryRuntime
+    worker: Worker
     memory: RecordServices
     memory_indexer: MemoryIndexer
     workspace: CodingService
     sign_in_issuers: SignInIssuers
-
-    @property
-    def worker(self) -> Worker:
-        return self.delivery.worker
 
     async def check_parts(self) -> dict[str, str]:
         """The state of each part: `ok`, or what is wrong with it."""
@@ -186,7 +181,7 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         stack.push_async_callback(chat.close)
         workspace = open_coding(settings, database, host)
         talks = workspace.sessions.has_conversation
-        schedules, working = open_schedules(settings, database, host, upload, metrics.registry, tasks, talks)
+        schedules, worker = open_schedules(settings, database, host, upload, metrics.registry, tasks, talks)
         stack.push_async_callback(schedules.executor.close)
         own.open(schedules)
         waking, names = TaskWakeups(schedules), AgentNames(host)
@@ -200,7 +195,7 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         memory, reader = open_memory(database, reach.embedder, others)
         remembering.open(memory, StatusSources(partial(check_parts, database), journal))
         handed = HandedToolStore(database)
-        rooms = (host, turns, chat, tools, handed, schedules, working, memory, reader, workspace, upstreams)
+        rooms = (host, turns, chat, tools, handed, schedules, worker, memory, reader, workspace, upstreams)
         yield App(settings, database, keys, identity, journal, *rooms)
 
 
@@ -272,7 +267,7 @@ async def _background_tasks(app: App) -> AsyncGenerator[TaskGroup]:
 async def _delivering(app: App) -> AsyncGenerator[None]:
     """Deliver what is due; on the way out take on nothing new, and let what is under way end."""
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(app.delivery.run)
+        tasks.start_soon(app.worker.run)
         try:
             yield
         finally:
