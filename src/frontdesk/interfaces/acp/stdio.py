@@ -317,8 +317,8 @@ def serve_stdio(user: str, agent: str | None) -> None:
 async def _serve_transport(settings: Settings, carrier: StdioTransport, user: str, agent: str | None) -> None:
     @asynccontextmanager
     async def connect(peer: RpcPeer, can: EditorCapabilities) -> AsyncGenerator["EditorConnection"]:
-        house = await anyio.to_thread.run_sync(import_module, CONNECTION_MODULE, abandon_on_cancel=True)
-        async with house.open_connection(settings, peer, can, user, agent) as connection:
+        module = await anyio.to_thread.run_sync(import_module, CONNECTION_MODULE, abandon_on_cancel=True)
+        async with module.open_local_connection(settings, peer, can, user, agent) as connection:
             yield connection
 
     async with anyio.create_task_group() as tasks:
