@@ -141,11 +141,7 @@ class OpenSessions:
 
     async def prompt(self, request: RpcRequest, caller: Caller) -> Json:
         asked = parse(PromptRequest, request.params)
-        session = self._open(asked.session_id)
-        model = session.choices.model_of(session.stored)
-        return await session.prompt(
-            request, convert_prompt(asked.prompt, images=model.images, sounds=model.sounds), caller
-        )
+        return await self._open(asked.session_id).prompt(request, asked.prompt, caller)
 
     async def set_mode(self, request: RpcRequest, _caller: Caller) -> Json:
         asked = parse(SetSessionModeRequest, request.params)

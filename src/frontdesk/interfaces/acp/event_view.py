@@ -11,8 +11,7 @@ from uuid import uuid4
 import anyio
 
 from frontdesk.agents.host import HistoryItem
-from frontdesk.coding.context import ShownItem
-from frontdesk.coding.model import FileDiff, FileLocation, OperationKind
+from frontdesk.coding.model import FileDiff, FileLocation, OperationKind, ShownItem
 from frontdesk.coding.paths import WorkspaceRoots
 from frontdesk.interfaces.acp import updates
 from frontdesk.interfaces.acp.content import strip_context
@@ -302,20 +301,19 @@ def _raw_arguments(arguments: Mapping[str, Any]) -> Json:
 TURN_ENDED_FIRST = "The turn ended before this did"
 
 
-async def replay_history(said: Sequence[HistoryItem], screen_factory: Callable[[], EventView]) -> Mapping[str, str]:
-    """Show everything in order, under the ids it had when it happened.
+async def replay_history(history: Sequence[HistoryItem], view: EventView) -> Mapping[str, str]:
+    """Show a history in order, under the ids that its calls and messages had when they happened.
 
-    Calls that never came to an end have failed. Those that wait for somebody's word still do; their ids, and those
-    they are shown under, are for the `waiting` of the screen that goes on with them.
+    A call that never ended is shown as failed, unless it waits for approval. Returns the calls that wait, as `waiting`
+    of the next view.
     """
-    screen = screen_factory()
-    screen.replaying = True
-    for one in said:
-        if one.turn_id != screen.turn_id and isinstance(one.event, UserText | UserMedia):
-            await screen.fail_open_calls(TURN_ENDED_FIRST)
-        screen.begin_turn(one.turn_id)
-        await screen.show(one.event)
-        if isinstance(one.event, Done) and one.event.stop is not StopReason.REQUIRES_APPROVAL:
-            await screen.fail_open_calls(TURN_ENDED_FIRST)
-    await screen.fail_open_calls(TURN_ENDED_FIRST, waiting=False)
-    return screen.pending_calls()
+    view.replaying = True
+    for item in history:
+        if item.turn_id != view.turn_id and isinstance(item.event, UserText | UserMedia):
+            await view.fail_open_calls(TURN_ENDED_FIRST)
+        view.begin_turn(item.turn_id)
+        await view.show(item.event)
+        if isinstance(item.event, Done) and item.event.stop is not StopReason.REQUIRES_APPROVAL:
+            await view.fail_open_calls(TURN_ENDED_FIRST)
+    await view.fail_open_calls(TURN_ENDED_FIRST, waiting=False)
+    return view.pending_calls()

@@ -89,11 +89,10 @@ class EditorTool:
 
 
 class EditorServers:
-    """Those of one session. No program is started here for an editor on another machine, as `guard` knows it."""
+    """The servers of one session. No program is started here for an editor on another machine; `guard` knows which."""
 
-    def __init__(self, cwd: Path, leave: AskPermission, guard: PathGuard, *, seconds: float = LIST_SECONDS) -> None:
+    def __init__(self, cwd: Path, guard: PathGuard, *, seconds: float = LIST_SECONDS) -> None:
         self._cwd = cwd
-        self._leave = leave
         self._guard = guard
         self._seconds = seconds
         self._clients = McpClientPool(timeout=CALL_SECONDS)
@@ -118,9 +117,9 @@ class EditorServers:
         with anyio.move_on_after(seconds):
             await self._settled.wait()
 
-    def tools(self) -> Sequence[Tool]:
-        """What has been found so far, for one turn."""
-        return [self._bound(found) for number in sorted(self._found) for found in self._found[number]]
+    def tools(self, ask_permission: AskPermission) -> Sequence[Tool]:
+        """The tools that are listed so far, for one prompt."""
+        return [self._bind(found, ask_permission) for number in sorted(self._found) for found in self._found[number]]
 
     async def aclose(self) -> None:
         """End every session and every child, in bounded time, whoever is cancelled meanwhile."""
@@ -182,22 +181,25 @@ class EditorServers:
             mine.append(found)
         return mine
 
-    def _bound(self, found: EditorTool) -> Tool:
+    def _bind(self, found: EditorTool, ask_permission: AskPermission) -> Tool:
+        call = partial(self._call, found, ask_permission)
         return Tool(
             found.name,
             found.remote.description,
             found.remote.parameters,
-            partial(self._call, found, ""),
-            run_call=partial(self._call, found),
+            partial(call, ""),
+            run_call=call,
             seconds=MAX_CALL_SECONDS,
             reads_only=_reads_only(found),
         )
 
-    async def _call(self, found: EditorTool, call_id: str, arguments: Mapping[str, Any]) -> ToolOutcome:
+    async def _call(
+        self, found: EditorTool, ask_permission: AskPermission, call_id: str, arguments: Mapping[str, Any]
+    ) -> ToolOutcome:
         why = "" if _reads_only(found) else await self._guard.check_arguments(arguments)
-        word = await self._leave(_permission_request(found, call_id, why))
-        if not word.allowed:
-            return ToolOutcome(word.reason or NOT_ALLOWED, ok=False)
+        decision = await ask_permission(_permission_request(found, call_id, why))
+        if not decision.allowed:
+            return ToolOutcome(decision.reason or NOT_ALLOWED, ok=False)
         tool = found.remote.name
         try:
             result = await self._clients.client(found.server, None, None).call_tool(

@@ -7,8 +7,7 @@ from typing import Any, cast
 
 import anyio
 
-from frontdesk.coding.context import TerminalOutput
-from frontdesk.coding.model import FileDiff, FileLocation, OperationKind
+from frontdesk.coding.model import FileDiff, FileLocation, OperationKind, TerminalOutput
 from frontdesk.coding.paths import WorkspaceRoots
 from frontdesk.errors import Invalid
 from frontdesk.interfaces.acp import updates
