@@ -15,9 +15,9 @@ from frontdesk.errors import FrontdeskError, Invalid, NotFound
 from frontdesk.identity import rights
 from frontdesk.identity.model import Caller, Credential, Signals
 from frontdesk.interfaces import logs
-from frontdesk.interfaces.acp import options, updates
+from frontdesk.interfaces.acp import convert, options
 from frontdesk.interfaces.acp.commands import COMMANDS
-from frontdesk.interfaces.acp.content import convert_prompt
+from frontdesk.interfaces.acp.convert import convert_prompt
 from frontdesk.interfaces.acp.editor import Editor
 from frontdesk.interfaces.acp.errors import rpc_error
 from frontdesk.interfaces.acp.handshake import AUTH_METHOD, EditorCapabilities
@@ -57,7 +57,7 @@ from frontdesk.settings import Settings
 
 MAX_AGENTS = 100
 MAX_HISTORY = 100_000
-COMMANDS_UPDATE = updates.commands_update([(one.name, one.description, one.hint) for one in COMMANDS.values()])
+COMMANDS_UPDATE = convert.commands_update([(one.name, one.description, one.hint) for one in COMMANDS.values()])
 NO_RUNNING_TURN: Json = {"outcome": "promptRequired", "reason": "noRunningTurn"}
 CANCEL_METHOD = "session/cancel"
 PROMPT_METHOD = "session/prompt"

@@ -29,9 +29,9 @@ from frontdesk.coding.tools import CodingContext, coding_tools
 from frontdesk.errors import Denied, PendingApproval
 from frontdesk.identity.authority import Authority
 from frontdesk.identity.model import Caller
-from frontdesk.interfaces.acp import options, updates
+from frontdesk.interfaces.acp import convert, options
 from frontdesk.interfaces.acp.commands import COMMANDS, CommandContext
-from frontdesk.interfaces.acp.content import PromptContent, convert_prompt, parse_command
+from frontdesk.interfaces.acp.convert import PromptContent, convert_prompt, parse_command
 from frontdesk.interfaces.acp.editor import Editor, EditorCommandRunner, EditorFiles, PermissionPrompt, ask_person_tool
 from frontdesk.interfaces.acp.errors import stop_reason, turn_error
 from frontdesk.interfaces.acp.event_view import TURN_ENDED_FIRST, EventView, replay_history
@@ -347,7 +347,7 @@ class EditorSession:
 
     async def _warn(self, text: str) -> None:
         if self.editor.capabilities.notices:
-            await self.show(updates.notice_update("warning", text))
+            await self.show(convert.notice_update("warning", text))
         else:
             await self.show_text(text)
 
@@ -405,8 +405,8 @@ class EditorSession:
         before = self.stored
         await self._store(**fields)
         if before.mode is not self.stored.mode:
-            await self.show(updates.mode_update(self.stored.mode.value))
-        await self.show(updates.options_update(options.option_list(self.stored, self.choices)))
+            await self.show(convert.mode_update(self.stored.mode.value))
+        await self.show(convert.options_update(options.option_list(self.stored, self.choices)))
 
     async def choose_agent(self, agent_id: str) -> None:
         """Continue with another agent, once the prompt under way is answered."""
@@ -420,7 +420,7 @@ class EditorSession:
         """Returns the title as it is stored."""
         await self._store(title=title)
         await self._touch()
-        await self.show(updates.session_info_update(self.stored.title, self.stored.updated_at))
+        await self.show(convert.session_info_update(self.stored.title, self.stored.updated_at))
         return self.stored.title
 
     async def _store(self, **fields: Unpack[CodingSessionChanges]) -> None:
