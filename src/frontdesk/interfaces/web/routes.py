@@ -47,7 +47,7 @@ from frontdesk.interfaces.web.pages.turns import TURNS
 from frontdesk.interfaces.web.rendering import BrowserExchange, status_of
 from frontdesk.interfaces.web.sessions import NO_FIELDS, is_still_allowed, page_caller, read_form
 from frontdesk.journal.model import Outcome
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 
 HEARTBEAT_SECONDS = 15
 # A reader that takes nothing for so long is let go.
