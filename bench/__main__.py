@@ -46,7 +46,7 @@ FULL_TURNS, QUICK_TURNS = (400, 10_000), (100, 1_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PartResult:
     """What a part of the bench found: the verdicts, the rest of it for people, and for machines."""
 
     verdicts: list[Verdict]
@@ -57,82 +57,84 @@ class Found:
         return {**self.details, "verdicts": [asdict(verdict) | {"holds": verdict.holds} for verdict in self.verdicts]}
 
 
-def calls(folder: Path, *, quick: bool) -> Found:
+def calls(folder: Path, *, quick: bool) -> PartResult:
     effort = QUICK if quick else FULL
     print(f"{effort.rounds} rounds of {effort.calls} calls to each server in each era, one call at a time", flush=True)
     measured = measure(effort, folder)
     found = verdicts(measured)
-    return Found(found, report.table(measured), report.document(measured, found, effort))
+    return PartResult(found, report.table(measured), report.document(measured, found, effort))
 
 
-def turns(folder: Path, *, quick: bool) -> Found:
+def turns(folder: Path, *, quick: bool) -> PartResult:
     pairs, many = QUICK_TURNS if quick else FULL_TURNS
     print(f"{pairs} turns and as many direct calls, then {many:,} turns", flush=True)
-    return Found(turn_verdicts(anyio.run(measure_turns, folder, pairs, many)))
+    return PartResult(turn_verdicts(anyio.run(measure_turns, folder, pairs, many)))
 
 
-def proxies(folder: Path, *, quick: bool) -> Found:
+def proxies(folder: Path, *, quick: bool) -> PartResult:
     effort = QUICK if quick else FULL
     print(f"{effort.rounds} rounds of {effort.calls} calls directly and through each proxy", flush=True)
     measured = measure_proxies(effort, folder)
-    return Found(proxy_verdicts(measured), proxies_report.table(measured), proxies_report.document(measured))
+    return PartResult(proxy_verdicts(measured), proxies_report.table(measured), proxies_report.document(measured))
 
 
-def answers(folder: Path, *, quick: bool) -> Found:
+def answers(folder: Path, *, quick: bool) -> PartResult:
     calls_made = answers_of.QUICK_CALLS if quick else answers_of.FULL_CALLS
     print(f"{calls_made:,} calls through the gateway with answers of all sizes", flush=True)
     measured = answers_of.measure_answers(folder, calls_made)
-    return Found(answers_of.answers_verdicts(measured), answers_of.table(measured), answers_of.document(measured))
+    return PartResult(answers_of.answers_verdicts(measured), answers_of.table(measured), answers_of.document(measured))
 
 
-def retrieval(folder: Path, *, quick: bool) -> Found:
+def retrieval(folder: Path, *, quick: bool) -> PartResult:
     print("the search of tools: how well, how quickly, in how much memory", flush=True)
     measured = retrieving.measure_retrieval(retrieving.QUICK if quick else retrieving.FULL, folder)
-    return Found(retrieval_verdicts(measured), retrieval_report.table(measured), retrieval_report.document(measured))
+    return PartResult(
+        retrieval_verdicts(measured), retrieval_report.table(measured), retrieval_report.document(measured)
+    )
 
 
-def schedule(folder: Path, *, quick: bool) -> Found:
+def schedule(folder: Path, *, quick: bool) -> PartResult:
     effort = scheduling.QUICK if quick else scheduling.FULL
     print(f"{effort.due:,} prompts due at once among {effort.sizes[0]:,} and {effort.sizes[1]:,} schedules", flush=True)
     measured = scheduling.measure_schedule(effort, folder)
-    return Found(schedule_verdicts(measured), schedule_report.table(measured), schedule_report.document(measured))
+    return PartResult(schedule_verdicts(measured), schedule_report.table(measured), schedule_report.document(measured))
 
 
-def memory(folder: Path, *, quick: bool) -> Found:
+def memory(folder: Path, *, quick: bool) -> PartResult:
     print("the search of memories: how well, and how quickly among how many", flush=True)
     measured = remembering.measure_memory(remembering.QUICK if quick else remembering.FULL, folder)
-    return Found(memory_verdicts(measured), memory_report.table(measured), memory_report.document(measured))
+    return PartResult(memory_verdicts(measured), memory_report.table(measured), memory_report.document(measured))
 
 
-def memory_calls(folder: Path, *, quick: bool) -> Found:
+def memory_calls(folder: Path, *, quick: bool) -> PartResult:
     rounds, count = (3, 60) if quick else (7, 200)
     print(f"{rounds} rounds of {count} calls of each of some memory tools", flush=True)
     measured = memory_calls_of.measure_calls(folder, rounds, count)
-    return Found(memory_calls_of.calls_verdicts(measured), memory_calls_of.table(measured))
+    return PartResult(memory_calls_of.calls_verdicts(measured), memory_calls_of.table(measured))
 
 
-def editors(folder: Path, *, quick: bool) -> Found:
+def editors(folder: Path, *, quick: bool) -> PartResult:
     effort = editing.QUICK if quick else editing.FULL
     print(f"{effort.rounds * effort.pairs} turns with and without an editor, then {effort.prompts:,} more", flush=True)
     measured = editing.measure_editors(effort, folder)
-    return Found(editors_verdicts(measured), editors_report.table(measured), editors_report.document(measured))
+    return PartResult(editors_verdicts(measured), editors_report.table(measured), editors_report.document(measured))
 
 
-def platform(_folder: Path, *, quick: bool) -> Found:
+def platform(_folder: Path, *, quick: bool) -> PartResult:
     effort = asking.QUICK if quick else asking.FULL
     print(f"{effort.rounds} rounds of {effort.requests} discoveries, by turns with and without the id", flush=True)
     measured = asking.measure_platform(effort)
-    return Found(platform_verdicts(measured), platform_report.table(measured), platform_report.document(measured))
+    return PartResult(platform_verdicts(measured), platform_report.table(measured), platform_report.document(measured))
 
 
-def pages(folder: Path, *, quick: bool) -> Found:
+def pages(folder: Path, *, quick: bool) -> PartResult:
     effort = browsing.QUICK if quick else browsing.FULL
     print(f"each page {effort.rounds} times, in an empty house and in a full one", flush=True)
     measured = browsing.measure_pages(effort, folder)
-    return Found(pages_claims.pages_verdicts(measured), pages_claims.table(measured))
+    return PartResult(pages_claims.pages_verdicts(measured), pages_claims.table(measured))
 
 
-PARTS: Mapping[str, Callable[..., Found]] = {
+PARTS: Mapping[str, Callable[..., PartResult]] = {
     "calls": calls,
     "turns": turns,
     "proxies": proxies,
@@ -164,7 +166,7 @@ def main() -> int:
     return _tell(found, quick=given.quick)
 
 
-def _tell(found: Mapping[str, Found], *, quick: bool) -> int:
+def _tell(found: Mapping[str, PartResult], *, quick: bool) -> int:
     every = [verdict for part in found.values() for verdict in part.verdicts]
     RESULTS.parent.mkdir(parents=True, exist_ok=True)
     RESULTS.write_text(json.dumps({name: part.document() for name, part in found.items()}, indent=2) + "\n")

@@ -48,7 +48,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class Sample:
     """What one round found of a case: `counted` calls were measured, `made` in all."""
 
     cpu_us: float
@@ -62,22 +62,22 @@ class Visit:
 class Measured:
     """Every visit of a case, in the order of the rounds, and the memory of each server at the end."""
 
-    visits: dict[Case, list[Visit]]
+    samples: dict[Case, list[Sample]]
     resident: dict[tuple[Kind, int], int]
 
     def cpu_us(self, case: Case) -> float:
-        return statistics.median(visit.cpu_us for visit in self.visits[case])
+        return statistics.median(sample.cpu_us for sample in self.samples[case])
 
     def latency_us(self, case: Case) -> float:
-        return statistics.median(visit.latency_us for visit in self.visits[case])
+        return statistics.median(sample.latency_us for sample in self.samples[case])
 
     def calls_made(self, server: Running) -> int:
         cases = (Case(server.kind, server.tools, era) for era in Era)
-        return sum(visit.made for case in cases for visit in self.visits[case])
+        return sum(sample.made for case in cases for sample in self.samples[case])
 
     def ratios(self, case: Case, other: Case) -> list[float]:
         """`case` to `other` round by round: what disturbs the machine for a while disturbs both."""
-        pairs = zip(self.visits[case], self.visits[other], strict=True)
+        pairs = zip(self.samples[case], self.samples[other], strict=True)
         return [one.cpu_us / two.cpu_us for one, two in pairs]
 
     def ratio(self, case: Case, other: Case) -> float:
@@ -87,24 +87,24 @@ class Measured:
 def measure(effort: Effort, folder: Path) -> Measured:
     """All servers stand side by side, and each round calls all of them in one era."""
     until = time.monotonic() + LIMIT_SECONDS
-    visits: dict[Case, list[Visit]] = defaultdict(list)
+    samples: dict[Case, list[Sample]] = defaultdict(list)
     with ExitStack() as stack:
         servers = [stack.enter_context(running(kind, tools, folder)) for tools, kind in product(SIZES, Kind)]
         for number, era in product(range(effort.rounds), Era):
             if time.monotonic() > until:
                 raise RuntimeError(f"the bench is not done after {LIMIT_SECONDS} s; is the machine busy?")
             order = servers if number % 2 == 0 else servers[::-1]
-            for server, visit in _round(order, era, effort):
-                visits[Case(server.kind, server.tools, era)].append(visit)
+            for server, sample in _round(order, era, effort):
+                samples[Case(server.kind, server.tools, era)].append(sample)
         resident = {(server.kind, server.tools): server.resident_bytes() for server in servers}
-    measured = Measured(visits, resident)
+    measured = Measured(samples, resident)
     for server in servers:
         if server.kind is Kind.DESK:
             _check_journal(server, measured.calls_made(server))
     return measured
 
 
-def _round(servers: list[Running], era: Era, effort: Effort) -> list[tuple[Running, Visit]]:
+def _round(servers: list[Running], era: Era, effort: Effort) -> list[tuple[Running, Sample]]:
     """Call the servers by turns, a slice each, so that they share whatever else the machine is doing."""
     with ExitStack() as stack:
         lines = [
@@ -123,7 +123,8 @@ def _round(servers: list[Running], era: Era, effort: Effort) -> list[tuple[Runni
         time.sleep(SETTLE_SECONDS)
         stands = zip(lines, idle, before, strict=True)
         return [
-            (line.server, line.visit(_spent(at_rest, start, _Stand.of(line.server)))) for line, at_rest, start in stands
+            (line.server, line.sample(_spent(at_rest, start, _Stand.of(line.server))))
+            for line, at_rest, start in stands
         ]
 
 
@@ -172,9 +173,9 @@ class _Line:
     def done(self, effort: Effort) -> bool:
         return len(self.taken) >= effort.calls or sum(self.taken) > effort.seconds * 1e9
 
-    def visit(self, spent: float) -> Visit:
+    def sample(self, spent: float) -> Sample:
         counted = len(self.taken)
-        return Visit(
+        return Sample(
             spent / counted * 1e6, statistics.median(self.taken) / 1e3, self.size, counted, counted + self.warmed
         )
 

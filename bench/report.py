@@ -31,7 +31,7 @@ def _row(measured: Measured, case: Case) -> tuple[str, ...]:
         f"{measured.ratio(case, floor):.2f}",
         f"{min(ratios):.2f}-{max(ratios):.2f}",
         f"{measured.latency_us(case):.0f} µs",
-        f"{measured.visits[case][0].answer_bytes} B",
+        f"{measured.samples[case][0].answer_bytes} B",
         f"{measured.resident[case.kind, case.tools] / 2**20:.0f} MiB",
     )
 
@@ -48,7 +48,7 @@ def document(measured: Measured, verdicts: list[Verdict], effort: Effort) -> dic
     return {
         "python": platform.python_version(),
         "effort": asdict(effort),
-        "cases": [_case(measured, case) for case in measured.visits],
+        "cases": [_case(measured, case) for case in measured.samples],
         "verdicts": [asdict(verdict) | {"holds": verdict.holds} for verdict in verdicts],
     }
 
@@ -63,5 +63,5 @@ def _case(measured: Measured, case: Case) -> dict[str, Any]:
         "to_floor": measured.ratio(case, floor),
         "latency_p50_us": measured.latency_us(case),
         "resident_bytes": measured.resident[case.kind, case.tools],
-        "visits": [asdict(visit) for visit in measured.visits[case]],
+        "visits": [asdict(sample) for sample in measured.samples[case]],
     }

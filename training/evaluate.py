@@ -20,7 +20,7 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SetScore:
     """NDCG at 10 in percent for one set."""
 
     words: float
@@ -28,7 +28,7 @@ class Found:
     both: float
 
 
-def judge(embed: Embed, sets: Sequence[RetrievalSet]) -> dict[str, Found]:
+def judge(embed: Embed, sets: Sequence[RetrievalSet]) -> dict[str, SetScore]:
     """Every set's figures, by its name."""
     return {one.name: _judge_one(embed, one) for one in sets}
 
@@ -38,12 +38,12 @@ def read_sets(data: Path, at_most: int | None = None) -> tuple[RetrievalSet, ...
     return tuple(read_set(data, name, at_most) for name in (*UNSEEN, *SEEN))
 
 
-def lost(before: Mapping[str, Found], after: Mapping[str, Found]) -> float:
+def lost(before: Mapping[str, SetScore], after: Mapping[str, SetScore]) -> float:
     """How many points fewer are found, by meaning and by both, in the mean of all sets."""
     return _mean(before) - _mean(after)
 
 
-def table(columns: Mapping[str, Mapping[str, Found]]) -> str:
+def table(columns: Mapping[str, Mapping[str, SetScore]]) -> str:
     """Sets down, models across: words, then meaning and both for each model."""
     names = list(next(iter(columns.values())))
     lines = ["| set | words | " + " | ".join(f"{model}, meaning | {model}, both" for model in columns) + " |"]
@@ -56,12 +56,12 @@ def table(columns: Mapping[str, Mapping[str, Found]]) -> str:
     return "\n".join(lines)
 
 
-def _judge_one(embed: Embed, one: RetrievalSet) -> Found:
+def _judge_one(embed: Embed, one: RetrievalSet) -> SetScore:
     tools = embed([_text(tool) for tool in one.tools])
     meaning = embed([question.text for question in one.questions]) @ tools.T
     words = _word_scores(one)
     both = MEANING * _spread(meaning) + (1 - MEANING) * _spread(words)
-    return Found(*(_ndcg(scores, one) for scores in (words, meaning, both)))
+    return SetScore(*(_ndcg(scores, one) for scores in (words, meaning, both)))
 
 
 @cache
@@ -86,12 +86,14 @@ def _ndcg(scores: NDArray[np.float32], one: RetrievalSet) -> float:
     return 100 * float(np.mean(gained))
 
 
-def _mean(found: Mapping[str, Found]) -> float:
+def _mean(found: Mapping[str, SetScore]) -> float:
     return float(np.mean([(one.meaning + one.both) / 2 for one in found.values()]))
 
 
-def _average(cells: Sequence[Found]) -> Found:
-    return Found(*(float(np.mean([getattr(cell, field) for cell in cells])) for field in ("words", "meaning", "both")))
+def _average(cells: Sequence[SetScore]) -> SetScore:
+    return SetScore(
+        *(float(np.mean([getattr(cell, field) for cell in cells])) for field in ("words", "meaning", "both"))
+    )
 
 
 def _text(tool: Tool) -> str:

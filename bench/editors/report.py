@@ -8,7 +8,7 @@ from typing import Any
 from bench.editors.measure import EditorsMeasured
 from bench.editors.overhead import Pairs, Part, at
 from bench.editors.starts import ratios
-from bench.editors.streams import Streams, Told
+from bench.editors.streams import StreamedAnswer, Streams
 from bench.editors.ways import Way
 from bench.editors.wear import Wear
 
@@ -43,7 +43,7 @@ def _stream_rows(streams: Streams) -> list[tuple[str, ...]]:
     return [_stream_row(way, told) for way, told in streams.told.items()]
 
 
-def _stream_row(way: Way, told: Sequence[Told]) -> tuple[str, ...]:
+def _stream_row(way: Way, told: Sequence[StreamedAnswer]) -> tuple[str, ...]:
     rates, us = [one.per_second for one in told], [one.cpu_us for one in told]
     return (way, f"{median(rates):,.0f}", f"{min(rates):,.0f}-{max(rates):,.0f}", f"{median(us):.0f} µs")
 

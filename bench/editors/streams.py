@@ -12,7 +12,7 @@ LONG = f'@@[{{"text": "{"word " * WORDS}"}}]@@'
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StreamedAnswer:
     """A long answer: its pieces a second over all of the turn, and the CPU that each took of whoever told it."""
 
     per_second: float
@@ -23,7 +23,7 @@ class Told:
 class Streams:
     """The same long answer from each, round by round."""
 
-    told: Mapping[Way, Sequence[Told]]
+    told: Mapping[Way, Sequence[StreamedAnswer]]
 
     def ratios(self, way: Way, other: Way) -> list[float]:
         """How many times as many pieces a second the one tells as the other."""
@@ -32,7 +32,7 @@ class Streams:
 
 
 def measure_streams(ways: Mapping[Way, Taking], rounds: int) -> Streams:
-    told: dict[Way, list[Told]] = {way: [] for way in ways}
+    told: dict[Way, list[StreamedAnswer]] = {way: [] for way in ways}
     for number in range(1 + rounds):
         for way in in_turns(ways, number):
             told[way].append(_tell(ways[way]))
@@ -40,7 +40,7 @@ def measure_streams(ways: Mapping[Way, Taking], rounds: int) -> Streams:
     return Streams({way: found[1:] for way, found in told.items()})
 
 
-def _tell(way: Taking) -> Told:
+def _tell(way: Taking) -> StreamedAnswer:
     way.begin()
     time.sleep(REST_SECONDS)
     before = cpu_seconds(way.pid)
@@ -49,4 +49,4 @@ def _tell(way: Taking) -> Told:
     time.sleep(REST_SECONDS)
     if taken.pieces < WORDS:
         raise RuntimeError(f"of {WORDS} words came {taken.pieces}")
-    return Told(taken.pieces / taken.whole, spent / taken.pieces * 1e6)
+    return StreamedAnswer(taken.pieces / taken.whole, spent / taken.pieces * 1e6)

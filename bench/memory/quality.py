@@ -11,7 +11,7 @@ import anyio
 
 from bench.memory.locomo import CATEGORIES, Question, Talk, read_talks
 from bench.memory.plain import as_written, best, bm25, mixed, nearness, stems
-from bench.memory.shipped import Answer, Told, ask_frontdesk
+from bench.memory.shipped import Answer, ShippedAnswers, ask_frontdesk
 from bench.retrieval.embeddings import SHIPPED, UNTUNED, Embeddings
 from frontdesk.memory.model import SearchMode
 
@@ -24,7 +24,7 @@ WAYS = {OUR_WORDS: SearchMode.FULL_TEXT, OURS: SearchMode.HYBRID}
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundShares:
     """The share of each question's evidence that a way found, by depth; what it cost where it is Frontdesk's."""
 
     shares: Mapping[int, Sequence[float]]
@@ -45,7 +45,7 @@ class Found:
 class QualityMeasured:
     """By way. `keep_ms`: what it took to keep a memory (p50)."""
 
-    found: Mapping[str, Found]
+    found: Mapping[str, FoundShares]
     questions: Mapping[str, int]
     memories: int
     keep_ms: float
@@ -81,7 +81,7 @@ def _yardsticks(talks: Sequence[Talk]) -> dict[str, list[Sequence[str]]]:
     return found
 
 
-def _of_answers(asked: Sequence[Question], told: Told) -> Found:
+def _of_answers(asked: Sequence[Question], told: ShippedAnswers) -> FoundShares:
     answers: list[Answer] = [answer for talk in told.answers for answer in talk]
     return _judged(
         asked,
@@ -96,10 +96,10 @@ def _judged(
     ranked: Sequence[Sequence[str]],
     ms: Sequence[float] = (),
     tokens: Sequence[int] = (),
-) -> Found:
+) -> FoundShares:
     paired = list(zip(asked, ranked, strict=True))
     shares = {
         depth: [len(question.right & set(ids[:depth])) / len(question.right) for question, ids in paired]
         for depth in DEPTHS
     }
-    return Found(shares, [question.category for question in asked], ms, tokens)
+    return FoundShares(shares, [question.category for question in asked], ms, tokens)

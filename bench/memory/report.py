@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.memory.locomo import CATEGORIES
 from bench.memory.measure import MemoryMeasured
-from bench.memory.quality import DEPTHS, Found, QualityMeasured
+from bench.memory.quality import DEPTHS, FoundShares, QualityMeasured
 from bench.memory.speed import EACH, SpeedMeasured, at
 
 BY_CATEGORY = 10
@@ -26,7 +26,7 @@ def _quality_table(measured: QualityMeasured) -> str:
     return f"{_aligned([*rows, (*counts, '', '', '')])}\n{kept}"
 
 
-def _quality_row(way: str, found: Found) -> tuple[str, ...]:
+def _quality_row(way: str, found: FoundShares) -> tuple[str, ...]:
     recalls = (f"{found.recall(depth):.1f}" for depth in DEPTHS)
     of_category = (f"{found.recall(BY_CATEGORY, name):.1f}" for name in CATEGORIES.values())
     costs = ("", "", "")

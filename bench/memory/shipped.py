@@ -31,7 +31,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ShippedAnswers:
     """All answers of a way, and what it took to keep a memory (p50)."""
 
     answers: Sequence[Sequence[Answer]]
@@ -40,7 +40,7 @@ class Told:
 
 async def ask_frontdesk(
     folder: Path, talks: Sequence[Talk], ways: Sequence[SearchMode], limit: int
-) -> dict[SearchMode, Told]:
+) -> dict[SearchMode, ShippedAnswers]:
     """The answers to every talk's questions, each way."""
     async with AsyncExitStack() as stack:
         database = await Database.open(Settings.model_validate({"FRONTDESK_DATA": folder}))
@@ -54,13 +54,13 @@ async def ask_frontdesk(
         await MemoryIndexer(records, embedder).index_all()
         recall, words = ItemSearchService(records, embedder), WordPieceTokenizer.read(MODEL_FOLDER / "vocab.txt")
         keep_ms = sorted(ms for _, times in kept for ms in times)
-        found: dict[SearchMode, Told] = {}
+        found: dict[SearchMode, ShippedAnswers] = {}
         for way in ways:
             answers = [
                 await _ask(recall, words, PersonScope(f"person-{number}"), talk, kept[number][0], way, limit)
                 for number, talk in enumerate(talks)
             ]
-            found[way] = Told(answers, keep_ms[len(keep_ms) // 2])
+            found[way] = ShippedAnswers(answers, keep_ms[len(keep_ms) // 2])
         return found
 
 

@@ -8,10 +8,10 @@ MOST = 3.0
 
 def pages_verdicts(measured: PagesMeasured) -> list[Verdict]:
     much = measured.much
-    house = f"{much.rows:,} journal rows, {much.schedules:,} schedules and {much.tools:,} tools"
+    installation = f"{much.rows:,} journal rows, {much.schedules:,} schedules and {much.tools:,} tools"
     return [
         Verdict(
-            f"{page} takes at most {MOST:g}x as long with {house} as {_than(page)} (p50)",
+            f"{page} takes at most {MOST:g}x as long with {installation} as {_than(page)} (p50)",
             measured.ratio(page),
             MOST,
             (),

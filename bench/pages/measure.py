@@ -82,9 +82,9 @@ class PagesMeasured:
 
 def measure_pages(effort: Effort, folder: Path) -> PagesMeasured:
     with ExitStack() as stack:
-        empty = stack.enter_context(_house(folder / "pages-empty", None))
-        sparse = stack.enter_context(_house(folder / "pages-sparse", ONE_OF_EACH))
-        full = stack.enter_context(_house(folder / "pages-full", effort.much))
+        empty = stack.enter_context(_installation(folder / "pages-empty", None))
+        sparse = stack.enter_context(_installation(folder / "pages-sparse", ONE_OF_EACH))
+        full = stack.enter_context(_installation(folder / "pages-full", effort.much))
         little, much = ({page: list[float]() for page in PAGES} for _ in range(2))
         for number in range(WARM_UP + effort.rounds):
             for page in PAGES:
@@ -105,7 +105,7 @@ def _seconds(client: httpx2.Client, page: str) -> float:
 
 
 @contextmanager
-def _house(data: Path, stock: Stock | None) -> Generator[httpx2.Client]:
+def _installation(data: Path, stock: Stock | None) -> Generator[httpx2.Client]:
     for words in (("agents", "list"),) if stock is None else KEPT:
         done = frontdesk(*words, data=data)
         if done.returncode != 0:

@@ -37,14 +37,14 @@ class Source(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DiscoveryCall:
     """One request: the token and the turn that it is made with."""
 
     token: str
     turn: object
 
 
-Ask = Callable[[Asked], Awaitable[int]]
+Ask = Callable[[DiscoveryCall], Awaitable[int]]
 
 
 class Silent(McpToolServerConfigurationService):
@@ -55,16 +55,16 @@ class Silent(McpToolServerConfigurationService):
         return None
 
 
-def asked(source: Source) -> Asked:
+def asked(source: Source) -> DiscoveryCall:
     claims = {"aud": "x", "exp": 4_000_000_000, **({"appid": APP_ID} if source is Source.CLAIM else {})}
     parts = [base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=").decode() for part in ({}, claims)]
     sender = SimpleNamespace(agentic_app_blueprint_id=BLUEPRINT)
     turn = SimpleNamespace(activity=SimpleNamespace(from_=sender, id=None)) if source is Source.TURN else None
-    return Asked(".".join([*parts, "c2ln"]), turn)
+    return DiscoveryCall(".".join([*parts, "c2ln"]), turn)
 
 
 def ours(service: McpToolServerConfigurationService) -> Ask:
-    async def ask(request: Asked) -> int:
+    async def ask(request: DiscoveryCall) -> int:
         return len(await service.list_tool_servers(APP_ID, request.token, turn_context=request.turn))
 
     return ask
@@ -73,7 +73,7 @@ def ours(service: McpToolServerConfigurationService) -> Ask:
 def theirs() -> Ask:
     service = TheirService()
 
-    async def ask(request: Asked) -> int:
+    async def ask(request: DiscoveryCall) -> int:
         # Its parameter wants the host's own class; what it reads of it is the same.
         found = await service.list_tool_servers(
             APP_ID,

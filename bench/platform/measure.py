@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 
-from bench.platform.asking import Ask, Asked, Silent, Source, Way, asked, environment, ours, theirs
+from bench.platform.asking import Ask, DiscoveryCall, Silent, Source, Way, asked, environment, ours, theirs
 from bench.processes import ROOT
 from frontdesk.agent365 import McpToolServerConfigurationService, reset_application_name_cache
 
@@ -90,7 +90,7 @@ async def _measure(effort: Effort, source: Source) -> Mapping[Way, Sequence[Sequ
     return found
 
 
-async def _round(ways: Mapping[Way, Ask], request: Asked, count: int) -> Mapping[Way, list[float]]:
+async def _round(ways: Mapping[Way, Ask], request: DiscoveryCall, count: int) -> Mapping[Way, list[float]]:
     """One of each in turn, in all orders alike: what one leaves behind falls on whoever comes next."""
     taken: defaultdict[Way, list[float]] = defaultdict(list)
     orders = cycle(permutations(ways))
@@ -107,7 +107,7 @@ async def _settle() -> None:
         await anyio.lowlevel.checkpoint()
 
 
-async def _timed(ask: Ask, request: Asked) -> float:
+async def _timed(ask: Ask, request: DiscoveryCall) -> float:
     began = time.perf_counter()
     if await ask(request) != SERVERS:
         raise RuntimeError("the platform's servers were not found")

@@ -71,17 +71,19 @@ class ScheduleMeasured:
 def measure_schedule(effort: Effort, folder: Path) -> ScheduleMeasured:
     firings: dict[Case, list[Firing]] = defaultdict(list)
     with _receiving(folder) as receiver, open_postgres(*POSTGRES) as postgres:
-        house = _House(folder, postgres)
+        installation = _Installation(folder, postgres)
         for number in range(effort.rounds):
             for case in _cases(effort, peers=number == 0):
-                firings[case].append(_fired(house, case, receiver, effort))
+                firings[case].append(_fired(installation, case, receiver, effort))
                 print(f"  {_told(case)}: {firings[case][-1].per_second:,.0f} fires/s", flush=True)
         most = effort.sizes[-1]
         single = {
-            store: fire(house.table(Engine.DESK, store, most), 1, receiver, effort.spread, LATE_LIMIT_S, APART_US)
+            store: fire(
+                installation.table(Engine.DESK, store, most), 1, receiver, effort.spread, LATE_LIMIT_S, APART_US
+            )
             for store in Store
         }
-        urls = {store: house.table(Engine.DESK, store, most).url for store in Store}
+        urls = {store: installation.table(Engine.DESK, store, most).url for store in Store}
         return ScheduleMeasured(effort, firings, single, measure_idle(urls, effort.idle_s, folder))
 
 
@@ -103,8 +105,8 @@ def _cases(effort: Effort, *, peers: bool) -> Iterator[Case]:
         yield Case(Engine.APSCHEDULER, Store.SQLITE, effort.sizes[0])
 
 
-def _fired(house: "_House", case: Case, receiver: Receiver, effort: Effort) -> Firing:
-    table = house.table(case.engine, case.store, case.schedules)
+def _fired(installation: "_Installation", case: Case, receiver: Receiver, effort: Effort) -> Firing:
+    table = installation.table(case.engine, case.store, case.schedules)
     firing = fire(table, case.workers, receiver, effort.due, _limit_s(case, effort))
     if case.engine is Engine.DESK and len(firing.late_us) < effort.due:
         raise RuntimeError(f"{_told(case)}: {effort.due - len(firing.late_us)} of the due prompts never came")
@@ -122,7 +124,7 @@ def _told(case: Case) -> str:
     return f"{case.engine} on {case.store}{workers}, {case.schedules:,} schedules"
 
 
-class _House:
+class _Installation:
     """The tables of the run, each made when it is first asked for."""
 
     def __init__(self, folder: Path, postgres: Postgres) -> None:

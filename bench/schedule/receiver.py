@@ -37,7 +37,7 @@ class Arrivals:
         return json.dumps({"ids": self.ids, "due_us": list(self.due_us), "at_us": list(self.at_us)}).encode()
 
 
-class Door(asyncio.Protocol):
+class ReceiverProtocol(asyncio.Protocol):
     """One connection, which asks one thing at a time."""
 
     def __init__(self, arrivals: Arrivals) -> None:
@@ -82,7 +82,7 @@ class Door(asyncio.Protocol):
 
 async def serve() -> None:
     arrivals = Arrivals()
-    server = await asyncio.get_running_loop().create_server(lambda: Door(arrivals), "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(lambda: ReceiverProtocol(arrivals), "127.0.0.1", 0)
     print(server.sockets[0].getsockname()[1], flush=True)
     # It goes when whoever started it does.
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)

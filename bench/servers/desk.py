@@ -6,14 +6,14 @@ import sys
 from bench.servers.listening import tool_names
 from frontdesk.app import App
 from frontdesk.identity.model import Caller
-from frontdesk.interfaces.cli.up import serve_http
+from frontdesk.interfaces.cli.serve import serve_http
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.interfaces.mcp.server import CORE_TOOLS
 from frontdesk.interfaces.mcp.tool_spec import McpToolInput, McpToolOutput, ToolSpec
 from frontdesk.settings import Settings
 
 
-class Said(McpToolInput):
+class EchoInput(McpToolInput):
     """What to say back."""
 
     text: str
@@ -25,7 +25,7 @@ class Echo(McpToolOutput):
     text: str
 
 
-async def echo(app: App, caller: Caller, said: Said) -> Echo:
+async def echo(app: App, caller: Caller, said: EchoInput) -> Echo:
     app.identity.require_agent(caller)
     return Echo(text=said.text)
 
@@ -34,7 +34,7 @@ def specs(count: int) -> tuple[ToolSpec, ...]:
     """So many tools, the core among them where there is room."""
     own = CORE_TOOLS if count > len(CORE_TOOLS) else ()
     made_up = (
-        ToolSpec(name=name, title=name, description="Says it back.", arguments=Said, answer=Echo, run=echo)
+        ToolSpec(name=name, title=name, description="Says it back.", arguments=EchoInput, answer=Echo, run=echo)
         for name in tool_names(count - len(own))
     )
     return (*own, *made_up)

@@ -114,7 +114,7 @@ def called(number: int, size: int, seed: int, chance: random.Random) -> Iterator
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CutAnswer:
     """A whole HTTP answer: what comes up to the text, and the rest, cut."""
 
     head: bytes
@@ -122,7 +122,7 @@ class Kept:
 
 
 @lru_cache(maxsize=1000)
-def _kept(size: int, seed: int, number: int) -> Kept:
+def _kept(size: int, seed: int, number: int) -> CutAnswer:
     # Put together by hand: in JSON the text is itself, and to write down 10 MB takes its time.
     body = b'{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"%s"}]}}' % (
         PLACE_OF_ID,
@@ -130,7 +130,7 @@ def _kept(size: int, seed: int, number: int) -> Kept:
     )
     whole = b"".join(pieces(body, random.Random(f"{size} {seed} {number}"), whole_to=len(body) - size))
     at = whole.index(PLACE_OF_ID) + len(PLACE_OF_ID)
-    return Kept(whole[:at], cut(whole[at:], random.Random(number)))
+    return CutAnswer(whole[:at], cut(whole[at:], random.Random(number)))
 
 
 def pieces(body: bytes, chance: random.Random, whole_to: int = 0) -> Sequence[bytes | memoryview]:

@@ -67,6 +67,8 @@ DATABASE_NOT_WRITABLE = "cannot be written to"
 HOUSEKEEPING_SECONDS = 5
 # What PromptYoSelf says where LETTA_BASE_URL is not set; its clients read it as an address.
 DEFAULT_LETTA_URL = "http://localhost:8283"
+# What the extra frontdesk[letta] installs.
+LETTA_PACKAGES = frozenset({"letta_client", "httpx"})
 
 log = structlog.get_logger("frontdesk.app")
 HOUSEKEEPING_JOB = BackgroundJob(log, "housekeeping_waits", "housekeeping_failed")
@@ -302,14 +304,22 @@ def _open_host(
             return [tool for tools in (reach.own.tools_for, *own) for tool in tools(caller, token)]
 
         return EmbeddedHost(database, turns, ModelAccess.from_settings(settings), toolbox, own_tools), None, ()
-    # Letta's client is slow to import, and only these setups need it.
-    from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
-    from frontdesk.agents.letta.people import AgentAssignments  # noqa: PLC0415
-    from frontdesk.agents.letta.people_store import AgentAssignmentStore  # noqa: PLC0415
-    from frontdesk.agents.letta.tools import (  # noqa: PLC0415
-        ToolRegistrar,
-        upload_tool,
-    )
+    # Letta's client is slow to import, and only these setups need it; it comes with an extra.
+    try:
+        from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
+        from frontdesk.agents.letta.people import AgentAssignments  # noqa: PLC0415
+        from frontdesk.agents.letta.people_store import AgentAssignmentStore  # noqa: PLC0415
+        from frontdesk.agents.letta.tools import (  # noqa: PLC0415
+            ToolRegistrar,
+            upload_tool,
+        )
+    except ModuleNotFoundError as missing:
+        if missing.name not in LETTA_PACKAGES:
+            raise
+        raise ConfigurationError(
+            f"LETTA_BASE_URL is set, and agents on a Letta server need the Python package {missing.name}, which is not "
+            "installed: run pip install 'frontdesk[letta]', or unset LETTA_BASE_URL for agents on the built-in host"
+        ) from missing
 
     token = settings.letta_secret
     secret = token.get_secret_value() if token else None

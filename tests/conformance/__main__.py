@@ -6,7 +6,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from frontdesk.app import App
-from frontdesk.interfaces.cli.up import serve_http
+from frontdesk.interfaces.cli.serve import serve_http
 from frontdesk.interfaces.http.application import assemble_application
 from frontdesk.interfaces.http.context import ASGIApp
 from frontdesk.interfaces.mcp.http import McpEndpoint
@@ -19,13 +19,13 @@ from tests.conformance.notifying import NOTIFYING, add_listening
 from tests.conformance.prompts import add_prompts
 from tests.conformance.resources import add_resources
 
-DOOR = "/mcp"
+ENDPOINT = "/mcp"
 
 
 def fixture_server(app: App) -> Server[Any]:
     """The house's own server of this door, with the fixtures beside its tools."""
     server = build_server(
-        {**offer_tools(app, MAIN_TOOLS, DOOR), **CONTENT, **NOTIFYING, **CALLING_BACK, **INPUT_REQUIRED}
+        {**offer_tools(app, MAIN_TOOLS, ENDPOINT), **CONTENT, **NOTIFYING, **CALLING_BACK, **INPUT_REQUIRED}
     )
     add_prompts(server)
     add_resources(server)
@@ -36,7 +36,7 @@ def fixture_server(app: App) -> Server[Any]:
 
 def build(app: App) -> ASGIApp:
     """The house behind its gate, with this one door."""
-    return assemble_application(app, {DOOR: McpEndpoint(fixture_server(app))}, [DOOR])
+    return assemble_application(app, {ENDPOINT: McpEndpoint(fixture_server(app))}, [ENDPOINT])
 
 
 if __name__ == "__main__":

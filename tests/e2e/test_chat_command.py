@@ -31,7 +31,7 @@ SLOW = '@@[{"text": "' + r"\u0073low " * 100 + '", "chunk_delay": 0.1}]@@'
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Installation:
     """A data folder with the agent Ann, who may ask a desk who she is when somebody approves."""
 
     data: Path
@@ -69,15 +69,15 @@ class House:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory, desk: Desk) -> House:
-    made = House(tmp_path_factory.mktemp("house") / "data", json.dumps([{"name": "desk", "url": desk.mcp}]))
+def installation(tmp_path_factory: pytest.TempPathFactory, desk: Desk) -> Installation:
+    made = Installation(tmp_path_factory.mktemp("installation") / "data", json.dumps([{"name": "desk", "url": desk.mcp}]))
     anyio.run(made.furnish)
     return made
 
 
 @pytest.fixture
-async def app(house: House) -> AsyncGenerator[App]:
-    async with house.open() as opened:
+async def app(installation: Installation) -> AsyncGenerator[App]:
+    async with installation.open() as opened:
         yield opened
 
 
@@ -92,8 +92,8 @@ def script(*steps: Mapping[str, object]) -> str:
 
 
 @shows("CLI-CHAT")
-def test_a_person_sees_a_turn_as_it_goes_and_stops_it_and_leaves(house: House) -> None:
-    with house.chat() as terminal:
+def test_a_person_sees_a_turn_as_it_goes_and_stops_it_and_leaves(installation: Installation) -> None:
+    with installation.chat() as terminal:
         terminal.until(PROMPT)
         edit = {"label": "human", "new_string": "Likes tea"}
         terminal.type(script({"reasoning": "Hm.", "tool": "memory_insert", "args": edit}, {"text": "Noted."}))
@@ -118,18 +118,18 @@ def test_a_person_sees_a_turn_as_it_goes_and_stops_it_and_leaves(house: House) -
 
 @shows("CLI-APPROVE")
 async def test_what_was_left_waiting_or_cut_off_is_there_when_one_comes_back(
-    house: House, app: App, thread: ChatThread, capsys: pytest.CaptureFixture[str]
+    installation: Installation, app: App, thread: ChatThread, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asking = script({"tools": [WHOAMI, WHOAMI]}, {"text": "One of two."})
     assert not await take_one_turn(app, thread, asking, as_json=False)
     assert f"--conversation {thread.conversation_id}` in a terminal" in capsys.readouterr().err
     with pytest.raises(Conflict, match="waits for your approval"):
         await take_one_turn(app, thread, "hello", as_json=False)
-    await anyio.to_thread.run_sync(come_back, house, str(thread.conversation_id))
+    await anyio.to_thread.run_sync(come_back, installation, str(thread.conversation_id))
 
 
-def come_back(house: House, conversation: str) -> None:
-    with house.chat("--conversation", conversation) as terminal:
+def come_back(installation: Installation, conversation: str) -> None:
+    with installation.chat("--conversation", conversation) as terminal:
         terminal.until(APPROVE)
         terminal.until(PROMPT, pressing=CONTROL_C)
         terminal.type("never mind")
@@ -154,7 +154,7 @@ def come_back(house: House, conversation: str) -> None:
         terminal.type(SLOW)
         terminal.until("slow slow ")
         terminal.process.kill()
-    with house.chat("--conversation", conversation, NO_COLOR="1") as terminal:
+    with installation.chat("--conversation", conversation, NO_COLOR="1") as terminal:
         assert "The last turn was interrupted." in terminal.until(PROMPT)
         terminal.type("/history")
         assert "\n  ✗ desk__whoami denied: The call was rejected: not now\n" in terminal.until("\nOne of two.\n")
@@ -198,15 +198,17 @@ async def test_a_history_shows_which_turns_failed(app: App, thread: ChatThread) 
     assert (await show_history(app.host, thread, TerminalState())).endswith("✗ The turn failed.\n")
 
 
-def test_the_message_comes_from_standard_input_and_a_turn_that_failed_is_exit_code_one(house: House) -> None:
-    done = house.pipe("hello\n", "--new", model="clever")
+def test_the_message_comes_from_standard_input_and_a_turn_that_failed_is_exit_code_one(
+    installation: Installation,
+) -> None:
+    done = installation.pipe("hello\n", "--new", model="clever")
     assert done.returncode == 1
     assert done.stdout == ""
     assert done.stderr.startswith("frontdesk: the turn failed (invalid): 'clever' is not a model")
     assert done.stderr.count("\n") == 1
 
 
-def test_a_chat_without_a_word_to_say_is_a_mistake_to_mend(house: House) -> None:
-    done = house.pipe(" \n")
+def test_a_chat_without_a_word_to_say_is_a_mistake_to_mend(installation: Installation) -> None:
+    done = installation.pipe(" \n")
     assert done.returncode == 2
     assert done.stderr == "frontdesk: There is no message; give --message, or the message on standard input\n"

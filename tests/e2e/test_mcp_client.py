@@ -350,9 +350,9 @@ KEYS: dict[str, str] = {}
 
 
 @pytest.fixture(scope="module")
-async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ASGIApp]:
+async def installation(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ASGIApp]:
     """Our own server, with a key for ada."""
-    async with open_app(settings_with(FRONTDESK_DATA=tmp_path_factory.mktemp("house") / "data")) as app:
+    async with open_app(settings_with(FRONTDESK_DATA=tmp_path_factory.mktemp("installation") / "data")) as app:
         made = await app.identity.create_key(name="", agent_id="agent-1", user_id="ada", scopes=None, lifetime=None)
         KEYS["ada"] = made[1]
         yield build_application(app)
@@ -375,16 +375,16 @@ async def in_process(app: ASGIApp, token: str) -> AsyncGenerator[McpClient]:
     "refusal", [None, (404, -32601), (200, -32601), (400, -32022), (400, -32602), (404, None), (400, None)]
 )
 async def test_our_own_server_sees_the_agent_and_the_user(
-    house: ASGIApp, refusal: tuple[int, int | None] | None
+    installation: ASGIApp, refusal: tuple[int, int | None] | None
 ) -> None:
-    async with in_process(modern_only(house, *refusal) if refusal else house, KEYS["ada"]) as client:
+    async with in_process(modern_only(installation, *refusal) if refusal else installation, KEYS["ada"]) as client:
         assert {tool.name for tool in await client.tools()} >= {"health", "whoami"}
         who = json.loads((await call(client, "whoami", {}, {"x-request-id": "request-1"})).text)
         assert (who["agent_id"], who["user_id"], who["request_id"]) == ("agent-1", "ada", "request-1")
 
 
-async def test_our_own_server_refuses_a_wrong_key(house: ASGIApp) -> None:
-    async with in_process(house, "no-such-key") as client:
+async def test_our_own_server_refuses_a_wrong_key(installation: ASGIApp) -> None:
+    async with in_process(installation, "no-such-key") as client:
         refused = await call(client, "whoami", {})
         assert (refused.ok, "HTTP 401" in refused.text, "no-such-key" in refused.text) == (False, True, False)
         with pytest.raises(Unavailable, match="HTTP 401"):

@@ -60,7 +60,7 @@ def open_street() -> Generator[Street]:
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Installation:
     """The catalogue, and the clients that its tools are called with."""
 
     catalogue: Catalogue
@@ -83,13 +83,13 @@ class House:
 
 
 @asynccontextmanager
-async def open_house(database: Database, street: Street) -> AsyncGenerator[House]:
+async def open_installation(database: Database, street: Street) -> AsyncGenerator[Installation]:
     servers, clients = KnownServers(), McpClientPool()
     specs = [ServerSpec(name, url=url, origin=ServerOrigin.SETTINGS) for name, url in street.urls.items()]
     catalogue = Catalogue(database, servers, clients, named=ServerSources(specs), manners=CrawlPolicy(seconds=PATIENCE))
     try:
         await catalogue.declare()
-        yield House(catalogue, servers, clients)
+        yield Installation(catalogue, servers, clients)
     finally:
         await clients.close()
 
@@ -97,20 +97,20 @@ async def open_house(database: Database, street: Street) -> AsyncGenerator[House
 @shows("TOOLS-CRAWL")
 async def test_of_five_servers_four_misbehave_and_search_goes_on_and_each_is_reported(database: Database) -> None:
     with open_street() as street, anyio.fail_after(SECONDS):
-        async with open_house(database, street) as house:
-            steps = await house.catalogue.refresh()
+        async with open_installation(database, street) as installation:
+            steps = await installation.catalogue.refresh()
             assert {step.stage for step in steps} == {CrawlStage.LISTED}, steps
-            assert len(house.catalogue.index) == 5 * COUNT
+            assert len(installation.catalogue.index) == 5 * COUNT
             street.misbehave()
-            ends = await _refresh_while_searching(house, street)
+            ends = await _refresh_while_searching(installation, street)
             assert {end.server for end in ends if end.stage is CrawlStage.FAILED} == {HANGS, DIES}
             assert ends[-1].server == HANGS, "nobody waited for it"
-            _check_reports(house.states())
-            await _check_tools(house)
-            await _check_routes(house, street)
+            _check_reports(installation.states())
+            await _check_tools(installation)
+            await _check_routes(installation, street)
 
 
-async def _refresh_while_searching(house: House, street: Street) -> list[CrawlStep]:
+async def _refresh_while_searching(installation: Installation, street: Street) -> list[CrawlStep]:
     """Ask everybody again; all the while tools are found, also those of the server that gives no answer."""
     ends: list[CrawlStep] = []
 
@@ -119,13 +119,13 @@ async def _refresh_while_searching(house: House, street: Street) -> list[CrawlSt
             ends.append(step)
 
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(house.catalogue.refresh, None, told)
+        tasks.start_soon(installation.catalogue.refresh, None, told)
         await anyio.to_thread.run_sync(street.servers[HANGS].asked.wait, SECONDS)
         for name in (HANGS, DIES, LIES, SOUND):
-            [first, *_] = house.found(f"{name}_7")
+            [first, *_] = installation.found(f"{name}_7")
             assert first == f"{name}::{name}_7"
-            assert (await house.catalogue.many([first]))[first].server == name
-        assert HANGS in house.catalogue.progress().asking
+            assert (await installation.catalogue.many([first]))[first].server == name
+        assert HANGS in installation.catalogue.progress().asking
         assert HANGS not in {end.server for end in ends}, "it hangs still, and kept nobody from searching"
     return ends
 
@@ -147,33 +147,33 @@ def _check_reports(states: dict[str, ServerState]) -> None:
     assert (states[SOUND].problems, states[SOUND].changes, states[SOUND].error) == ((), (), "")
 
 
-async def _check_tools(house: House) -> None:
+async def _check_tools(installation: Installation) -> None:
     """What was known of the silent ones stays, stale; nothing is half there; a lie costs only what was lied about."""
     for name in (HANGS, DIES, LIES, RENAMES, SOUND):
-        listed = await house.catalogue.page(ToolFilter(server=name, limit=100))
+        listed = await installation.catalogue.page(ToolFilter(server=name, limit=100))
         assert len(listed) == COUNT
         assert {one.stale for one in listed} == {name in (HANGS, DIES)}
         assert {one.server for one in listed} == {name}
-    lying = await house.catalogue.many([f"{LIES}::lies_{number}" for number in range(3)])
+    lying = await installation.catalogue.many([f"{LIES}::lies_{number}" for number in range(3)])
     assert [one.parameters for one in lying.values()] == [
         {"type": "object"},
         {"type": "object", "properties": {"text": {}, "n": {"type": "integer"}}},
         {"type": "object", "properties": {"x": {}}},
     ]
     assert all(one.change for one in lying.values()), "a changed schema is flagged"
-    assert [found for found in house.found("renames_7") if found.startswith(f"{RENAMES}::renames")] == []
-    assert house.found("renamed_7")[0] == f"{RENAMES}::renamed_7"
+    assert [found for found in installation.found("renames_7") if found.startswith(f"{RENAMES}::renames")] == []
+    assert installation.found("renamed_7")[0] == f"{RENAMES}::renamed_7"
 
 
-async def _check_routes(house: House, street: Street) -> None:
+async def _check_routes(installation: Installation, street: Street) -> None:
     """A tool's id leads to its own server and to no other; one that went leads nowhere."""
     for name in (LIES, SOUND):
-        assert await house.call(f"{name}::{name}_3") == f"{name}: {name}_3"
-    assert await house.call(f"{RENAMES}::renamed_3") == f"{RENAMES}: renamed_3"
-    assert await house.call(f"{HANGS}::hangs_3") == f"{HANGS}: hangs_3", "it only hangs when it lists"
-    assert "Error" in await house.call(f"{DIES}::dies_3")
+        assert await installation.call(f"{name}::{name}_3") == f"{name}: {name}_3"
+    assert await installation.call(f"{RENAMES}::renamed_3") == f"{RENAMES}: renamed_3"
+    assert await installation.call(f"{HANGS}::hangs_3") == f"{HANGS}: hangs_3", "it only hangs when it lists"
+    assert "Error" in await installation.call(f"{DIES}::dies_3")
     for gone in ("renames::renames_3", "renames__renames_3", "renames_3"):
-        assert await house.catalogue.resolve(gone) == []
+        assert await installation.catalogue.resolve(gone) == []
     assert {name: server.called for name, server in street.servers.items()} == {
         HANGS: ["hangs_3"],
         LIES: ["lies_3"],

@@ -159,7 +159,7 @@ async def test_tools_that_every_agent_has_come_with_its_caller_and_win_over_what
 
 
 async def change_at_random(
-    host: EmbeddedHost, agent: str, turnstile: AgentToolsLock, dice: random.Random
+    host: EmbeddedHost, agent: str, tools_lock: AgentToolsLock, dice: random.Random
 ) -> SelectionResult:
     """What `find_tools` does, with a search that finds whatever it likes."""
     numbers = dice.sample(range(40), dice.randint(1, 8))
@@ -171,7 +171,7 @@ async def change_at_random(
             [CurrentTool(tool.name, f"{tool.server}::{tool.remote_name}") for tool in held], matches, LIMITS
         )
 
-    return await change_agent_tools(host, agent, decide, tools, turnstile)
+    return await change_agent_tools(host, agent, decide, tools, tools_lock)
 
 
 async def test_two_hundred_changes_at_once_leave_every_limit_kept_and_no_tool_lost(settings: Settings) -> None:
@@ -179,8 +179,8 @@ async def test_two_hundred_changes_at_once_leave_every_limit_kept_and_no_tool_lo
     done: list[SelectionResult] = []
     dice = random.Random(4)
 
-    async def one(host: EmbeddedHost, agent: str, turnstile: AgentToolsLock) -> None:
-        done.append(await change_at_random(host, agent, turnstile, dice))
+    async def one(host: EmbeddedHost, agent: str, tools_lock: AgentToolsLock) -> None:
+        done.append(await change_at_random(host, agent, tools_lock, dice))
 
     async with open_app(settings) as here, open_app(settings) as there:
         agent = (await here.host.create(NewAgent("Ada"))).id

@@ -139,7 +139,7 @@ def test_of_several_connections_the_one_stays_that_handed_tools_are_known_under(
         ("frontdesk", "https://desk.example/another-name"),
     ],
 )
-def test_an_entry_that_cannot_stand_for_the_doors_of_the_house_is_passed_over(name: str, url: str) -> None:
+def test_an_entry_that_cannot_be_an_endpoint_of_this_installation_is_passed_over(name: str, url: str) -> None:
     assert choose_registration([registered(name, url)], {name}, BASE).url == f"{BASE}/mcp/held"
 
 
@@ -181,7 +181,9 @@ async def test_letta_is_told_of_a_tool_again_only_when_it_changed(database: Data
     assert (await store.named(["sea__tides"]))["sea__tides"].registered_as is None
 
 
-async def test_the_door_lists_what_was_handed_out_and_says_so_when_the_catalogue_has_it_no_more(tmp_path: Path) -> None:
+async def test_the_endpoint_lists_the_handed_tools_and_says_when_the_catalogue_no_longer_has_one(
+    tmp_path: Path,
+) -> None:
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data", LETTA_BASE_URL=NOBODY_THERE)
     async with open_app(settings) as app:
         door = build_application(app)
@@ -201,7 +203,7 @@ async def test_a_follow_up_that_cannot_be_sent_disturbs_nobody(tmp_path: Path) -
         async with open_app(settings) as app:
             await run_follow_up(app.host, app.journal, Caller("req-1", agent_id="agent-1"), "Go on.")
             await run_follow_up(app.host, app.journal, Caller("req-1"), "Go on.")
-    assert [(line["event"], line["reason"]) for line in logs] == [("follow_up_not_sent", "LettaTrouble")]
+    assert [(line["event"], line["reason"]) for line in logs] == [("follow_up_not_sent", "LettaFailure")]
 
 
 @shows("TOOLS-LETTA")
@@ -216,7 +218,7 @@ async def test_a_letta_agent_finds_a_tool_among_500_calls_it_at_once_and_holds_i
         client = await stack.enter_async_context(AsyncLetta(base_url=letta.url, api_key=PASSWORD))
         stack.push_async_callback(forget_servers, client)
         sea_url, rival_url = [stack.enter_context(serve(one.application())) for one in (sea, rival)]
-        app, url = await stack.enter_async_context(house(tmp_path / "data", letta, f"{sea_url}/mcp"))
+        app, url = await stack.enter_async_context(installation(tmp_path / "data", letta, f"{sea_url}/mcp"))
         host = app.host
         assert isinstance(host, LettaHost)
         ann, ben = [await host.create(NewAgent(name, model=MODEL)) for name in ("Ann", "Ben")]
@@ -336,7 +338,7 @@ async def begin_elsewhere(client: AsyncLetta, host: LettaHost, rival: Harbour, a
 
 
 @asynccontextmanager
-async def house(data: Path, letta: LettaServer, tools_url: str) -> AsyncGenerator[tuple[App, str]]:
+async def installation(data: Path, letta: LettaServer, tools_url: str) -> AsyncGenerator[tuple[App, str]]:
     """A Frontdesk that Letta reaches, with the tools of one server in its catalogue."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]

@@ -141,7 +141,7 @@ async def test_what_an_agent_says_to_its_prompt_goes_all_the_way_to_the_webhook(
 
 
 @shows("SCHEDULE-WEBHOOK")
-async def test_what_comes_while_nothing_is_under_way_is_sent_when_the_bell_rings(
+async def test_what_comes_while_nothing_is_under_way_is_sent_when_the_watcher_is_notified(
     database: Database, webhooks: Webhooks
 ) -> None:
     async with forwarding(database) as service:

@@ -54,15 +54,15 @@ class Bench:
     def plan(self, kinds: Sequence[str]) -> list[dict[str, Any]]:
         """Calls of these kinds; each stretch of reading has one meeting."""
         calls: list[dict[str, Any]] = []
-        stretch: list[str] = []
+        group: list[str] = []
         for number, kind in enumerate([*kinds, ""]):
             name = f"{kind} {number}"
             if kind == "read":
-                stretch.append(name)
+                group.append(name)
             else:
-                meeting = (len(stretch), anyio.Event())
-                self.meet |= dict.fromkeys(stretch, meeting)
-                stretch = []
+                meeting = (len(group), anyio.Event())
+                self.meet |= dict.fromkeys(group, meeting)
+                group = []
             if kind:
                 calls.append({"name": kind, "args": {"x": name}})
         return calls

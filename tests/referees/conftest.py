@@ -4,10 +4,10 @@ from collections.abc import Generator
 
 import pytest
 
-from tests.referees.house import House, open_house
+from tests.referees.house import Installation, open_installation
 
 
 @pytest.fixture(scope="package")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
-    with open_house(tmp_path_factory.mktemp("house") / "data") as opened:
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Generator[Installation]:
+    with open_installation(tmp_path_factory.mktemp("installation") / "data") as opened:
         yield opened

@@ -16,7 +16,7 @@ ANSWER_SECONDS = 15
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Installation:
     """A running server and its issuer."""
 
     desk: Desk
@@ -27,8 +27,8 @@ class House:
         usual: dict[str, Any] = {"sub": "alice", "aud": self.desk.mcp}
         return self.issuer.token(**usual | said)
 
-    def knock(self, token: str) -> httpx2.Response:
-        return knock(self.desk.mcp, {"authorization": f"Bearer {token}"})
+    def send_call(self, token: str) -> httpx2.Response:
+        return send_call(self.desk.mcp, {"authorization": f"Bearer {token}"})
 
     def keys(self, *arguments: str) -> str:
         """What `frontdesk keys` prints."""
@@ -38,15 +38,15 @@ class House:
 
 
 @contextmanager
-def open_house(data: Path) -> Generator[House]:
+def open_installation(data: Path) -> Generator[Installation]:
     """A server that takes keys and the tokens of one issuer, for its own resource URLs alone."""
     with open_issuer() as issuer:
         trusted = json.dumps([{"issuer": issuer.url, "jwks_url": issuer.jwks_url}])
         with open_desk(data, FRONTDESK_REQUIRE_AUTH="true", FRONTDESK_ISSUERS=trusted) as desk:
-            yield House(desk, issuer)
+            yield Installation(desk, issuer)
 
 
-def knock(url: str, headers: Mapping[str, str]) -> httpx2.Response:
+def send_call(url: str, headers: Mapping[str, str]) -> httpx2.Response:
     """Ask the server who it takes us for."""
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "whoami"}}
     accept = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-06-18"}

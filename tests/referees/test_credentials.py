@@ -19,7 +19,7 @@ from frontdesk.errors import Unauthenticated
 from frontdesk.identity import keys
 from frontdesk.identity.tokens import REFETCH_SECONDS, TokenVerifier
 from frontdesk.settings import Issuer as Trusted
-from tests.referees.house import House, knock, who
+from tests.referees.house import Installation, send_call, who
 from tests.requirements import shows
 from tests.support.issuer import open_issuer
 
@@ -29,73 +29,75 @@ RESOURCE = "http://127.0.0.1:3020/mcp"
 NOTICE_SECONDS = 40
 POLL_SECONDS = 0.2
 
-Forge = Callable[[House], str]
+Forge = Callable[[Installation], str]
 
 
-def unsigned(house: House) -> str:
-    return _compact({"alg": "none", "typ": "at+jwt"}, _claims(house), b"")
+def unsigned(installation: Installation) -> str:
+    return _compact({"alg": "none", "typ": "at+jwt"}, _claims(installation), b"")
 
 
-def unsigned_under_a_known_key(house: House) -> str:
-    return _compact({"alg": "none", "kid": house.issuer.keys["RS256"].kid}, _claims(house), b"")
+def unsigned_under_a_known_key(installation: Installation) -> str:
+    return _compact({"alg": "none", "kid": installation.issuer.keys["RS256"].kid}, _claims(installation), b"")
 
 
-def signed_with_the_public_key_as_a_secret(house: House) -> str:
-    key = house.issuer.keys["RS256"]
+def signed_with_the_public_key_as_a_secret(installation: Installation) -> str:
+    key = installation.issuer.keys["RS256"]
     header = {"alg": "HS256", "typ": "at+jwt", "kid": key.kid}
-    body = _compact(header, _claims(house), b"").rpartition(".")[0]
+    body = _compact(header, _claims(installation), b"").rpartition(".")[0]
     signature = hmac.digest(key.as_pem(private=False), body.encode(), hashlib.sha256)
     return f"{body}.{_base64(signature)}"
 
 
-def with_its_claims_swapped(house: House) -> str:
-    header, _, signature = house.token().split(".")
-    return f"{header}.{_base64(json.dumps(_claims(house, sub='mallory')).encode())}.{signature}"
+def with_its_claims_swapped(installation: Installation) -> str:
+    header, _, signature = installation.token().split(".")
+    return f"{header}.{_base64(json.dumps(_claims(installation, sub='mallory')).encode())}.{signature}"
 
 
-def signed_with_a_key_it_brings_along(house: House) -> str:
+def signed_with_a_key_it_brings_along(installation: Installation) -> str:
     own = RSAKey.generate_key(2048)
-    return house.token(key=own, header={"jwk": own.as_dict(private=False)})
+    return installation.token(key=own, header={"jwk": own.as_dict(private=False)})
 
 
-def for_another_resource(house: House) -> str:
-    return house.token(aud="https://elsewhere.example/mcp")
+def for_another_resource(installation: Installation) -> str:
+    return installation.token(aud="https://elsewhere.example/mcp")
 
 
-def for_an_address_that_only_begins_like_ours(house: House) -> str:
-    return house.token(aud=f"{house.desk.mcp}.elsewhere.example")
+def for_an_address_that_only_begins_like_ours(installation: Installation) -> str:
+    return installation.token(aud=f"{installation.desk.mcp}.elsewhere.example")
 
 
-def for_nobody_in_particular(house: House) -> str:
-    return house.token(aud=[])
+def for_nobody_in_particular(installation: Installation) -> str:
+    return installation.token(aud=[])
 
 
-def expired(house: House) -> str:
-    return house.token(exp=int(time.time()) - 120)
+def expired(installation: Installation) -> str:
+    return installation.token(exp=int(time.time()) - 120)
 
 
-def without_an_end(house: House) -> str:
-    return house.token(exp=None)
+def without_an_end(installation: Installation) -> str:
+    return installation.token(exp=None)
 
 
-def not_yet_valid(house: House) -> str:
-    return house.token(nbf=int(time.time()) + 600)
+def not_yet_valid(installation: Installation) -> str:
+    return installation.token(nbf=int(time.time()) + 600)
 
 
-def under_an_unknown_key_id(house: House) -> str:
-    return house.token(kid="nobody-knows")
+def under_an_unknown_key_id(installation: Installation) -> str:
+    return installation.token(kid="nobody-knows")
 
 
-def from_an_unknown_issuer(house: House) -> str:
-    return house.token(iss="https://elsewhere.example")
+def from_an_unknown_issuer(installation: Installation) -> str:
+    return installation.token(iss="https://elsewhere.example")
 
 
-def under_an_algorithm_that_is_no_name(house: House) -> str:
-    return _compact({"alg": ["RS256"], "kid": house.issuer.keys["RS256"].kid}, _claims(house), b"x")
+def under_an_algorithm_that_is_no_name(installation: Installation) -> str:
+    return _compact({"alg": ["RS256"], "kid": installation.issuer.keys["RS256"].kid}, _claims(installation), b"x")
 
 
-def with_critical_fields_that_are_no_list(house: House) -> str:
-    return _compact({"alg": "RS256", "kid": house.issuer.keys["RS256"].kid, "crit": 1}, _claims(house), b"x")
+def with_critical_fields_that_are_no_list(installation: Installation) -> str:
+    return _compact(
+        {"alg": "RS256", "kid": installation.issuer.keys["RS256"].kid, "crit": 1}, _claims(installation), b"x"
+    )
 
 
 FORGERIES: tuple[Forge, ...] = (
@@ -119,52 +121,52 @@ FORGERIES: tuple[Forge, ...] = (
 
 @shows("TOKEN-CHECKS")
 @pytest.mark.parametrize("forge", FORGERIES, ids=lambda forge: forge.__name__)
-def test_a_token_is_refused(house: House, forge: Forge) -> None:
-    refused(house.knock(forge(house)), house)
+def test_a_token_is_refused(installation: Installation, forge: Forge) -> None:
+    refused(installation.send_call(forge(installation)), installation)
 
 
 @shows("TOKEN-CHECKS")
 @pytest.mark.parametrize("algorithm", ["RS256", "ES256"])
-def test_a_token_of_the_issuer_for_this_server_says_who_is_calling(house: House, algorithm: str) -> None:
-    known = who(house.knock(house.token(alg=algorithm)))
+def test_a_token_of_the_issuer_for_this_server_says_who_is_calling(installation: Installation, algorithm: str) -> None:
+    known = who(installation.send_call(installation.token(alg=algorithm)))
 
     assert (known["user_id"], known["verified"]) == ("alice", True)
 
 
-def test_a_request_without_a_credential_is_challenged_without_an_error(house: House) -> None:
-    refused(knock(house.desk.mcp, {}), house, shown=False)
+def test_a_request_without_a_credential_is_challenged_without_an_error(installation: Installation) -> None:
+    refused(send_call(installation.desk.mcp, {}), installation, shown=False)
 
 
-def test_a_token_in_the_url_counts_for_nothing(house: House) -> None:
-    refused(knock(f"{house.desk.mcp}?access_token={house.token()}", {}), house, shown=False)
+def test_a_token_in_the_url_counts_for_nothing(installation: Installation) -> None:
+    refused(send_call(f"{installation.desk.mcp}?access_token={installation.token()}", {}), installation, shown=False)
 
 
-def test_a_key_gets_in_as_a_bearer_and_as_x_api_key(house: House) -> None:
-    key = house.keys("create", "--agent", "reception")
+def test_a_key_gets_in_as_a_bearer_and_as_x_api_key(installation: Installation) -> None:
+    key = installation.keys("create", "--agent", "reception")
 
-    assert who(house.knock(key))["agent_id"] == "reception"
-    assert who(knock(house.desk.mcp, {"x-api-key": key}))["agent_id"] == "reception"
+    assert who(installation.send_call(key))["agent_id"] == "reception"
+    assert who(send_call(installation.desk.mcp, {"x-api-key": key}))["agent_id"] == "reception"
 
 
-def test_a_mistyped_key_is_refused_under_either_header(house: House) -> None:
-    key = house.keys("create", "--agent", "reception")
+def test_a_mistyped_key_is_refused_under_either_header(installation: Installation) -> None:
+    key = installation.keys("create", "--agent", "reception")
     mistyped = key[:-1] + ("0" if key[-1] != "0" else "1")
 
-    refused(house.knock(mistyped), house)
-    refused(knock(house.desk.mcp, {"x-api-key": mistyped}), house)
+    refused(installation.send_call(mistyped), installation)
+    refused(send_call(installation.desk.mcp, {"x-api-key": mistyped}), installation)
 
 
-def test_a_well_formed_key_that_nobody_handed_out_is_refused(house: House) -> None:
-    refused(house.knock(keys.generate_key()[2]), house)
+def test_a_well_formed_key_that_nobody_handed_out_is_refused(installation: Installation) -> None:
+    refused(installation.send_call(keys.generate_key()[2]), installation)
 
 
-def test_a_revoked_key_stops_working_without_a_restart(house: House) -> None:
-    key = house.keys("create", "--agent", "reception")
-    assert house.knock(key).status_code == 200
+def test_a_revoked_key_stops_working_without_a_restart(installation: Installation) -> None:
+    key = installation.keys("create", "--agent", "reception")
+    assert installation.send_call(key).status_code == 200
 
-    house.keys("revoke", key.split("_")[1])
+    installation.keys("revoke", key.split("_")[1])
 
-    refused(until(lambda: house.knock(key), status=401), house)
+    refused(until(lambda: installation.send_call(key), status=401), installation)
 
 
 @pytest.mark.anyio
@@ -196,13 +198,13 @@ async def test_a_new_key_of_the_issuer_is_picked_up_and_strangers_cannot_have_ke
         await tokens.close()
 
 
-def refused(response: httpx2.Response, house: House, *, shown: bool = True) -> None:
+def refused(response: httpx2.Response, installation: Installation, *, shown: bool = True) -> None:
     """Check a 401: it says where to get a token and for which scopes, and no more of what was wrong than it must."""
     assert response.status_code == 401, response.text
     scheme, _, rest = response.headers["www-authenticate"].partition(" ")
     said = dict(re.findall(r'(\w+)="([^"]*)"', rest))
     assert scheme == "Bearer"
-    assert said["resource_metadata"] == f"{house.desk.url}/.well-known/oauth-protected-resource/mcp"
+    assert said["resource_metadata"] == f"{installation.desk.url}/.well-known/oauth-protected-resource/mcp"
     assert said["scope"]
     assert said.get("error") == ("invalid_token" if shown else None)
 
@@ -218,8 +220,8 @@ def until(ask: Callable[[], httpx2.Response], *, status: int) -> httpx2.Response
     raise AssertionError(f"no answer with status {status} in {NOTICE_SECONDS} s")
 
 
-def _claims(house: House, sub: str = "alice") -> dict[str, object]:
-    return house.issuer.claims(sub=sub, aud=house.desk.mcp)
+def _claims(installation: Installation, sub: str = "alice") -> dict[str, object]:
+    return installation.issuer.claims(sub=sub, aud=installation.desk.mcp)
 
 
 def _compact(header: Mapping[str, object], claims: Mapping[str, object], signature: bytes) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.referees.house import House
+from tests.referees.house import Installation
 from tests.requirements import shows
 from tests.support.desk import Desk, clean_environment
 from tests.support.environments import program
@@ -29,10 +29,12 @@ for number, url in enumerate(urls):
 
 
 @pytest.fixture(scope="module")
-def findings(house: House, desk: Desk, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, set[str]]:
+def findings(
+    installation: Installation, desk: Desk, tmp_path_factory: pytest.TempPathFactory
+) -> Mapping[str, set[str]]:
     """The ids of the checks that mcp-scanner found fault by, with the house and with a desk that is open to all."""
     folder = tmp_path_factory.mktemp("scans")
-    urls = (house.desk.mcp, desk.mcp)
+    urls = (installation.desk.mcp, desk.mcp)
     judge(program("scanner", "mcp-scanner").with_name("python"), "-c", SCANS, str(folder), *urls, folder=folder)
     reports = [json.loads((folder / f"scan-{number}.json").read_text()) for number in range(len(urls))]
     assert [report["server_url"] for report in reports] == [*urls]
@@ -42,10 +44,10 @@ def findings(house: House, desk: Desk, tmp_path_factory: pytest.TempPathFactory)
 
 
 @shows("MCP-REFEREES")
-def test_mcp_authlab_finds_no_must_failure_but_tls(house: House, tmp_path: Path) -> None:
-    report = authlab(house.desk.mcp, tmp_path, login=True)
+def test_mcp_authlab_finds_no_must_failure_but_tls(installation: Installation, tmp_path: Path) -> None:
+    report = authlab(installation.desk.mcp, tmp_path, login=True)
 
-    assert report["canonical"] == house.desk.mcp
+    assert report["canonical"] == installation.desk.mcp
     assert report["must_failures"] == []
     assert report["warnings"] == ["TLS-01"]
     assert report["counts"]["error"] == 0
@@ -54,8 +56,8 @@ def test_mcp_authlab_finds_no_must_failure_but_tls(house: House, tmp_path: Path)
 
 
 @shows("MCP-REFEREES")
-def test_mcp_scanner_finds_nothing_but_plain_http(house: House, findings: Mapping[str, set[str]]) -> None:
-    assert findings[house.desk.mcp] == {"MCPS-001"}
+def test_mcp_scanner_finds_nothing_but_plain_http(installation: Installation, findings: Mapping[str, set[str]]) -> None:
+    assert findings[installation.desk.mcp] == {"MCPS-001"}
 
 
 def test_both_referees_object_to_a_server_that_asks_for_no_credential(

@@ -62,8 +62,8 @@ async def test_what_changes_or_begins_is_told_by_the_mark(settings: Settings) ->
             lambda: schedules.update(OPERATOR, number, ScheduleChange(when="every day at 10")),
             lambda: schedules.cancel(OPERATOR, number),
         )
-        for deed in deeds:
-            await deed()
+        for permission_request in deeds:
+            await permission_request()
             after = [await schedules.overview.change_mark(OPERATOR, whose) for whose in (None, agent)]
             assert after[0] != marks[0]
             assert after[1] != marks[1]

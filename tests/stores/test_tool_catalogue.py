@@ -183,17 +183,17 @@ async def test_no_server_can_take_the_name_of_a_tool_that_went(database: Databas
 
 
 async def test_a_server_that_fails_keeps_its_tools_as_stale(database: Database) -> None:
-    store, roster = ToolStore(database), ServerStore(database)
+    store, server_store = ToolStore(database), ServerStore(database)
     await add(database, "shop")
     await listed(database, "shop", remote("a"))
     before = await store.revision()
-    await roster.fail("shop", "no answer", NOW)
+    await server_store.fail("shop", "no answer", NOW)
     assert await store.revision() > before
     assert (await store.many(["shop::a"]))["shop::a"].stale
     found = await state(database, "shop")
     assert (found.status, found.error, found.tools, found.answered_at) == (ServerStatus.FAILED, "no answer", 1, NOW)
     after = await store.revision()
-    await roster.fail("shop", "no answer", NOW)
+    await server_store.fail("shop", "no answer", NOW)
     assert await store.revision() == after, "that is no news"
     await listed(database, "shop", remote("a"))
     assert not (await store.many(["shop::a"]))["shop::a"].stale
@@ -207,12 +207,12 @@ async def test_a_listing_of_a_server_that_was_removed_meanwhile_is_dropped(datab
 
 
 async def test_one_replica_at_a_time_asks_a_server_and_none_that_was_asked_just_now(database: Database) -> None:
-    roster = ServerStore(database)
+    server_store = ServerStore(database)
     await add(database, "shop")
     got: list[bool] = []
 
     async def claim(owner: str, asked_before: datetime = NOW) -> None:
-        got.append(await roster.claim("shop", owner, LEASE, asked_before))
+        got.append(await server_store.claim("shop", owner, LEASE, asked_before))
 
     async with anyio.create_task_group() as tasks:
         for number in range(5):
@@ -230,23 +230,23 @@ async def test_one_replica_at_a_time_asks_a_server_and_none_that_was_asked_just_
 
 @shows("KEPT-11")
 async def test_a_server_that_was_asked_before_the_clock_was_set_back_is_asked_again(database: Database) -> None:
-    roster, ahead = ServerStore(database), datetime.now(UTC) + timedelta(hours=3)
+    server_store, ahead = ServerStore(database), datetime.now(UTC) + timedelta(hours=3)
     await add(database, "shop")
     await listed(database, "shop", remote("a"), now=ahead)
-    assert await roster.claim("shop", "one", LEASE, datetime.now(UTC) - timedelta(minutes=15))
+    assert await server_store.claim("shop", "one", LEASE, datetime.now(UTC) - timedelta(minutes=15))
     await age(database, tool_servers.c.leased_until, -timedelta(hours=3))
-    assert await roster.claim("shop", "another", LEASE, datetime.now(UTC) - timedelta(minutes=15))
+    assert await server_store.claim("shop", "another", LEASE, datetime.now(UTC) - timedelta(minutes=15))
 
 
 @pytest.mark.parametrize("settings", ["postgresql"], indirect=True)
 async def test_a_replica_whose_clock_is_ahead_does_not_ask_a_server_that_another_asks(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    roster = ServerStore(database)
+    server_store = ServerStore(database)
     await add(database, "shop")
-    assert await roster.claim("shop", "one", LEASE, NOW)
+    assert await server_store.claim("shop", "one", LEASE, NOW)
     set_clock_ahead(monkeypatch)
-    assert not await roster.claim("shop", "another", LEASE, NOW)
+    assert not await server_store.claim("shop", "another", LEASE, NOW)
 
 
 async def test_what_is_stored_of_a_server_holds_no_secret_of_the_settings(database: Database) -> None:
@@ -257,10 +257,10 @@ async def test_what_is_stored_of_a_server_holds_no_secret_of_the_settings(databa
         ServerSpec("run", Transport.STDIO, "", "npx", ("s3cret",), {"KEY": "s3cret"}, origin=ServerOrigin.MANIFEST),
         ServerSpec("added", url=url, headers={"authorization": "Bearer ${TOKEN}"}),
     ]
-    roster = ServerStore(database)
-    assert await roster.put(specs)
-    assert not await roster.put(specs), "nothing changed"
-    stored = {one.name: one.spec for one in await roster.all()}
+    server_store = ServerStore(database)
+    assert await server_store.put(specs)
+    assert not await server_store.put(specs), "nothing changed"
+    stored = {one.name: one.spec for one in await server_store.all()}
     values = [(spec.url, spec.args, spec.env, spec.headers, spec.oauth) for spec in stored.values()]
     assert "s3cret" not in str(values)
     assert stored["added"] == specs[2]
@@ -268,11 +268,11 @@ async def test_what_is_stored_of_a_server_holds_no_secret_of_the_settings(databa
 
 
 async def test_a_server_that_is_redefined_is_asked_anew(database: Database) -> None:
-    roster = ServerStore(database)
+    server_store = ServerStore(database)
     await add(database, "shop")
     await listed(database, "shop", remote("a"))
     assert (await state(database, "shop")).crawled_at == NOW
-    await roster.put([ServerSpec("shop", url="https://elsewhere.example/mcp")])
+    await server_store.put([ServerSpec("shop", url="https://elsewhere.example/mcp")])
     found = await state(database, "shop")
     assert (found.crawled_at, found.tools, found.spec.url) == (None, 1, "https://elsewhere.example/mcp")
 
@@ -309,7 +309,7 @@ async def test_a_large_listing_is_written_and_read_in_pages(database: Database) 
 
 
 async def test_a_listing_from_before_a_server_was_defined_anew_is_dropped(database: Database) -> None:
-    store, roster = ToolStore(database), ServerStore(database)
+    store, server_store = ToolStore(database), ServerStore(database)
     await add(database, "shop")
 
     async def take(owner: str, *tools: RemoteTool) -> bool:
@@ -317,12 +317,12 @@ async def test_a_listing_from_before_a_server_was_defined_anew_is_dropped(databa
         decide = partial(compare_listing, listed=found.tools, hold=False)
         return await store.apply("shop", ToolKind.MCP, decide, (), NOW, owner) is not None
 
-    assert await roster.claim("shop", "first", LEASE, NOW)
-    await roster.put([ServerSpec("shop", url="https://elsewhere.example/mcp")])
+    assert await server_store.claim("shop", "first", LEASE, NOW)
+    await server_store.put([ServerSpec("shop", url="https://elsewhere.example/mcp")])
     assert not await take("first", remote("of_the_old_place"))
-    await roster.fail("shop", "the old place is down", NOW, "first")
+    await server_store.fail("shop", "the old place is down", NOW, "first")
     assert (await state(database, "shop")).status is ServerStatus.NEW
-    assert await roster.claim("shop", "second", LEASE, NOW), "the new place is asked at once"
+    assert await server_store.claim("shop", "second", LEASE, NOW), "the new place is asked at once"
     assert not await take("first", remote("of_the_old_place"))
     assert await take("second", remote("of_the_new_place"))
     assert [tool.id for tool in await store.page(ToolFilter())] == ["shop::of_the_new_place"]

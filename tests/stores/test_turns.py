@@ -45,7 +45,7 @@ def turn(name: str, lane: str = "lane") -> NewTurn:
     return NewTurn(name, lane, "agent-1", "conv-1")
 
 
-async def test_a_lane_takes_one_turn_at_a_time(database: Database) -> None:
+async def test_a_lock_takes_one_turn_at_a_time(database: Database) -> None:
     store = TurnStore(database)
     assert await store.claim(turn("one"), ELSEWHERE, nothing)
     assert await store.claim(turn("two"), HERE, nothing) is None
@@ -54,7 +54,7 @@ async def test_a_lane_takes_one_turn_at_a_time(database: Database) -> None:
     assert await store.claim(turn("two"), HERE, nothing)
 
 
-async def test_of_many_that_want_a_lane_at_once_one_gets_it(database: Database) -> None:
+async def test_of_many_that_want_a_lock_at_once_one_gets_it(database: Database) -> None:
     store = TurnStore(database)
     got: list[bool] = []
 
@@ -158,7 +158,7 @@ async def test_turns_of_two_processes_in_one_conversation_follow_each_other(sett
         assert sum(one != two for one, two in pairwise(ids)) == 5, "no two are mixed"
 
 
-class Gate:
+class WaitingTool:
     """A tool that says when it runs, and answers when it is let."""
 
     def __init__(self) -> None:
@@ -178,7 +178,7 @@ TWO_STEPS = script({"tool": "gate", "args": {}}, {"text": "after the gate"})
 
 
 async def test_a_turn_that_was_taken_over_stores_nothing_more(settings: Settings) -> None:
-    gate = Gate()
+    gate = WaitingTool()
     seen: list[list[Event]] = []
     async with open_app(settings) as app:
         agent = await app.host.create(NewAgent("Ada"))
@@ -203,7 +203,7 @@ async def test_a_turn_that_was_taken_over_stores_nothing_more(settings: Settings
 
 
 async def test_deleting_an_agent_ends_its_turn_and_leaves_nothing(settings: Settings) -> None:
-    gate = Gate()
+    gate = WaitingTool()
     async with open_app(settings) as app:
         agent = await app.host.create(NewAgent("Ada"))
 
@@ -260,7 +260,7 @@ async def test_an_end_that_a_fault_keeps_from_being_recorded_is_tried_again_afte
         assert [wait > pause / 2 for wait, pause in zip(waited, END_PAUSES, strict=False)] == [True, True]
 
 
-async def test_a_lane_that_we_left_behind_ourselves_is_free_at_once(settings: Settings) -> None:
+async def test_a_lock_that_this_process_left_behind_is_free_at_once(settings: Settings) -> None:
     async with open_app(settings) as app:
         agent = await app.host.create(NewAgent("Ada"))
         await take(app.host, agent.id, script({"text": "one"}))

@@ -9,7 +9,7 @@ from tests.support.wire import MODERN, Answer, Era, call, send
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToolAnswered:
     """A tool's result: its words, what stands beside them, and whether it worked."""
 
     text: str
@@ -18,12 +18,14 @@ class Told:
     content: list[dict[str, Any]]
 
 
-async def ask(asgi: ASGIApp, tool: str, arguments: dict[str, Any], agent: str | None = None, **more: Any) -> Told:
+async def ask(
+    asgi: ASGIApp, tool: str, arguments: dict[str, Any], agent: str | None = None, **more: Any
+) -> ToolAnswered:
     """The result of a call, at the door for tools."""
     answer = await asked(asgi, tool, arguments, agent, **more)
     result = frames(answer)[-1]["result"]
     text = "\n".join(block.get("text", "") for block in result["content"])
-    return Told(text, result.get("structuredContent"), not result.get("isError"), result["content"])
+    return ToolAnswered(text, result.get("structuredContent"), not result.get("isError"), result["content"])
 
 
 def frames(answer: Answer) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ Spoil = Callable[[dict[str, Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class EmbeddingCall:
     """One request as it arrived."""
 
     path: str
@@ -37,7 +37,7 @@ class EmbeddingsServer:
     key: str | None = None
     statuses: list[int] = field(default_factory=list[int])
     spoil: Spoil | None = None
-    asked: list[Asked] = field(default_factory=list[Asked])
+    asked: list[EmbeddingCall] = field(default_factory=list[EmbeddingCall])
 
     async def openai(self, request: Request) -> Response:
         texts, refused = await self._heard(request)
@@ -53,7 +53,7 @@ class EmbeddingsServer:
 
     async def _heard(self, request: Request) -> tuple[list[str], Response | None]:
         body = await request.json()
-        self.asked.append(Asked(request.url.path, dict(request.headers), body))
+        self.asked.append(EmbeddingCall(request.url.path, dict(request.headers), body))
         if self.key is not None and request.headers.get("authorization") != f"Bearer {self.key}":
             # As the real one does, which repeats what it was given.
             message = f"Incorrect API key provided: {request.headers.get('authorization')}"

@@ -17,7 +17,7 @@ Answer = Iterable[bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GatewayCall:
     """A request as it came in; names of headers are in lower case."""
 
     raw: bytes
@@ -35,7 +35,7 @@ class Gateway:
     """Answers each request with the next answer, and with the last one from then on."""
 
     def __init__(self, *answers: Answer) -> None:
-        self.requests: list[Asked] = []
+        self.requests: list[GatewayCall] = []
         self.connections = 0
         self.open = 0
         self.url = ""
@@ -45,7 +45,7 @@ class Gateway:
         """What sends a client here."""
         return {"PYTHON_ENVIRONMENT": "Production", "MCP_PLATFORM_ENDPOINT": self.url, **more}
 
-    def answer_to(self, asked: Asked) -> Answer:  # noqa: ARG002 - for those who answer what was asked
+    def answer_to(self, asked: GatewayCall) -> Answer:  # noqa: ARG002 - for those who answer what was asked
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -110,13 +110,13 @@ def chatting(**more: object) -> SimpleNamespace:
     return turn(**said)
 
 
-async def _read(reader: asyncio.StreamReader) -> Asked:
+async def _read(reader: asyncio.StreamReader) -> GatewayCall:
     start = await reader.readuntil(b"\r\n\r\n")
     first, *lines = start.decode("latin-1").rstrip("\r\n").split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
     method, target, _ = first.split(" ")
-    return Asked(start + body, method, target, headers, body)
+    return GatewayCall(start + body, method, target, headers, body)
 
 
 async def _say(answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -17,13 +17,13 @@ from frontdesk.memory.model import PersonScope
 from frontdesk.settings import Settings
 
 BASE = "http://127.0.0.1:3020"
-DOOR = f"{BASE}/mcp/memory"
+ENDPOINT = f"{BASE}/mcp/memory"
 SECONDS = 60
 ERAS = ("auto", "legacy")
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HeardNotifications:
     """What a tool answered: its words, and the same as data."""
 
     text: str
@@ -37,14 +37,14 @@ class Asking:
         self.client = client
         self.called: set[str] = set()
 
-    async def __call__(self, tool: str, **arguments: Any) -> Heard:
+    async def __call__(self, tool: str, **arguments: Any) -> HeardNotifications:
         result = await self.client.call_tool(tool, arguments)
         text = _text(result)
         assert not result.is_error, text
         assert result.structured_content is not None
         self.called.add(tool)
         assert not {"undefined", "Invalid Date", "None"} & set(text.replace(",", " ").split()), text
-        return Heard(text, result.structured_content)
+        return HeardNotifications(text, result.structured_content)
 
     async def error(self, tool: str, **arguments: Any) -> str:
         """What is wrong with a call, in plain words."""
@@ -80,7 +80,7 @@ class Desk:
         """A client of an era, with somebody's key or none."""
         async with (
             self.web(key, **headers) as web,
-            Client(streamable_http_client(DOOR, http_client=web), mode=mode) as client,
+            Client(streamable_http_client(ENDPOINT, http_client=web), mode=mode) as client,
         ):
             yield Asking(client)
 

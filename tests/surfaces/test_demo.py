@@ -11,8 +11,7 @@ from frontdesk.agents.turns.model import TurnQuery
 from frontdesk.app import App, open_app
 from frontdesk.errors import Conflict, Invalid
 from frontdesk.identity.model import Caller
-from frontdesk.interfaces.demo.content import CLOTHES, DemoDay
-from frontdesk.interfaces.demo.sample_data import (
+from frontdesk.interfaces.cli.demo import (
     ACTIVITIES,
     DEMO_PERSON,
     HOME_ZONE,
@@ -21,6 +20,7 @@ from frontdesk.interfaces.demo.sample_data import (
     SampleData,
     create_sample_data,
 )
+from frontdesk.interfaces.demo_server import CLOTHES, DemoDay
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.journal.model import EntryKind, Outcome
 from frontdesk.journal.store import JournalQuery, ToolUseQuery
@@ -59,7 +59,7 @@ async def lived_in(settings: Settings) -> AsyncGenerator[App]:
 
 
 @shows("WEB-START")
-async def test_a_day_leaves_something_to_see_in_every_room_and_on_every_page(lived_in: App) -> None:
+async def test_a_day_leaves_something_to_see_in_every_capability_and_on_every_page(lived_in: App) -> None:
     app = lived_in
     await app.journal.flush()
     rows = [entry for _, entry in await app.journal.read(JournalQuery(limit=1000))]
@@ -151,7 +151,7 @@ def test_what_has_been_done_is_over_and_keeps_its_hour_whenever_the_day_is_made(
     assert (f"{friday:%A %H:%M}", friday > day.now) == ("Friday 18:00", True)
 
 
-async def test_a_house_where_somebody_lives_is_left_alone(app: App) -> None:
+async def test_an_installation_with_agents_is_left_alone(app: App) -> None:
     await app.identity.first_key()
     await app.host.create(NewAgent("Ada"))
     with pytest.raises(Conflict, match="agents or keys already"):
@@ -159,7 +159,7 @@ async def test_a_house_where_somebody_lives_is_left_alone(app: App) -> None:
     assert [agent.name for agent in await app.host.list(5)] == ["Ada"]
 
 
-async def test_a_house_with_a_key_of_somebodys_is_left_alone(app: App) -> None:
+async def test_an_installation_with_a_key_of_somebody_is_left_alone(app: App) -> None:
     await app.identity.create_key(name="mine", agent_id=None, user_id="ann")
     with pytest.raises(Conflict, match="--data DIR"):
         await create_sample_data(app, LOCAL, datetime.now(UTC))

@@ -119,7 +119,7 @@ def test_no_headers_arguments_metadata_or_token_break_a_call(
 
 @fuzzed
 @given(era=st.sampled_from(ERAS), frame=values | objects | st.lists(objects, max_size=3))
-def test_no_frame_breaks_the_door(target: Target, era: Era, frame: object) -> None:
+def test_no_frame_breaks_the_endpoint(target: Target, era: Era, frame: object) -> None:
     base, _ = call(era)
     target.check(base, json.dumps(frame).encode())
 
@@ -132,7 +132,7 @@ def test_no_frame_breaks_the_door(target: Target, era: Era, frame: object) -> No
     number=scalars,
     params=values,
 )
-def test_no_method_id_or_params_break_the_door(
+def test_no_method_id_or_params_break_the_endpoint(
     target: Target, era: Era, method: str, number: object, params: object
 ) -> None:
     base, _ = call(era)
@@ -145,7 +145,7 @@ def test_no_method_id_or_params_break_the_door(
     era=st.sampled_from(ERAS),
     body=st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")),
 )
-def test_no_bytes_break_the_door(target: Target, era: Era, body: bytes) -> None:
+def test_no_bytes_break_the_endpoint(target: Target, era: Era, body: bytes) -> None:
     base, _ = call(era)
     answer = target.check(base, body)
     assert answer.status in (200, 202, 400, 404)

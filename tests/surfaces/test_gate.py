@@ -23,7 +23,7 @@ from tests.support.ready import Ready
 from tests.support.wire import ERAS, MODERN, Answer, Era, call, send
 
 pytestmark = pytest.mark.anyio
-DOORS = (*tools_by_path(), HELD_PATH, "/sse", "/messages", "/metrics")
+ENDPOINTS = (*tools_by_path(), HELD_PATH, "/sse", "/messages", "/metrics")
 
 
 @asynccontextmanager
@@ -291,9 +291,9 @@ async def test_a_body_that_does_not_come_is_not_waited_for(app: App, monkeypatch
     assert (await send(build_application(app), said, None)).status == 408
 
 
-async def test_what_is_turned_away_at_a_door_is_counted_under_its_name(tmp_path: Path) -> None:
+async def test_what_an_endpoint_refuses_is_counted_under_its_name(tmp_path: Path) -> None:
     async with opened(tmp_path, FRONTDESK_REQUIRE_AUTH=True, LETTA_BASE_URL="http://127.0.0.1:9") as (app, asgi):
-        known = [*DOORS, *await addresses(asgi, await key(app, "agent-1", None, "metrics:read"))]
+        known = [*ENDPOINTS, *await addresses(asgi, await key(app, "agent-1", None, "metrics:read"))]
         for path in known:
             assert (await send(asgi, {}, b"", path=path)).status == 401
         for path in ("/messages/", "/api/v1/schedules/7", "/api/v1/tools/servers/shop", "/nowhere"):
@@ -309,14 +309,14 @@ async def addresses(asgi: ASGIApp, said: dict[str, str]) -> list[str]:
     return [f"/api{path}" for path in described.json["paths"] if "{" not in path]
 
 
-async def test_a_token_for_any_door_is_a_token_for_us(tmp_path: Path) -> None:
+async def test_a_token_for_any_endpoint_is_a_token_for_us(tmp_path: Path) -> None:
     async with opened(tmp_path) as (app, _):
         base = "http://127.0.0.1:3020"
         assert {f"{base}{path}" for path in (*tools_by_path(), HELD_PATH, "")} <= token_audiences(app.settings)
 
 
 @pytest.mark.parametrize(("asked", "told"), [(None, "2"), (16.2, "17")])
-async def test_while_credentials_cannot_be_checked_the_gate_says_how_long_to_wait(
+async def test_while_credentials_cannot_be_checked_the_answer_says_how_long_to_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: float | None, told: str
 ) -> None:
     async def away(_text: str) -> Credential:

@@ -45,7 +45,7 @@ class Clock:
         return self.now
 
 
-class House:
+class Installation:
     """A gateway with one server, `up`."""
 
     def __init__(self, upstream: Upstream) -> None:
@@ -81,57 +81,57 @@ def running() -> Iterator[Upstream]:
 
 
 @pytest.fixture
-async def house(running: Upstream) -> AsyncGenerator[House]:
+async def installation(running: Upstream) -> AsyncGenerator[Installation]:
     for seen in (running.calls, running.notes, running.forms, running.logins, running.issued):
         seen.clear()
     running.down, running.guarded, running.refusal, running.expires_in = False, False, None, 3600
-    house = House(running)
-    yield house
-    await house.clients.close()
-    await house.exchange.close()
+    installation = Installation(running)
+    yield installation
+    await installation.clients.close()
+    await installation.exchange.close()
 
 
-async def test_a_result_is_handed_on_as_it_came(house: House) -> None:
-    result = await house.call("figures", {"size": 2})
+async def test_a_result_is_handed_on_as_it_came(installation: Installation) -> None:
+    result = await installation.call("figures", {"size": 2})
     assert result == CallResult(
         ok=True, content=[{"type": "text", "text": "many"}], structured={"figures": [1, 1]}, error=None
     )
-    assert (await house.call("echo", {"a": "ü"})).text == '{"a": "\\u00fc"}'
+    assert (await installation.call("echo", {"a": "ü"})).text == '{"a": "\\u00fc"}'
 
 
-async def test_the_server_is_told_who_calls_and_gets_no_token_that_is_not_for_it(house: House) -> None:
-    seen = json.loads((await house.call("headers", token=SecretStr("token-of-ada"))).text)
+async def test_the_server_is_told_who_calls_and_gets_no_token_that_is_not_for_it(installation: Installation) -> None:
+    seen = json.loads((await installation.call("headers", token=SecretStr("token-of-ada"))).text)
     assert (seen["x-agent-id"], seen["x-request-id"]) == ("agent-1", "req-1")
     assert "x-ms-agentid" not in seen
     assert "token-of-ada" not in str(seen)
-    house.has(user_token=True)
-    seen = json.loads((await house.call("headers", token=SecretStr("token-of-ada"))).text)
+    installation.has(user_token=True)
+    seen = json.loads((await installation.call("headers", token=SecretStr("token-of-ada"))).text)
     assert (seen["authorization"], seen["x-user-auth-token"]) == ("Bearer token-of-ada", "token-of-ada")
-    seen = json.loads((await house.call("headers")).text)
+    seen = json.loads((await installation.call("headers")).text)
     assert "token-of-ada" not in str(seen), "nor does it stay for the next call"
 
 
-async def test_arguments_that_do_not_fit_are_not_sent(house: House) -> None:
+async def test_arguments_that_do_not_fit_are_not_sent(installation: Installation) -> None:
     with pytest.raises(Invalid, match="did you mean 'city'"):
-        await house.gateway.call(ADA, tool("echo", SCHEMA), {"citty": "Rome"})
-    assert house.upstream.calls == []
-    assert (await house.gateway.call(ADA, tool("echo", SCHEMA), {"city": "Rome"})).ok
+        await installation.gateway.call(ADA, tool("echo", SCHEMA), {"citty": "Rome"})
+    assert installation.upstream.calls == []
+    assert (await installation.gateway.call(ADA, tool("echo", SCHEMA), {"city": "Rome"})).ok
 
 
-async def test_what_cannot_be_called_here_is_refused_in_words(house: House) -> None:
+async def test_what_cannot_be_called_here_is_refused_in_words(installation: Installation) -> None:
     for wrong in (replace(tool("echo"), kind=ToolKind.HOST), replace(tool("echo"), standing=ReviewStatus.HELD)):
         with pytest.raises(Invalid):
-            await house.gateway.call(ADA, wrong, {})
-    gone = await house.gateway.call(ADA, replace(tool("echo"), server="gone"), {})
+            await installation.gateway.call(ADA, wrong, {})
+    gone = await installation.gateway.call(ADA, replace(tool("echo"), server="gone"), {})
     assert (gone.ok, "not set up any more" in gone.text) == (False, True)
 
 
-async def test_what_a_tool_says_of_its_failure_is_told_without_the_token(house: House) -> None:
-    house.has(user_token=True)
-    result = await house.call("fails", token=SecretStr("token-of-ada"))
+async def test_what_a_tool_says_of_its_failure_is_told_without_the_token(installation: Installation) -> None:
+    installation.has(user_token=True)
+    result = await installation.call("fails", token=SecretStr("token-of-ada"))
     assert (result.ok, result.error) == (False, "no such city; Bearer [token]")
     assert "token-of-ada" not in str(result)
-    unknown = await house.call("nothing")
+    unknown = await installation.call("nothing")
     assert (unknown.ok, unknown.text) == (False, "Error calling nothing: No tool nothing")
 
 
@@ -146,15 +146,17 @@ async def test_what_a_tool_says_of_its_failure_is_told_without_the_token(house: 
     ],
 )
 async def test_no_failure_tells_a_credential_that_every_request_carries(
-    house: House, name: str, headers: Mapping[str, str]
+    installation: Installation, name: str, headers: Mapping[str, str]
 ) -> None:
     with open_parrot() as parrot:
-        house.servers.put(McpServer("up", parrot.url, headers, sends_agent_id=True))
+        installation.servers.put(McpServer("up", parrot.url, headers, sends_agent_id=True))
         results: list[CallResult] = []
         # Wherever the answer is cut, it may be in the middle of a token.
         for limit in range(2000, 2120, 7):
-            house.gateway = ToolGateway(house.servers, house.clients, "desk", CallPolicy(max_result=limit))
-            results.append(await house.call(name))
+            installation.gateway = ToolGateway(
+                installation.servers, installation.clients, "desk", CallPolicy(max_result=limit)
+            )
+            results.append(await installation.call(name))
     assert not any(result.ok for result in results)
     assert "s3cret" not in str(results)
     if name != "fails_at_length":
@@ -163,26 +165,28 @@ async def test_no_failure_tells_a_credential_that_every_request_carries(
 
 
 @pytest.mark.parametrize("off", ["lists", "greets"])
-async def test_a_server_that_cannot_be_listed_does_not_get_a_credential_told(house: House, off: str) -> None:
+async def test_a_server_that_cannot_be_listed_does_not_get_a_credential_told(
+    installation: Installation, off: str
+) -> None:
     with open_parrot() as parrot:
         setattr(parrot, off, False)
         server = McpServer("up", parrot.url, {"Authorization": "Bearer s3cret-of-the-house"})
         with pytest.raises(Unavailable, match=r"Bearer \[token\]") as refused:
-            await house.clients.client(server, None, None).tools()
+            await installation.clients.client(server, None, None).tools()
     assert "s3cret" not in repr(refused.value) + refused.value.public_message
 
 
-async def test_a_token_that_was_renewed_meanwhile_is_not_told_either(house: House) -> None:
-    server = oauth(house)
-    assert (await house.call("who")).ok
-    client, [first] = house.clients.client(server, ADA.user_id, None), house.upstream.issued
-    house.upstream.issued.clear()
-    assert (await house.call("who")).ok
-    assert client.redacted(f"{first} and {house.upstream.issued}").count("[token]") == 2
+async def test_a_token_that_was_renewed_meanwhile_is_not_told_either(installation: Installation) -> None:
+    server = oauth(installation)
+    assert (await installation.call("who")).ok
+    client, [first] = installation.clients.client(server, ADA.user_id, None), installation.upstream.issued
+    installation.upstream.issued.clear()
+    assert (await installation.call("who")).ok
+    assert client.redacted(f"{first} and {installation.upstream.issued}").count("[token]") == 2
 
 
-async def test_a_long_text_is_cut_and_says_so(house: House) -> None:
-    result = await house.call("big", {"size": 10_000})
+async def test_a_long_text_is_cut_and_says_so(installation: Installation) -> None:
+    result = await installation.call("big", {"size": 10_000})
     (block,) = result.content
     kept, _, note = block["text"].partition("\n")
     assert kept == "ü" * len(kept)
@@ -190,13 +194,13 @@ async def test_a_long_text_is_cut_and_says_so(house: House) -> None:
     assert LIMIT // 2 < len(json.dumps(block, ensure_ascii=False).encode()) <= LIMIT
 
 
-async def test_a_large_picture_and_large_figures_give_way_to_a_note(house: House) -> None:
-    picture = await house.call("picture", {"size": 10_000})
+async def test_a_large_picture_and_large_figures_give_way_to_a_note(installation: Installation) -> None:
+    picture = await installation.call("picture", {"size": 10_000})
     assert [block["text"] for block in picture.content] == [
         "[image/png of 10054 bytes left out: a result has at most 4000 bytes]",
         "a picture",
     ]
-    figures = await house.call("figures", {"size": 3_000})
+    figures = await installation.call("figures", {"size": 3_000})
     assert (figures.structured, [block["text"] for block in figures.content]) == (
         None,
         ["many", "[structured content of 9013 bytes left out: a result has at most 4000 bytes]"],
@@ -211,62 +215,64 @@ def test_however_it_is_written_a_result_fits_in_the_end(text: str) -> None:
     assert "more blocks left out" in result.text
 
 
-async def test_progress_is_handed_on_and_gives_a_call_more_time(house: House) -> None:
-    house.has(timeout=0.6)
+async def test_progress_is_handed_on_and_gives_a_call_more_time(installation: Installation) -> None:
+    installation.has(timeout=0.6)
     steps: list[tuple[float, str | None]] = []
 
     async def progress(done: float, _total: float | None, message: str | None) -> None:
         steps.append((done, message))
 
-    result = await house.call("steps", {"steps": 6, "pace": 0.15}, progress=progress)
+    result = await installation.call("steps", {"steps": 6, "pace": 0.15}, progress=progress)
     assert (result.text, steps[-1], len(steps)) == ("done", (6, "step 6"), 6)
-    slow = await house.call("steps", {"steps": 6, "pace": 0.15})
+    slow = await installation.call("steps", {"steps": 6, "pace": 0.15})
     assert "takes longer than 0.6 s" in slow.text
-    house.has(timeout=0.05)
-    endless = await house.call("steps", {"steps": 1000, "pace": 0.02}, progress=progress)
+    installation.has(timeout=0.05)
+    endless = await installation.call("steps", {"steps": 1000, "pace": 0.02}, progress=progress)
     assert "takes longer" in endless.text
 
 
-async def test_a_call_that_is_given_up_is_cancelled_at_the_server(house: House) -> None:
-    house.has(timeout=0.5)
-    assert (await house.call("echo")).ok
-    left = house.upstream.left
-    assert "takes longer than 0.5 s" in (await house.call("hold")).text
-    await until(lambda: house.upstream.left > left)
-    house.has()
-    house.gateway = ToolGateway(house.servers, house.clients, "desk", CallPolicy(at_once=1, clock=house.clock))
-    house.upstream.notes.clear()
-    held, left = house.upstream.held, house.upstream.left
+async def test_a_call_that_is_given_up_is_cancelled_at_the_server(installation: Installation) -> None:
+    installation.has(timeout=0.5)
+    assert (await installation.call("echo")).ok
+    left = installation.upstream.left
+    assert "takes longer than 0.5 s" in (await installation.call("hold")).text
+    await until(lambda: installation.upstream.left > left)
+    installation.has()
+    installation.gateway = ToolGateway(
+        installation.servers, installation.clients, "desk", CallPolicy(at_once=1, clock=installation.clock)
+    )
+    installation.upstream.notes.clear()
+    held, left = installation.upstream.held, installation.upstream.left
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(house.call, "hold")
-        await until(lambda: house.upstream.held > held)
+        tasks.start_soon(installation.call, "hold")
+        await until(lambda: installation.upstream.held > held)
         tasks.cancel_scope.cancel()
-    await until(lambda: house.upstream.left > left)
-    await until(lambda: len(house.upstream.notes) >= 2)
-    assert (await house.call("echo")).ok, "and its place is free again"
+    await until(lambda: installation.upstream.left > left)
+    await until(lambda: len(installation.upstream.notes) >= 2)
+    assert (await installation.call("echo")).ok, "and its place is free again"
 
 
-async def test_a_failing_server_is_left_alone_and_tried_again_later(house: House) -> None:
-    house.upstream.down = True
-    texts = [(await house.call("echo")).text for _ in range(FAILURES_TO_OPEN)]
+async def test_a_failing_server_is_left_alone_and_tried_again_later(installation: Installation) -> None:
+    installation.upstream.down = True
+    texts = [(await installation.call("echo")).text for _ in range(FAILURES_TO_OPEN)]
     assert all("HTTP 503" in text for text in texts)
-    house.upstream.down = False
-    held = await house.call("echo")
+    installation.upstream.down = False
+    held = await installation.call("echo")
     assert (held.ok, "try again in 10 s" in held.text) == (False, True)
     assert f"'up' failed {FAILURES_TO_OPEN} times in a row" in held.text
-    house.clock.now += FIRST_BREAKER_PAUSE - 1
-    assert not (await house.call("echo")).ok
-    house.clock.now += 1
-    assert (await house.call("echo")).ok
-    assert await at_once(house, 4) == [True] * 4, "then all are let through again"
+    installation.clock.now += FIRST_BREAKER_PAUSE - 1
+    assert not (await installation.call("echo")).ok
+    installation.clock.now += 1
+    assert (await installation.call("echo")).ok
+    assert await at_once(installation, 4) == [True] * 4, "then all are let through again"
 
 
-async def at_once(house: House, calls: int) -> list[bool]:
+async def at_once(installation: Installation, calls: int) -> list[bool]:
     """Which of so many calls at the same time went well."""
     results: list[bool] = []
 
     async def one() -> None:
-        results.append((await house.call("echo")).ok)
+        results.append((await installation.call("echo")).ok)
 
     async with anyio.create_task_group() as tasks:
         for _ in range(calls):
@@ -274,81 +280,81 @@ async def at_once(house: House, calls: int) -> list[bool]:
     return results
 
 
-async def test_only_one_call_tries_a_server_that_failed(house: House) -> None:
-    house.upstream.down = True
+async def test_only_one_call_tries_a_server_that_failed(installation: Installation) -> None:
+    installation.upstream.down = True
     for _ in range(FAILURES_TO_OPEN):
-        await house.call("echo")
-    house.upstream.down = False
-    house.clock.now += FIRST_BREAKER_PAUSE
-    assert sorted(await at_once(house, 4)) == [False, False, False, True]
+        await installation.call("echo")
+    installation.upstream.down = False
+    installation.clock.now += FIRST_BREAKER_PAUSE
+    assert sorted(await at_once(installation, 4)) == [False, False, False, True]
 
 
-async def test_a_server_that_says_no_is_not_a_failing_one(house: House) -> None:
+async def test_a_server_that_says_no_is_not_a_failing_one(installation: Installation) -> None:
     for _ in range(FAILURES_TO_OPEN):
-        assert not (await house.call("fails")).ok
-        assert not (await house.call("nothing")).ok
-    house.upstream.guarded = True
+        assert not (await installation.call("fails")).ok
+        assert not (await installation.call("nothing")).ok
+    installation.upstream.guarded = True
     for _ in range(FAILURES_TO_OPEN):
-        assert "HTTP 401" in (await house.call("echo")).text
-    house.upstream.guarded = False
-    assert await at_once(house, 4) == [True] * 4
+        assert "HTTP 401" in (await installation.call("echo")).text
+    installation.upstream.guarded = False
+    assert await at_once(installation, 4) == [True] * 4
 
 
-async def test_more_calls_than_there_is_room_for_wait_and_then_are_told(house: House) -> None:
+async def test_more_calls_than_there_is_room_for_wait_and_then_are_told(installation: Installation) -> None:
     results: list[CallResult] = []
 
     async def one() -> None:
-        results.append(await house.call("hold"))
+        results.append(await installation.call("hold"))
 
-    held = house.upstream.held
+    held = installation.upstream.held
     async with anyio.create_task_group() as tasks:
         for _ in range(4):
             tasks.start_soon(one)
-        await until(lambda: house.upstream.held == held + 4)
-        assert "has 4 calls under way already" in (await house.call("echo")).text
+        await until(lambda: installation.upstream.held == held + 4)
+        assert "has 4 calls under way already" in (await installation.call("echo")).text
         tasks.cancel_scope.cancel()
-    assert (await house.call("echo")).ok
+    assert (await installation.call("echo")).ok
 
 
-async def test_a_server_defined_anew_begins_anew(house: House) -> None:
-    house.upstream.down = True
+async def test_a_server_defined_anew_begins_anew(installation: Installation) -> None:
+    installation.upstream.down = True
     for _ in range(FAILURES_TO_OPEN):
-        await house.call("echo")
-    house.upstream.down = False
-    house.has(headers={"x-key": "new"})
-    assert (await house.call("echo")).ok
-    house.servers.remove("up")
-    assert len(house.clients) == 0
+        await installation.call("echo")
+    installation.upstream.down = False
+    installation.has(headers={"x-key": "new"})
+    assert (await installation.call("echo")).ok
+    installation.servers.remove("up")
+    assert len(installation.clients) == 0
 
 
-def oauth(house: House, **options: Any) -> McpServer:
-    house.upstream.guarded = True
+def oauth(installation: Installation, **options: Any) -> McpServer:
+    installation.upstream.guarded = True
     settings: dict[str, Any] = {"client_id": "desk id", "client_secret": SecretStr(CLIENT_SECRET), **options}
-    return house.has(oauth=OAuthConfig(f"{house.upstream.url}/token", **settings))
+    return installation.has(oauth=OAuthConfig(f"{installation.upstream.url}/token", **settings))
 
 
-async def test_a_token_of_our_own_is_fetched_once_and_shown(house: House) -> None:
-    oauth(house, audience="up", resource="https://up", scope="a b")
+async def test_a_token_of_our_own_is_fetched_once_and_shown(installation: Installation) -> None:
+    oauth(installation, audience="up", resource="https://up", scope="a b")
 
     async def one() -> None:
-        assert (await house.call("who", caller=replace(ADA, user_id=None))).text == "desk"
+        assert (await installation.call("who", caller=replace(ADA, user_id=None))).text == "desk"
 
     async with anyio.create_task_group() as tasks:
         for _ in range(4):
             tasks.start_soon(one)
-    assert house.upstream.forms == [
+    assert installation.upstream.forms == [
         {"grant_type": "client_credentials", "audience": "up", "resource": "https://up", "scope": "a b"}
     ]
-    assert house.upstream.logins == ["desk+id:client+secret%3A+%C3%BC"]
+    assert installation.upstream.logins == ["desk+id:client+secret%3A+%C3%BC"]
 
 
-async def test_the_users_token_is_exchanged_never_sent_and_never_mixed_up(house: House) -> None:
-    oauth(house, grant="token_exchange")
+async def test_the_users_token_is_exchanged_never_sent_and_never_mixed_up(installation: Installation) -> None:
+    oauth(installation, grant="token_exchange")
     wrong: list[str] = []
 
     async def one(user: str) -> None:
         token = SecretStr(f"token-of-{user}")
-        result = await house.call("who", caller=Caller("req", user_id=user), token=token)
+        result = await installation.call("who", caller=Caller("req", user_id=user), token=token)
         wrong.extend([] if result.text == user else [result.text])
 
     for _ in range(10):
@@ -356,34 +362,38 @@ async def test_the_users_token_is_exchanged_never_sent_and_never_mixed_up(house:
             for user in ("ada", "ben"):
                 tasks.start_soon(one, user)
     assert wrong == []
-    assert sorted(form["subject_token"] for form in house.upstream.forms) == ["token-of-ada", "token-of-ben"]
-    assert {form["grant_type"] for form in house.upstream.forms} == {"urn:ietf:params:oauth:grant-type:token-exchange"}
-    seen = (await house.call("headers", token=SecretStr("token-of-ada"))).text
+    assert sorted(form["subject_token"] for form in installation.upstream.forms) == ["token-of-ada", "token-of-ben"]
+    assert {form["grant_type"] for form in installation.upstream.forms} == {
+        "urn:ietf:params:oauth:grant-type:token-exchange"
+    }
+    seen = (await installation.call("headers", token=SecretStr("token-of-ada"))).text
     assert "token-of-ada" not in seen
 
 
-async def test_servers_that_want_the_same_share_a_token_and_those_that_want_another_do_not(house: House) -> None:
-    house.upstream.guarded = True
+async def test_servers_that_want_the_same_share_a_token_and_those_that_want_another_do_not(
+    installation: Installation,
+) -> None:
+    installation.upstream.guarded = True
     for name, scope in (("up", "mail/.default"), ("two", "mail/.default"), ("other", "files/.default")):
-        settings = OAuthConfig(f"{house.upstream.url}/token", "desk", scope=scope)
-        house.servers.put(McpServer(name, f"{house.upstream.url}/mcp", oauth=settings))
+        settings = OAuthConfig(f"{installation.upstream.url}/token", "desk", scope=scope)
+        installation.servers.put(McpServer(name, f"{installation.upstream.url}/mcp", oauth=settings))
     for user in ("ada", "ben"):
-        for name in house.servers.names():
+        for name in installation.servers.names():
             asked = replace(tool("who"), server=name)
-            assert (await house.gateway.call(Caller("req", user_id=user), asked, {})).text == "desk"
-    assert [form["scope"] for form in house.upstream.forms] == ["mail/.default", "files/.default"]
+            assert (await installation.gateway.call(Caller("req", user_id=user), asked, {})).text == "desk"
+    assert [form["scope"] for form in installation.upstream.forms] == ["mail/.default", "files/.default"]
 
 
 @shows("A365-TOKENS")
 async def test_entra_gives_a_token_on_behalf_of_a_person_and_for_ourselves_one_of_the_whole_resource(
-    house: House,
+    installation: Installation,
 ) -> None:
-    server = oauth(house, grant="on_behalf_of", scope="api://mail/Mail.Send")
-    assert "acts for a person" in (await house.call("who")).text
+    server = oauth(installation, grant="on_behalf_of", scope="api://mail/Mail.Send")
+    assert "acts for a person" in (await installation.call("who")).text
     for _ in range(2):
-        assert (await house.call("who", token=SecretStr("token-of-ada"))).ok
-    assert await house.clients.client(server, None, None).tools()
-    behalf, ourselves = house.upstream.forms
+        assert (await installation.call("who", token=SecretStr("token-of-ada"))).ok
+    assert await installation.clients.client(server, None, None).tools()
+    behalf, ourselves = installation.upstream.forms
     assert behalf == {
         "grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer",
         "assertion": "token-of-ada",
@@ -391,37 +401,39 @@ async def test_entra_gives_a_token_on_behalf_of_a_person_and_for_ourselves_one_o
         "scope": "api://mail/Mail.Send",
     }
     assert ourselves == {"grant_type": "client_credentials", "scope": "api://mail/.default"}
-    assert "token-of-ada" not in (await house.call("headers", token=SecretStr("token-of-ada"))).text
+    assert "token-of-ada" not in (await installation.call("headers", token=SecretStr("token-of-ada"))).text
 
 
-async def test_without_a_users_token_nothing_is_done_in_anybodys_name(house: House) -> None:
-    server = oauth(house, grant="token_exchange")
-    result = await house.call("who")
-    assert (result.ok, "acts for a person" in result.text, house.upstream.calls) == (False, True, [])
-    assert await house.clients.client(server, None, None).tools()
-    assert house.upstream.forms[0]["grant_type"] == "client_credentials"
+async def test_without_a_users_token_nothing_is_done_in_anybodys_name(installation: Installation) -> None:
+    server = oauth(installation, grant="token_exchange")
+    result = await installation.call("who")
+    assert (result.ok, "acts for a person" in result.text, installation.upstream.calls) == (False, True, [])
+    assert await installation.clients.client(server, None, None).tools()
+    assert installation.upstream.forms[0]["grant_type"] == "client_credentials"
 
 
-async def test_a_token_that_the_server_refuses_is_renewed_once(house: House) -> None:
-    oauth(house)
-    assert (await house.call("who")).ok
-    house.upstream.issued.clear()
-    assert (await house.call("who")).text == "desk"
-    assert len(house.upstream.forms) == 2
-    house.upstream.guarded = False
-    house.upstream.issued.clear()
-    assert (await house.call("who")).text == "nobody"
-    assert len(house.upstream.forms) == 2
+async def test_a_token_that_the_server_refuses_is_renewed_once(installation: Installation) -> None:
+    oauth(installation)
+    assert (await installation.call("who")).ok
+    installation.upstream.issued.clear()
+    assert (await installation.call("who")).text == "desk"
+    assert len(installation.upstream.forms) == 2
+    installation.upstream.guarded = False
+    installation.upstream.issued.clear()
+    assert (await installation.call("who")).text == "nobody"
+    assert len(installation.upstream.forms) == 2
 
 
 @pytest.mark.parametrize(("expires_in", "kept"), [(3600, 3570), (100, 90), (None, 270)])
-async def test_a_token_is_renewed_shortly_before_it_ends(house: House, expires_in: int | None, kept: float) -> None:
-    oauth(house)
-    house.upstream.expires_in = expires_in
+async def test_a_token_is_renewed_shortly_before_it_ends(
+    installation: Installation, expires_in: int | None, kept: float
+) -> None:
+    oauth(installation)
+    installation.upstream.expires_in = expires_in
     for seconds, fetched in ((0, 1), (kept - 1, 1), (2, 2)):
-        house.clock.now += seconds
-        assert (await house.call("who")).ok
-        assert len(house.upstream.forms) == fetched
+        installation.clock.now += seconds
+        assert (await installation.call("who")).ok
+        assert len(installation.upstream.forms) == fetched
 
 
 @pytest.mark.parametrize(
@@ -434,20 +446,22 @@ async def test_a_token_is_renewed_shortly_before_it_ends(house: House, expires_i
     ],
 )
 async def test_a_token_endpoint_that_refuses_is_told_of_without_a_secret(
-    house: House, status: int, told: dict[str, str], reason: str
+    installation: Installation, status: int, told: dict[str, str], reason: str
 ) -> None:
-    oauth(house, grant="token_exchange")
-    house.upstream.refusal = (status, told)
+    oauth(installation, grant="token_exchange")
+    installation.upstream.refusal = (status, told)
     with structlog.testing.capture_logs() as logged:
-        result = await house.call("who", token=SecretStr("token-of-ada"))
+        result = await installation.call("who", token=SecretStr("token-of-ada"))
     assert reason in result.text
-    assert not any(secret in f"{result}{logged}{house.servers.all()}" for secret in ("token-of-ada", CLIENT_SECRET))
+    assert not any(
+        secret in f"{result}{logged}{installation.servers.all()}" for secret in ("token-of-ada", CLIENT_SECRET)
+    )
 
 
-async def test_a_token_endpoint_that_is_away_is_told_of(house: House) -> None:
-    oauth(house)
-    house.has(oauth=OAuthConfig("http://127.0.0.1:1/token", "desk"))
-    assert "The token endpoint of MCP server 'up'" in (await house.call("who")).text
+async def test_a_token_endpoint_that_is_away_is_told_of(installation: Installation) -> None:
+    oauth(installation)
+    installation.has(oauth=OAuthConfig("http://127.0.0.1:1/token", "desk"))
+    assert "The token endpoint of MCP server 'up'" in (await installation.call("who")).text
 
 
 def test_a_server_has_the_users_token_or_one_by_oauth_not_both() -> None:
@@ -457,23 +471,27 @@ def test_a_server_has_the_users_token_or_one_by_oauth_not_both() -> None:
         McpServer("up", "https://up/mcp", oauth=OAuthConfig("ftp://issuer/token", "desk"))
 
 
-async def test_a_call_that_waited_while_its_server_moved_is_not_made_at_the_old_place(house: House) -> None:
-    house.gateway = ToolGateway(house.servers, house.clients, "desk", CallPolicy(at_once=1, clock=house.clock))
-    held, letting_go, results = house.upstream.held, anyio.CancelScope(), list[CallResult]()
+async def test_a_call_that_waited_while_its_server_moved_is_not_made_at_the_old_place(
+    installation: Installation,
+) -> None:
+    installation.gateway = ToolGateway(
+        installation.servers, installation.clients, "desk", CallPolicy(at_once=1, clock=installation.clock)
+    )
+    held, letting_go, results = installation.upstream.held, anyio.CancelScope(), list[CallResult]()
 
     async def hold() -> None:
         with letting_go:
-            await house.call("hold")
+            await installation.call("hold")
 
     async def wait() -> None:
-        results.append(await house.call("echo"))
+        results.append(await installation.call("echo"))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(hold)
-        await until(lambda: house.upstream.held == held + 1)
+        await until(lambda: installation.upstream.held == held + 1)
         tasks.start_soon(wait)
         await anyio.wait_all_tasks_blocked()
-        house.has(headers={"x-key": "new"})
+        installation.has(headers={"x-key": "new"})
         letting_go.cancel()
     assert "defined anew meanwhile" in results[0].text
-    assert len(house.clients) == 0
+    assert len(installation.clients) == 0

@@ -26,7 +26,7 @@ from frontdesk.errors import (
 from frontdesk.identity.model import AgentIdSource
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.journal.model import EntryKind, Outcome
-from frontdesk.journal.record import outcome_of_error
+from frontdesk.journal.service import outcome_of_error
 from frontdesk.journal.store import JournalQuery
 from tests.conftest import settings_with
 from tests.requirements import shows
@@ -60,7 +60,7 @@ async def test_every_call_and_denial_leaves_one_row(app: App) -> None:
     assert rows[-1].kind is EntryKind.DENIAL
 
 
-async def test_what_is_refused_is_refused_whichever_door_it_was_asked_at(app: App) -> None:
+async def test_what_is_refused_is_refused_at_every_endpoint(app: App) -> None:
     asgi = build_application(app)
     said, body = call(MODERN, "promptyoself_cancel", {"schedule_id": "4711", "agent_id": "agent-1"})
     told = json.loads((await send(asgi, said, body)).body)["result"]["structuredContent"]

@@ -26,11 +26,11 @@ class Reminder(McpToolInput):
     times: int = 1
 
 
-class Said(McpToolOutput):
+class EchoOutput(McpToolOutput):
     said: str
 
 
-async def remind(app: App, caller: Caller, arguments: Reminder) -> Said:
+async def remind(app: App, caller: Caller, arguments: Reminder) -> EchoOutput:
     app.identity.require_agent(caller)
     if arguments.prompt == "gone":
         raise NotFound("There is no such prompt; list them first")
@@ -39,7 +39,7 @@ async def remind(app: App, caller: Caller, arguments: Reminder) -> Said:
     if arguments.prompt == "bug":
         raise RuntimeError(arguments.prompt)
     await anyio.sleep(0.1 if arguments.prompt == "slow" else 0)
-    return Said(said=f"{caller.agent_id}: {arguments.prompt * arguments.times}")
+    return EchoOutput(said=f"{caller.agent_id}: {arguments.prompt * arguments.times}")
 
 
 SPEC = ToolSpec(
@@ -47,7 +47,7 @@ SPEC = ToolSpec(
     title="Remind",
     description="Says something.",
     arguments=Reminder,
-    answer=Said,
+    answer=EchoOutput,
     run=remind,
     mcp_path=McpPath.SCHEDULE,
     error_format=ErrorFormat.RESULT,

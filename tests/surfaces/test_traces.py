@@ -163,7 +163,7 @@ async def test_a_key_that_holds_no_more_is_told_by_its_id_and_never_by_its_secre
         await send(asgi, headers | {"x-user-auth-token": text}, body, path="/mcp/memory")
         async with browsing(asgi) as web:
             await web.post("/sign-in", {"credential": text}, 401)
-        assert await knock(WebSocketEndpoint(app).asgi(), shown) == 401
+        assert await open_websocket(WebSocketEndpoint(app).asgi(), shown) == 401
         found = await rows(app)
     assert [(row.reason, row.source) for row in found] == [("Unauthenticated", AgentIdSource.CREDENTIAL)] * 4
     assert {row.claimed for row in found} == {ClaimedIds(credential=f"key:{key.id}")}
@@ -238,7 +238,7 @@ async def test_an_editor_that_is_turned_away_leaves_a_row(settings: Settings) ->
     async with opened(settings) as (app, _):
         of_an_agent, shown = await key_for(app, "agent-1", None)
         for said in ({}, of_an_agent):
-            assert await knock(WebSocketEndpoint(app).asgi(), said | {"x-agent-id": "agent-2"}) in (401, 403)
+            assert await open_websocket(WebSocketEndpoint(app).asgi(), said | {"x-agent-id": "agent-2"}) in (401, 403)
         found = [(row.surface, row.reason, row.claimed) for row in await rows(app)]
     assert found == [
         ("acp", "Unauthenticated", ClaimedIds(header="agent-2")),
@@ -246,7 +246,7 @@ async def test_an_editor_that_is_turned_away_leaves_a_row(settings: Settings) ->
     ]
 
 
-async def knock(asgi: ASGIApp, headers: Mapping[str, str]) -> int:
+async def open_websocket(asgi: ASGIApp, headers: Mapping[str, str]) -> int:
     """The status of the answer to whoever opens a WebSocket with these headers."""
     raw = [(name.encode(), value.encode()) for name, value in {"host": "127.0.0.1:3020", **headers}.items()]
     scope: dict[str, Any] = {

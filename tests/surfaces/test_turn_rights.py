@@ -75,14 +75,14 @@ def shop() -> Any:
 
 
 @pytest.fixture
-async def house(settings: Settings, shop: ToolServer) -> AsyncGenerator[App]:
+async def installation(settings: Settings, shop: ToolServer) -> AsyncGenerator[App]:
     async with open_app(settings.with_values(embeddings="off")) as app:
         yield app
 
 
 @pytest.fixture
-async def agent(house: App, shop: ToolServer) -> str:
-    return await ready(house, shop)
+async def agent(installation: App, shop: ToolServer) -> str:
+    return await ready(installation, shop)
 
 
 async def ready(app: App, shop: ToolServer) -> str:
@@ -110,51 +110,51 @@ async def test_every_tool_is_withheld_from_a_key_without_its_scope_and_refused_w
     app: App, shop: ToolServer
 ) -> None:
     """Read from the product: what is offered with all scopes, against a key with each of them left out."""
-    house, agent = app, await ready(app, shop)
-    everything = await offered(house, agent, await caller(house, await key(house, "ann", *EVERY)))
-    assert everything == await offered(house, agent, Caller("cli", user_id="ann")), "at this machine all stay"
+    installation, agent = app, await ready(app, shop)
+    everything = await offered(installation, agent, await caller(installation, await key(installation, "ann", *EVERY)))
+    assert everything == await offered(installation, agent, Caller("cli", user_id="ann")), "at this machine all stay"
     withheld: dict[str, set[str]] = {}
     for scope in sorted(EVERY - {rights.MEMORY_ADMIN}):
         limited = EVERY - {scope, rights.MEMORY_ADMIN}
-        who = await caller(house, await key(house, "ann", *limited))
-        withheld[scope] = gone = everything - await offered(house, agent, who)
+        who = await caller(installation, await key(installation, "ann", *limited))
+        withheld[scope] = gone = everything - await offered(installation, agent, who)
         if gone:
             steps = [{"name": name, "args": dict(WISHES).get(name, {})} for name in sorted(gone)]
             answers = of_kind(
-                await take(house.host, agent, script({"tools": steps}, {"text": "."}), caller=who), ToolReturn
+                await take(installation.host, agent, script({"tools": steps}, {"text": "."}), caller=who), ToolReturn
             )
             assert {one.name for one in answers if one.text.startswith(f"Tool '{one.name}' not found")} == gone
     bound = set[str]().union(*withheld.values())
     assert everything - bound <= ITS_OWN
     assert {name for name, _ in WISHES} <= bound
     assert shop.called == []
-    nothing = await caller(house, await key(house, "ann", "agents:chat"))
-    assert await offered(house, agent, nothing) == everything - bound
+    nothing = await caller(installation, await key(installation, "ann", "agents:chat"))
+    assert await offered(installation, agent, nothing) == everything - bound
 
 
 @shows("KEPT-03")
 async def test_a_key_for_chatting_gets_nothing_through_the_agent_that_it_does_not_get_itself(
-    house: App, agent: str, shop: ToolServer
+    installation: App, agent: str, shop: ToolServer
 ) -> None:
-    asgi = build_application(house)
-    narrow, full = await key(house, "ann", *CHAT), await key(house, "ann")
+    asgi = build_application(installation)
+    narrow, full = await key(installation, "ann", *CHAT), await key(installation, "ann")
     async with speaking(asgi, full) as owner, speaking(asgi, narrow) as thief, somebody(asgi, narrow) as talker:
-        kept = await remembered(house)
+        kept = await remembered(installation)
         assert SECRET in str(await owner.get("/memories"))
         await thief.get("/memories", 403)
         session = await talker.open(agent)
         wishes = [*WISHES, ("delete_memory", {"id": kept}), ("get_memory", {"id": kept})]
         steps = [{"name": name, "args": given} for name, given in wishes]
         await talker.say(session, script({"tools": steps}, {"text": "."}))
-        await all_made(house)
+        await all_made(installation)
         heard = str((await talker.get("/sessions", sessionId=session)).json()["messages"])
     assert SECRET not in heard
-    assert "planted" not in await everything_of(house)
-    assert SECRET in await everything_of(house)
-    assert (shop.called, await schedules_of(house)) == ([], [])
-    await take(house.host, agent, WISHED, caller=in_agent(agent, await caller(house, full)))
-    assert "planted" in await everything_of(house), "the same wishes come true for a key that may do all this"
-    assert (set(shop.called), await schedules_of(house)) == ({"send_mail"}, [ScheduleState.CANCELLED])
+    assert "planted" not in await everything_of(installation)
+    assert SECRET in await everything_of(installation)
+    assert (shop.called, await schedules_of(installation)) == ([], [])
+    await take(installation.host, agent, WISHED, caller=in_agent(agent, await caller(installation, full)))
+    assert "planted" in await everything_of(installation), "the same wishes come true for a key that may do all this"
+    assert (set(shop.called), await schedules_of(installation)) == ({"send_mail"}, [ScheduleState.CANCELLED])
 
 
 async def schedules_of(app: App) -> list[ScheduleState]:
@@ -201,42 +201,46 @@ PLANS = (*CHAT, "schedules:write", "schedules:read")
 
 
 @shows("KEPT-03")
-async def test_what_a_turn_schedules_runs_with_the_rights_of_the_turn(house: App, agent: str) -> None:
-    await remembered(house)
-    who = await caller(house, await key(house, "ann", *PLANS))
+async def test_what_a_turn_schedules_runs_with_the_rights_of_the_turn(installation: App, agent: str) -> None:
+    await remembered(installation)
+    who = await caller(installation, await key(installation, "ann", *PLANS))
     args = {"prompt": TRICK.replace("@@", "@ @"), "when": LATER}
     [made] = of_kind(
-        await take(house.host, agent, script({"tool": "schedule_prompt", "args": args}, {"text": "."}), caller=who),
+        await take(
+            installation.host, agent, script({"tool": "schedule_prompt", "args": args}, {"text": "."}), caller=who
+        ),
         ToolReturn,
     )
     number = int(made.text.split()[3].rstrip(":"))
-    await house.schedules.update(in_agent(agent, who), number, ScheduleChange(prompt=TRICK))
-    past, heard = await ran(house, number)
+    await installation.schedules.update(in_agent(agent, who), number, ScheduleChange(prompt=TRICK))
+    past, heard = await ran(installation, number)
     assert past.standing is RunStatus.DELIVERED
     assert "Tool 'search_memories' not found" in heard
     assert SECRET not in heard
 
 
 @shows("KEPT-03")
-async def test_a_schedule_goes_by_its_makers_key_as_it_is_when_it_runs(house: App, agent: str) -> None:
-    await remembered(house)
-    text = await key(house, "ann")
+async def test_a_schedule_goes_by_its_makers_key_as_it_is_when_it_runs(installation: App, agent: str) -> None:
+    await remembered(installation)
+    text = await key(installation, "ann")
     key_id = (parse_key(text) or ("", ""))[0]
-    number = await planned(house, in_agent(agent, await caller(house, text)))
-    assert SECRET in (await ran(house, number))[1]
-    successor, _ = await house.identity.rotate_key(key_id, timedelta())
-    assert (await ran(house, number))[0].standing is RunStatus.DELIVERED, "it goes on with the key that came after"
-    await house.identity.revoke_key(successor.id)
-    past, _ = await ran(house, number)
+    number = await planned(installation, in_agent(agent, await caller(installation, text)))
+    assert SECRET in (await ran(installation, number))[1]
+    successor, _ = await installation.identity.rotate_key(key_id, timedelta())
+    assert (await ran(installation, number))[0].standing is RunStatus.DELIVERED, (
+        "it goes on with the key that came after"
+    )
+    await installation.identity.revoke_key(successor.id)
+    past, _ = await ran(installation, number)
     assert (past.standing, "was revoked" in (past.reason or "")) == (RunStatus.DEAD, True)
 
 
 @shows("KEPT-03")
-async def test_a_key_that_may_do_less_by_now_has_its_schedules_do_less(house: App, agent: str) -> None:
-    await remembered(house)
+async def test_a_key_that_may_do_less_by_now_has_its_schedules_do_less(installation: App, agent: str) -> None:
+    await remembered(installation)
     now = datetime.now(UTC)
     own = ApiKey("own-key-0001", b"", "mine", None, "ann", frozenset({*PLANS, "memories.read"}), now, own=True)
-    await house.keys.add(own)
+    await installation.keys.add(own)
     who = Caller(
         "test",
         agent,
@@ -246,72 +250,78 @@ async def test_a_key_that_may_do_less_by_now_has_its_schedules_do_less(house: Ap
         scopes=own.scopes,
         credential_id="key:own-key-0001",
     )
-    number = await planned(house, who)
-    assert SECRET in (await ran(house, number))[1]
-    await house.keys.change(own.id, "ann", {"scopes": frozenset(PLANS)})
-    other = await planned(house, who)
-    _, heard = await ran(house, other)
+    number = await planned(installation, who)
+    assert SECRET in (await ran(installation, number))[1]
+    await installation.keys.change(own.id, "ann", {"scopes": frozenset(PLANS)})
+    other = await planned(installation, who)
+    _, heard = await ran(installation, other)
     assert SECRET not in heard
-    await house.keys.change(own.id, "ann", {"scopes": frozenset({"memories.read"})})
-    past, _ = await ran(house, number)
+    await installation.keys.change(own.id, "ann", {"scopes": frozenset({"memories.read"})})
+    past, _ = await ran(installation, number)
     assert (past.standing, "schedules:write" in (past.reason or "")) == (RunStatus.DEAD, True)
 
 
 @shows("KEPT-03")
-async def test_a_token_keeps_the_scopes_it_had_and_who_is_at_this_machine_keeps_all(house: App, agent: str) -> None:
-    await remembered(house)
+async def test_a_token_keeps_the_scopes_it_had_and_who_is_at_this_machine_keeps_all(
+    installation: App, agent: str
+) -> None:
+    await remembered(installation)
     token = Caller(
         *("test", agent, "ann", AgentIdSource.CREDENTIAL),
         verified=True,
         scopes=frozenset(PLANS),
         credential_id="token:https://login.example.com",
     )
-    assert SECRET not in (await ran(house, await planned(house, token)))[1]
+    assert SECRET not in (await ran(installation, await planned(installation, token)))[1]
     local = Caller("test", agent, "ann", AgentIdSource.CREDENTIAL, verified=True)
-    assert SECRET in (await ran(house, await planned(house, local)))[1]
+    assert SECRET in (await ran(installation, await planned(installation, local)))[1]
 
 
 @shows("KEPT-03")
-async def test_whoever_changes_a_schedule_lends_it_no_rights_and_gets_none_from_it(house: App, agent: str) -> None:
-    await remembered(house)
+async def test_whoever_changes_a_schedule_lends_it_no_rights_and_gets_none_from_it(
+    installation: App, agent: str
+) -> None:
+    await remembered(installation)
     full = Caller("test", agent, "ann", AgentIdSource.CREDENTIAL, verified=True)
-    number = await planned(house, full, "Say hello")
-    thief = in_agent(agent, await caller(house, await key(house, "ann", *PLANS)))
-    await house.schedules.update(thief, number, ScheduleChange(prompt=TRICK))
-    assert SECRET not in (await ran(house, number))[1]
-    theirs = await planned(house, thief)
-    await house.schedules.update(full, theirs, ScheduleChange(max_repetitions=9))
-    assert SECRET not in (await ran(house, theirs))[1]
+    number = await planned(installation, full, "Say hello")
+    thief = in_agent(agent, await caller(installation, await key(installation, "ann", *PLANS)))
+    await installation.schedules.update(thief, number, ScheduleChange(prompt=TRICK))
+    assert SECRET not in (await ran(installation, number))[1]
+    theirs = await planned(installation, thief)
+    await installation.schedules.update(full, theirs, ScheduleChange(max_repetitions=9))
+    assert SECRET not in (await ran(installation, theirs))[1]
 
 
 @shows("KEPT-03")
 @pytest.mark.parametrize("answering", ["another", "the same person with another key"])
 async def test_an_approval_lets_the_turn_go_on_with_the_rights_it_began_with(
-    house: App, agent: str, answering: str
+    installation: App, agent: str, answering: str
 ) -> None:
-    await remembered(house)
-    narrow = await caller(house, await key(house, "ann", *CHAT))
+    await remembered(installation)
+    narrow = await caller(installation, await key(installation, "ann", *CHAT))
     asks = script(
         {"tool": "update_plan", "args": {"steps": []}},
         {"tool": "search_memories", "args": {"search": "door"}},
         {"text": "."},
     )
-    conversation = (await house.host.start_conversation(agent, "ann")).id
+    conversation = (await installation.host.start_conversation(agent, "ann")).id
     events = await take(
-        house.host, agent, asks, caller=narrow, asks=frozenset({"update_plan"}), conversation_id=conversation
+        installation.host, agent, asks, caller=narrow, asks=frozenset({"update_plan"}), conversation_id=conversation
     )
-    [request] = await house.host.pending(agent, conversation)
+    [request] = await installation.host.pending(agent, conversation)
     word = Approval(request.call_id, approve=True)
     if answering == "another":
         turn = of_kind(events, Started)[0].turn_id
-        await answer_approvals(house.host, house.turns, house.journal, local_caller(), turn, {word.call_id: word})
+        await answer_approvals(
+            installation.host, installation.turns, installation.journal, local_caller(), turn, {word.call_id: word}
+        )
         with anyio.fail_after(20):
-            while any(one.running for one in await house.turns.list(retelling.TurnQuery())):
+            while any(one.running for one in await installation.turns.list(retelling.TurnQuery())):
                 await anyio.lowlevel.checkpoint()
     else:
-        full = await caller(house, await key(house, "ann"))
-        await take(house.host, agent, approvals=[word], caller=full, conversation_id=conversation)
-    said = str([one.event for one in await house.host.history(agent, conversation)])
+        full = await caller(installation, await key(installation, "ann"))
+        await take(installation.host, agent, approvals=[word], caller=full, conversation_id=conversation)
+    said = str([one.event for one in await installation.host.history(agent, conversation)])
     assert "Tool 'search_memories' not found" in said
     assert SECRET not in said
 
@@ -319,63 +329,65 @@ async def test_an_approval_lets_the_turn_go_on_with_the_rights_it_began_with(
 @shows("KEPT-03")
 @pytest.mark.parametrize("where", ["on the agent's page", "on the turn's page", "from another person"])
 async def test_whoever_approves_lends_the_turn_no_place_in_memory_that_all_share(
-    house: App, agent: str, where: str
+    installation: App, agent: str, where: str
 ) -> None:
-    narrow = await caller(house, await key(house, "ann", *CHAT))
-    conversation = (await house.host.start_conversation(agent, "ann")).id
+    narrow = await caller(installation, await key(installation, "ann", *CHAT))
+    conversation = (await installation.host.start_conversation(agent, "ann")).id
     plants = {"tool": "memory_insert", "args": {"label": "persona", "new_string": "planted"}}
     asks = script({"tool": "update_plan", "args": {"steps": []}}, plants, {"text": "."})
     events = await take(
-        house.host, agent, asks, caller=narrow, asks=frozenset({"update_plan"}), conversation_id=conversation
+        installation.host, agent, asks, caller=narrow, asks=frozenset({"update_plan"}), conversation_id=conversation
     )
-    [request] = await house.host.pending(agent, conversation)
+    [request] = await installation.host.pending(agent, conversation)
     turn = of_kind(events, Started)[0].turn_id
     if where == "from another person":
-        ben, word = await caller(house, await key(house, "ben")), Approval(request.call_id, approve=True)
+        ben, word = await caller(installation, await key(installation, "ben")), Approval(request.call_id, approve=True)
         with pytest.raises(NotFound):
-            await take(house.host, agent, approvals=[word], caller=ben, conversation_id=conversation)
-        assert await house.host.pending(agent, conversation) == [request]
+            await take(installation.host, agent, approvals=[word], caller=ben, conversation_id=conversation)
+        assert await installation.host.pending(agent, conversation) == [request]
         return
-    async with browsing(build_application(house)) as web:
+    async with browsing(build_application(installation)) as web:
         if where == "on the agent's page":
             form = {"conversation": conversation, f"call.{request.call_id}": "approve"}
             await web.post(f"/agents/{agent}/talk/decide", form)
         else:
             await web.post(f"/turns/{turn}/answer", {"call.0": request.call_id, "word.0": "approve"})
     with anyio.fail_after(20):
-        while any(one.running for one in await house.turns.list(retelling.TurnQuery())):
+        while any(one.running for one in await installation.turns.list(retelling.TurnQuery())):
             await anyio.lowlevel.checkpoint()
     told = str(
-        [one.event for one in await house.host.history(agent, conversation) if isinstance(one.event, ToolReturn)]
+        [one.event for one in await installation.host.history(agent, conversation) if isinstance(one.event, ToolReturn)]
     )
     assert "only whoever runs the agent may change it" in told
-    assert "planted" not in str(await house.host.blocks(agent))
+    assert "planted" not in str(await installation.host.blocks(agent))
 
 
 @shows("KEPT-03")
 async def test_what_waits_on_the_word_of_a_key_that_was_revoked_is_given_up_and_does_not_block_what_comes(
-    house: App, agent: str
+    installation: App, agent: str
 ) -> None:
-    text = await key(house, "ann")
+    text = await key(installation, "ann")
     asks = script({"tool": "update_plan", "args": {"steps": []}}, {"text": "."})
-    first = await caller(house, text)
-    await take(house.host, agent, asks, caller=first, asks=frozenset({"update_plan"}))
+    first = await caller(installation, text)
+    await take(installation.host, agent, asks, caller=first, asks=frozenset({"update_plan"}))
     conversation = first_conversation_id(agent, "ann")
-    [request] = await house.host.pending(agent, conversation)
-    await house.identity.revoke_key((parse_key(text) or ("", ""))[0])
-    second = await caller(house, await key(house, "ann"))
+    [request] = await installation.host.pending(agent, conversation)
+    await installation.identity.revoke_key((parse_key(text) or ("", ""))[0])
+    second = await caller(installation, await key(installation, "ann"))
     with pytest.raises(Denied, match="was revoked"):
-        await take(house.host, agent, approvals=[Approval(request.call_id, approve=True)], caller=second)
-    assert not await house.host.pending(agent, conversation)
-    assert said(await take(house.host, agent, script({"text": "here I am"}), caller=second)) == "here I am"
+        await take(installation.host, agent, approvals=[Approval(request.call_id, approve=True)], caller=second)
+    assert not await installation.host.pending(agent, conversation)
+    assert said(await take(installation.host, agent, script({"text": "here I am"}), caller=second)) == "here I am"
 
 
 @shows("KEPT-03")
-async def test_an_agent_shows_a_person_no_schedule_that_their_key_does_not_show_them(house: App, agent: str) -> None:
+async def test_an_agent_shows_a_person_no_schedule_that_their_key_does_not_show_them(
+    installation: App, agent: str
+) -> None:
     """The operator's are the agent's, and nobody's in particular; an agent that runs for the operator has them."""
-    number = (await house.schedules.add(local_caller(), NewSchedule(SECRET, agent, when=LATER))).schedule.id
-    text = await key(house, "ann", *PLANS)
-    async with speaking(build_application(house), text) as ann:
+    number = (await installation.schedules.add(local_caller(), NewSchedule(SECRET, agent, when=LATER))).schedule.id
+    text = await key(installation, "ann", *PLANS)
+    async with speaking(build_application(installation), text) as ann:
         assert (await ann.get("/v1/schedules"))["schedules"] == []
         await ann.delete(f"/v1/schedules/{number}", 404)
     tries: list[dict[str, Any]] = [
@@ -383,12 +395,12 @@ async def test_an_agent_shows_a_person_no_schedule_that_their_key_does_not_show_
         {"name": "cancel_schedule", "args": {"schedule_id": number}},
     ]
     wished = script({"tools": tries}, {"text": "."})
-    heard = of_kind(await take(house.host, agent, wished, caller=await caller(house, text)), ToolReturn)
+    heard = of_kind(await take(installation.host, agent, wished, caller=await caller(installation, text)), ToolReturn)
     assert [one.text for one in heard] == [
         "Nothing is scheduled.",
         f"Schedule {number} not found or already cancelled",
     ]
-    here = of_kind(await take(house.host, agent, wished, caller=Caller("cli")), ToolReturn)
+    here = of_kind(await take(installation.host, agent, wished, caller=Caller("cli")), ToolReturn)
     assert SECRET in here[0].text
     assert here[1].text == f"Schedule {number} cancelled"
 
@@ -428,23 +440,29 @@ async def logged_in(app: App, text: str) -> str:
 
 
 @shows("KEPT-03")
-async def test_a_task_that_wakes_an_agent_wakes_it_with_the_rights_of_whoever_wrote_it(house: App, agent: str) -> None:
-    await remembered(house)
-    who = await caller(house, await key(house, "ann", "tasks.write", "schedules:write"))
+async def test_a_task_that_wakes_an_agent_wakes_it_with_the_rights_of_whoever_wrote_it(
+    installation: App, agent: str
+) -> None:
+    await remembered(installation)
+    who = await caller(installation, await key(installation, "ann", "tasks.write", "schedules:write"))
     due = (datetime.now(UTC) + timedelta(days=1)).isoformat()
-    await house.memory.tasks.create(PersonScope.for_caller(who), {"title": TRICK, "assignee": agent, "due_date": due})
-    [wake] = (await house.schedules.queries.list(local_caller())).schedules
-    past, heard = await ran(house, wake.id)
+    await installation.memory.tasks.create(
+        PersonScope.for_caller(who), {"title": TRICK, "assignee": agent, "due_date": due}
+    )
+    [wake] = (await installation.schedules.queries.list(local_caller())).schedules
+    past, heard = await ran(installation, wake.id)
     assert past.standing is RunStatus.DELIVERED
     assert "Tool 'search_memories' not found" in heard
     assert SECRET not in heard
 
 
 @shows("KEPT-03")
-async def test_what_a_visitor_without_a_key_has_planned_proves_nobody_when_it_runs(house: App, agent: str) -> None:
-    await house.memory.memories.create(PersonScope("local"), {"note": SECRET})
+async def test_what_a_visitor_without_a_key_has_planned_proves_nobody_when_it_runs(
+    installation: App, agent: str
+) -> None:
+    await installation.memory.memories.create(PersonScope("local"), {"note": SECRET})
     visitor = Caller("test", agent, "local", AgentIdSource.CREDENTIAL, credential_id="local")
-    assert SECRET not in (await ran(house, await planned(house, visitor)))[1]
+    assert SECRET not in (await ran(installation, await planned(installation, visitor)))[1]
 
 
 @shows("KEPT-03")
@@ -476,15 +494,15 @@ async def test_an_agent_that_calls_back_has_the_rights_of_its_turn_and_no_more(
         assert (await send(asgi, said, body)).structured["status"] == "success", "without such a turn it may"
 
 
-async def test_a_right_over_everybodys_is_no_agents_in_a_turn(house: App, agent: str) -> None:
+async def test_a_right_over_everybodys_is_no_agents_in_a_turn(installation: App, agent: str) -> None:
     other = Caller("test", "agent-other", source=AgentIdSource.CREDENTIAL, verified=True)
-    await house.schedules.add(other, NewSchedule("theirs", when=LATER, skip_validation=True))
-    root = await caller(house, await key(house, "root", *PLANS, "schedules:admin"))
-    events = await take(house.host, agent, script({"tool": "list_schedules"}, {"text": "."}), caller=root)
+    await installation.schedules.add(other, NewSchedule("theirs", when=LATER, skip_validation=True))
+    root = await caller(installation, await key(installation, "root", *PLANS, "schedules:admin"))
+    events = await take(installation.host, agent, script({"tool": "list_schedules"}, {"text": "."}), caller=root)
     assert of_kind(events, ToolReturn)[0].text == "Nothing is scheduled."
 
 
-async def test_a_held_tool_is_refused_below_the_kit_too(house: App, agent: str) -> None:
-    who = Prompt(agent, await caller(house, await key(house, "ann", *CHAT)), "x").agent_caller
-    answer = await house.tools.dispatcher.call_attached(who, "shop", "send_mail", {"text": "x"}, None)
+async def test_a_held_tool_is_refused_below_the_kit_too(installation: App, agent: str) -> None:
+    who = Prompt(agent, await caller(installation, await key(installation, "ann", *CHAT)), "x").agent_caller
+    answer = await installation.tools.dispatcher.call_attached(who, "shop", "send_mail", {"text": "x"}, None)
     assert (answer.ok, answer.text) == (False, str(MissingScope(rights.TOOLS_CALL)))

@@ -23,7 +23,7 @@ def test_a_hint_is_for_people_and_the_words_of_a_contract_stay_as_they_are() -> 
     assert error.public_message == error.full_message == "Invalid cron expression: 61 * * * * (minutes end at 59)"
 
 
-def test_only_whoever_runs_the_house_reads_where_its_parts_are() -> None:
+def test_only_the_operator_reads_where_the_parts_are() -> None:
     assert (away().public_message, away().full_message) == (PUBLIC, PRIVATE)
     assert Unavailable("Letta does not answer").public_message == NotFound("Letta does not answer").public_message
 

@@ -9,7 +9,7 @@ EVERYONE = list(visitors())
 
 
 @shows("TOOLS-ADMIN")
-def test_at_this_machine_who_is_not_limited_runs_the_house_and_elsewhere_who_was_granted_it() -> None:
+def test_the_operator_is_an_unlimited_caller_from_this_machine_or_one_with_the_scope_by_name() -> None:
     assert len(EVERYONE) > 300
     for visitor, caller in EVERYONE:
         scopes = visitor.shows.scopes if visitor.shows else None
@@ -18,7 +18,7 @@ def test_at_this_machine_who_is_not_limited_runs_the_house_and_elsewhere_who_was
         assert rights.is_local_or_granted(caller, SCHEDULES_ADMIN) is (granted or (at_home and scopes is None)), visitor
 
 
-def test_a_key_makes_nobody_the_operator_and_the_operator_runs_the_house() -> None:
+def test_a_key_makes_nobody_the_operator_and_the_operator_may_change_the_installation() -> None:
     for visitor, caller in EVERYONE:
         if rights.is_operator(caller):
             assert (visitor.shows, visitor.names) == (None, None)

@@ -96,5 +96,5 @@ async def test_an_address_for_codes_that_is_none_is_told_as_an_issuer_that_canno
 
 
 async def sign_in(upstreams: SignInIssuers) -> None:
-    _, errand = await upstreams.begin(ISSUER)
-    await upstreams.redeem(errand, {"state": errand.state, "code": "x"})
+    _, sign_in_state = await upstreams.begin(ISSUER)
+    await upstreams.redeem(sign_in_state, {"state": sign_in_state.state, "code": "x"})

@@ -15,7 +15,7 @@ from tests.support.warm import the_command
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Installation:
     """One or more servers on one database; `settings` are those they were started with."""
 
     desks: tuple[Desk, ...]
@@ -46,29 +46,29 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module", params=["embedded", pytest.param("replicas", marks=pytest.mark.slow)])
-def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
-    folder = tmp_path_factory.mktemp("house")
+def installation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Installation]:
+    folder = tmp_path_factory.mktemp("installation")
     if request.param == "replicas":
         with replicas(folder, request.getfixturevalue("postgres")) as opened:
             yield opened
         return
     with open_desk(folder / "data") as desk:
-        yield House((desk,), desk.data, {})
+        yield Installation((desk,), desk.data, {})
 
 
 @contextmanager
-def replicas(folder: Path, server: Postgres) -> Generator[House]:
+def replicas(folder: Path, server: Postgres) -> Generator[Installation]:
     """Two servers on one PostgreSQL."""
     settings = {"FRONTDESK_DATABASE_URL": server.create_database()}
     with open_desk(folder / "one", **settings) as one, open_desk(folder / "two", **settings) as two:
-        yield House((one, two), folder / "cli", settings)
+        yield Installation((one, two), folder / "cli", settings)
 
 
 @pytest.fixture
-def page(chromium: Browser, house: House) -> Iterator[Page]:
+def page(chromium: Browser, installation: Installation) -> Iterator[Page]:
     """A page of the house; whatever its console complains of fails the test."""
     complaints: list[str] = []
-    with window(chromium, house.url) as context:
+    with window(chromium, installation.url) as context:
         opened = context.new_page()
         opened.on("console", lambda said: complaints.append(said.text) if said.type in ("error", "warning") else None)
         opened.on("pageerror", lambda error: complaints.append(str(error)))
@@ -77,11 +77,11 @@ def page(chromium: Browser, house: House) -> Iterator[Page]:
 
 
 @pytest.fixture(scope="package")
-def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Generator[Installation]:
     """A house on its embedded defaults in which a day has passed."""
     folder = tmp_path_factory.mktemp("lived-in")
     data = folder / "data"
     done = frontdesk("demo", data=data)
     assert done.returncode == 0, done.stderr
     with open_desk(data) as desk:
-        yield House((desk,), data, {})
+        yield Installation((desk,), data, {})

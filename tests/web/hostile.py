@@ -15,7 +15,7 @@ from frontdesk.tools.servers import ServerSpec
 from tests.conftest import settings_with
 from tests.support.desk import open_desk
 from tests.support.tool_servers import open_tool_server, tool
-from tests.web.conftest import House
+from tests.web.conftest import Installation
 
 ATTACK = (
     "<script>window.pwned = 1</script><img src=x onerror='window.pwned = 1'>"
@@ -26,13 +26,13 @@ PERSON = "eve <img src=x onerror=window.pwned=1>"
 
 
 @contextmanager
-def hostile_house(folder: Path) -> Generator[House]:
+def hostile_installation(folder: Path) -> Generator[Installation]:
     """Every room of it holds the attack."""
     data = folder / "data"
     with open_tool_server("evil", [tool("attack", MEGABYTE[:100_000]), tool("plain", ATTACK)]) as server:
         anyio.run(_fill, data, server.url)
         with open_desk(data) as desk:
-            yield House((desk,), data, {})
+            yield Installation((desk,), data, {})
 
 
 async def _fill(data: Path, url: str) -> None:

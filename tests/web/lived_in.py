@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 from urllib.parse import quote
 
-from tests.web.conftest import House
+from tests.web.conftest import Installation
 
 PLAIN = (
     "/",
@@ -30,14 +30,14 @@ PLAIN = (
 TABS = ("tasks", "memories", "timeline", "time", "work", "everything")
 
 
-def addresses(house: House) -> list[str]:
+def addresses(installation: Installation) -> list[str]:
     """Those of lists, and one of each kind of thing that is listed."""
-    with closing(sqlite3.connect(house.data / "frontdesk.db", timeout=30)) as found:
+    with closing(sqlite3.connect(installation.data / "frontdesk.db", timeout=30)) as found:
         agent = _first(found, "SELECT id FROM agents LIMIT 1")
         tool = _first(found, "SELECT id FROM tools LIMIT 1")
         schedule = _first(found, "SELECT id FROM schedules LIMIT 1")
         turn = _first(found, "SELECT id FROM turns ORDER BY started_at DESC LIMIT 1")
-    person = json.loads(house.run("memory", "people", "--json").splitlines()[0])["user_id"]
+    person = json.loads(installation.run("memory", "people", "--json").splitlines()[0])["user_id"]
     one_of_each = (
         f"/agents/{quote(agent)}",
         f"/agents/{quote(agent)}/memory",

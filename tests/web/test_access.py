@@ -14,7 +14,7 @@ from tests.support.chromium import window
 from tests.support.desk import open_desk
 from tests.support.issuer import Issuer, open_issuer
 from tests.support.serving import address_of, listen
-from tests.web.conftest import House
+from tests.web.conftest import Installation
 
 LINES = """cell => {
     const all = document.createRange();
@@ -25,17 +25,17 @@ KEY = re.compile(r"fd_[0-9A-Za-z]{12}_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}")
 
 
 @pytest.fixture
-def guarded(house: House, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def guarded(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """The same house with other doors, at which everybody has to sign in."""
-    demanding = {**house.settings, "FRONTDESK_REQUIRE_AUTH": "true"}
+    demanding = {**installation.settings, "FRONTDESK_REQUIRE_AUTH": "true"}
     with ExitStack() as stack:
-        if house.settings:
+        if installation.settings:
             folder = tmp_path_factory.mktemp("guarded")
             desks = tuple(stack.enter_context(open_desk(folder / name, **demanding)) for name in ("one", "two"))
-            yield House(desks, folder / "cli", demanding)
+            yield Installation(desks, folder / "cli", demanding)
         else:
             data = tmp_path_factory.mktemp("guarded") / "data"
-            yield House((stack.enter_context(open_desk(data, **demanding)),), data, demanding)
+            yield Installation((stack.enter_context(open_desk(data, **demanding)),), data, demanding)
 
 
 @pytest.fixture(scope="module")
@@ -84,8 +84,8 @@ def test_a_key_is_made_shown_once_rotated_and_revoked(page: Page) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 400])
-def test_words_in_tables_stay_whole(page: Page, house: House, width: int) -> None:
-    house.run("keys", "create", "--agent", "whole", "--name", f"kept whole at {width}", "--scope", "tasks.read")
+def test_words_in_tables_stay_whole(page: Page, installation: Installation, width: int) -> None:
+    installation.run("keys", "create", "--agent", "whole", "--name", f"kept whole at {width}", "--scope", "tasks.read")
     page.set_viewport_size({"width": width, "height": 800})
     page.goto("/access")
     for words in ("tasks.read", "whole"):
@@ -94,7 +94,7 @@ def test_words_in_tables_stay_whole(page: Page, house: House, width: int) -> Non
 
 
 @shows("WEB-SAFE")
-def test_somebody_signs_in_with_a_key_and_is_out_once_it_is_revoked(chromium: Browser, guarded: House) -> None:
+def test_somebody_signs_in_with_a_key_and_is_out_once_it_is_revoked(chromium: Browser, guarded: Installation) -> None:
     text = guarded.run("keys", "create", "--user", "ann", "--name", "mine", "--scope", "house:admin").strip()
     with window(chromium, guarded.url) as context:
         page = context.new_page()
@@ -116,7 +116,7 @@ def test_somebody_signs_in_with_a_key_and_is_out_once_it_is_revoked(chromium: Br
 
 
 @shows("WEB-SAFE")
-def test_somebody_signs_out_also_without_scripts(chromium: Browser, guarded: House) -> None:
+def test_somebody_signs_out_also_without_scripts(chromium: Browser, guarded: Installation) -> None:
     text = guarded.run("keys", "create", "--user", "ann", "--scope", "house:admin").strip()
     with window(chromium, guarded.url, scripts=False) as context:
         page = context.new_page()
@@ -132,15 +132,17 @@ def test_somebody_signs_out_also_without_scripts(chromium: Browser, guarded: Hou
 
 
 @shows("WEB-SAFE")
-def test_a_page_of_another_port_on_this_machine_cannot_do_anything(chromium: Browser, house: House) -> None:
+def test_a_page_of_another_port_on_this_machine_cannot_do_anything(
+    chromium: Browser, installation: Installation
+) -> None:
     """Cookies do not tell ports apart: such a page can set the token against forgery, and send it along."""
-    made = house.run("keys", "create", "--agent", "prey").strip().split("_")[1]
+    made = installation.run("keys", "create", "--agent", "prey").strip().split("_")[1]
     forged = (
         "<!doctype html><title>Evil</title><script>document.cookie = 'frontdesk_form=chosen; path=/'</script>"
-        f'<form method="post" action="{house.url}/access/keys/{made}/revoke">'
+        f'<form method="post" action="{installation.url}/access/keys/{made}/revoke">'
         '<input name="form_token" value="chosen"><button>Win a prize</button></form>'
     )
-    with window(chromium, house.url) as context:
+    with window(chromium, installation.url) as context:
         page = context.new_page()
         page.route("http://127.0.0.1:9/**", lambda route: route.fulfill(body=forged, content_type="text/html"))
         page.goto("http://127.0.0.1:9/")
@@ -151,9 +153,9 @@ def test_a_page_of_another_port_on_this_machine_cannot_do_anything(chromium: Bro
         expect(page.get_by_role("row").filter(has_text=made)).to_contain_text("works")
 
 
-def test_all_of_it_is_read_without_scripts(chromium: Browser, house: House) -> None:
-    house.run("keys", "create", "--agent", "reader", "--name", "to be read", "--scope", "tools:read")
-    with window(chromium, house.url, scripts=False) as context:
+def test_all_of_it_is_read_without_scripts(chromium: Browser, installation: Installation) -> None:
+    installation.run("keys", "create", "--agent", "reader", "--name", "to be read", "--scope", "tools:read")
+    with window(chromium, installation.url, scripts=False) as context:
         page = context.new_page()
         page.goto("/access")
         row = page.get_by_role("row").filter(has_text="to be read")

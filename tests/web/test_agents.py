@@ -6,7 +6,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.requirements import shows
 from tests.support.chromium import window
-from tests.web.conftest import House
+from tests.web.conftest import Installation
 
 
 def script(*steps: dict[str, object]) -> str:
@@ -15,8 +15,8 @@ def script(*steps: dict[str, object]) -> str:
 
 
 @shows("WEB-AGENTS")
-def test_an_agent_is_made_talked_with_edited_and_deleted(page: Page, house: House) -> None:
-    house.run("agents", "create", "Hedy")
+def test_an_agent_is_made_talked_with_edited_and_deleted(page: Page, installation: Installation) -> None:
+    installation.run("agents", "create", "Hedy")
     page.goto("/agents")
     page.get_by_text("Make an agent").click()
     page.get_by_label("Name").fill("Grace")
@@ -35,39 +35,39 @@ def test_an_agent_is_made_talked_with_edited_and_deleted(page: Page, house: Hous
     page.get_by_role("button", name="Write").click()
     expect(page.get_by_role("status")).to_contain_text("human is written")
     expect(page.locator("ins")).to_have_text("Likes moths")
-    assert house.run("agents", "block", "Grace", "human").strip() == "Likes moths"
+    assert installation.run("agents", "block", "Grace", "human").strip() == "Likes moths"
 
     page.get_by_role("link", name="Agent", exact=True).click()
     page.get_by_text("Delete", exact=True).last.click()
     page.get_by_role("button", name="Yes, delete").click()
     expect(page.get_by_role("status")).to_contain_text("Grace is deleted")
-    assert "Grace" not in house.run("agents", "list")
+    assert "Grace" not in installation.run("agents", "list")
 
 
-def test_the_list_is_narrowed_as_one_types_and_the_address_says_so(page: Page, house: House) -> None:
+def test_the_list_is_narrowed_as_one_types_and_the_address_says_so(page: Page, installation: Installation) -> None:
     for name in ("Ada", "Boole"):
-        house.run("agents", "create", name)
+        installation.run("agents", "create", name)
     page.goto("/agents")
     page.keyboard.press("/")
     page.keyboard.type("boo")
     expect(page.get_by_role("link", name="Boole")).to_be_visible()
     expect(page.get_by_role("link", name="Ada")).to_have_count(0)
-    expect(page).to_have_url(f"{house.url}/agents?q=boo")
+    expect(page).to_have_url(f"{installation.url}/agents?q=boo")
 
 
-def test_another_replica_shows_what_was_said_at_the_first(page: Page, house: House) -> None:
-    agent = house.run("agents", "create", "Alan").strip()
+def test_another_replica_shows_what_was_said_at_the_first(page: Page, installation: Installation) -> None:
+    agent = installation.run("agents", "create", "Alan").strip()
     page.goto(f"/agents/{agent}/talk")
     page.get_by_label("Message").fill(script({"text": "Both of us"}))
     page.get_by_role("button", name="Send").click()
     expect(page.locator("#newest")).to_contain_text("Both of us")
-    page.goto(f"{house.other}/agents/{agent}/talk")
+    page.goto(f"{installation.other}/agents/{agent}/talk")
     expect(page.locator("#newest")).to_contain_text("Both of us")
 
 
-def test_without_scripts_everything_is_there_and_can_be_done(chromium: Browser, house: House) -> None:
-    agent = house.run("agents", "create", "Emmy").strip()
-    with window(chromium, house.url, scripts=False) as context:
+def test_without_scripts_everything_is_there_and_can_be_done(chromium: Browser, installation: Installation) -> None:
+    agent = installation.run("agents", "create", "Emmy").strip()
+    with window(chromium, installation.url, scripts=False) as context:
         page = context.new_page()
         page.goto(f"/agents?q={agent}")
         page.get_by_role("link", name="Emmy").click()
@@ -77,9 +77,9 @@ def test_without_scripts_everything_is_there_and_can_be_done(chromium: Browser, 
         expect(page.locator("#newest")).to_contain_text("By hand")
 
 
-def test_on_a_narrow_screen_nothing_is_out_of_reach(chromium: Browser, house: House) -> None:
-    agent = house.run("agents", "create", "Kurt", "--description", "W" * 300).strip()
-    with window(chromium, house.url) as context:
+def test_on_a_narrow_screen_nothing_is_out_of_reach(chromium: Browser, installation: Installation) -> None:
+    agent = installation.run("agents", "create", "Kurt", "--description", "W" * 300).strip()
+    with window(chromium, installation.url) as context:
         page = context.new_page()
         page.set_viewport_size({"width": 400, "height": 800})
         for path in ("/agents", f"/agents/{agent}", f"/agents/{agent}/memory", f"/agents/{agent}/talk"):

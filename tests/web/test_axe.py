@@ -6,13 +6,13 @@ from playwright.sync_api import Browser
 from tests.requirements import shows
 from tests.support.chromium import window
 from tests.web.axe import findings
-from tests.web.conftest import House
+from tests.web.conftest import Installation
 from tests.web.lived_in import addresses
 
 
 @shows("WEB-AXE")
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_axe_finds_nothing_serious_on_any_page(lived_in: House, chromium: Browser, dark: bool) -> None:
+def test_axe_finds_nothing_serious_on_any_page(lived_in: Installation, chromium: Browser, dark: bool) -> None:
     found: dict[str, list[str]] = {}
     with window(chromium, lived_in.url, dark=dark) as context:
         page = context.new_page()

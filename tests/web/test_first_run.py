@@ -9,7 +9,7 @@ from tests.requirements import shows
 from tests.support.chromium import MILLISECONDS
 from tests.support.desk import ROOT, open_desk
 from tests.support.tool_servers import open_tool_server, tool
-from tests.web.conftest import House, replicas
+from tests.web.conftest import Installation, replicas
 
 SCRIPT = (
     '@@[{"tool": "find_tools", "args": {"query": "stock level of an article in the warehouse"}}, '
@@ -19,7 +19,7 @@ SCRIPT = (
 
 
 @pytest.fixture(scope="module", params=["checkout", pytest.param("replicas", marks=pytest.mark.slow)])
-def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
+def installation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Installation]:
     """A house with nothing in it: by `./dev up`, as a newcomer starts it, or two replicas on PostgreSQL."""
     folder = tmp_path_factory.mktemp("first")
     if request.param == "replicas":
@@ -27,12 +27,12 @@ def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
             yield opened
         return
     with open_desk(folder / "data", command=(str(ROOT / "dev"), "up")) as desk:
-        yield House((desk,), desk.data, {})
+        yield Installation((desk,), desk.data, {})
 
 
 @shows("WEB-START")
 def test_the_first_run_leads_to_an_agent_that_answers_a_scheduled_prompt_with_a_found_tool(
-    page: Page, house: House
+    page: Page, installation: Installation
 ) -> None:
     page.goto("/")
     page.get_by_role("link", name="Set it up, step by step").click()
@@ -58,4 +58,4 @@ def test_the_first_run_leads_to_an_agent_that_answers_a_scheduled_prompt_with_a_
         expect(answer.get_by_text("The warehouse has bolts.")).to_be_visible()
         assert warehouse.called == ["stock_level"]
     expect(page.get_by_text("3 of 5 steps are done")).to_be_visible()
-    assert "warehouse::stock_level" in house.run("tools", "usage")
+    assert "warehouse::stock_level" in installation.run("tools", "usage")

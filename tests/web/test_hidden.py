@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from tests.web.conftest import House
+from tests.web.conftest import Installation
 
 SET = """hidden => {
   Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
@@ -10,7 +10,9 @@ SET = """hidden => {
 }"""
 
 
-def test_a_hidden_tab_closes_its_streams_and_opens_them_when_it_is_shown(page: Page, house: House) -> None:
+def test_a_hidden_tab_closes_its_streams_and_opens_them_when_it_is_shown(
+    page: Page, installation: Installation
+) -> None:
     page.goto("/turns")
     live = page.locator("[data-live]")
     expect(live).to_have_attribute("data-state", "live")
@@ -20,7 +22,7 @@ def test_a_hidden_tab_closes_its_streams_and_opens_them_when_it_is_shown(page: P
     expect(live).to_have_attribute("data-state", "live")
 
 
-def test_what_was_paused_stays_so_when_the_tab_is_shown_again(page: Page, house: House) -> None:
+def test_what_was_paused_stays_so_when_the_tab_is_shown_again(page: Page, installation: Installation) -> None:
     page.goto("/turns")
     live = page.locator("[data-live]")
     page.keyboard.press("p")

@@ -7,21 +7,21 @@ from playwright.sync_api import Browser
 
 from tests.requirements import shows
 from tests.support.chromium import window
-from tests.web.conftest import House
-from tests.web.hostile import hostile_house
+from tests.web.conftest import Installation
+from tests.web.hostile import hostile_installation
 from tests.web.lived_in import addresses
 
 LARGEST = 1_000_000
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Generator[House]:
-    with hostile_house(tmp_path_factory.mktemp("hostile")) as house:
-        yield house
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Generator[Installation]:
+    with hostile_installation(tmp_path_factory.mktemp("hostile")) as installation:
+        yield installation
 
 
 @shows("WEB-INERT")
-def test_no_page_runs_or_draws_what_others_wrote(hostile: House, chromium: Browser) -> None:
+def test_no_page_runs_or_draws_what_others_wrote(hostile: Installation, chromium: Browser) -> None:
     shown: set[str] = set()
     with window(chromium, hostile.url) as context:
         page = context.new_page()

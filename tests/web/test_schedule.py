@@ -6,14 +6,14 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.requirements import shows
 from tests.support.chromium import window
-from tests.web.conftest import House
+from tests.web.conftest import Installation
 
 WORDS = "every weekday at 9 Berlin time"
 
 
 @shows("WEB-SCHEDULE")
-def test_a_prompt_is_planned_in_plain_words_run_paused_and_cancelled(page: Page, house: House) -> None:
-    house.run("agents", "create", "Ada")
+def test_a_prompt_is_planned_in_plain_words_run_paused_and_cancelled(page: Page, installation: Installation) -> None:
+    installation.run("agents", "create", "Ada")
     page.goto("/schedule")
     page.get_by_role("link", name="New schedule").click()
     page.get_by_label("When").press_sequentially("every weekday at")
@@ -42,10 +42,10 @@ def test_a_prompt_is_planned_in_plain_words_run_paused_and_cancelled(page: Page,
 
 
 @shows("WEB-SCHEDULE")
-def test_a_run_that_was_given_up_is_found_on_the_time_line_and_redriven(page: Page, house: House) -> None:
-    agent = house.run("agents", "create", "Ben").strip()
-    number = house.run("schedule", "add", agent, "Water the plants", WORDS).split()[0]
-    house.run("agents", "delete", agent, "--yes")
+def test_a_run_that_was_given_up_is_found_on_the_time_line_and_redriven(page: Page, installation: Installation) -> None:
+    agent = installation.run("agents", "create", "Ben").strip()
+    number = installation.run("schedule", "add", agent, "Water the plants", WORDS).split()[0]
+    installation.run("agents", "delete", agent, "--yes")
     page.goto(f"/schedule/{number}")
     page.get_by_role("button", name="Run now").click()
     expect(page.get_by_role("article").get_by_text("dead", exact=True)).to_be_visible()
@@ -58,11 +58,13 @@ def test_a_run_that_was_given_up_is_found_on_the_time_line_and_redriven(page: Pa
     expect(page.get_by_text("1 earlier attempt")).to_be_visible()
 
 
-def test_the_list_tells_of_a_schedule_made_elsewhere_unless_it_is_paused(page: Page, house: House) -> None:
-    agent = house.run("agents", "create", "Cleo").strip()
+def test_the_list_tells_of_a_schedule_made_elsewhere_unless_it_is_paused(
+    page: Page, installation: Installation
+) -> None:
+    agent = installation.run("agents", "create", "Cleo").strip()
     page.goto(f"/schedule?agent={agent}")
     expect(page.get_by_text("No schedule is like this")).to_be_visible()
-    house.run("schedule", "add", agent, "Feed the cat", WORDS)
+    installation.run("schedule", "add", agent, "Feed the cat", WORDS)
     expect(page.get_by_role("cell", name="Feed the cat")).to_be_visible()
     page.get_by_role("button", name="Pause live").click()
     expect(page.locator("[data-live]")).to_have_attribute("data-state", "paused")
@@ -70,25 +72,25 @@ def test_the_list_tells_of_a_schedule_made_elsewhere_unless_it_is_paused(page: P
 
 
 @shows("WEB-SCHEDULE")
-def test_the_list_tells_of_a_schedule_that_was_paused_elsewhere(page: Page, house: House) -> None:
-    agent = house.run("agents", "create", "Ede").strip()
-    number = house.run("schedule", "add", agent, "Wind the clock", WORDS).split()[0]
+def test_the_list_tells_of_a_schedule_that_was_paused_elsewhere(page: Page, installation: Installation) -> None:
+    agent = installation.run("agents", "create", "Ede").strip()
+    number = installation.run("schedule", "add", agent, "Wind the clock", WORDS).split()[0]
     page.goto(f"/schedule?agent={agent}")
     expect(page.get_by_role("cell", name="Wind the clock")).to_be_visible()
-    house.run("schedule", "pause", number)
+    installation.run("schedule", "pause", number)
     expect(page.get_by_text("No schedule is like this")).to_be_visible()
 
 
 @shows("WEB-SCHEDULE")
 def test_what_somebody_is_doing_stays_while_things_happen_and_gives_way_when_they_are_done(
-    page: Page, house: House
+    page: Page, installation: Installation
 ) -> None:
-    agent = house.run("agents", "create", "Fay").strip()
-    number = house.run("schedule", "add", agent, "Water the plants", WORDS).split()[0]
+    agent = installation.run("agents", "create", "Fay").strip()
+    number = installation.run("schedule", "add", agent, "Water the plants", WORDS).split()[0]
     part = page.locator("[data-live]")
     page.goto(f"/schedule/{number}")
     page.get_by_text("Cancel", exact=True).click()
-    house.run("schedule", "pause", number)
+    installation.run("schedule", "pause", number)
     expect(part).to_have_attribute("data-held", "yes")
     expect(page.get_by_role("button", name="Yes, cancel")).to_be_visible()
     page.get_by_text("Cancel", exact=True).click()
@@ -99,7 +101,7 @@ def test_what_somebody_is_doing_stays_while_things_happen_and_gives_way_when_the
     chosen = page.get_by_label("Show")
     chosen.select_option("paused")
     chosen.focus()
-    house.run("schedule", "add", agent, "Feed the fish", WORDS)
+    installation.run("schedule", "add", agent, "Feed the fish", WORDS)
     expect(part).to_have_attribute("data-held", "yes")
     expect(chosen).to_have_value("paused")
     expect(chosen).to_be_focused()
@@ -107,23 +109,23 @@ def test_what_somebody_is_doing_stays_while_things_happen_and_gives_way_when_the
     expect(page.get_by_role("cell", name="Water the plants")).to_be_visible()
 
 
-def test_whoever_goes_by_keys_stays_where_they_are_until_they_leave(page: Page, house: House) -> None:
-    agent = house.run("agents", "create", "Gus").strip()
-    number = house.run("schedule", "add", agent, "Fetch the mail", WORDS).split()[0]
+def test_whoever_goes_by_keys_stays_where_they_are_until_they_leave(page: Page, installation: Installation) -> None:
+    agent = installation.run("agents", "create", "Gus").strip()
+    number = installation.run("schedule", "add", agent, "Fetch the mail", WORDS).split()[0]
     page.goto(f"/schedule/{number}")
     page.get_by_role("button", name="Run now").focus()
     page.keyboard.press("Tab")
     page.keyboard.press("Shift+Tab")
-    house.run("schedule", "pause", number)
+    installation.run("schedule", "pause", number)
     expect(page.locator("[data-live]")).to_have_attribute("data-held", "yes")
     expect(page.get_by_role("button", name="Run now")).to_be_focused()
     page.get_by_role("heading", level=1).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("paused")
 
 
-def test_without_javascript_a_schedule_is_previewed_and_made(chromium: Browser, house: House) -> None:
-    house.run("agents", "create", "Dora")
-    with window(chromium, house.other, scripts=False) as context:
+def test_without_javascript_a_schedule_is_previewed_and_made(chromium: Browser, installation: Installation) -> None:
+    installation.run("agents", "create", "Dora")
+    with window(chromium, installation.other, scripts=False) as context:
         page = context.new_page()
         page.goto("/schedule/new?when=whenever")
         expect(page.get_by_text("is no rule that can be read")).to_be_visible()
@@ -141,9 +143,9 @@ def test_without_javascript_a_schedule_is_previewed_and_made(chromium: Browser, 
         expect(page.get_by_role("cell", name="Greet the team").first).to_be_visible()
 
 
-def test_on_a_small_screen_nothing_runs_over_the_edge(page: Page, house: House) -> None:
-    agent = house.run("agents", "create", "Ada of the very long and quite remarkable name").strip()
-    number = house.run("schedule", "add", agent, "word" * 300, WORDS).split()[0]
+def test_on_a_small_screen_nothing_runs_over_the_edge(page: Page, installation: Installation) -> None:
+    agent = installation.run("agents", "create", "Ada of the very long and quite remarkable name").strip()
+    number = installation.run("schedule", "add", agent, "word" * 300, WORDS).split()[0]
     page.set_viewport_size({"width": 400, "height": 800})
     for address in ("/schedule", "/schedule?show=runs", "/schedule/new", f"/schedule/{number}"):
         page.goto(address)

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.support.chromium import window
 from tests.support.desk import ROOT
-from tests.web.conftest import House
+from tests.web.conftest import Installation
 from tests.web.lived_in import addresses
 
 SCREENS = ROOT / ".build" / "screens"
@@ -19,7 +19,7 @@ NARROW = {"width": 400, "height": 800}
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_every_page_is_drawn_in_both_themes(
-    lived_in: House, chromium: Browser, dark: bool, pytestconfig: pytest.Config
+    lived_in: Installation, chromium: Browser, dark: bool, pytestconfig: pytest.Config
 ) -> None:
     SCREENS.mkdir(parents=True, exist_ok=True)
     theme = "dark" if dark else "light"
@@ -42,7 +42,7 @@ def name_of(address: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", SOME_ID.sub("one", address.lower())).strip("-") or "now"
 
 
-def test_no_page_is_wider_than_a_telephone(lived_in: House, chromium: Browser) -> None:
+def test_no_page_is_wider_than_a_telephone(lived_in: Installation, chromium: Browser) -> None:
     wide: list[str] = []
     with window(chromium, lived_in.url) as context:
         page = context.new_page()

@@ -7,11 +7,13 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.requirements import shows
 from tests.support.chromium import MILLISECONDS, window
-from tests.web.conftest import House
+from tests.web.conftest import Installation
 
 
 @shows("WEB-START")
-def test_a_newcomer_makes_an_agent_and_tools_with_forms_and_sees_the_steps_done(page: Page, house: House) -> None:
+def test_a_newcomer_makes_an_agent_and_tools_with_forms_and_sees_the_steps_done(
+    page: Page, installation: Installation
+) -> None:
     page.goto("/start")
     agent = page.get_by_role("form", name="Make an agent")
     agent.get_by_label("Name").fill("Grace")
@@ -22,18 +24,18 @@ def test_a_newcomer_makes_an_agent_and_tools_with_forms_and_sees_the_steps_done(
     page.get_by_role("button", name="Add the demo tools").click()
     expect(page.get_by_text("demo-desk answered, and has 6 tools")).to_be_visible(timeout=MILLISECONDS)
     expect(page.get_by_role("heading", name="3. Add a tool server done")).to_be_visible()
-    assert "Grace" in house.run("agents", "list")
-    assert "weather_forecast" in house.run("tools", "list")
+    assert "Grace" in installation.run("agents", "list")
+    assert "weather_forecast" in installation.run("tools", "list")
 
 
-def test_what_was_done_at_one_server_is_seen_at_the_other(page: Page, house: House) -> None:
-    house.run("agents", "create", "Hedy")
-    page.goto(f"{house.other}/start")
+def test_what_was_done_at_one_server_is_seen_at_the_other(page: Page, installation: Installation) -> None:
+    installation.run("agents", "create", "Hedy")
+    page.goto(f"{installation.other}/start")
     expect(page.get_by_role("link", name="Hedy")).to_be_visible()
 
 
-def test_a_snippet_is_copied_with_a_click(page: Page, house: House) -> None:
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=house.url)
+def test_a_snippet_is_copied_with_a_click(page: Page, installation: Installation) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=installation.url)
     page.goto("/start")
     page.get_by_role("region", name="Zed").click()
     expect(page.get_by_role("region", name="Zed")).to_have_class(re.compile("copied"))
@@ -41,8 +43,10 @@ def test_a_snippet_is_copied_with_a_click(page: Page, house: House) -> None:
 
 
 @pytest.mark.parametrize("width", [400, 1280])
-def test_the_steps_are_read_and_taken_without_scripts_at_any_width(chromium: Browser, house: House, width: int) -> None:
-    with window(chromium, house.url, scripts=False) as context:
+def test_the_steps_are_read_and_taken_without_scripts_at_any_width(
+    chromium: Browser, installation: Installation, width: int
+) -> None:
+    with window(chromium, installation.url, scripts=False) as context:
         page = context.new_page()
         page.set_viewport_size({"width": width, "height": 800})
         page.goto("/start")

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.requirements import shows
 from tests.support.chromium import window
 from tests.support.tool_servers import ToolServer, open_tool_server, tool
-from tests.web.conftest import House
+from tests.web.conftest import Installation
 
 ISSUE = {
     "type": "object",
@@ -44,9 +44,9 @@ def add(page: Page, name: str, shop: ToolServer) -> None:
 
 @shows("WEB-TOOLS")
 def test_a_person_adds_a_server_finds_a_tool_tries_it_and_hands_it_out(
-    page: Page, house: House, shop: ToolServer
+    page: Page, installation: Installation, shop: ToolServer
 ) -> None:
-    house.run("agents", "create", "Ada")
+    installation.run("agents", "create", "Ada")
     add(page, "shop", shop)
     page.goto("/tools")
     page.keyboard.press("/")
@@ -76,9 +76,9 @@ def test_a_person_adds_a_server_finds_a_tool_tries_it_and_hands_it_out(
 
 
 def test_tools_are_looked_at_tried_and_removed_without_scripts(
-    chromium: Browser, house: House, shop: ToolServer
+    chromium: Browser, installation: Installation, shop: ToolServer
 ) -> None:
-    with window(chromium, house.url, scripts=False) as context:
+    with window(chromium, installation.url, scripts=False) as context:
         page = context.new_page()
         add(page, "plain", shop)
         page.goto("/tools")
@@ -95,7 +95,7 @@ def test_tools_are_looked_at_tried_and_removed_without_scripts(
         expect(page.get_by_role("status")).to_contain_text("plain is removed")
 
 
-def test_pages_fit_a_narrow_window(page: Page, house: House, shop: ToolServer) -> None:
+def test_pages_fit_a_narrow_window(page: Page, installation: Installation, shop: ToolServer) -> None:
     add(page, "narrow", shop)
     page.set_viewport_size({"width": 400, "height": 800})
     for path in (

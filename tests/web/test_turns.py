@@ -17,7 +17,7 @@ from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.chat import somebody
 from tests.support.chromium import window
-from tests.web.conftest import House
+from tests.web.conftest import Installation
 
 T = TypeVar("T")
 NEVER = 600
@@ -34,32 +34,32 @@ def done(work: Callable[[], Awaitable[T]]) -> T:
         return aside.submit(anyio.run, work).result()
 
 
-def agent_of(house: House, name: str) -> str:
+def agent_of(installation: Installation, name: str) -> str:
     async def make() -> str:
-        async with open_app(settings_with(FRONTDESK_DATA=house.data, **house.settings)) as app:
+        async with open_app(settings_with(FRONTDESK_DATA=installation.data, **installation.settings)) as app:
             return (await app.host.create(NewAgent(name))).id
 
     return done(make)
 
 
-def say(house: House, agent: str, text: str) -> None:
+def say(installation: Installation, agent: str, text: str) -> None:
     """Tell an agent something, at the other replica where there is one, and leave it to it."""
 
     async def tell() -> None:
-        async with somebody(house.other) as person:
+        async with somebody(installation.other) as person:
             await person.say(await person.open(agent), text)
 
     done(tell)
 
 
-def ask(house: House, agent: str) -> str:
+def ask(installation: Installation, agent: str) -> str:
     """The id of a turn that waits for a word."""
 
     async def take() -> str:
         asks = frozenset({"memory_rethink"})
         prompt = Prompt(agent, Caller("req-test"), script(EDIT, {"text": "Noted."}), asks=asks)
         async with (
-            open_app(settings_with(FRONTDESK_DATA=house.data, **house.settings)) as app,
+            open_app(settings_with(FRONTDESK_DATA=installation.data, **installation.settings)) as app,
             aclosing(app.host.send(prompt)) as events,
         ):
             return next(one.turn_id for one in [one async for one in events] if isinstance(one, Started))
@@ -68,11 +68,11 @@ def ask(house: House, agent: str) -> str:
 
 
 @shows("WEB-TURNS")
-def test_a_new_turn_appears_by_itself_and_is_followed_and_cancelled(page: Page, house: House) -> None:
-    agent = agent_of(house, "Runner")
+def test_a_new_turn_appears_by_itself_and_is_followed_and_cancelled(page: Page, installation: Installation) -> None:
+    agent = agent_of(installation, "Runner")
     page.goto(f"/turns?agent={agent}")
     expect(page.get_by_text("No turn is like that")).to_be_visible()
-    say(house, agent, script(EDIT, {"delay": NEVER, "text": "never"}))
+    say(installation, agent, script(EDIT, {"delay": NEVER, "text": "never"}))
     row = page.get_by_role("row", name="Runner")
     expect(row).to_contain_text("running")
     row.get_by_role("link").first.click()
@@ -86,8 +86,8 @@ def test_a_new_turn_appears_by_itself_and_is_followed_and_cancelled(page: Page, 
 
 
 @shows("WEB-TURNS")
-def test_a_call_that_waits_is_approved_and_the_agent_goes_on(page: Page, house: House) -> None:
-    turn = ask(house, agent_of(house, "Asker"))
+def test_a_call_that_waits_is_approved_and_the_agent_goes_on(page: Page, installation: Installation) -> None:
+    turn = ask(installation, agent_of(installation, "Asker"))
     page.goto("/turns?outcome=waiting")
     page.locator(f"a[href='/turns/{turn}']").click()
     expect(page.get_by_role("group", name="May it call memory_rethink?")).to_be_visible()
@@ -98,24 +98,24 @@ def test_a_call_that_waits_is_approved_and_the_agent_goes_on(page: Page, house: 
     expect(page.get_by_text("The word was given")).to_be_visible()
 
 
-def test_what_is_live_can_be_paused_by_key(page: Page, house: House) -> None:
-    agent = agent_of(house, "Quiet")
+def test_what_is_live_can_be_paused_by_key(page: Page, installation: Installation) -> None:
+    agent = agent_of(installation, "Quiet")
     page.goto(f"/turns?agent={agent}")
     live = page.locator("[data-live]")
     expect(live).to_have_attribute("data-state", "live")
     page.keyboard.press("p")
     expect(live).to_have_attribute("data-state", "paused")
     expect(page.get_by_role("button", name="Resume live")).to_be_visible()
-    say(house, agent, "hello")
+    say(installation, agent, "hello")
     expect(page.get_by_text("No turn is like that")).to_be_visible()
     page.keyboard.press("p")
     expect(page.get_by_role("row", name="Quiet")).to_contain_text("done")
 
 
-def test_what_was_opened_in_a_turn_stays_open_while_it_goes_on(page: Page, house: House) -> None:
-    agent = agent_of(house, "Opener")
+def test_what_was_opened_in_a_turn_stays_open_while_it_goes_on(page: Page, installation: Installation) -> None:
+    agent = agent_of(installation, "Opener")
     page.goto(f"/turns?agent={agent}")
-    say(house, agent, script({"delay": 3, **EDIT}, {"delay": NEVER, "text": "never"}))
+    say(installation, agent, script({"delay": 3, **EDIT}, {"delay": NEVER, "text": "never"}))
     page.get_by_role("row", name="Opener").get_by_role("link").first.click()
     page.get_by_text("Raw JSON").click()
     expect(page.get_by_role("listitem").filter(has_text="Memory “human” changed")).to_be_visible()
@@ -123,9 +123,9 @@ def test_what_was_opened_in_a_turn_stays_open_while_it_goes_on(page: Page, house
 
 
 @shows("WEB-TURNS")
-def test_turns_are_read_and_answered_without_javascript(chromium: Browser, house: House) -> None:
-    turn = ask(house, agent_of(house, "Plain"))
-    with window(chromium, house.url, scripts=False) as context:
+def test_turns_are_read_and_answered_without_javascript(chromium: Browser, installation: Installation) -> None:
+    turn = ask(installation, agent_of(installation, "Plain"))
+    with window(chromium, installation.url, scripts=False) as context:
         page = context.new_page()
         page.set_viewport_size({"width": 400, "height": 800})
         page.goto("/turns")

@@ -12,7 +12,7 @@ from tests.requirements import shows
 from tests.support.postgres import Postgres
 from tests.support.schedule import oracle
 from tests.support.schedule.history import History
-from tests.support.schedule.house import House, open_house
+from tests.support.schedule.house import Installation, open_installation
 from tests.support.schedule.invariants import times_of
 from tests.support.schedule.making import SECOND, cron, every, once
 from tests.support.schedule.manners import How, Manner
@@ -51,19 +51,19 @@ def _rules(now_us: int) -> list[ScheduleDefinition]:
 async def test_what_was_missed_is_made_up_for_as_the_policy_says(
     there: bool, away: int, settings: Settings, nursery: Nursery, tmp_path: Path
 ) -> None:
-    async with open_house(tmp_path, settings, nursery, changes=CHANGES) as house:
-        house.clock.hold()
-        await house.add(*_rules(house.clock()))
-        crew = house.start(3 if there else 0)
-        house.clock.move(away)
-        crew = crew or house.start(3)
-        await house.until(house.is_quiet)
-        house.stop(*crew)
-        _check_predicted(house, house.check())
+    async with open_installation(tmp_path, settings, nursery, changes=CHANGES) as installation:
+        installation.clock.hold()
+        await installation.add(*_rules(installation.clock()))
+        crew = installation.start(3 if there else 0)
+        installation.clock.move(away)
+        crew = crew or installation.start(3)
+        await installation.until(installation.is_quiet)
+        installation.stop(*crew)
+        _check_predicted(installation, installation.check())
 
 
-def _check_predicted(house: House, history: History) -> None:
-    for number, new in house.made.items():
+def _check_predicted(installation: Installation, history: History) -> None:
+    for number, new in installation.made.items():
         meant = oracle.times(new.trigger, history.now_us)
         predicted = oracle.after_downtime(meant, new.policy, history.now_us, new.max_repetitions)
         rows = [row for row in history.occurrences if row["schedule_id"] == number]
@@ -77,23 +77,23 @@ def _check_predicted(house: House, history: History) -> None:
 async def test_a_clock_that_is_set_back_makes_nothing_early_and_nothing_twice(
     away: int, settings: Settings, nursery: Nursery, tmp_path: Path
 ) -> None:
-    async with open_house(tmp_path, settings, nursery, changes=CHANGES) as house:
-        now = house.clock()
-        await house.add(*(every(f"agent-{number}", "1s", now, times=4) for number in range(5)))
-        await house.add(once("later", now + 3 * SECOND))
-        crew = house.start(2)
+    async with open_installation(tmp_path, settings, nursery, changes=CHANGES) as installation:
+        now = installation.clock()
+        await installation.add(*(every(f"agent-{number}", "1s", now, times=4) for number in range(5)))
+        await installation.add(once("later", now + 3 * SECOND))
+        crew = installation.start(2)
         # What is on its way to its agent when the clock moves was due when it went.
-        await house.until(lambda: len(house.visits()) >= 8 and house.is_quiet())
-        house.clock.move(-away)
-        early = len(house.visits())
-        await house.add(*(once(f"other-{number}", house.clock()) for number in range(5)))
-        await house.until(house.is_quiet)
-        assert house.visits()[early:], "what is due by the new time is not held up by the old"
-        house.clock.move(away)
-        await house.until(house.is_over)
-        house.stop(*crew)
-        history = house.check()
-        assert len(history.visits) == len(history.occurrences) == 26
+        await installation.until(lambda: len(installation.arrivals()) >= 8 and installation.is_quiet())
+        installation.clock.move(-away)
+        early = len(installation.arrivals())
+        await installation.add(*(once(f"other-{number}", installation.clock()) for number in range(5)))
+        await installation.until(installation.is_quiet)
+        assert installation.arrivals()[early:], "what is due by the new time is not held up by the old"
+        installation.clock.move(away)
+        await installation.until(installation.is_over)
+        installation.stop(*crew)
+        history = installation.check()
+        assert len(history.arrivals) == len(history.occurrences) == 26
 
 
 @shows("SCHEDULE-CLOCK")
@@ -101,24 +101,24 @@ async def test_a_clock_that_is_set_back_makes_nothing_early_and_nothing_twice(
 async def test_what_is_under_way_when_the_clock_is_moved_is_not_sent_again(
     away: int, settings: Settings, nursery: Nursery, tmp_path: Path
 ) -> None:
-    async with open_house(tmp_path, settings, nursery, changes=CHANGES, lease_s=3.0) as house:
+    async with open_installation(tmp_path, settings, nursery, changes=CHANGES, lease_s=3.0) as installation:
         agents = [f"agent-{number}" for number in range(6)]
         for agent in agents:
-            house.receiver.manners(agent, Manner(How.HANG))
-        await house.add(*(once(agent, house.clock()) for agent in agents))
-        crew = house.start(3)
-        await house.until(lambda: len(house.visits()) == len(agents))
-        house.clock.move(away)
+            installation.receiver.manners(agent, Manner(How.HANG))
+        await installation.add(*(once(agent, installation.clock()) for agent in agents))
+        crew = installation.start(3)
+        await installation.until(lambda: len(installation.arrivals()) == len(agents))
+        installation.clock.move(away)
         # Others come by in the meantime, and look for what was left lying.
-        await house.add(*(once(f"other-{number}", house.clock()) for number in range(6)))
-        await house.until(lambda: len(house.visits()) >= 2 * len(agents))
+        await installation.add(*(once(f"other-{number}", installation.clock()) for number in range(6)))
+        await installation.until(lambda: len(installation.arrivals()) >= 2 * len(agents))
         for agent in agents:
-            house.receiver.release(agent)
-        await house.until(house.is_over)
-        house.stop(*crew)
+            installation.receiver.release(agent)
+        await installation.until(installation.is_over)
+        installation.stop(*crew)
         # The reader looks back from a time at which everything was due.
-        house.clock.move(max(0, -away))
-        assert len(house.check().visits) == 2 * len(agents)
+        installation.clock.move(max(0, -away))
+        assert len(installation.check().arrivals) == 2 * len(agents)
 
 
 @shows("SCHEDULE-CLOCK")
@@ -126,15 +126,15 @@ async def test_workers_whose_clocks_are_wrong_go_by_the_clock_of_postgresql(
     postgres: Postgres, nursery: Nursery, tmp_path: Path
 ) -> None:
     settings = settings_with(FRONTDESK_DATA=tmp_path, FRONTDESK_DATABASE_URL=postgres.create_database())
-    async with open_house(tmp_path, settings, nursery, clock="") as house:
-        now = house.clock()
-        await house.add(*(every(f"agent-{number}", "1s", now + SECOND, times=3) for number in range(10)))
+    async with open_installation(tmp_path, settings, nursery, clock="") as installation:
+        now = installation.clock()
+        await installation.add(*(every(f"agent-{number}", "1s", now + SECOND, times=3) for number in range(10)))
         crew = [
-            *house.start(orders=replace(house.orders, changes=("an hour fast",))),
-            *house.start(orders=replace(house.orders, changes=("an hour slow",))),
+            *installation.start(orders=replace(installation.orders, changes=("an hour fast",))),
+            *installation.start(orders=replace(installation.orders, changes=("an hour slow",))),
         ]
-        await house.until(house.is_over)
-        house.stop(*crew)
-        history = house.check()
-        assert len(history.visits) == len(history.occurrences) == 30
-        assert {one.worker for one in history.visits} == set(crew)
+        await installation.until(installation.is_over)
+        installation.stop(*crew)
+        history = installation.check()
+        assert len(history.arrivals) == len(history.occurrences) == 30
+        assert {one.worker for one in history.arrivals} == set(crew)

@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.postgres import Postgres
-from tests.support.schedule.house import House, open_house
+from tests.support.schedule.house import Installation, open_installation
 from tests.support.schedule.making import SECOND, once
 from tests.support.schedule.manners import How, Manner
 from tests.support.schedule.outages import disk_full, locked, open_own_postgres, terminate_backends
@@ -26,40 +26,40 @@ RUNNING = "SELECT leased_until_us FROM occurrences WHERE standing = 'running' AN
 MEANWHILE = ("answered", "under way")
 
 
-async def _under_way(house: House, workers: int) -> list[int]:
+async def _under_way(installation: Installation, workers: int) -> list[int]:
     """Everybody at work: some agents hold their first delivery until they are released."""
-    house.receiver.chance(seed=3, slowest=0.05)
+    installation.receiver.chance(seed=3, slowest=0.05)
     for agent in HELD:
-        house.receiver.manners(agent, Manner(How.HANG))
-    await house.add(*(once(agent, house.clock() + number) for agent in AGENTS for number in range(EACH)))
-    crew = house.start(workers)
-    await house.until(lambda: set(HELD) <= {one.agent for one in house.visits()})
+        installation.receiver.manners(agent, Manner(How.HANG))
+    await installation.add(*(once(agent, installation.clock() + number) for agent in AGENTS for number in range(EACH)))
+    crew = installation.start(workers)
+    await installation.until(lambda: set(HELD) <= {one.agent for one in installation.arrivals()})
     return crew
 
 
-async def _finish(house: House, crew: list[int]) -> None:
+async def _finish(installation: Installation, crew: list[int]) -> None:
     """Everything was delivered once, by workers that all lived through it."""
-    _release(house)
-    await house.until(house.is_over)
-    assert set(crew) <= set(house.nursery.alive()), house.said()
-    house.stop(*crew)
-    history = house.check()
+    _release(installation)
+    await installation.until(installation.is_over)
+    assert set(crew) <= set(installation.nursery.alive()), installation.said()
+    installation.stop(*crew)
+    history = installation.check()
     assert {row["standing"] for row in history.occurrences} == {"delivered"}
-    assert len(history.visits) == len(history.occurrences) == EACH * len(AGENTS)
+    assert len(history.arrivals) == len(history.occurrences) == EACH * len(AGENTS)
 
 
 @shows("SCHEDULE-DATABASE")
 async def test_postgresql_is_stopped_at_once_and_started_again(nursery: Nursery, tmp_path: Path) -> None:
     with open_own_postgres() as postgres:
         settings = settings_with(FRONTDESK_DATA=tmp_path, FRONTDESK_DATABASE_URL=postgres.server.create_database())
-        async with open_house(tmp_path, settings, nursery, changes=QUICK, lease_s=6.0) as house:
-            crew = await _under_way(house, 4)
+        async with open_installation(tmp_path, settings, nursery, changes=QUICK, lease_s=6.0) as installation:
+            crew = await _under_way(installation, 4)
             postgres.crash()
             # What they now have to tell, nobody hears.
-            _release(house)
-            await house.until(lambda: _answered(house))
+            _release(installation)
+            await installation.until(lambda: _answered(installation))
             postgres.start()
-            await _finish(house, crew)
+            await _finish(installation, crew)
 
 
 @shows("SCHEDULE-DATABASE")
@@ -68,39 +68,39 @@ async def test_connections_to_postgresql_are_cut_again_and_again(
 ) -> None:
     url = postgres.create_database()
     settings = settings_with(FRONTDESK_DATA=tmp_path, FRONTDESK_DATABASE_URL=url)
-    async with open_house(tmp_path, settings, nursery, changes=QUICK, lease_s=6.0) as house:
-        crew = await _under_way(house, 4)
+    async with open_installation(tmp_path, settings, nursery, changes=QUICK, lease_s=6.0) as installation:
+        crew = await _under_way(installation, 4)
         cut = 0
         for _ in range(ROUNDS):
-            begun = house.begun()
+            begun = installation.begun()
             cut += terminate_backends(url)
-            await house.until(lambda: house.begun() > begun)  # noqa: B023 - it is called at once
+            await installation.until(lambda: installation.begun() > begun)  # noqa: B023 - it is called at once
         assert cut > ROUNDS
-        await _finish(house, crew)
+        await _finish(installation, crew)
 
 
 @shows("SCHEDULE-DATABASE")
 @pytest.mark.parametrize("trouble", ["locked", "full"])
 async def test_a_sqlite_file_that_takes_nothing_for_a_while(trouble: str, nursery: Nursery, tmp_path: Path) -> None:
     settings = settings_with(FRONTDESK_DATA=tmp_path)
-    async with open_house(tmp_path, settings, nursery, changes=QUICK, lease_s=10.0) as house:
-        crew = await _under_way(house, 3)
+    async with open_installation(tmp_path, settings, nursery, changes=QUICK, lease_s=10.0) as installation:
+        crew = await _under_way(installation, 3)
         file = tmp_path / "frontdesk.db"
         with locked(file) if trouble == "locked" else disk_full(file, crew):
-            _release(house)
-            await house.until(lambda: _answered(house))
-            await house.until(lambda: house.said_by_all().count("does not answer") >= ROUNDS)
-        await _finish(house, crew)
+            _release(installation)
+            await installation.until(lambda: _answered(installation))
+            await installation.until(lambda: installation.said_by_all().count("does not answer") >= ROUNDS)
+        await _finish(installation, crew)
 
 
-def _release(house: House) -> None:
+def _release(installation: Installation) -> None:
     for agent in HELD:
-        house.receiver.release(agent)
+        installation.receiver.release(agent)
 
 
-def _answered(house: House) -> bool:
+def _answered(installation: Installation) -> bool:
     """Whether the agents that held their first delivery have answered it."""
-    return set(HELD) <= {one.agent for one in house.visits() if one.how == How.HANG}
+    return set(HELD) <= {one.agent for one in installation.arrivals() if one.how == How.HANG}
 
 
 @shows("SCHEDULE-DATABASE")
@@ -108,13 +108,13 @@ def _answered(house: House) -> bool:
 async def test_postgresql_is_away_for_longer_than_a_lease(meanwhile: str, nursery: Nursery, tmp_path: Path) -> None:
     with open_own_postgres() as postgres:
         settings = settings_with(FRONTDESK_DATA=tmp_path, FRONTDESK_DATABASE_URL=postgres.server.create_database())
-        async with open_house(tmp_path, settings, nursery, **SHORT) as house:
-            crew = await _under_way(house, 4)
+        async with open_installation(tmp_path, settings, nursery, **SHORT) as installation:
+            crew = await _under_way(installation, 4)
             postgres.crash()
-            await _leases_end(house, meanwhile)
+            await _leases_end(installation, meanwhile)
             postgres.start()
-            await _leased_again(house, meanwhile)
-            await _finish(house, crew)
+            await _leased_again(installation, meanwhile)
+            await _finish(installation, crew)
 
 
 @shows("SCHEDULE-DATABASE")
@@ -123,12 +123,12 @@ async def test_a_sqlite_file_is_locked_for_longer_than_a_lease(
     meanwhile: str, nursery: Nursery, tmp_path: Path
 ) -> None:
     settings = settings_with(FRONTDESK_DATA=tmp_path)
-    async with open_house(tmp_path, settings, nursery, **SHORT) as house:
-        crew = await _under_way(house, 3)
+    async with open_installation(tmp_path, settings, nursery, **SHORT) as installation:
+        crew = await _under_way(installation, 3)
         with locked(tmp_path / "frontdesk.db"):
-            await _leases_end(house, meanwhile)
-        await _leased_again(house, meanwhile)
-        await _finish(house, crew)
+            await _leases_end(installation, meanwhile)
+        await _leased_again(installation, meanwhile)
+        await _finish(installation, crew)
 
 
 @shows("SCHEDULE-DATABASE")
@@ -137,28 +137,30 @@ async def test_postgresql_hangs_for_longer_than_a_lease(
     meanwhile: str, postgres: Postgres, nursery: Nursery, tmp_path: Path
 ) -> None:
     settings = settings_with(FRONTDESK_DATA=tmp_path, FRONTDESK_DATABASE_URL=postgres.create_database())
-    async with open_house(tmp_path, settings, nursery, **SHORT) as house:
-        crew = await _under_way(house, 4)
+    async with open_installation(tmp_path, settings, nursery, **SHORT) as installation:
+        crew = await _under_way(installation, 4)
         with postgres.frozen():
-            await _leases_end(house, meanwhile)
-        await _leased_again(house, meanwhile)
-        await _finish(house, crew)
+            await _leases_end(installation, meanwhile)
+        await _leased_again(installation, meanwhile)
+        await _finish(installation, crew)
 
 
-async def _leases_end(house: House, meanwhile: str) -> None:
+async def _leases_end(installation: Installation, meanwhile: str) -> None:
     """Until nobody can have a lease that has not run out; what is under way ends before that, or after it."""
     if meanwhile == "answered":
-        _release(house)
-    end = house.clock() + int(1.2 * SHORT_S * SECOND)
-    await house.until(lambda: house.clock() > end)
+        _release(installation)
+    end = installation.clock() + int(1.2 * SHORT_S * SECOND)
+    await installation.until(lambda: installation.clock() > end)
 
 
-async def _leased_again(house: House, meanwhile: str) -> None:
+async def _leased_again(installation: Installation, meanwhile: str) -> None:
     """Until somebody has leased what is under way still."""
     running = RUNNING.format(agents=", ".join(f"'{agent}'" for agent in HELD))
 
     def leased() -> bool:
-        return sum(row["leased_until_us"] > house.clock() for row in house.books.rows(running)) == len(HELD)
+        return sum(row["leased_until_us"] > installation.clock() for row in installation.books.rows(running)) == len(
+            HELD
+        )
 
     if meanwhile == "under way":
-        await house.until(leased)
+        await installation.until(leased)

@@ -7,7 +7,7 @@ import pytest
 from frontdesk.settings import Settings
 from tests.requirements import shows
 from tests.support.schedule.history import History
-from tests.support.schedule.house import open_house
+from tests.support.schedule.house import open_installation
 from tests.support.schedule.processes import Nursery
 from tests.support.schedule.storm import Storm, blow
 
@@ -17,9 +17,9 @@ HURRICANE = Storm(seed=55, kills=200, workers=4, repetitions=30)
 
 
 async def _weathered(storm: Storm, settings: Settings, nursery: Nursery, folder: Path) -> History:
-    async with open_house(folder, settings, nursery, changes=("quick retries",)) as house:
-        await blow(house, storm)
-        return house.check()
+    async with open_installation(folder, settings, nursery, changes=("quick retries",)) as installation:
+        await blow(installation, storm)
+        return installation.check()
 
 
 @shows("SCHEDULE-KILL")
@@ -28,7 +28,7 @@ async def test_workers_killed_at_random_lose_nothing_and_repeat_only_what_they_c
 ) -> None:
     history = await _weathered(GALE, settings, nursery, tmp_path)
     assert len(history.diary.lost) == GALE.kills
-    assert len({one.worker for one in history.visits}) > GALE.workers
+    assert len({one.worker for one in history.arrivals}) > GALE.workers
 
 
 @pytest.mark.slow

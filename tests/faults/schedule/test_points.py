@@ -10,7 +10,7 @@ import pytest
 from frontdesk.settings import Settings
 from tests.requirements import shows
 from tests.support.schedule.history import Lost
-from tests.support.schedule.house import House, open_house
+from tests.support.schedule.house import Installation, open_installation
 from tests.support.schedule.making import once
 from tests.support.schedule.processes import Nursery
 
@@ -22,37 +22,37 @@ MOST_POINTS = 200
 async def test_a_worker_killed_at_any_point_from_claim_to_settlement(
     settings: Settings, nursery: Nursery, tmp_path: Path
 ) -> None:
-    async with open_house(tmp_path, settings, nursery) as house:
+    async with open_installation(tmp_path, settings, nursery) as installation:
         point = 1
-        while await _dies_at(house, point):
+        while await _dies_at(installation, point):
             # The next one finds what this one left behind, and dies as far along; in the end somebody lives.
-            await _dies_at(house, point)
+            await _dies_at(installation, point)
             point += 1
             assert point < MOST_POINTS
             if point % 4 == 0:
-                await _finish(house)
-        await _finish(house)
-        history = house.check()
+                await _finish(installation)
+        await _finish(installation)
+        history = installation.check()
         assert {row["standing"] for row in history.occurrences} == {"delivered"}
-        assert len(history.occurrences) == len(house.made)
-        _check_reached(house.said_by_all(), point)
+        assert len(history.occurrences) == len(installation.made)
+        _check_reached(installation.said_by_all(), point)
 
 
-async def _finish(house: House) -> None:
-    [last] = house.start()
-    await house.until(house.is_over)
-    house.stop(last)
+async def _finish(installation: Installation) -> None:
+    [last] = installation.start()
+    await installation.until(installation.is_over)
+    installation.stop(last)
 
 
-async def _dies_at(house: House, point: int) -> bool:
+async def _dies_at(installation: Installation, point: int) -> bool:
     """Whether a worker, told to die at a point, came that far."""
-    await house.add(once(f"agent-{len(house.made)}", house.clock()))
-    [worker] = house.start(orders=house.doomed(point))
-    await house.until(lambda: worker in house.nursery.gone or house.is_over())
-    house.nursery.signal(worker, signal.SIGTERM)
-    died = house.nursery.ended(worker) == -signal.SIGKILL
+    await installation.add(once(f"agent-{len(installation.made)}", installation.clock()))
+    [worker] = installation.start(orders=installation.doomed(point))
+    await installation.until(lambda: worker in installation.nursery.gone or installation.is_over())
+    installation.nursery.signal(worker, signal.SIGTERM)
+    died = installation.nursery.ended(worker) == -signal.SIGKILL
     if died:
-        house.diary.lost.append(Lost(worker, time.monotonic_ns()))
+        installation.diary.lost.append(Lost(worker, time.monotonic_ns()))
     return died
 
 

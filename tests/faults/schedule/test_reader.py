@@ -7,7 +7,7 @@ import pytest
 
 from frontdesk.schedules.model import ScheduleDefinition
 from tests.support.schedule.books import Row
-from tests.support.schedule.history import Cancelled, Diary, History, Lost, Visit
+from tests.support.schedule.history import Arrival, Cancelled, Diary, History, Lost
 from tests.support.schedule.invariants import violations
 from tests.support.schedule.making import SECOND, every, once
 
@@ -30,9 +30,9 @@ def _row(schedule: int, at: int, number: int) -> Row:
     } | (told | {"ended_us": at + 9, "answer": f"{name}/{number}"})
 
 
-def _visit(schedule: int, at: int, number: int) -> Visit:
+def _arrival(schedule: int, at: int, number: int) -> Arrival:
     began = number * 100
-    return Visit(
+    return Arrival(
         number, f"run-{schedule}-{at}", schedule, "ann", at, 1, 1, 77, False, at + 5, began, began + 50, "well"
     )
 
@@ -44,7 +44,7 @@ def _good() -> History:
         occurrences=[_row(*time, number) for number, time in enumerate(TIMES)],
         attempts=[],
         journal=[{"request_id": f"run-{schedule}-{at}", "outcome": "ok"} for schedule, at in TIMES],
-        visits=[_visit(*time, number) for number, time in enumerate(TIMES)],
+        arrivals=[_arrival(*time, number) for number, time in enumerate(TIMES)],
         diary=Diary(),
     )
 
@@ -58,20 +58,20 @@ def _with_row(index: int, **changes: object) -> Break:
     return broken
 
 
-def _with_visit(index: int, **changes: object) -> Break:
+def _with_context(index: int, **changes: object) -> Break:
     def broken(history: History) -> History:
-        visits = list(history.visits)
-        visits[index] = replace(visits[index], **changes)
-        return replace(history, visits=visits)
+        arrivals = list(history.arrivals)
+        arrivals[index] = replace(arrivals[index], **changes)
+        return replace(history, arrivals=arrivals)
 
     return broken
 
 
 def _sent_again(history: History) -> History:
     """The first went well, and was sent again under another fence; the row knows only of the second."""
-    again = replace(history.visits[0], number=9, fence=2, began_ns=60, ended_ns=70)
-    first, *others = history.visits
-    return _with_row(0, fence=2, answer=f"{again.id}/9")(replace(history, visits=[first, again, *others]))
+    again = replace(history.arrivals[0], number=9, fence=2, began_ns=60, ended_ns=70)
+    first, *others = history.arrivals
+    return _with_row(0, fence=2, answer=f"{again.id}/9")(replace(history, arrivals=[first, again, *others]))
 
 
 def _lost(history: History) -> History:
@@ -79,17 +79,17 @@ def _lost(history: History) -> History:
 
 
 def _swapped(history: History) -> History:
-    first, second, *others = history.visits
+    first, second, *others = history.arrivals
     swapped = [replace(second, began_ns=0, ended_ns=50), replace(first, began_ns=100, ended_ns=150)]
-    return replace(history, visits=[*swapped, *others])
+    return replace(history, arrivals=[*swapped, *others])
 
 
 def _returned(history: History) -> History:
     """The first is tried once more after the second."""
-    first, second, *others = history.visits
+    first, second, *others = history.arrivals
     again = replace(first, number=9, attempt=2, fence=2, began_ns=160, ended_ns=170)
     refused = replace(first, how="error")
-    return _with_row(0, fence=2, answer=f"{again.id}/9")(replace(history, visits=[refused, second, again, *others]))
+    return _with_row(0, fence=2, answer=f"{again.id}/9")(replace(history, arrivals=[refused, second, again, *others]))
 
 
 def _cancelled(history: History) -> History:
@@ -97,11 +97,11 @@ def _cancelled(history: History) -> History:
 
 
 def _without_last(history: History) -> History:
-    return replace(history, occurrences=history.occurrences[:-1], visits=history.visits[:-1])
+    return replace(history, occurrences=history.occurrences[:-1], arrivals=history.arrivals[:-1])
 
 
 def _without_second(history: History) -> History:
-    return replace(history, occurrences=history.occurrences[::2], visits=history.visits[::2])
+    return replace(history, occurrences=history.occurrences[::2], arrivals=history.arrivals[::2])
 
 
 def _doubled(history: History) -> History:
@@ -111,7 +111,7 @@ def _doubled(history: History) -> History:
 def _once_more(history: History) -> History:
     at = START + 3 * SECOND
     return replace(
-        history, occurrences=[*history.occurrences, _row(1, at, 4)], visits=[*history.visits, _visit(1, at, 4)]
+        history, occurrences=[*history.occurrences, _row(1, at, 4)], arrivals=[*history.arrivals, _arrival(1, at, 4)]
     )
 
 
@@ -144,13 +144,13 @@ def test_a_good_history_has_nothing_wrong_with_it() -> None:
         (_with_row(0, fence=2), "told_wrong"),
         (_not_told, "unrecorded"),
         (_told_twice, "unrecorded"),
-        (_with_visit(0, agent="bob"), "told_wrong"),
-        (_with_visit(0, id="run-9-9"), "told_wrong"),
-        (_with_visit(0, began_us=START - 1), "early"),
+        (_with_context(0, agent="bob"), "told_wrong"),
+        (_with_context(0, id="run-9-9"), "told_wrong"),
+        (_with_context(0, began_us=START - 1), "early"),
         (_cancelled, "late_start"),
         (_sent_again, "begun_twice"),
-        (_with_visit(0, ended_ns=120), "crowded"),
-        (_with_visit(0, ended_ns=None, how=None), "crowded"),
+        (_with_context(0, ended_ns=120), "crowded"),
+        (_with_context(0, ended_ns=None, how=None), "crowded"),
         (_swapped, "disorder"),
         (_returned, "disorder"),
     ],

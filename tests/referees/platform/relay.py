@@ -33,7 +33,7 @@ class Relayed:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RelayedAnswer:
     """The relay answers, with bytes that the local platform would not send."""
 
     status: int = 200
@@ -55,7 +55,7 @@ class Silent:
     after_head: bool = False
 
 
-Answer = Relayed | Said | HungUp | Silent
+Answer = Relayed | RelayedAnswer | HungUp | Silent
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class Relay:
                 if fault is not None:
                     await self._break(request.method, fault)
                 writer.write(await _passed_on(self.upstream, request))
-            case Said():
+            case RelayedAnswer():
                 writer.write(_head(answer) + answer.body)
             case HungUp():
                 writer.transport.abort()
@@ -147,7 +147,7 @@ async def _passed_on(upstream: str, request: Recorded) -> bytes:
         await writer.wait_closed()
 
 
-def _head(answer: Said) -> bytes:
+def _head(answer: RelayedAnswer) -> bytes:
     length = len(answer.body) if answer.claimed is None else answer.claimed
     lines = [f"HTTP/1.1 {answer.status} Said", *(f"{name}: {value}" for name, value in answer.headers)]
     if answer.status != 204:

@@ -41,11 +41,11 @@ def tasks(records: PersonDatabase) -> TaskService:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     told = Clock()
 
-    class Told(datetime):
+    class SetClock(datetime):
         @classmethod
         @override
         def now(cls, tz: tzinfo | None = None) -> datetime:
             return told.now
 
-    monkeypatch.setattr(store, "datetime", Told)
+    monkeypatch.setattr(store, "datetime", SetClock)
     return told

@@ -184,7 +184,7 @@ async def test_what_does_not_fit_is_refused_with_where_and_why_and_nothing_is_ta
     assert await rows_of(database, "eve") == {}
 
 
-def test_every_table_of_the_room_is_exported_and_erased() -> None:
+def test_every_memory_table_is_exported_and_erased() -> None:
     own = {name for name, table in metadata.tables.items() if getattr(memory_tables, name, None) is table}
     assert own == {"people", *(table.name for table in PERSON_TABLES)}
 

@@ -46,9 +46,9 @@ class Lab:
     workers: dict[str, DeliveryStore] = field(default_factory=dict[str, DeliveryStore])
 
     def __post_init__(self) -> None:
-        self.bell = WakeupNotifier(self.database)
-        self.schedules = ScheduleStore(self.database, self.bell)
-        self.past = HistoryStore(self.database, self.bell)
+        self.notifier = WakeupNotifier(self.database)
+        self.schedules = ScheduleStore(self.database, self.notifier)
+        self.past = HistoryStore(self.database, self.notifier)
 
     def clock(self) -> int:
         return self.now_us

@@ -101,7 +101,7 @@ async def test_there_are_no_more_claims_than_places_and_the_oldest_come_first(la
     assert len(await lab.claim()) == 7
 
 
-async def test_a_lane_that_gives_nothing_makes_room_for_another(lab: Lab) -> None:
+async def test_a_queue_that_gives_nothing_makes_room_for_another(lab: Lab) -> None:
     await lab.add("late", at_us=NOW - MINUTE, max_late_s=1)
     await lab.add("punctual", at_us=NOW)
     assert [one.agent_id for one in await lab.claim(places=1)] == ["punctual"]

@@ -197,7 +197,7 @@ async def test_an_answer_that_goes_on_is_written_down_with_the_delivery(lab: Lab
     assert json.loads(row["body"])["answer"] == "an answer"
 
 
-async def test_lanes_are_locked_in_the_order_of_their_characters_whatever_language_the_database_speaks() -> None:
+async def test_queues_are_locked_in_the_order_of_their_characters_whatever_the_collation_of_the_database() -> None:
     assert 'ORDER BY lanes.name COLLATE "C" FOR UPDATE' in " ".join(str(LOCK_QUEUES.compile(dialect=dialect())).split())
 
 

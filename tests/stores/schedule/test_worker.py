@@ -104,7 +104,7 @@ async def at_work(*workers: Worker) -> AsyncGenerator[None]:
 
 
 def worker(lab: Lab, agents: Agents, **more: Any) -> Worker:
-    return Worker(lab.database, agents.deliver, lab.bell, **more)
+    return Worker(lab.database, agents.deliver, lab.notifier, **more)
 
 
 async def settled(lab: Lab, number: int, *standings: RunStatus) -> Sequence[str]:

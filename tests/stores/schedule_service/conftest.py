@@ -19,7 +19,7 @@ HOUR_US = 3600 * 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Installation:
     """An open app, and the ids of two agents of its host."""
 
     app: App
@@ -53,13 +53,13 @@ def person(user_id: str) -> Caller:
     return Caller("test", user_id=user_id, verified=True, credential_id=f"key:{user_id}")
 
 
-async def begun(house: House) -> list[Occurrence]:
+async def begun(installation: Installation) -> list[Occurrence]:
     """What is due, under way in another process."""
-    return list(await DeliveryStore(house.app.database, str(LeaseOwner()), 60 * SECOND).claim(ClaimRequest(10)))
+    return list(await DeliveryStore(installation.app.database, str(LeaseOwner()), 60 * SECOND).claim(ClaimRequest(10)))
 
 
 @pytest.fixture
-async def house(settings: Settings) -> AsyncGenerator[House]:
+async def installation(settings: Settings) -> AsyncGenerator[Installation]:
     async with open_app(settings) as app:
         ada, bob = [(await app.host.create(NewAgent(name))).id for name in ("Ada", "Bob")]
-        yield House(app, ada, bob)
+        yield Installation(app, ada, bob)

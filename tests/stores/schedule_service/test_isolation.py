@@ -13,7 +13,7 @@ from frontdesk.schedules.model import Schedule, ScheduleState, now_us
 from frontdesk.schedules.requests import ListRuns, ListSchedules, ScheduleChange
 from frontdesk.schedules.service import ScheduleService
 from tests.requirements import shows
-from tests.stores.schedule_service.conftest import House, agent, person, program
+from tests.stores.schedule_service.conftest import Installation, agent, person, program
 from tests.support.scheduling import OPERATOR, OWNERS, Owner, visitors
 
 pytestmark = pytest.mark.anyio
@@ -34,8 +34,8 @@ CHANGES: Sequence[Callable[[ScheduleService, Caller, int], Awaitable[object]]] =
 )
 
 
-async def one_of_each(house: House) -> dict[Owner, Schedule]:
-    return {owner: await house.put(*owner) for owner in OWNERS}
+async def one_of_each(installation: Installation) -> dict[Owner, Schedule]:
+    return {owner: await installation.put(*owner) for owner in OWNERS}
 
 
 def kind(caller: Caller) -> Kind:
@@ -55,31 +55,33 @@ async def refusal(work: Awaitable[object]) -> str | None:
 
 
 @shows("SCHEDULE-OWN")
-async def test_what_is_anothers_cannot_be_told_from_what_is_not_there(house: House) -> None:
-    made = await one_of_each(house)
-    runs = {owner: await house.schedules.store.run_now(one.id, now_us()) for owner, one in made.items()}
+async def test_what_is_anothers_cannot_be_told_from_what_is_not_there(installation: Installation) -> None:
+    made = await one_of_each(installation)
+    runs = {owner: await installation.schedules.store.run_now(one.id, now_us()) for owner, one in made.items()}
     seen: set[Kind] = set()
     for visitor, caller in visitors():
         if kind(caller) in seen:
             continue
         seen.add(kind(caller))
         mine = {made[owner].id for owner in OWNERS if visitor.may_see(owner)}
-        assert await listed(house.schedules, caller) == mine, visitor
-        assert await told_of(house.schedules, caller) == {runs[o] for o in OWNERS if visitor.may_see(o)}, visitor
-        missing = [await refusal(work(house.schedules, caller, NOWHERE)) for work in (*READS, *CHANGES)]
+        assert await listed(installation.schedules, caller) == mine, visitor
+        assert await told_of(installation.schedules, caller) == {runs[o] for o in OWNERS if visitor.may_see(o)}, visitor
+        missing = [await refusal(work(installation.schedules, caller, NOWHERE)) for work in (*READS, *CHANGES)]
         assert all(str(words).startswith(f"NotFound: Schedule {NOWHERE} not found") for words in missing)
         for owner, one in made.items():
             words = [str(told).replace(str(NOWHERE), str(one.id)) for told in missing]
             if visitor.may_see(owner):
-                assert [await refusal(read(house.schedules, caller, one.id)) for read in READS] == [None] * len(READS)
+                assert [await refusal(read(installation.schedules, caller, one.id)) for read in READS] == [None] * len(
+                    READS
+                )
                 continue
-            told = [await refusal(work(house.schedules, caller, one.id)) for work in (*READS, *CHANGES)]
+            told = [await refusal(work(installation.schedules, caller, one.id)) for work in (*READS, *CHANGES)]
             assert told == words, (visitor, owner)
             with pytest.raises(NotFound, match=f"There is no run '{runs[owner]}'"):
-                await house.schedules.redrive(caller, runs[owner])
+                await installation.schedules.redrive(caller, runs[owner])
     assert len(seen) == 13
     for one in made.values():
-        after = await house.schedules.store.get(one.id)
+        after = await installation.schedules.store.get(one.id)
         assert after is not None
         assert (after.state, after.what.prompt) == (ScheduleState.ACTIVE, "Ping")
 
@@ -115,27 +117,39 @@ async def told_of(schedules: ScheduleService, caller: Caller) -> set[str]:
 
 
 @shows("SCHEDULE-OWN")
-async def test_executing_runs_and_tells_of_ones_own_alone(house: House) -> None:
+async def test_executing_runs_and_tells_of_ones_own_alone(installation: Installation) -> None:
     late = now_us() - 60_000_000
-    hers = await house.put(house.ada, "ann", due_us=late)
-    for owner in ((house.ada, "ben"), (house.ada, None), (house.bob, "ben"), (house.bob, None)):
-        await house.put(*owner, due_us=late + 1_000_000)
-    done = await house.schedules.executor.run_due(person("ann"))
+    hers = await installation.put(installation.ada, "ann", due_us=late)
+    for owner in (
+        (installation.ada, "ben"),
+        (installation.ada, None),
+        (installation.bob, "ben"),
+        (installation.bob, None),
+    ):
+        await installation.put(*owner, due_us=late + 1_000_000)
+    done = await installation.schedules.executor.run_due(person("ann"))
     assert [one.id for one in done] == [hers.id]
-    assert {past.user_id for past in (await house.schedules.queries.history(OPERATOR)).runs} == {"ann"}
+    assert {past.user_id for past in (await installation.schedules.queries.history(OPERATOR)).runs} == {"ann"}
 
 
-async def test_executing_leaves_other_agents_be(house: House) -> None:
-    made = {agent_id: await house.put(agent_id, due_us=now_us() - 1_000_000) for agent_id in (house.ada, house.bob)}
-    done = await house.schedules.executor.run_due(program(house.ada))
-    assert [one.id for one in done] == [made[house.ada].id]
-    assert {past.agent_id for past in (await house.schedules.queries.history(OPERATOR)).runs} == {house.ada}
+async def test_executing_leaves_other_agents_be(installation: Installation) -> None:
+    made = {
+        agent_id: await installation.put(agent_id, due_us=now_us() - 1_000_000)
+        for agent_id in (installation.ada, installation.bob)
+    }
+    done = await installation.schedules.executor.run_due(program(installation.ada))
+    assert [one.id for one in done] == [made[installation.ada].id]
+    assert {past.agent_id for past in (await installation.schedules.queries.history(OPERATOR)).runs} == {
+        installation.ada
+    }
 
 
-async def test_to_ask_for_another_agents_is_refused_whether_it_has_any_or_not(house: House) -> None:
-    for other in (house.bob, "agent-nobody-knows"):
+async def test_to_ask_for_another_agents_is_refused_whether_it_has_any_or_not(installation: Installation) -> None:
+    for other in (installation.bob, "agent-nobody-knows"):
         with pytest.raises(Denied, match=f"cannot see schedules of agent '{other}'"):
-            await house.schedules.queries.list(agent(house.ada), ListSchedules(agent_id=other))
+            await installation.schedules.queries.list(agent(installation.ada), ListSchedules(agent_id=other))
         with pytest.raises(Denied, match=f"cannot see schedules of agent '{other}'"):
-            await house.schedules.queries.history(agent(house.ada), ListRuns(agent_id=other))
-    assert (await house.schedules.queries.list(person("ann"), ListSchedules(agent_id=house.bob))).schedules == []
+            await installation.schedules.queries.history(agent(installation.ada), ListRuns(agent_id=other))
+    assert (
+        await installation.schedules.queries.list(person("ann"), ListSchedules(agent_id=installation.bob))
+    ).schedules == []

@@ -42,15 +42,15 @@ class Person:
         self.may_answer = anyio.Event()
         self.may_answer.set()
 
-    async def ask(self, deed: PermissionRequest) -> PermissionAnswer:
-        self.asked.append(deed)
+    async def ask(self, permission_request: PermissionRequest) -> PermissionAnswer:
+        self.asked.append(permission_request)
         await self.may_answer.wait()
         if not self.choices:
             await anyio.sleep_forever()
         return self.choices.pop(0)
 
 
-def a_gate(
+def a_permission_check(
     database: Database, person: Person, mode: PermissionMode = PermissionMode.ASK, user: str | None = "ann"
 ) -> AskPermission:
     return PermissionService(PermissionStore(database)).for_session(user, HERE, lambda: mode, person.ask)
@@ -94,8 +94,8 @@ async def test_a_folder_may_have_any_name_and_a_scope_any_length(database: Datab
 @shows("ACP-PERMISSIONS")
 async def test_what_is_always_allowed_is_asked_once_and_holds_in_the_next_session(database: Database) -> None:
     person = Person(PermissionAnswer.ALLOW_ALWAYS)
-    assert await a_gate(database, person)(EDIT) == PermissionDecision(allowed=True)
-    assert await a_gate(database, person)(EDIT) == PermissionDecision(allowed=True)
+    assert await a_permission_check(database, person)(EDIT) == PermissionDecision(allowed=True)
+    assert await a_permission_check(database, person)(EDIT) == PermissionDecision(allowed=True)
     assert person.asked == [EDIT]
     assert words(await PermissionService(PermissionStore(database)).list("ann", HERE)) == {"edit": True}
 
@@ -103,25 +103,25 @@ async def test_what_is_always_allowed_is_asked_once_and_holds_in_the_next_sessio
 @shows("ACP-PERMISSIONS")
 async def test_what_is_always_rejected_is_refused_even_in_auto(database: Database) -> None:
     person = Person(PermissionAnswer.REJECT_ALWAYS)
-    assert await a_gate(database, person)(EDIT) == PermissionDecision(allowed=False, reason=PERSON_REJECTED)
-    refused = await a_gate(database, person, PermissionMode.AUTO)(EDIT)
+    assert await a_permission_check(database, person)(EDIT) == PermissionDecision(allowed=False, reason=PERSON_REJECTED)
+    refused = await a_permission_check(database, person, PermissionMode.AUTO)(EDIT)
     assert not refused.allowed
     assert "edits in this workspace" in refused.reason
     assert await PermissionService(PermissionStore(database)).forget("ann", HERE) == 1
-    assert (await a_gate(database, person, PermissionMode.AUTO)(EDIT)).allowed
+    assert (await a_permission_check(database, person, PermissionMode.AUTO)(EDIT)).allowed
 
 
 @pytest.mark.parametrize("choice", [PermissionAnswer.ALLOW_ONCE, PermissionAnswer.REJECT_ONCE])
 async def test_what_is_said_once_is_asked_again(database: Database, choice: PermissionAnswer) -> None:
     person = Person(choice, choice)
-    gate = a_gate(database, person)
+    gate = a_permission_check(database, person)
     assert [(await gate(EDIT)).allowed, (await gate(EDIT)).allowed] == [choice.allows] * 2
     assert len(person.asked) == 2
 
 
 async def test_a_lasting_word_on_what_has_no_scope_holds_once(database: Database) -> None:
     person = Person(PermissionAnswer.ALLOW_ALWAYS, PermissionAnswer.REJECT_ONCE)
-    gate = a_gate(database, person)
+    gate = a_permission_check(database, person)
     assert (await gate(ONCE)).allowed
     assert not (await gate(ONCE)).allowed
     assert await PermissionStore(database).list("ann", HERE) == []
@@ -130,7 +130,7 @@ async def test_a_lasting_word_on_what_has_no_scope_holds_once(database: Database
 @shows("ACP-PERMISSIONS")
 async def test_a_person_who_stops_the_turn_allows_nothing(database: Database) -> None:
     person = Person(PermissionAnswer.CANCELLED)
-    assert await a_gate(database, person)(EDIT) == PermissionDecision(allowed=False, reason=TURN_STOPPED)
+    assert await a_permission_check(database, person)(EDIT) == PermissionDecision(allowed=False, reason=TURN_STOPPED)
     assert await PermissionStore(database).list("ann", HERE) == []
 
 
@@ -146,10 +146,10 @@ async def test_what_nobody_answers_counts_as_rejected(database: Database) -> Non
 async def test_two_deeds_of_one_scope_at_once_are_asked_about_once(database: Database) -> None:
     person, got = Person(PermissionAnswer.ALLOW_ALWAYS), list[PermissionDecision]()
     person.may_answer = anyio.Event()
-    gate = a_gate(database, person)
+    gate = a_permission_check(database, person)
 
-    async def want(deed: PermissionRequest) -> None:
-        got.append(await gate(deed))
+    async def want(permission_request: PermissionRequest) -> None:
+        got.append(await gate(permission_request))
 
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
@@ -171,8 +171,8 @@ async def test_the_mode_is_looked_at_again_when_its_turn_comes(database: Databas
 
     gate = PermissionService(PermissionStore(database)).for_session("ann", HERE, mode, person.ask)
 
-    async def want(deed: PermissionRequest) -> None:
-        got.append(await gate(deed))
+    async def want(permission_request: PermissionRequest) -> None:
+        got.append(await gate(permission_request))
 
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
@@ -195,11 +195,11 @@ async def test_a_command_that_was_allowed_before_the_clock_was_set_back_is_asked
     said = StoredPermission("run ./run.sh", allowed=True, created_at=datetime.now(UTC) + timedelta(hours=3))
     await PermissionStore(database).save("ann", HERE, said)
     person = Person(PermissionAnswer.ALLOW_ALWAYS)
-    leave = a_gate(database, person)
-    deed = PermissionRequest(
+    leave = a_permission_check(database, person)
+    permission_request = PermissionRequest(
         "call-3", "run_command", OperationKind.EXECUTE, "Run `./run.sh`", scope=said.scope, defining_files=[script]
     )
-    assert (await leave(deed)).allowed
+    assert (await leave(permission_request)).allowed
     assert "the clock was set back" in person.asked[0].reason
     [again] = await PermissionStore(database).list("ann", HERE)
     assert again.created_at < said.created_at, "what is said now counts"

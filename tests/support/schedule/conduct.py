@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from frontdesk.schedules.model import Misfire, Overlap, ScheduleDefinition, TriggerKind
-from tests.support.schedule.history import History, Visit, by_delivery
+from tests.support.schedule.history import Arrival, History, by_delivery
 from tests.support.schedule.manners import REFUSALS, How
 
 Made = Mapping[int, ScheduleDefinition]
@@ -13,9 +13,9 @@ NEVER = 1 << 62
 
 
 def early(history: History, _made: Made) -> Iterator[str]:
-    for visit in history.visits:
-        if visit.began_us < visit.intended_us:
-            yield f"{visit.id} came {visit.intended_us - visit.began_us} us early"
+    for arrival in history.arrivals:
+        if arrival.began_us < arrival.intended_us:
+            yield f"{arrival.id} came {arrival.intended_us - arrival.began_us} us early"
 
 
 def late_start(history: History, _made: Made) -> Iterator[str]:
@@ -24,15 +24,15 @@ def late_start(history: History, _made: Made) -> Iterator[str]:
         for row in history.occurrences:
             if row["schedule_id"] == cancel.schedule_id and (row["started_us"] or 0) > cancel.at_us:
                 yield f"{row['id']} was claimed {row['started_us'] - cancel.at_us} us after the cancel"
-        for visit in history.visits:
-            after = visit.schedule_id == cancel.schedule_id and visit.began_us > cancel.at_us
-            if after and (visit.id, visit.fence) not in cancel.fences:
-                yield f"{visit.id} was begun under fence {visit.fence} after the cancel"
+        for arrival in history.arrivals:
+            after = arrival.schedule_id == cancel.schedule_id and arrival.began_us > cancel.at_us
+            if after and (arrival.id, arrival.fence) not in cancel.fences:
+                yield f"{arrival.id} was begun under fence {arrival.fence} after the cancel"
 
 
 def begun_twice(history: History, _made: Made) -> Iterator[str]:
     """Sent again only where the first came to nothing, or its worker was lost before it could tell."""
-    for name, seen in by_delivery(history.visits).items():
+    for name, seen in by_delivery(history.arrivals).items():
         fences = [one.fence for one in seen]
         if len(set(fences)) < len(fences):
             yield f"{name} was sent twice under one fence: {fences}"
@@ -41,7 +41,7 @@ def begun_twice(history: History, _made: Made) -> Iterator[str]:
                 yield f"{name} went well in attempt {first.attempt}, and was sent again by {second.worker}"
 
 
-def _has_cause(history: History, first: Visit, second: Visit) -> bool:
+def _has_cause(history: History, first: Arrival, second: Arrival) -> bool:
     if first.how in (How.CUT, How.DROP, *REFUSALS) or _lost_at(history, first) < NEVER:
         return True
     # It had no answer yet, and its worker gave it up for a new attempt.
@@ -73,9 +73,9 @@ def disorder(history: History, made: Made) -> Iterator[str]:
                     yield f"{agent} got {first.id} before {second.id}"
 
 
-def _queues(seen: list[Visit], made: Made) -> Iterator[list[Visit]]:
+def _queues(seen: list[Arrival], made: Made) -> Iterator[list[Arrival]]:
     """Those that are in order among themselves: an agent's that leave nothing out, and each schedule's own."""
-    by_schedule: dict[int, list[Visit]] = defaultdict(list)
+    by_schedule: dict[int, list[Arrival]] = defaultdict(list)
     for one in seen:
         by_schedule[one.schedule_id].append(one)
     yield from by_schedule.values()
@@ -88,31 +88,31 @@ def _leaves_nothing_out(new: ScheduleDefinition) -> bool:
     return (every_one or new.trigger.kind is TriggerKind.ONCE) and not new.trigger.jitter_s
 
 
-def _serial(history: History, made: Made) -> dict[str, list[Visit]]:
+def _serial(history: History, made: Made) -> dict[str, list[Arrival]]:
     """The deliveries to each agent that must not meet, as far as those who made them still held them."""
-    found: dict[str, list[Visit]] = defaultdict(list)
+    found: dict[str, list[Arrival]] = defaultdict(list)
     manual = {row["id"] for row in history.occurrences if row["manual"]}
-    for one in history.visits:
+    for one in history.arrivals:
         serial = made[one.schedule_id].policy.overlap is not Overlap.ALLOW
         if serial and one.id not in manual and not _is_stale(history, one):
             found[one.agent].append(one)
     return found
 
 
-def _end(history: History, first: Visit, second: Visit) -> int:
+def _end(history: History, first: Arrival, second: Arrival) -> int:
     """When whoever made the first was done with it."""
     end = min(NEVER if first.ended_ns is None else first.ended_ns, _lost_at(history, first))
     gave_up = first.id == second.id and second.attempt > first.attempt
     return min(end, second.began_ns) if gave_up else end
 
 
-def _lost_at(history: History, visit: Visit) -> int:
+def _lost_at(history: History, arrival: Arrival) -> int:
     """When the one who made it was lost, or the receiver itself."""
-    lost = [one.ns for one in history.diary.lost if one.worker == visit.worker and one.ns >= visit.began_ns]
-    ends = [at for at in history.diary.receiver_killed if at >= visit.began_ns and visit.ended_ns is None]
+    lost = [one.ns for one in history.diary.lost if one.worker == arrival.worker and one.ns >= arrival.began_ns]
+    ends = [at for at in history.diary.receiver_killed if at >= arrival.began_ns and arrival.ended_ns is None]
     return min(lost + ends, default=NEVER)
 
 
-def _is_stale(history: History, visit: Visit) -> bool:
+def _is_stale(history: History, arrival: Arrival) -> bool:
     """Whether it came from a worker that had been lost by then: sent before, or by one that was held still."""
-    return any(one.worker == visit.worker and one.ns < visit.began_ns for one in history.diary.lost)
+    return any(one.worker == arrival.worker and one.ns < arrival.began_ns for one in history.diary.lost)

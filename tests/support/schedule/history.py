@@ -20,7 +20,7 @@ TABLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class Arrival:
     """One delivery as the receiver saw it; `how` is None while, or because, it never ended."""
 
     number: int
@@ -74,21 +74,21 @@ class History:
     occurrences: Sequence[Row]
     attempts: Sequence[Row]
     journal: Sequence[Row]
-    visits: Sequence[Visit]
+    arrivals: Sequence[Arrival]
     diary: Diary
 
 
 def read_history(books: Books, log: Path, diary: Diary, now_us: int) -> History:
     tables = {name: books.rows(query) for name, query in TABLES.items()}
-    return History(now_us=now_us, visits=read_visits(log), diary=diary, **tables)
+    return History(now_us=now_us, arrivals=read_visits(log), diary=diary, **tables)
 
 
-def read_visits(log: Path) -> list[Visit]:
+def read_visits(log: Path) -> list[Arrival]:
     """The deliveries of a receiver's log, in the order in which they began."""
-    return visits(json.loads(line) for line in log.read_text().splitlines())
+    return arrivals(json.loads(line) for line in log.read_text().splitlines())
 
 
-def visits(lines: Iterable[Row]) -> list[Visit]:
+def arrivals(lines: Iterable[Row]) -> list[Arrival]:
     found: dict[int, Row] = {}
     for line in lines:
         if line["event"] == "begin":
@@ -96,11 +96,11 @@ def visits(lines: Iterable[Row]) -> list[Visit]:
             found[line["number"]] = {name: value for name, value in line.items() if name != "event"} | began
         else:
             found[line["number"]] |= {"ended_ns": line["ns"], "how": line["how"]}
-    return [Visit(**one) for one in found.values()]
+    return [Arrival(**one) for one in found.values()]
 
 
-def by_delivery(visits: Iterable[Visit]) -> dict[str, list[Visit]]:
-    found: dict[str, list[Visit]] = defaultdict(list)
-    for visit in visits:
-        found[visit.id].append(visit)
+def by_delivery(arrivals: Iterable[Arrival]) -> dict[str, list[Arrival]]:
+    found: dict[str, list[Arrival]] = defaultdict(list)
+    for arrival in arrivals:
+        found[arrival.id].append(arrival)
     return found

@@ -19,7 +19,7 @@ from tests.support.schedule import oracle
 from tests.support.schedule.books import Books
 from tests.support.schedule.child import Orders
 from tests.support.schedule.clock import SharedClock
-from tests.support.schedule.history import TABLES, Cancelled, Diary, History, Lost, Visit, read_history, read_visits
+from tests.support.schedule.history import TABLES, Arrival, Cancelled, Diary, History, Lost, read_history, read_visits
 from tests.support.schedule.invariants import violations
 from tests.support.schedule.outages import is_locked
 from tests.support.schedule.processes import Nursery, Receiver, open_receiver
@@ -33,7 +33,7 @@ FENCES = "SELECT id, fence FROM occurrences WHERE schedule_id = {number}"
 
 
 @dataclass(slots=True)
-class House:
+class Installation:
     """Where everything is, and what was asked for: each schedule as it was made."""
 
     folder: Path
@@ -109,7 +109,7 @@ class House:
         self.diary.lost.append(Lost(worker, time.monotonic_ns()))
         self.stop(worker)
 
-    def visits(self) -> list[Visit]:
+    def arrivals(self) -> list[Arrival]:
         return read_visits(self.receiver.log)
 
     def begun(self) -> int:
@@ -155,7 +155,9 @@ class House:
 
 
 @asynccontextmanager
-async def open_house(folder: Path, settings: Settings, nursery: Nursery, **orders: object) -> AsyncGenerator[House]:
+async def open_installation(
+    folder: Path, settings: Settings, nursery: Nursery, **orders: object
+) -> AsyncGenerator[Installation]:
     """Everything but workers; those still there at the end are killed."""
     database, books = await Database.open(settings), Books(settings)
     given = {"FRONTDESK_DATA": str(settings.data)}
@@ -163,11 +165,11 @@ async def open_house(folder: Path, settings: Settings, nursery: Nursery, **order
         given["FRONTDESK_DATABASE_URL"] = settings.database_url.get_secret_value()
     with SharedClock(folder / "clock") as clock, open_receiver(folder, clock.path) as receiver:
         told = Orders(given, receiver.url, str(clock.path), str(folder / "workers.log"))
-        bell = WakeupNotifier(database)
-        stores = (books, database, ScheduleStore(database, bell), HistoryStore(database, bell))
-        house = House(folder, settings, *stores, clock, receiver, nursery, replace(told, **orders))
+        notifier = WakeupNotifier(database)
+        stores = (books, database, ScheduleStore(database, notifier), HistoryStore(database, notifier))
+        installation = Installation(folder, settings, *stores, clock, receiver, nursery, replace(told, **orders))
         try:
-            yield house
+            yield installation
         finally:
             for worker in nursery.alive():
                 nursery.signal(worker, signal.SIGCONT)

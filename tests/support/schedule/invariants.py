@@ -9,7 +9,7 @@ from frontdesk.schedules.model import ScheduleDefinition
 from tests.support.schedule import manners, oracle
 from tests.support.schedule.books import Row
 from tests.support.schedule.conduct import begun_twice, crowded, disorder, early, late_start
-from tests.support.schedule.history import History, Visit, by_delivery
+from tests.support.schedule.history import Arrival, History, by_delivery
 
 Made = Mapping[int, ScheduleDefinition]
 SETTLED = {"delivered", "dead", "skipped", "cancelled"}
@@ -73,19 +73,19 @@ def repeated(history: History, made: Made) -> Iterator[str]:
             if count > 1:
                 yield f"schedule {number} has {count} rows for {at}"
         most, ran = new.max_repetitions, _runs(rows[number])
-        seen = len({one.id for one in history.visits if one.schedule_id == number and one.id not in manual})
+        seen = len({one.id for one in history.arrivals if one.schedule_id == number and one.id not in manual})
         if most is not None and max(ran, seen) > most:
             yield f"schedule {number} ran {ran} times, of which {seen} were seen; {most} are allowed"
 
 
 def told_wrong(history: History, made: Made) -> Iterator[str]:
     """What a row says is what the receiver saw, and it was said by the last one to hold it."""
-    visits = by_delivery(history.visits)
+    arrivals = by_delivery(history.arrivals)
     rows = {row["id"]: row for row in history.occurrences}
-    for unknown in visits.keys() - rows.keys():
+    for unknown in arrivals.keys() - rows.keys():
         yield f"{unknown} was delivered, and there is no row of it"
     for name, row in rows.items():
-        seen = visits.get(name, [])
+        seen = arrivals.get(name, [])
         if {(one.schedule_id, one.agent, one.intended_us) for one in seen} - {_identity(row)}:
             yield f"{name} was delivered under somebody else's name"
         match row["standing"]:
@@ -107,7 +107,7 @@ def unrecorded(history: History, _made: Made) -> Iterator[str]:
         yield f"{name} was delivered {delivered[name]} times, and {told[name]} by the journal"
 
 
-def _died_early(row: Row, seen: list[Visit], new: ScheduleDefinition) -> Iterator[str]:
+def _died_early(row: Row, seen: list[Arrival], new: ScheduleDefinition) -> Iterator[str]:
     """Given up only when it was refused for good or as often as it may be, and never once it was answered well."""
     if any(one.how == manners.How.WELL and one.fence == row["fence"] for one in seen):
         yield f"{row['id']} is dead, and its last attempt was answered well"
@@ -136,8 +136,8 @@ def _identity(row: Row) -> tuple[int, str, int]:
     return row["schedule_id"], row["agent_id"], row["intended_us"]
 
 
-def _answered(row: Row, visit: Visit) -> bool:
-    return visit.fence == row["fence"] and row["answer"] == f"{visit.id}/{visit.number}"
+def _answered(row: Row, arrival: Arrival) -> bool:
+    return arrival.fence == row["fence"] and row["answer"] == f"{arrival.id}/{arrival.number}"
 
 
 def _by_schedule(history: History) -> dict[int, list[Row]]:

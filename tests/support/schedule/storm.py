@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import anyio
 
 from frontdesk.schedules.model import Misfire, Overlap, ScheduleDefinition, SchedulePolicy
-from tests.support.schedule.house import House
+from tests.support.schedule.house import Installation
 from tests.support.schedule.making import SECOND, every, once
 from tests.support.schedule.manners import How
 
@@ -29,30 +29,30 @@ class Storm:
     repetitions: int
 
 
-async def blow(house: House, storm: Storm) -> None:
+async def blow(installation: Installation, storm: Storm) -> None:
     """Kill as often as told, then let those who are left bring everything to its end."""
     dice = random.Random(storm.seed)
-    house.receiver.chance(storm.seed, SLOWEST, SHARES)
-    recurring = await house.add(*_recurring(house.clock(), storm.repetitions))
-    crew = house.start(storm.workers)
+    installation.receiver.chance(storm.seed, SLOWEST, SHARES)
+    recurring = await installation.add(*_recurring(installation.clock(), storm.repetitions))
+    crew = installation.start(storm.workers)
     for _ in range(storm.kills):
-        await house.add(*_one_shots(dice, house.clock()))
-        await _some_work(house, dice)
+        await installation.add(*_one_shots(dice, installation.clock()))
+        await _some_work(installation, dice)
         victim = crew.pop(dice.randrange(len(crew)))
-        house.kill(victim)
-        crew += house.start()
-        await _somebody(house, dice, recurring)
-    await house.until(house.is_over, OVER_SECONDS)
-    house.stop(*crew)
+        installation.kill(victim)
+        crew += installation.start()
+        await _somebody(installation, dice, recurring)
+    await installation.until(installation.is_over, OVER_SECONDS)
+    installation.stop(*crew)
 
 
-async def _somebody(house: House, dice: random.Random, recurring: list[int]) -> None:
+async def _somebody(installation: Installation, dice: random.Random, recurring: list[int]) -> None:
     """Now and then a person cancels a schedule, or has one run at once."""
     chosen, wish = dice.randrange(len(recurring)), dice.random()
     if wish < 0.1 and len(recurring) > 1:
-        await house.cancel(recurring.pop(chosen))
+        await installation.cancel(recurring.pop(chosen))
     elif wish < 0.3:
-        await house.store.run_now(recurring[chosen], house.clock())
+        await installation.store.run_now(recurring[chosen], installation.clock())
 
 
 def _recurring(now_us: int, times: int) -> Iterator[ScheduleDefinition]:
@@ -76,10 +76,10 @@ def _one_shots(dice: random.Random, now_us: int) -> list[ScheduleDefinition]:
     return [once(dice.choice(AGENTS), now_us + dice.randrange(SECOND // 3)) for _ in range(4)]
 
 
-async def _some_work(house: House, dice: random.Random) -> None:
+async def _some_work(installation: Installation, dice: random.Random) -> None:
     """Until a few more deliveries were begun, so that the next kill falls anywhere in the work on them."""
-    wanted = house.begun() + dice.randrange(6)
+    wanted = installation.begun() + dice.randrange(6)
     for _ in range(PATIENCE):
         await anyio.sleep(dice.random() * MOMENT)
-        if house.begun() >= wanted:
+        if installation.begun() >= wanted:
             return

@@ -10,14 +10,14 @@ from tests.surfaces.access.lab import Lab, browsing, emptied, opened, with_issue
 
 
 @pytest.fixture(scope="module")
-async def house(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> AsyncGenerator[Lab]:
+async def installation(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> AsyncGenerator[Lab]:
     data = ready.in_folder(tmp_path_factory.mktemp("access") / "data")
     async with opened(with_issuer(settings_with(FRONTDESK_DATA=data))) as found:
         yield found
 
 
 @pytest.fixture
-async def lab(house: Lab) -> AsyncGenerator[Lab]:
-    await emptied(house.app)
-    async with browsing(house.asgi) as web:
-        yield Lab(house.app, house.asgi, web)
+async def lab(installation: Lab) -> AsyncGenerator[Lab]:
+    await emptied(installation.app)
+    async with browsing(installation.asgi) as web:
+        yield Lab(installation.app, installation.asgi, web)

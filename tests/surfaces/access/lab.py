@@ -26,7 +26,7 @@ from frontdesk.memory.model import PersonScope
 from frontdesk.settings import Issuer, OAuthClient, Settings
 
 BASE = "http://127.0.0.1:3020"
-MEMORY_DOOR = "/mcp/memory"
+MEMORY_ENDPOINT = "/mcp/memory"
 ISSUER = "https://id.example"
 SECRET = "a-secret-of-the-issuer-that-is-long-enough"
 CLIENT, CALLBACK = "notes-app", "http://localhost:3000/callback"
@@ -55,18 +55,20 @@ def with_issuer(settings: Settings) -> Settings:
     return settings.with_values(issuers=(trusted,), oauth_clients=tuple(map(OAuthClient.model_validate, CLIENTS)))
 
 
-class Mine(McpToolOutput):
+class ToolOfPerson(McpToolOutput):
     """Whose records these would be."""
 
     user_id: str
 
 
-async def _mine(_app: App, caller: Caller, _arguments: NoArguments) -> Mine:
-    return Mine(user_id=PersonScope.for_caller(caller).user_id)
+async def _mine(_app: App, caller: Caller, _arguments: NoArguments) -> ToolOfPerson:
+    return ToolOfPerson(user_id=PersonScope.for_caller(caller).user_id)
 
 
 # A tool for which one must be somebody.
-MINE = ToolSpec("mine", "Mine", "Whose it is.", NoArguments, Mine, _mine, mcp_path=McpPath.MEMORY, for_agent=False)
+MINE = ToolSpec(
+    "mine", "Mine", "Whose it is.", NoArguments, ToolOfPerson, _mine, mcp_path=McpPath.MEMORY, for_agent=False
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +83,11 @@ class Lab:
         limits = frozenset(scopes) if scopes else None
         return (await self.app.identity.create_key(name="", agent_id=agent, user_id=user, scopes=limits))[1]
 
-    async def mine(self, door: str = MEMORY_DOOR, **headers: str) -> httpx2.Response:
+    async def mine(self, endpoint: str = MEMORY_ENDPOINT, **headers: str) -> httpx2.Response:
         """Ask the tool for which one must be somebody, as a client of the older era."""
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "mine"}}
         said = {"mcp-protocol-version": "2025-06-18", **{name.replace("_", "-"): headers[name] for name in headers}}
-        return await self.web.post(door, json=call, headers=said)
+        return await self.web.post(endpoint, json=call, headers=said)
 
     async def whose(self, shown: str) -> str:
         """Whom a key or token is taken for."""

@@ -135,8 +135,8 @@ async def test_what_goes_on_to_tool_servers_is_the_persons_token_and_never_a_key
     ours = (await lab.trade(by_code(await lab.code(token())))).json()["access_token"]
     passed_on: list[bool] = []
     for sent in (token(), await lab.key("ann"), ours):
-        visit = RequestContext("1", {PERSON_TOKEN_HEADER: sent})
-        await act_for_person(lab.app.identity, visit, sent, local=True)
-        passed_on.append(visit.token is not None)
-        assert sent not in repr(visit)
+        request_context = RequestContext("1", {PERSON_TOKEN_HEADER: sent})
+        await act_for_person(lab.app.identity, request_context, sent, local=True)
+        passed_on.append(request_context.token is not None)
+        assert sent not in repr(request_context)
     assert passed_on == [True, False, False]

@@ -12,7 +12,7 @@ from tests.surfaces.access.lab import (
     BASE,
     CALLBACK,
     CLIENT,
-    MEMORY_DOOR,
+    MEMORY_ENDPOINT,
     SAFE,
     SAFE_CALLBACK,
     SAFE_SECRET,
@@ -226,7 +226,7 @@ async def test_a_token_of_ours_is_never_a_persons_word_for_another_login_nor_pas
 
 @shows("LOGIN")
 async def test_what_a_client_has_to_know_can_be_found(lab: Lab) -> None:
-    resource = (await lab.web.get(f"/.well-known/oauth-protected-resource{MEMORY_DOOR}")).json()
+    resource = (await lab.web.get(f"/.well-known/oauth-protected-resource{MEMORY_ENDPOINT}")).json()
     assert resource["authorization_servers"] == [BASE, "https://id.example"], "our own first"
     found = (await lab.web.get("/.well-known/oauth-authorization-server")).json()
     assert found["issuer"] == BASE
@@ -236,7 +236,7 @@ async def test_what_a_client_has_to_know_can_be_found(lab: Lab) -> None:
     needed = await lab.mine()
     assert needed.status_code == 401
     assert needed.json()["error"]["code"] == -32010
-    where = f'resource_metadata="{BASE}/.well-known/oauth-protected-resource{MEMORY_DOOR}"'
+    where = f'resource_metadata="{BASE}/.well-known/oauth-protected-resource{MEMORY_ENDPOINT}"'
     assert where in needed.headers["www-authenticate"]
 
 

@@ -12,14 +12,14 @@ from frontdesk.db.schema import mcp_sessions
 from frontdesk.errors import Invalid, Unauthenticated
 from frontdesk.settings import Settings
 from tests.requirements import shows
-from tests.surfaces.access.lab import MEMORY_DOOR, Lab, opened, token, with_issuer
+from tests.surfaces.access.lab import MEMORY_ENDPOINT, Lab, opened, token, with_issuer
 
 pytestmark = pytest.mark.anyio
 PEOPLE = 20
 OPENING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 
 
-async def begin(lab: Lab, door: str = MEMORY_DOOR, method: str = "initialize") -> str | None:
+async def begin(lab: Lab, door: str = MEMORY_ENDPOINT, method: str = "initialize") -> str | None:
     """Open a session; gives its id if there is one."""
     call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": OPENING if method == "initialize" else {}}
     answer = await lab.web.post(door, json=call, headers={"mcp-protocol-version": "2025-06-18"})
@@ -50,7 +50,7 @@ async def test_a_token_left_at_one_replica_counts_at_every_other(settings: Setti
             assert person(await lab.mine(mcp_session_id=theirs)) == "bob"
             assert (await lab.mine()).status_code == 401
             assert (await lab.mine(mcp_session_id="0" * 64)).status_code == 401
-        gone = await there.web.delete(MEMORY_DOOR, headers={"mcp-session-id": ours})
+        gone = await there.web.delete(MEMORY_ENDPOINT, headers={"mcp-session-id": ours})
         assert (gone.status_code, gone.content) == (204, b"")
         for lab in (here, there):
             answer = await lab.mine(mcp_session_id=ours)
@@ -73,7 +73,7 @@ async def test_many_sessions_at_once_get_nobody_elses_answer(lab: Lab) -> None:
     assert heard == {f"user-{number}": {f"user-{number}"} for number in range(PEOPLE)}
 
 
-async def test_only_the_memory_door_opens_sessions_and_only_in_the_older_era(lab: Lab) -> None:
+async def test_only_the_memory_endpoint_opens_sessions_and_only_in_the_older_era(lab: Lab) -> None:
     assert await begin(lab, "/mcp") is None
     assert await begin(lab, method="ping") is None
     session_id = await opened_session(lab)
@@ -81,8 +81,8 @@ async def test_only_the_memory_door_opens_sessions_and_only_in_the_older_era(lab
     at_mcp = await lab.mine("/mcp", mcp_session_id=session_id)
     assert "user_id" not in at_mcp.text, "elsewhere it says nothing"
     assert (await lab.web.delete("/mcp", headers={"mcp-session-id": session_id})).status_code == 405
-    assert (await lab.web.delete(MEMORY_DOOR)).status_code == 400
-    assert (await lab.web.get(MEMORY_DOOR, headers={"mcp-session-id": session_id})).status_code == 405
+    assert (await lab.web.delete(MEMORY_ENDPOINT)).status_code == 400
+    assert (await lab.web.get(MEMORY_ENDPOINT, headers={"mcp-session-id": session_id})).status_code == 405
 
 
 @shows("BEHALF")
@@ -154,5 +154,5 @@ async def test_what_is_left_must_hold_and_ends_with_the_token_or_after_a_day(lab
 async def test_a_modern_client_is_given_no_session(lab: Lab) -> None:
     headers = {"mcp-protocol-version": "2026-07-28", "mcp-method": "initialize"}
     call = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": OPENING})
-    answer = await lab.web.post(MEMORY_DOOR, content=call, headers={**headers, "content-type": "application/json"})
+    answer = await lab.web.post(MEMORY_ENDPOINT, content=call, headers={**headers, "content-type": "application/json"})
     assert "mcp-session-id" not in answer.headers

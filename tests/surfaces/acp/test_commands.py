@@ -60,7 +60,7 @@ def shop() -> Iterator[ToolServer]:
 
 
 @pytest.fixture
-async def house(tmp_path: Path, ready: Ready) -> AsyncGenerator[App]:
+async def installation(tmp_path: Path, ready: Ready) -> AsyncGenerator[App]:
     """Searches by words alone: to load what knows their meaning takes its time."""
     data = ready.in_folder(tmp_path / "data")
     async with open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off")) as app:
@@ -68,21 +68,21 @@ async def house(tmp_path: Path, ready: Ready) -> AsyncGenerator[App]:
 
 
 @pytest.fixture
-async def desk(house: App, tmp_path: Path) -> CommandContext:
+async def desk(installation: App, tmp_path: Path) -> CommandContext:
     """Ann, in a session with Ada."""
-    return await opened(house, tmp_path, ANN)
+    return await opened(installation, tmp_path, ANN)
 
 
-async def opened(house: App, cwd: Path, caller: Caller) -> CommandContext:
+async def opened(installation: App, cwd: Path, caller: Caller) -> CommandContext:
     blocks = [
         MemoryBlock("project", "The build runs at night.\nTea is at four.", limit=60),
         MemoryBlock("rules", "Never push on Fridays.", read_only=True),
     ]
-    agent = await house.host.create(NewAgent("Ada", blocks=blocks, owner=caller.user_id))
-    conversation = await house.host.start_conversation(agent.id, caller.user_id)
+    agent = await installation.host.create(NewAgent("Ada", blocks=blocks, owner=caller.user_id))
+    conversation = await installation.host.start_conversation(agent.id, caller.user_id)
     now = datetime.now(UTC)
     return CommandContext(
-        house, CodingSession("sess-1", agent.id, conversation.id, cwd, now, now, caller.user_id), caller
+        installation, CodingSession("sess-1", agent.id, conversation.id, cwd, now, now, caller.user_id), caller
     )
 
 
@@ -207,8 +207,8 @@ async def test_tools_that_the_agent_holds_are_listed(desk: CommandContext) -> No
 
 
 @shows("KEPT-03")
-async def test_tools_are_told_to_those_alone_who_may_read_of_them(house: App, tmp_path: Path) -> None:
-    desk = await opened(house, tmp_path, replace(ANN, scopes=frozenset({"agents:chat"})))
+async def test_tools_are_told_to_those_alone_who_may_read_of_them(installation: App, tmp_path: Path) -> None:
+    desk = await opened(installation, tmp_path, replace(ANN, scopes=frozenset({"agents:chat"})))
     assert (await say(desk, "/tools")).text == (await say(desk, "/tools a letter")).text
     assert "tools:read" in (await say(desk, "/tools")).text
 
@@ -255,30 +255,30 @@ async def test_what_cannot_be_scheduled_is_told_in_words_that_help(desk: Command
     assert "not found" in (await say(desk, "/schedule cancel 9")).text
 
 
-async def test_another_persons_and_another_agents_prompts_stay(desk: CommandContext, house: App) -> None:
+async def test_another_persons_and_another_agents_prompts_stay(desk: CommandContext, installation: App) -> None:
     mine = desk.session.agent_id
     ben = replace(ANN, user_id="ben")
-    await house.schedules.add(ben, NewSchedule("Ask Ben", mine, when="in 1 hour"))
-    other = await house.host.create(NewAgent("Bob"))
-    await house.schedules.add(ANN, NewSchedule("Ask Bob", other.id, when="in 1 hour"))
+    await installation.schedules.add(ben, NewSchedule("Ask Ben", mine, when="in 1 hour"))
+    other = await installation.host.create(NewAgent("Bob"))
+    await installation.schedules.add(ANN, NewSchedule("Ask Bob", other.id, when="in 1 hour"))
     assert "Nothing is scheduled" in (await say(desk, "/schedule")).text
     assert "Schedule 1 not found" in (await say(desk, "/schedule cancel 1")).text
     assert "not one of this agent" in (await say(desk, "/schedule cancel 2")).text
-    assert (await house.schedules.queries.get(ANN, 2)).state == "active"
+    assert (await installation.schedules.queries.get(ANN, 2)).state == "active"
 
 
 async def test_a_prompt_is_scheduled_into_the_sessions_own_conversation_where_it_is_nobody_elses(
-    house: App, tmp_path: Path
+    installation: App, tmp_path: Path
 ) -> None:
-    desk = await opened(house, tmp_path, OPERATOR)
+    desk = await opened(installation, tmp_path, OPERATOR)
     await say(desk, "/schedule in two hours: look at the build")
-    made = await house.schedules.queries.get(OPERATOR, 1)
+    made = await installation.schedules.queries.get(OPERATOR, 1)
     assert made.what.conversation_id == desk.session.conversation_id
 
 
 @pytest.mark.parametrize("caller", [ANN, OPERATOR], ids=["ann", "operator"])
-async def test_tasks_are_added_found_and_done(house: App, tmp_path: Path, caller: Caller) -> None:
-    desk = await opened(house, tmp_path, caller)
+async def test_tasks_are_added_found_and_done(installation: App, tmp_path: Path, caller: Caller) -> None:
+    desk = await opened(installation, tmp_path, caller)
     assert "No open tasks" in (await say(desk, "/tasks")).text
     assert (await say(desk, "/tasks add Book | the train")).text.startswith("Added: Book \\| the train (id ")
     await say(desk, "/tasks add Buy milk")

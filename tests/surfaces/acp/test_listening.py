@@ -41,7 +41,7 @@ ALLOWED = {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Installation:
     """A data folder, the address of the process that serves it, and the keys of two people and an agent."""
 
     address: str
@@ -149,54 +149,56 @@ async def revoke(data: Path, key_id: str) -> None:
 
 
 @pytest.fixture(scope="module")
-async def house(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> AsyncGenerator[House]:
+async def installation(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> AsyncGenerator[Installation]:
     """Nothing of this machine is for editors."""
     place = tmp_path_factory.mktemp("listening")
     data = ready.in_folder(place / "data")
     known = await keys(data)
     async with serving(data) as (agent, address):
-        yield House(address, data, place, **known)
+        yield Installation(address, data, place, **known)
         for key in known.values():
             assert key not in agent.told()
 
 
 @pytest.fixture(scope="module")
-async def workshop(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> AsyncGenerator[House]:
+async def workshop(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> AsyncGenerator[Installation]:
     """One folder of this machine is for editors."""
     place = tmp_path_factory.mktemp("workshop")
     data, root = ready.in_folder(place / "data"), folder(place, "root")
     known = await keys(data)
     async with serving(data, "--root", str(root)) as (_, address):
-        yield House(address, data, root, **known)
+        yield Installation(address, data, root, **known)
 
 
 @asynccontextmanager
-async def editor(house: House, key: str | None, **headers: str) -> AsyncGenerator[Editor]:
+async def editor(installation: Installation, key: str | None, **headers: str) -> AsyncGenerator[Editor]:
     given: dict[str, str] = {} if key is None else {"Authorization": f"Bearer {key}"}
-    async with connect(house.address, additional_headers={**given, **headers}, proxy=None, max_size=None) as socket:
+    async with connect(
+        installation.address, additional_headers={**given, **headers}, proxy=None, max_size=None
+    ) as socket:
         yield Editor(socket)
 
 
 @asynccontextmanager
-async def introduced(house: House, key: str, **can: Any) -> AsyncGenerator[Editor]:
-    async with editor(house, key) as opened:
+async def introduced(installation: Installation, key: str, **can: Any) -> AsyncGenerator[Editor]:
+    async with editor(installation, key) as opened:
         await opened.ask("initialize", {"protocolVersion": 1, "clientCapabilities": can})
         yield opened
 
 
 @pytest.mark.parametrize("key", [None, "", "wrong", "fd_1234567890abcdef_wrong"])
-async def test_nobody_without_a_key_is_let_in(house: House, key: str | None) -> None:
+async def test_nobody_without_a_key_is_let_in(installation: Installation, key: str | None) -> None:
     with pytest.raises(InvalidStatus) as refused:
-        async with editor(house, key):
+        async with editor(installation, key):
             raise AssertionError("let in")
     response = refused.value.response
     assert response.status_code == 401
     assert response.headers["www-authenticate"] == "Bearer"
 
 
-async def test_a_key_that_speaks_for_no_person_is_refused(house: House) -> None:
+async def test_a_key_that_speaks_for_no_person_is_refused(installation: Installation) -> None:
     with pytest.raises(InvalidStatus) as refused:
-        async with editor(house, house.clerk):
+        async with editor(installation, installation.clerk):
             raise AssertionError("let in")
     assert refused.value.response.status_code == 403
     assert b"--user" in refused.value.response.body
@@ -205,34 +207,36 @@ async def test_a_key_that_speaks_for_no_person_is_refused(house: House) -> None:
 @pytest.mark.parametrize(
     ("header", "status"), [({"Origin": "https://evil.example"}, 403), ({"Host": "evil.example"}, 421)]
 )
-async def test_a_page_of_another_origin_is_refused(house: House, header: dict[str, str], status: int) -> None:
+async def test_a_page_of_another_origin_is_refused(
+    installation: Installation, header: dict[str, str], status: int
+) -> None:
     with pytest.raises(InvalidStatus) as refused:
-        async with editor(house, house.ann, **header):
+        async with editor(installation, installation.ann, **header):
             raise AssertionError("let in")
     assert refused.value.response.status_code == status
 
 
-async def test_there_is_nothing_else_at_the_address(house: House) -> None:
+async def test_there_is_nothing_else_at_the_address(installation: Installation) -> None:
     with pytest.raises(InvalidStatus) as refused:
-        async with connect(house.address.replace(ACP_PATH, "/other"), proxy=None):
+        async with connect(installation.address.replace(ACP_PATH, "/other"), proxy=None):
             raise AssertionError("let in")
     assert refused.value.response.status_code in (403, 404)
 
 
-async def test_a_person_talks_with_the_agent_of_their_folder(house: House) -> None:
+async def test_a_person_talks_with_the_agent_of_their_folder(installation: Installation) -> None:
     far = Path("/far/away/project")
-    async with introduced(house, house.ann) as ann:
+    async with introduced(installation, installation.ann) as ann:
         session = await ann.open_session(far)
         assert await ann.prompt(session, script({"text": "from afar"})) == {"stopReason": "end_turn"}
         assert "from" in ann.told()
-    async with introduced(house, house.ann) as again:
+    async with introduced(installation, installation.ann) as again:
         await again.ask("session/load", {"sessionId": session, "cwd": str(far), "mcpServers": []})
         assert "from afar" in again.told()
 
 
-async def test_what_is_another_persons_is_not_found(house: House) -> None:
+async def test_what_is_another_persons_is_not_found(installation: Installation) -> None:
     far = Path("/far/away/secret")
-    async with introduced(house, house.ann) as ann, introduced(house, house.ben) as ben:
+    async with introduced(installation, installation.ann) as ann, introduced(installation, installation.ben) as ben:
         session = await ann.open_session(far)
         await ann.prompt(session, script({"text": "for Ann alone"}))
         where: Json = {"sessionId": session, "cwd": str(far), "mcpServers": []}
@@ -250,13 +254,13 @@ async def test_what_is_another_persons_is_not_found(house: House) -> None:
         assert "for Ann alone" not in ben.told()
 
 
-async def test_a_key_that_may_only_read_changes_nothing_and_says_nothing(house: House) -> None:
+async def test_a_key_that_may_only_read_changes_nothing_and_says_nothing(installation: Installation) -> None:
     far = Path("/far/away/read")
     where: Json = {"cwd": str(far), "mcpServers": []}
-    _, reader = await made(house.data, user="ann", scopes=frozenset({"agents:read"}))
-    async with introduced(house, house.ann) as ann:
+    _, reader = await made(installation.data, user="ann", scopes=frozenset({"agents:read"}))
+    async with introduced(installation, installation.ann) as ann:
         session = await ann.open_session(far)
-    async with introduced(house, reader) as looking:
+    async with introduced(installation, reader) as looking:
         await looking.ask("session/resume", {"sessionId": session, **where})
         mine: Json = {"sessionId": session}
         for method, more in (
@@ -272,32 +276,32 @@ async def test_a_key_that_may_only_read_changes_nothing_and_says_nothing(house: 
         assert session in [one["sessionId"] for one in (await looking.ask("session/list", {}))["sessions"]]
 
 
-async def test_a_key_that_was_revoked_is_refused_though_its_socket_is_open(house: House) -> None:
-    key_id, text = await made(house.data, user="carl")
-    async with introduced(house, text) as carl:
+async def test_a_key_that_was_revoked_is_refused_though_its_socket_is_open(installation: Installation) -> None:
+    key_id, text = await made(installation.data, user="carl")
+    async with introduced(installation, text) as carl:
         session = await carl.open_session(Path("/far/away"))
-        await revoke(house.data, key_id)
+        await revoke(installation.data, key_id)
         assert await refusal(carl) == AUTH_REQUIRED
         with pytest.raises(Refused) as refused:
             await carl.prompt(session, "hello")
         assert refused.value.code == AUTH_REQUIRED
     with pytest.raises(InvalidStatus):
-        async with editor(house, text):
+        async with editor(installation, text):
             raise AssertionError("let in")
 
 
 @shows("KEPT-03")
-async def test_what_a_revoked_key_left_waiting_is_given_up_when_its_person_goes_on(house: House) -> None:
-    key_id, text = await made(house.data, user="dora")
+async def test_what_a_revoked_key_left_waiting_is_given_up_when_its_person_goes_on(installation: Installation) -> None:
+    key_id, text = await made(installation.data, user="dora")
     far = Path("/far/away/left")
     noting = script({"tool": "memory_insert", "args": {"label": "human", "new_string": "likes tea"}}, {"text": "."})
-    async with introduced(house, text) as before:
+    async with introduced(installation, text) as before:
         session = await before.open_session(far)
         await before.ask("session/set_config_option", {"sessionId": session, "configId": "memory", "value": "ask"})
         await before.begin("session/prompt", prompt(session, noting))
         await before.frame(lambda frame: frame.get("method") == "session/request_permission")
-    await revoke(house.data, key_id)
-    async with introduced(house, (await made(house.data, user="dora"))[1]) as after:
+    await revoke(installation.data, key_id)
+    async with introduced(installation, (await made(installation.data, user="dora"))[1]) as after:
         await after.ask("session/load", {"sessionId": session, "cwd": str(far), "mcpServers": []})
         assert await after.prompt(session, script({"text": "here again"})) == {"stopReason": "end_turn"}
         assert "here again" in after.told()
@@ -306,7 +310,7 @@ async def test_what_a_revoked_key_left_waiting_is_given_up_when_its_person_goes_
 
 
 @shows("KEPT-03")
-async def test_who_may_do_less_by_now_says_nothing_into_a_turn_that_may_do_more(workshop: House) -> None:
+async def test_who_may_do_less_by_now_says_nothing_into_a_turn_that_may_do_more(workshop: Installation) -> None:
     key, text = keys_of_own.with_new_secret(
         ApiKey("", b"", "own", None, "ann", frozenset(SCOPES), datetime.now(UTC), own=True)
     )
@@ -332,12 +336,12 @@ async def test_who_may_do_less_by_now_says_nothing_into_a_turn_that_may_do_more(
 
 
 @shows("KEPT-06")
-async def test_what_an_editor_may_not_do_is_in_the_journal_with_its_key(house: House) -> None:
-    key_id, reader = await made(house.data, user="eve", scopes=frozenset({"agents:read"}))
-    async with introduced(house, reader) as looking:
+async def test_what_an_editor_may_not_do_is_in_the_journal_with_its_key(installation: Installation) -> None:
+    key_id, reader = await made(installation.data, user="eve", scopes=frozenset({"agents:read"}))
+    async with introduced(installation, reader) as looking:
         with pytest.raises(Refused, match="agents:chat"):
             await looking.ask("session/new", {"cwd": "/far/away", "mcpServers": []})
-    [row] = await denials_of(house.data, "eve")
+    [row] = await denials_of(installation.data, "eve")
     assert (row.action, row.reason, row.source) == ("session/new", "MissingScope", AgentIdSource.CREDENTIAL)
     assert row.claimed == ClaimedIds(credential=f"key:{key_id}")
 
@@ -367,7 +371,7 @@ def names_in(place: Path) -> list[str]:
     return [one.name for one in place.iterdir()]
 
 
-async def test_without_a_root_nothing_of_this_machine_is_touched(house: House, tmp_path: Path) -> None:
+async def test_without_a_root_nothing_of_this_machine_is_touched(installation: Installation, tmp_path: Path) -> None:
     (tmp_path / "here.txt").write_text("of this machine")
     deeds = {
         "read_file": {"path": "here.txt"},
@@ -377,7 +381,7 @@ async def test_without_a_root_nothing_of_this_machine_is_touched(house: House, t
         "delete_file": {"path": "here.txt"},
         "run_command": {"command": "touch made.txt"},
     }
-    async with introduced(house, house.ann) as ann:
+    async with introduced(installation, installation.ann) as ann:
         session = await ann.open_session(tmp_path)
         await ann.ask("session/set_mode", {"sessionId": session, "modeId": "auto"})
         for tool, args in deeds.items():
@@ -389,15 +393,15 @@ async def test_without_a_root_nothing_of_this_machine_is_touched(house: House, t
     assert names_in(tmp_path) == ["here.txt"]
 
 
-async def test_without_a_root_no_server_is_started_on_this_machine(house: House, tmp_path: Path) -> None:
+async def test_without_a_root_no_server_is_started_on_this_machine(installation: Installation, tmp_path: Path) -> None:
     server = {"name": "mine", "command": "/bin/sh", "args": ["-c", f"touch {tmp_path / 'made'}"], "env": []}
-    async with introduced(house, house.ann) as ann:
+    async with introduced(installation, installation.ann) as ann:
         told = await ann.ask("session/new", {"cwd": str(tmp_path), "mcpServers": [server]})
         await ann.prompt(told["sessionId"], script({"text": "hello"}))
     assert not (tmp_path / "made").exists()
 
 
-async def test_with_a_root_editors_work_in_it(workshop: House) -> None:
+async def test_with_a_root_editors_work_in_it(workshop: Installation) -> None:
     work = folder(workshop.root, "project")
     async with introduced(workshop, workshop.ann) as ann:
         session = await ann.open_session(work)
@@ -407,7 +411,7 @@ async def test_with_a_root_editors_work_in_it(workshop: House) -> None:
         assert ann.asked == ["session/request_permission"] * 2
 
 
-async def test_a_folder_outside_of_the_root_is_refused(workshop: House, tmp_path: Path) -> None:
+async def test_a_folder_outside_of_the_root_is_refused(workshop: Installation, tmp_path: Path) -> None:
     (workshop.root / "way-out").symlink_to(tmp_path)
     async with introduced(workshop, workshop.ann) as ann:
         session = await ann.open_session(workshop.root)
@@ -421,7 +425,7 @@ async def test_a_folder_outside_of_the_root_is_refused(workshop: House, tmp_path
             await ann.ask("session/new", asked)
 
 
-async def test_an_editor_that_hangs_up_takes_its_commands_with_it(workshop: House) -> None:
+async def test_an_editor_that_hangs_up_takes_its_commands_with_it(workshop: Installation) -> None:
     work = folder(workshop.root, "left")
     async with introduced(workshop, workshop.ann) as ann:
         session = await ann.open_session(work)
@@ -442,7 +446,7 @@ async def test_an_editor_that_hangs_up_takes_its_commands_with_it(workshop: Hous
     [
         (("--listen", "here"), "--listen takes HOST:PORT"),
         (("--listen", "127.0.0.1:99999"), "--listen takes HOST:PORT"),
-        (("--listen", "127.0.0.1:0", "--root", "/does/not/exist"), "--root names a folder that is there"),
+        (("--listen", "127.0.0.1:0", "--root", "/does/not/exist"), "--root needs an existing folder"),
         (("--root", "/tmp"), "--root goes with --listen"),
     ],
 )

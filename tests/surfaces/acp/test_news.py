@@ -66,39 +66,41 @@ class Editor:
 
 
 @pytest.fixture
-async def house(tmp_path: Path, ready: Ready) -> AsyncGenerator[App]:
+async def installation(tmp_path: Path, ready: Ready) -> AsyncGenerator[App]:
     data = ready.in_folder(tmp_path / "data")
     async with open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off")) as app, running(app):
         yield app
 
 
 @pytest.fixture
-async def agent(house: App) -> str:
-    return (await house.host.create(NewAgent("Ada"))).id
+async def agent(installation: App) -> str:
+    return (await installation.host.create(NewAgent("Ada"))).id
 
 
 @asynccontextmanager
-async def watched(house: App, *editors: Editor) -> AsyncGenerator[None]:
+async def watched(installation: App, *editors: Editor) -> AsyncGenerator[None]:
     """The editors hear of news, and have their agents watched already."""
     async with anyio.create_task_group() as tasks:
         for editor in editors:
-            tasks.start_soon(ScheduleWatcher(house, editor.who, POLL_SECONDS).run, editor.open_agents, editor.tell)
+            tasks.start_soon(
+                ScheduleWatcher(installation, editor.who, POLL_SECONDS).run, editor.open_agents, editor.tell
+            )
         for editor in editors:
             await editor.some_rounds()
         yield
         tasks.cancel_scope.cancel()
 
 
-async def delivered(house: App, caller: Caller, asked: NewSchedule) -> RunRecord:
+async def delivered(installation: App, caller: Caller, asked: NewSchedule) -> RunRecord:
     """Make a schedule, run it once now, and wait for its end."""
-    added = await house.schedules.add(caller, replace(asked, when="every year on january 1 at 9"))
-    return await over(house, await house.schedules.run_now(caller, added.schedule.id))
+    added = await installation.schedules.add(caller, replace(asked, when="every year on january 1 at 9"))
+    return await over(installation, await installation.schedules.run_now(caller, added.schedule.id))
 
 
-async def over(house: App, run_id: str) -> RunRecord:
+async def over(installation: App, run_id: str) -> RunRecord:
     with anyio.fail_after(WAIT_SECONDS):
         while True:
-            runs = (await house.schedules.queries.history(OPERATOR, ListRuns())).runs
+            runs = (await installation.schedules.queries.history(OPERATOR, ListRuns())).runs
             past = next((one for one in runs if one.id == run_id and one.ended_us is not None), None)
             if past is not None:
                 return past
@@ -109,12 +111,12 @@ def runs_of(editor: Editor) -> list[str]:
     return [tidings.run_id for _, tidings in editor.told]
 
 
-async def test_an_answer_is_told_once_with_its_prompt(house: App, agent: str) -> None:
+async def test_an_answer_is_told_once_with_its_prompt(installation: App, agent: str) -> None:
     ann = Editor(ANN, [agent])
-    async with watched(house, ann):
-        first = await delivered(house, ANN, NewSchedule(HELLO, agent))
+    async with watched(installation, ann):
+        first = await delivered(installation, ANN, NewSchedule(HELLO, agent))
         await until(lambda: len(ann.told) == 1)
-        second = await delivered(house, ANN, NewSchedule("And again", agent))
+        second = await delivered(installation, ANN, NewSchedule("And again", agent))
         await until(lambda: len(ann.told) >= 2)
         await ann.some_rounds()
     assert runs_of(ann) == [first.id, second.id]
@@ -126,20 +128,20 @@ async def test_an_answer_is_told_once_with_its_prompt(house: App, agent: str) ->
     assert tidings.text.endswith("\n\nHello | **there**")
 
 
-async def test_what_was_over_before_is_not_told(house: App, agent: str) -> None:
-    await delivered(house, ANN, NewSchedule(HELLO, agent))
+async def test_what_was_over_before_is_not_told(installation: App, agent: str) -> None:
+    await delivered(installation, ANN, NewSchedule(HELLO, agent))
     ann = Editor(ANN, [agent])
-    async with watched(house, ann):
-        later = await delivered(house, ANN, NewSchedule(HELLO, agent))
+    async with watched(installation, ann):
+        later = await delivered(installation, ANN, NewSchedule(HELLO, agent))
         await until(lambda: bool(ann.told))
         await ann.some_rounds()
     assert runs_of(ann) == [later.id]
 
 
-async def test_what_could_not_be_delivered_is_told_with_the_reason(house: App) -> None:
+async def test_what_could_not_be_delivered_is_told_with_the_reason(installation: App) -> None:
     operator = Editor(OPERATOR, ["agent-gone"])
-    async with watched(house, operator):
-        dead = await delivered(house, OPERATOR, NewSchedule("Wake up", "agent-gone", skip_validation=True))
+    async with watched(installation, operator):
+        dead = await delivered(installation, OPERATOR, NewSchedule("Wake up", "agent-gone", skip_validation=True))
         await until(lambda: bool(operator.told))
     tidings = operator.told[0][1]
     assert (tidings.run_id, tidings.standing) == (dead.id, RunStatus.DEAD)
@@ -148,10 +150,10 @@ async def test_what_could_not_be_delivered_is_told_with_the_reason(house: App) -
     assert "agent-gone" in tidings.text
 
 
-async def test_nobody_hears_of_another_persons_prompts(house: App, agent: str) -> None:
+async def test_nobody_hears_of_another_persons_prompts(installation: App, agent: str) -> None:
     ann, ben, operator = Editor(ANN, [agent]), Editor(BEN, [agent]), Editor(OPERATOR, [agent])
-    async with watched(house, ann, ben, operator):
-        past = await delivered(house, ANN, NewSchedule(HELLO, agent))
+    async with watched(installation, ann, ben, operator):
+        past = await delivered(installation, ANN, NewSchedule(HELLO, agent))
         await until(lambda: bool(ann.told))
         await ben.some_rounds()
         await operator.some_rounds()
@@ -160,25 +162,25 @@ async def test_nobody_hears_of_another_persons_prompts(house: App, agent: str) -
     assert not operator.told
 
 
-async def test_an_agent_that_is_not_open_is_not_watched(house: App, agent: str) -> None:
+async def test_an_agent_that_is_not_open_is_not_watched(installation: App, agent: str) -> None:
     ann = Editor(ANN)
-    async with watched(house, ann):
-        await delivered(house, ANN, NewSchedule(HELLO, agent))
+    async with watched(installation, ann):
+        await delivered(installation, ANN, NewSchedule(HELLO, agent))
         await ann.some_rounds()
         assert ann.looked == 0
         ann.agents = [agent]
         await ann.some_rounds()
-        later = await delivered(house, ANN, NewSchedule(HELLO, agent))
+        later = await delivered(installation, ANN, NewSchedule(HELLO, agent))
         await until(lambda: bool(ann.told))
     assert runs_of(ann) == [later.id]
 
 
-async def test_what_ends_while_nobody_can_look_is_told_afterwards(house: App, agent: str) -> None:
+async def test_what_ends_while_nobody_can_look_is_told_afterwards(installation: App, agent: str) -> None:
     ann = Editor(ANN, [agent])
     with capture_logs() as logs:
-        async with watched(house, ann):
+        async with watched(installation, ann):
             ann.troubles = [Unavailable("The database does not answer"), Unavailable("The database does not answer")]
-            past = await delivered(house, ANN, NewSchedule(HELLO, agent))
+            past = await delivered(installation, ANN, NewSchedule(HELLO, agent))
             await until(lambda: bool(ann.told))
             await ann.some_rounds()
     assert runs_of(ann) == [past.id]
@@ -186,13 +188,13 @@ async def test_what_ends_while_nobody_can_look_is_told_afterwards(house: App, ag
     assert [(one["agent_id"], one["error"]) for one in waits] == [(agent, "The database does not answer")] * 2
 
 
-async def test_an_editor_that_cannot_be_told_hears_the_next_news(house: App, agent: str) -> None:
+async def test_an_editor_that_cannot_be_told_hears_the_next_news(installation: App, agent: str) -> None:
     ann = Editor(ANN, [agent], deaf=[RuntimeError("gone")])
     with capture_logs() as logs:
-        async with watched(house, ann):
-            await delivered(house, ANN, NewSchedule(HELLO, agent))
+        async with watched(installation, ann):
+            await delivered(installation, ANN, NewSchedule(HELLO, agent))
             await until(lambda: not ann.deaf)
-            later = await delivered(house, ANN, NewSchedule(HELLO, agent))
+            later = await delivered(installation, ANN, NewSchedule(HELLO, agent))
             await until(lambda: bool(ann.told))
             await ann.some_rounds()
     assert runs_of(ann) == [later.id]

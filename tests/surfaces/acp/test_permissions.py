@@ -77,18 +77,22 @@ def workshop(above: Path, name: str = "work") -> Path:
 async def test_a_mode_says_what_is_free_what_is_asked_and_what_is_refused(
     client: Client, person: Person, tmp_path: Path, mode: str, by: str
 ) -> None:
-    for deed, expected in TABLE[mode].items():
-        work = workshop(tmp_path, deed)
+    for permission_request, expected in TABLE[mode].items():
+        work = workshop(tmp_path, permission_request)
         session = await client.open_session(work)
         if by == "mode":
             await client.request("session/set_mode", {"sessionId": session, "modeId": mode})
         else:
             await set_option(client, session, "mode", mode)
         person.chooses("reject_once")
-        assert await client.prompt(session, DEEDS[deed]) == {"stopReason": "end_turn"}
-        assert (deed, len(person.asked)) == (deed, 1 if expected is ASKED else 0)
-        done = deed in ("read", "search") or not (work / "old.txt").exists() or (work / "old.txt").read_text() != "old"
-        assert (deed, done) == (deed, expected is FREE)
+        assert await client.prompt(session, DEEDS[permission_request]) == {"stopReason": "end_turn"}
+        assert (permission_request, len(person.asked)) == (permission_request, 1 if expected is ASKED else 0)
+        done = (
+            permission_request in ("read", "search")
+            or not (work / "old.txt").exists()
+            or (work / "old.txt").read_text() != "old"
+        )
+        assert (permission_request, done) == (permission_request, expected is FREE)
         assert only_call(client, session)["status"] == ("completed" if expected is FREE else "failed")
 
 

@@ -29,7 +29,7 @@ TALK = script(
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class EarlierSession:
     """What an editor was told before its process ended."""
 
     data: Path
@@ -43,7 +43,7 @@ class Past:
 
 
 @pytest.fixture(scope="module")
-async def past(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> Past:
+async def past(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> EarlierSession:
     place = tmp_path_factory.mktemp("sessions")
     data, work, many = ready.in_folder(place / "data"), folder(place), folder(place, "many")
     async with introduced(data) as desk:
@@ -56,11 +56,11 @@ async def past(tmp_path_factory: pytest.TempPathFactory, ready: Ready) -> Past:
         opened = [await client.open_session(many) for _ in range(MANY)]
         told = calls(client, session)
         thoughts = said_in(client, session, "agent_thought_chunk")
-        return Past(data, work, session, thoughts, said_in(client, session), told, renamed, opened)
+        return EarlierSession(data, work, session, thoughts, said_in(client, session), told, renamed, opened)
 
 
 @pytest.fixture(scope="module")
-async def client(past: Past) -> AsyncGenerator[Client]:
+async def client(past: EarlierSession) -> AsyncGenerator[Client]:
     """Another process on the same data folder."""
     async with introduced(past.data) as desk:
         yield desk.client
@@ -90,7 +90,7 @@ def seen(call: Json) -> Json:
     return {key: call[key] for key in ("title", "kind", "status") if key in call}
 
 
-async def test_sessions_are_listed_by_folder_with_their_titles(client: Client, past: Past) -> None:
+async def test_sessions_are_listed_by_folder_with_their_titles(client: Client, past: EarlierSession) -> None:
     found = await info(client, past.session, past.work)
     assert found is not None
     assert (found["title"], found["cwd"]) == ("Please look around", str(past.work))
@@ -111,7 +111,7 @@ async def all_of(client: Client, cwd: Path) -> list[Json]:
         more = {"cursor": page["nextCursor"]}
 
 
-async def test_a_long_list_comes_in_pages(client: Client, past: Past) -> None:
+async def test_a_long_list_comes_in_pages(client: Client, past: EarlierSession) -> None:
     first = await listed(client, cwd=str(past.work.parent / "many"))
     assert len(first["sessions"]) < MANY
     found = [one["sessionId"] for one in await all_of(client, past.work.parent / "many")]
@@ -124,7 +124,7 @@ async def test_a_cursor_that_is_none_is_refused_in_words(client: Client) -> None
     assert refused.value.code == INVALID_PARAMS
 
 
-async def test_loading_tells_everything_again_under_the_same_ids(client: Client, past: Past) -> None:
+async def test_loading_tells_everything_again_under_the_same_ids(client: Client, past: EarlierSession) -> None:
     since = len(client.frames)
     await client.request("session/load", where(past.session, past.work), number="the-load")
     await client.heard()
@@ -143,7 +143,7 @@ async def test_loading_tells_everything_again_under_the_same_ids(client: Client,
     assert [entry["content"] for one in told if one["sessionUpdate"] == "plan" for entry in one["entries"]]
 
 
-async def test_what_was_written_and_remembered_is_shown_again_as_a_diff(client: Client, past: Past) -> None:
+async def test_what_was_written_and_remembered_is_shown_again_as_a_diff(client: Client, past: EarlierSession) -> None:
     since = len(client.frames)
     await client.request("session/load", where(past.session, past.work))
     diffs = [
@@ -156,7 +156,7 @@ async def test_what_was_written_and_remembered_is_shown_again_as_a_diff(client: 
     assert all(Path(diff["path"]).is_absolute() for diff in diffs)
 
 
-async def test_a_resumed_session_tells_nothing_again_and_goes_on(client: Client, past: Past) -> None:
+async def test_a_resumed_session_tells_nothing_again_and_goes_on(client: Client, past: EarlierSession) -> None:
     await client.request("session/close", {"sessionId": past.renamed})
     since = len(client.frames)
     await client.request("session/resume", {"sessionId": past.renamed, "cwd": str(past.work)})
@@ -204,7 +204,7 @@ async def test_a_fork_has_the_past_and_goes_its_own_way(client: Client, tmp_path
         assert list(said_in(client, one, since=since).values()) == ["in common", words]
 
 
-async def test_a_session_that_is_not_open_is_renamed_too(client: Client, past: Past) -> None:
+async def test_a_session_that_is_not_open_is_renamed_too(client: Client, past: EarlierSession) -> None:
     asked = {"sessionId": past.many[0], "title": " Of \n another time "}
     assert await client.request("session/set_title", asked) == {"title": "Of another time"}
     found = await all_of(client, past.work.parent / "many")

@@ -16,12 +16,12 @@ from tests.requirements import shows
 pytestmark = pytest.mark.anyio
 ANN = PersonScope("ann")
 DUE = (datetime.now(UTC) + timedelta(days=2)).replace(microsecond=0)
-HOUSE = Caller("test", local=True, any_agent=True)
+INSTALLATION = Caller("test", local=True, any_agent=True)
 
 
 async def _planned(app: App) -> list[tuple[str, str | None, str, ScheduleState]]:
     """For which agent and person what is planned, and how that stands."""
-    listed = await app.schedules.queries.list(HOUSE, ListSchedules(include_cancelled=True))
+    listed = await app.schedules.queries.list(INSTALLATION, ListSchedules(include_cancelled=True))
     return [(one.what.agent_id, one.what.user_id, one.what.prompt, one.state) for one in listed.schedules]
 
 

@@ -44,7 +44,7 @@ class Hers:
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Installation:
     """An open desk, its client, and what each of those who come shows."""
 
     app: App
@@ -83,12 +83,12 @@ def _part(said: Mapping[str, object]) -> str:
 
 
 @pytest.fixture
-async def house(settings: Settings) -> AsyncGenerator[House]:
+async def installation(settings: Settings) -> AsyncGenerator[Installation]:
     with open_issuer() as issuer:
         trusted = [{"issuer": issuer.url, "audience": AUDIENCE, "jwks_url": issuer.jwks_url}]
         given = Settings.model_validate({**settings.model_dump(exclude_unset=True), "FRONTDESK_ISSUERS": trusted})
         async with open_app(given) as app, _client(app) as client:
-            yield House(app, client, issuer, await _furnish(app))
+            yield Installation(app, client, issuer, await _furnish(app))
 
 
 @asynccontextmanager
@@ -100,19 +100,19 @@ async def _client(app: App) -> AsyncGenerator[httpx2.AsyncClient]:
 
 async def _furnish(app: App) -> Hers:
     """One of everything, each with Ann's mark in it."""
-    room = app.memory
-    category = await room.categories.create(ANN, {"name": f"{HERS} jars"})
-    task = await room.tasks.create(ANN, {"title": f"Cook {HERS}", "category": category.id, "tags": [HERS]})
-    under = await room.tasks.create(ANN, {"title": f"Buy oranges for {HERS}", "parent_task_id": task.id})
-    link = await room.tasks.link(ANN, task.id, under.id, TaskRelation.RELATED)
-    memory = await room.memories.create(ANN, {"note": f"{HERS} needs sugar", "is_highlight": True})
-    await room.memories.anchor(ANN, memory.id, {"anchor_item_id": task.id, "relation": "about", "notes": HERS})
-    activity = await room.activities.create(ANN, {"title": f"Tasted {HERS}", "activity_type": "cooking"})
-    habit = await room.timeline.create(ANN, {"type": "habit", "title": f"{HERS} on Sundays"})
-    entry = await room.time_tracking.add(ANN, task.id, {**ENTRY, "note": HERS})
-    await room.time_tracking.start(ANN, under.id, HERS)
+    services = app.memory
+    category = await services.categories.create(ANN, {"name": f"{HERS} jars"})
+    task = await services.tasks.create(ANN, {"title": f"Cook {HERS}", "category": category.id, "tags": [HERS]})
+    under = await services.tasks.create(ANN, {"title": f"Buy oranges for {HERS}", "parent_task_id": task.id})
+    link = await services.tasks.link(ANN, task.id, under.id, TaskRelation.RELATED)
+    memory = await services.memories.create(ANN, {"note": f"{HERS} needs sugar", "is_highlight": True})
+    await services.memories.anchor(ANN, memory.id, {"anchor_item_id": task.id, "relation": "about", "notes": HERS})
+    activity = await services.activities.create(ANN, {"title": f"Tasted {HERS}", "activity_type": "cooking"})
+    habit = await services.timeline.create(ANN, {"type": "habit", "title": f"{HERS} on Sundays"})
+    entry = await services.time_tracking.add(ANN, task.id, {**ENTRY, "note": HERS})
+    await services.time_tracking.start(ANN, under.id, HERS)
     work = {"objective": f"Design {HERS} labels", "task_type": "writing", "task_id": task.id, "agent_id": "agent-1"}
-    ai_task = await room.work_queue.create(ANN, work)
+    ai_task = await services.work_queue.create(ANN, work)
     ids = {"task_id": task.id, "relation_id": link.id, "entry_id": entry.id, "memory_id": memory.id}
     more = {"item_id": task.id, "activity_id": activity.id, "ai_task_id": ai_task.id, "category_id": category.id}
     return Hers({**ids, **more, "habit_id": habit.id, "under_id": under.id, "key_id": "0" * 12})
@@ -203,11 +203,11 @@ QUERIES = {"q": WORD, "parent_task_id": "{task_id}", "from": DAY, "to": DAY}
 ELSEWHERE = ("/agents/", "/v1/")
 
 
-async def _routes(house: House) -> list[Route]:
+async def _routes(installation: Installation) -> list[Route]:
     """Every route of the room, as the API describes itself."""
-    described = (await house.ask("GET", "/api/openapi.json", None)).json()
+    described = (await installation.ask("GET", "/api/openapi.json", None)).json()
     return [
-        _route(house.hers, method.upper(), path, operation)
+        _route(installation.hers, method.upper(), path, operation)
         for path, operations in described["paths"].items()
         if not path.startswith(ELSEWHERE)
         for method, operation in operations.items()
@@ -244,78 +244,82 @@ def _told(wrong: list[str]) -> str:
     return "\n".join(wrong)
 
 
-async def _ask_all(house: House, shown: str | None) -> AsyncGenerator[tuple[Route, httpx2.Response]]:
-    for route in await _routes(house):
-        yield route, await house.ask(route.method, route.path, shown, route.body)
+async def _ask_all(installation: Installation, shown: str | None) -> AsyncGenerator[tuple[Route, httpx2.Response]]:
+    for route in await _routes(installation):
+        yield route, await installation.ask(route.method, route.path, shown, route.body)
 
 
-async def _use_all(house: House, shown: str | None) -> AsyncGenerator[tuple[str, httpx2.Response]]:
+async def _use_all(installation: Installation, shown: str | None) -> AsyncGenerator[tuple[str, httpx2.Response]]:
     for era in (MODERN, LEGACY):
-        for tool, given in _tools(house.hers).items():
-            yield f"{tool} in {era}", await house.use(tool, given, shown, era)
+        for tool, given in _tools(installation.hers).items():
+            yield f"{tool} in {era}", await installation.use(tool, given, shown, era)
 
 
-async def _kept(house: House) -> object:
+async def _kept(installation: Installation) -> object:
     """All that is Ann's, as it stands."""
-    return (await house.app.memory.people.export(ANN))["records"]
+    return (await installation.app.memory.people.export(ANN))["records"]
 
 
 @shows("MEMORY-WHO")
-async def test_who_proves_nothing_gets_nothing_from_any_tool_or_route(house: House) -> None:
-    before, wrong = await _kept(house), list[str]()
-    for who, shown in (await house.strangers()).items():
-        async for route, answer in _ask_all(house, shown):
+async def test_who_proves_nothing_gets_nothing_from_any_tool_or_route(installation: Installation) -> None:
+    before, wrong = await _kept(installation), list[str]()
+    for who, shown in (await installation.strangers()).items():
+        async for route, answer in _ask_all(installation, shown):
             if answer.status_code != 401 or MARK in answer.text:
                 wrong.append(
                     f"{who}: {route.method} {route.path} is answered {answer.status_code}: {answer.text[:200]}"
                 )
-        async for tool, answer in _use_all(house, shown):
+        async for tool, answer in _use_all(installation, shown):
             if answer.status_code != 401 or MARK in answer.text:
                 wrong.append(f"{who}: {tool}: {answer.status_code} {answer.text[:200]}")
     assert not wrong, _told(wrong)
-    assert await _kept(house) == before
+    assert await _kept(installation) == before
 
 
 @shows("MEMORY-WHO")
-async def test_a_key_without_the_scope_is_told_which_it_lacks_and_nothing_else(house: House) -> None:
-    before, wrong = await _kept(house), list[str]()
-    shown = await house.key(frozenset({IDENTITY_READ}))
-    async for route, answer in _ask_all(house, shown):
+async def test_a_key_without_the_scope_is_told_which_it_lacks_and_nothing_else(installation: Installation) -> None:
+    before, wrong = await _kept(installation), list[str]()
+    shown = await installation.key(frozenset({IDENTITY_READ}))
+    async for route, answer in _ask_all(installation, shown):
         right = 403 if route.needs else 401 if "api-keys" in route.path else 200
         named = set(answer.json().get("required_scopes", ())) <= set(route.needs) if right == 403 else True
         if answer.status_code != right or MARK in answer.text or not named:
             wrong.append(f"{route.method} {route.path} is answered {answer.status_code}: {answer.text[:200]}")
-    async for tool, answer in _use_all(house, shown):
+    async for tool, answer in _use_all(installation, shown):
         harmless = tool.startswith("get_system_status") and answer.status_code == 200
         if not (answer.status_code == 403 or harmless) or MARK in answer.text:
             wrong.append(f"{tool} is answered {answer.status_code}: {answer.text[:200]}")
     assert not wrong, _told(wrong)
-    assert await _kept(house) == before
+    assert await _kept(installation) == before
 
 
 @shows("MEMORY-WHO")
-async def test_somebody_else_finds_nothing_of_hers_and_changes_nothing(house: House) -> None:
-    before, wrong = await _kept(house), list[str]()
-    for shown in (await house.key(user="ben"), house.issuer.token(sub="ben", aud=AUDIENCE)):
-        async for tool, answer in _use_all(house, shown):
+async def test_somebody_else_finds_nothing_of_hers_and_changes_nothing(installation: Installation) -> None:
+    before, wrong = await _kept(installation), list[str]()
+    for shown in (await installation.key(user="ben"), installation.issuer.token(sub="ben", aud=AUDIENCE)):
+        async for tool, answer in _use_all(installation, shown):
             if MARK in answer.text:
                 wrong.append(f"{tool} is answered {answer.status_code}: {answer.text[:300]}")
-        async for route, answer in _ask_all(house, shown):
+        async for route, answer in _ask_all(installation, shown):
             hidden = answer.status_code in (401, 404) or not route.one_of_hers
             if not hidden or answer.status_code >= 500 or MARK in answer.text:
                 wrong.append(f"{route.method} {route.path} is answered {answer.status_code}: {answer.text[:300]}")
     assert not wrong, _told(wrong)
-    assert await _kept(house) == before
+    assert await _kept(installation) == before
 
 
-async def test_she_herself_is_shown_what_is_hers_by_the_same_requests(house: House) -> None:
+async def test_she_herself_is_shown_what_is_hers_by_the_same_requests(installation: Installation) -> None:
     """The control: were nothing ever shown to anybody, the walks above would see nothing wrong."""
-    shown = house.issuer.token(sub="ann", aud=AUDIENCE)
-    for route in await _routes(house):
+    shown = installation.issuer.token(sub="ann", aud=AUDIENCE)
+    for route in await _routes(installation):
         if route.method == "GET":
-            answer = await house.ask("GET", route.path, shown)
+            answer = await installation.ask("GET", route.path, shown)
             assert answer.status_code == (404 if "api-keys/" in route.path else 200), (route.path, answer.text)
-    told = [tool for tool, given in _reading(house.hers) if MARK in (await house.use(tool, given, shown, MODERN)).text]
+    told = [
+        tool
+        for tool, given in _reading(installation.hers)
+        if MARK in (await installation.use(tool, given, shown, MODERN)).text
+    ]
     assert len(told) >= 12, told
 
 

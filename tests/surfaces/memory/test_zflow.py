@@ -28,7 +28,7 @@ PLACES = (BASE, f"{BASE}/mcp/memory")
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Installation:
     """A server, and whether it requires authentication."""
 
     desk: Desk
@@ -46,9 +46,9 @@ class House:
 
 
 @pytest.fixture(scope="module", params=[("sqlite", OPEN), ("sqlite", GUARDED), ("postgresql", GUARDED)], ids="-".join)
-async def house(
+async def installation(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, ready: Ready
-) -> AsyncGenerator[House]:
+) -> AsyncGenerator[Installation]:
     database, how = request.param
     folder: Path = tmp_path_factory.mktemp("zflow") / "data"
     where: dict[str, object] = {"FRONTDESK_DATA": folder, "FRONTDESK_EMBEDDINGS": "off"}
@@ -59,7 +59,7 @@ async def house(
         where["FRONTDESK_DATABASE_URL"] = ready.on(server)
     wanted = settings_with(FRONTDESK_REQUIRE_AUTH=how == GUARDED, **where)
     async with open_memory(with_issuer(wanted)) as desk:
-        yield House(desk, guarded=how == GUARDED)
+        yield Installation(desk, guarded=how == GUARDED)
 
 
 def somebody() -> str:
@@ -73,9 +73,9 @@ def header(person: str, **claims: object) -> str:
 
 @shows("KEPT-13")
 @pytest.mark.parametrize("url", PLACES)
-async def test_it_connects_and_is_offered_the_tools_of_the_contract(house: House, url: str) -> None:
-    for api_key in (None, await house.desk.key(somebody()), await house.desk.key(None, agent="*")):
-        client = await house.connected(url, api_key)
+async def test_it_connects_and_is_offered_the_tools_of_the_contract(installation: Installation, url: str) -> None:
+    for api_key in (None, await installation.desk.key(somebody()), await installation.desk.key(None, agent="*")):
+        client = await installation.connected(url, api_key)
         assert client.session_id
         assert (len(client.tools), len(client.agents_tools())) == (43, 36)
         assert "get_categories" not in client.agents_tools()
@@ -83,8 +83,8 @@ async def test_it_connects_and_is_offered_the_tools_of_the_contract(house: House
 
 
 @shows("KEPT-13")
-async def test_a_call_is_its_users_by_the_token_alone(house: House) -> None:
-    client, ann, bob = await house.connected(), somebody(), somebody()
+async def test_a_call_is_its_users_by_the_token_alone(installation: Installation) -> None:
+    client, ann, bob = await installation.connected(), somebody(), somebody()
     hers = header(ann)
     good, text = await client.call("create_task", {"title": f"Of {ann}"}, hers)
     assert good, text
@@ -94,7 +94,7 @@ async def test_a_call_is_its_users_by_the_token_alone(house: House) -> None:
     good, text = await client.call("search_tasks", {}, header(bob))
     assert good, text
     assert ann not in text
-    key = await house.desk.key(ann)
+    key = await installation.desk.key(ann)
     good, text = await client.call("search_tasks", {}, key)
     assert good, text
     assert f"Of {ann}" in text, "a key of one's own counts as a token does"
@@ -102,12 +102,12 @@ async def test_a_call_is_its_users_by_the_token_alone(house: House) -> None:
 
 @shows("KEPT-02")
 @shows("KEPT-13")
-async def test_users_who_share_its_session_at_the_same_moment_get_their_own_answers(house: House) -> None:
-    client = await house.connected(api_key=await house.desk.key(None, agent="*"))
+async def test_users_who_share_its_session_at_the_same_moment_get_their_own_answers(installation: Installation) -> None:
+    client = await installation.connected(api_key=await installation.desk.key(None, agent="*"))
     people = [somebody() for _ in range(6)]
     tokens = {person: header(person) for person in people}
     for person in people:
-        await house.desk.app.memory.tasks.create(PersonScope(person), {"title": f"Of {person}"})
+        await installation.desk.app.memory.tasks.create(PersonScope(person), {"title": f"Of {person}"})
 
     async def ask(person: str) -> None:
         good, text = await client.call("search_tasks", {}, tokens[person])
@@ -115,46 +115,48 @@ async def test_users_who_share_its_session_at_the_same_moment_get_their_own_answ
         assert [other for other in people if other in text] == [person]
 
     await asyncio.gather(*(ask(person) for person in people for _ in range(3)))
-    for signed_out in (client, Zflow(house.desk.asgi, BASE, session_id=client.session_id)):
+    for signed_out in (client, Zflow(installation.desk.asgi, BASE, session_id=client.session_id)):
         good, text = await signed_out.call("search_tasks", {})
         assert not good
         assert not any(person in text for person in people), "nobody's tasks are shown to a visitor"
 
 
 @shows("KEPT-13")
-async def test_its_retry_fires_where_a_token_does_not_hold_and_a_fresh_one_counts(house: House) -> None:
-    client, ann = await house.connected(), somebody()
+async def test_its_retry_fires_where_a_token_does_not_hold_and_a_fresh_one_counts(installation: Installation) -> None:
+    client, ann = await installation.connected(), somebody()
     good, text = await client.call("create_task", {"title": "Once"}, header(ann, exp=1))
     assert not good
     assert "expired" in text
     assert client.sent == ["set_access_token", "create_task", "set_access_token"], "it was tried anew, and for nothing"
-    assert await house.titles(ann) == []
+    assert await installation.titles(ann) == []
     client.sent.clear()
     good, text = await client.call("create_task", {"title": "Once"}, header(ann))
     assert good, text
     assert client.sent == ["set_access_token", "create_task"]
-    assert await house.titles(ann) == ["Once"]
+    assert await installation.titles(ann) == ["Once"]
 
 
 @shows("KEPT-13")
-async def test_a_repeated_call_succeeds_where_the_token_counts_by_then_and_is_done_once(house: House) -> None:
-    client, ann, brought = await house.connected(), somebody(), f"zm_{secrets.token_hex(32)}"
+async def test_a_repeated_call_succeeds_where_the_token_counts_by_then_and_is_done_once(
+    installation: Installation,
+) -> None:
+    client, ann, brought = await installation.connected(), somebody(), f"zm_{secrets.token_hex(32)}"
 
     async def known_by_now() -> None:
-        await house.desk.app.identity.import_key(brought, hashed=False, user_id=ann, name=ann, scopes=None)
+        await installation.desk.app.identity.import_key(brought, hashed=False, user_id=ann, name=ann, scopes=None)
 
     client.before_retry = known_by_now
     good, text = await client.call("create_task", {"title": "Once"}, f"Bearer {brought}")
     assert good, text
     assert client.sent == ["set_access_token", "create_task", "set_access_token", "create_task"]
-    assert await house.titles(ann) == ["Once"]
+    assert await installation.titles(ann) == ["Once"]
 
 
 @shows("KEPT-13")
 async def test_what_may_have_been_done_is_not_told_in_words_that_have_it_done_again(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    client, ann = await house.connected(), somebody()
+    client, ann = await installation.connected(), somebody()
     hers, create = header(ann), TaskService.create
     await client.call("get_task_stats", {}, hers)
     client.sent.clear()
@@ -176,19 +178,21 @@ async def test_what_may_have_been_done_is_not_told_in_words_that_have_it_done_ag
     assert not good
     assert LOOKS_LIKE_AUTH.search(text), "what a tool itself says is an answer, whatever its words, and not repeated"
     assert client.sent == ["create_task"] * 3
-    assert await house.titles(ann) == ["Author's token"] * 2
+    assert await installation.titles(ann) == ["Author's token"] * 2
 
 
 @shows("KEPT-13")
-async def test_a_persons_token_is_no_backends_key_and_counts_for_their_records_alone(house: House) -> None:
-    ann, bob = await house.desk.key("ann"), await house.desk.key("bob")
-    everybodys = await house.desk.key("ann", agent="*")
-    nobodys = await house.desk.key(None, agent="*")
+async def test_a_persons_token_is_no_backends_key_and_counts_for_their_records_alone(
+    installation: Installation,
+) -> None:
+    ann, bob = await installation.desk.key("ann"), await installation.desk.key("bob")
+    everybodys = await installation.desk.key("ann", agent="*")
+    nobodys = await installation.desk.key(None, agent="*")
 
     async def ask(path: str, tool: str, **shown: str) -> tuple[int, str]:
         headers, body = call("2025-06-18", tool)
         said = headers | {name.replace("_", "-"): value for name, value in shown.items()}
-        answer = await send(house.desk.asgi, said, body, path=path)
+        answer = await send(installation.desk.asgi, said, body, path=path)
         return answer.status, answer.body.decode()
 
     status, text = await ask("/mcp/memory", "get_auth_status", x_user_auth_token=ann)
@@ -202,7 +206,7 @@ async def test_a_persons_token_is_no_backends_key_and_counts_for_their_records_a
         assert (status, "another person" in text) == (403 if path == "/mcp/memory" else 200, True)
         status, text = await ask(path, "search_tasks", x_user_auth_token=ann, authorization=f"Bearer {nobodys}")
         assert (status, "No task" in text or "tasks" in text) == (200, True), "a backend speaks for people as before"
-    if house.guarded:
+    if installation.guarded:
         assert (await ask("/mcp", "whoami", x_user_auth_token=ann))[0] == 401, "elsewhere nothing has changed"
         assert (await ask("/mcp/memory", "search_tasks"))[0] == 401
         status, text = await ask("/api/mcp", "search_tasks")
@@ -211,7 +215,7 @@ async def test_a_persons_token_is_no_backends_key_and_counts_for_their_records_a
         assert "No credential covers agent" in text, "shown so, a key for every agent covers none"
 
 
-async def test_health_is_asked_behind_the_address_without_a_credential(house: House) -> None:
+async def test_health_is_asked_behind_the_address_without_a_credential(installation: Installation) -> None:
     for path in ("/health", "/mcp/memory/health", "/api/health"):
-        answer = await send(house.desk.asgi, {"accept": "application/json"}, b"", path=path, method="GET")
+        answer = await send(installation.desk.asgi, {"accept": "application/json"}, b"", path=path, method="GET")
         assert (answer.status, answer.json["status"]) == (200, "ok")

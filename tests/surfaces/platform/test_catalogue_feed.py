@@ -88,7 +88,7 @@ def scopes(platform: LocalPlatform) -> int:
 
 @shows("A365-CATALOGUE")
 @shows("A365-AGENTID")
-async def test_a_house_finds_the_platforms_tools_calls_them_and_names_its_agent_with_every_request(
+async def test_an_installation_finds_the_platforms_tools_calls_them_and_names_its_agent_with_every_request(
     platform: LocalPlatform, tmp_path: Path
 ) -> None:
     settings = {
@@ -226,7 +226,7 @@ async def test_a_persons_call_goes_on_behalf_of_that_person_and_never_with_anoth
 
 
 @pytest.mark.parametrize("development", [False, True])
-async def test_no_server_gets_the_houses_token_told_to_agents_or_noted_down_by_saying_it_back(
+async def test_a_server_that_echoes_our_token_gets_it_neither_to_agents_nor_into_a_record(
     platform: LocalPlatform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, development: bool
 ) -> None:
     token = platform.token()

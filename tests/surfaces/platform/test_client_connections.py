@@ -12,7 +12,7 @@ from typing_extensions import override
 from frontdesk.agent365 import McpToolServerConfigurationService, reset_application_name_cache
 from frontdesk.mcp_client.http import HttpClient
 from tests.requirements import shows
-from tests.support.gateways import Answer, Asked, Gateway, chatting, jwt, opened, servers, turn, whole
+from tests.support.gateways import Answer, Gateway, GatewayCall, chatting, jwt, opened, servers, turn, whole
 from tests.support.serving import serve
 from tests.support.waiting import until
 
@@ -23,7 +23,7 @@ class Mirror(Gateway):
     """Lists one server, named after the token that asks."""
 
     @override
-    def answer_to(self, asked: Asked) -> Answer:
+    def answer_to(self, asked: GatewayCall) -> Answer:
         return servers({"mcpServerName": asked.headers["authorization"].split()[1], "publisher": asked.target})
 
 

@@ -14,7 +14,7 @@ from tests.support.platform import SECONDS, LocalPlatform, local_platform
 
 TOOLS = [{"name": "send", "description": "Sends.", "responseTemplate": "sent to {{to}}"}]
 MANIFEST = {"mcpServers": [{"mcpServerName": "Mail", "tools": TOOLS}]}
-DOORS = ["/agents/servers/Mail", "/agents/real-time-threat-protection/chat-message", "/oauth2/v2.0/token"]
+ENDPOINTS = ["/agents/servers/Mail", "/agents/real-time-threat-protection/chat-message", "/oauth2/v2.0/token"]
 BROKEN = [
     b"",
     b"null",
@@ -39,7 +39,7 @@ def platform() -> Iterator[LocalPlatform]:
 
 
 @pytest.mark.parametrize("body", BROKEN)
-@pytest.mark.parametrize("path", [*DOORS, "/faults"])
+@pytest.mark.parametrize("path", [*ENDPOINTS, "/faults"])
 @shows("A365-LOCAL")
 def test_a_broken_body_is_refused_and_nothing_breaks(platform: LocalPlatform, path: str, body: bytes) -> None:
     method = "PUT" if path == "/faults" else "POST"
@@ -49,7 +49,7 @@ def test_a_broken_body_is_refused_and_nothing_breaks(platform: LocalPlatform, pa
     assert platform.requests()
 
 
-@pytest.mark.parametrize("path", [*DOORS, "/faults"])
+@pytest.mark.parametrize("path", [*ENDPOINTS, "/faults"])
 def test_a_huge_body_is_refused(platform: LocalPlatform, path: str) -> None:
     method = "PUT" if path == "/faults" else "POST"
     body = b" " * (4 * 1024 * 1024 + 1)
@@ -97,7 +97,7 @@ def test_other_addresses_are_not_found(platform: LocalPlatform, path: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("method", "path"), [("POST", "/health"), ("GET", DOORS[1]), ("GET", DOORS[2]), ("POST", "/faults")]
+    ("method", "path"), [("POST", "/health"), ("GET", ENDPOINTS[1]), ("GET", ENDPOINTS[2]), ("POST", "/faults")]
 )
 def test_another_method_is_told_which_there_are(platform: LocalPlatform, method: str, path: str) -> None:
     found = platform.http.request(method, f"{platform.url}{path}")

@@ -67,7 +67,7 @@ def test_a_tool_is_told_with_each_of_its_arguments_and_no_other() -> None:
 
 
 @shows("DOCS-MEMORY")
-def test_what_a_tool_of_the_memory_room_needs_is_marked() -> None:
+def test_what_a_memory_tool_needs_is_marked() -> None:
     ours = [spec for spec in ALL_TOOLS if spec.mcp_path is McpPath.MEMORY]
     marked = {spec.name: set(NEEDED.findall(rows()[f"`{spec.name}`"])) for spec in ours}
     assert marked == {spec.name: set(spec.input_schema().get("required", ())) for spec in ours}

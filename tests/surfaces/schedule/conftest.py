@@ -53,13 +53,18 @@ Connect = Callable[..., AbstractAsyncContextManager[Asking]]
 
 @asynccontextmanager
 async def connected(
-    desk: Desk, mode: str = "auto", *, agent: str | None = None, proof: str | None = None, door: str = "/mcp/schedule"
+    desk: Desk,
+    mode: str = "auto",
+    *,
+    agent: str | None = None,
+    proof: str | None = None,
+    endpoint: str = "/mcp/schedule",
 ) -> AsyncGenerator[Asking]:
     headers = {"x-agent-id": agent} if agent else {}
     headers |= {"authorization": f"Bearer {proof}"} if proof else {}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=SECONDS) as http,
-        Client(streamable_http_client(f"{desk.url}{door}", http_client=http), mode=mode) as client,
+        Client(streamable_http_client(f"{desk.url}{endpoint}", http_client=http), mode=mode) as client,
     ):
         yield Asking(client)
 

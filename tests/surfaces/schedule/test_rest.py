@@ -24,7 +24,7 @@ BASE = "http://127.0.0.1:3020/api/v1/schedules"
 
 
 @pytest.fixture(scope="module")
-async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[App]:
+async def installation(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[App]:
     """A house that delivers what is due."""
     data = tmp_path_factory.mktemp("rest") / "data"
     settings = settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off", FRONTDESK_SCHEDULE_SHORTEST=1)
@@ -33,13 +33,13 @@ async def house(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[App]
 
 
 @pytest.fixture(scope="module")
-def asgi(house: App) -> ASGIApp:
-    return build_application(house)
+def asgi(installation: App) -> ASGIApp:
+    return build_application(installation)
 
 
 @pytest.fixture
-async def agent(house: App) -> str:
-    return (await house.host.create(NewAgent("Ada"))).id
+async def agent(installation: App) -> str:
+    return (await installation.host.create(NewAgent("Ada"))).id
 
 
 @pytest.fixture
@@ -136,10 +136,10 @@ async def test_runs_come_in_pages(rest: httpx2.AsyncClient, agent: str) -> None:
 
 
 @shows("SCHEDULE-REST")
-async def test_a_dead_letter_is_listed_and_redriven(house: App, rest: httpx2.AsyncClient) -> None:
-    agent = (await house.host.create(NewAgent("Gone"))).id
+async def test_a_dead_letter_is_listed_and_redriven(installation: App, rest: httpx2.AsyncClient) -> None:
+    agent = (await installation.host.create(NewAgent("Gone"))).id
     one = await made(rest, agent, time=soon(seconds=1))
-    await house.host.delete(agent)
+    await installation.host.delete(agent)
     dead = await settled(rest, one["id"])
     assert (dead["standing"], agent in dead["reason"]) == ("dead", True)
     listed = (await rest.get("/runs", params={"standing": "dead", "agent_id": agent})).json()["runs"]
@@ -224,14 +224,16 @@ async def test_what_is_not_there_is_said(rest: httpx2.AsyncClient, method: str, 
         ("/runs?limit=1001", "limit must be a whole number from 1 to 1000"),
     ],
 )
-async def test_too_many_are_refused_in_the_words_of_every_door(rest: httpx2.AsyncClient, query: str, said: str) -> None:
+async def test_too_many_are_refused_in_the_form_of_every_endpoint(
+    rest: httpx2.AsyncClient, query: str, said: str
+) -> None:
     answer = await rest.get(query)
     assert (answer.status_code, answer.json()["error"]) == (400, said)
 
 
 @shows("SCHEDULE-OWN")
-async def test_over_http_too_another_agents_schedule_is_not_there(house: App, asgi: ASGIApp, agent: str) -> None:
-    proof = f"Bearer {await key(house, 'ann', agent=agent)}"
+async def test_over_http_too_another_agents_schedule_is_not_there(installation: App, asgi: ASGIApp, agent: str) -> None:
+    proof = f"Bearer {await key(installation, 'ann', agent=agent)}"
     async with client_of(asgi, **{"x-agent-id": agent}) as own, client_of(asgi, **{"x-agent-id": "other"}) as other:
         number = (await made(own, agent, every="1h"))["id"]
         for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/run"), ("GET", "/history"), ("POST", "/pause")):
@@ -244,11 +246,11 @@ async def test_over_http_too_another_agents_schedule_is_not_there(house: App, as
         assert (await proven.get(f"/{number}")).json()["id"] == number
         mine = await made(proven, agent, every="1h")
         assert mine["user_id"] == "ann"
-    async with client_of(asgi, authorization=f"Bearer {await key(house, 'bob', agent=agent)}") as bob:
+    async with client_of(asgi, authorization=f"Bearer {await key(installation, 'bob', agent=agent)}") as bob:
         assert (await bob.get(f"/{mine['id']}")).status_code == 404
     # Where there are keys, nobody is the operator for naming nobody, as the other tests of this house are.
-    for made_here in await house.keys.list():
-        await house.identity.revoke_key(made_here.id)
+    for made_here in await installation.keys.list():
+        await installation.identity.revoke_key(made_here.id)
 
 
 async def test_who_is_elsewhere_needs_a_credential(asgi: ASGIApp) -> None:
@@ -263,7 +265,7 @@ async def test_the_routes_are_described(asgi: ASGIApp) -> None:
     assert {"/v1/schedules", "/v1/schedules/{schedule_id}", "/v1/schedules/runs/{delivery_id}/redrive"} <= set(paths)
 
 
-async def test_the_schedulers_figures_are_among_the_metrics(house: App, asgi: ASGIApp) -> None:
+async def test_the_schedulers_figures_are_among_the_metrics(installation: App, asgi: ASGIApp) -> None:
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(asgi), base_url="http://127.0.0.1:3020") as client:
         told = (await client.get("/metrics")).text
     assert "frontdesk_schedule" in told

@@ -24,11 +24,11 @@ IGNORED = {"mcp_server_id": "m", "mcp_server_name": "n", "request_heartbeat": Tr
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-@pytest.mark.parametrize("door", ["/mcp", "/mcp/schedule"])
-async def test_every_tool_is_at_both_doors_with_an_example_that_a_model_can_follow(
-    desk: Desk, mode: str, door: str
+@pytest.mark.parametrize("endpoint", ["/mcp", "/mcp/schedule"])
+async def test_every_tool_is_at_both_endpoints_with_an_example_that_a_model_can_follow(
+    desk: Desk, mode: str, endpoint: str
 ) -> None:
-    async with connected(desk, mode, door=door) as ask:
+    async with connected(desk, mode, endpoint=endpoint) as ask:
         tools = {tool.name: tool for tool in (await ask.client.list_tools()).tools}
     assert {"health", *(f"promptyoself_{name}" for name in TOOLS)} <= set(tools)
     for name in ("schedule_time", "schedule_cron", "schedule_every", "register", "preview"):

@@ -75,11 +75,11 @@ def studio() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-async def house(
+async def installation(
     tmp_path_factory: pytest.TempPathFactory, shop: ToolServer, upstream: Upstream, studio: str
 ) -> AsyncGenerator[App]:
     """By words alone: what these tests show does not hang on the model, and it takes its time to load."""
-    data = tmp_path_factory.mktemp("house") / "data"
+    data = tmp_path_factory.mktemp("installation") / "data"
     async with open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off")) as app:
         await app.tools.catalogue.add(ServerSpec("shop", url=shop.url))
         await app.tools.catalogue.add(ServerSpec("lab", url=f"{upstream.url}/mcp"))
@@ -88,10 +88,10 @@ async def house(
 
 
 @pytest.fixture(scope="module")
-def asgi(house: App) -> ASGIApp:
-    return build_application(house)
+def asgi(installation: App) -> ASGIApp:
+    return build_application(installation)
 
 
 @pytest.fixture
-async def agent(house: App) -> str:
-    return (await house.host.create(NewAgent("Ada"))).id
+async def agent(installation: App) -> str:
+    return (await installation.host.create(NewAgent("Ada"))).id

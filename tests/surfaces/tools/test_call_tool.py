@@ -75,13 +75,13 @@ async def test_a_callers_mistake_is_told_in_words_that_help(
 
 @shows("KEPT-07")
 async def test_which_agent_calls_is_told_agent_365_and_the_servers_marked_for_it(
-    house: App, asgi: ASGIApp, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    installation: App, asgi: ASGIApp, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(house.tools.dispatcher.gateway, "_application_name", "the-desk")
+    monkeypatch.setattr(installation.tools.dispatcher.gateway, "_application_name", "the-desk")
     async with AsyncExitStack() as stack:
         for name, headers in (("marked", {"X-MS-AgentId": ""}), ("fixed", {"x-ms-agentid": "own"})):
-            await house.tools.catalogue.add(ServerSpec(name, url=f"{upstream.url}/mcp", headers=headers))
-            stack.push_async_callback(house.tools.catalogue.remove, name)
+            await installation.tools.catalogue.add(ServerSpec(name, url=f"{upstream.url}/mcp", headers=headers))
+            stack.push_async_callback(installation.tools.catalogue.remove, name)
         told = {
             name: json.loads((await ask(asgi, "call_tool", {"name": f"{name}::headers", "arguments": CITY}, "a")).text)
             for name in ("lab", "marked", "fixed")
@@ -114,18 +114,23 @@ async def test_nobody_in_particular_calls_no_tool(asgi: ASGIApp) -> None:
     assert answer.error[0] == -32602
 
 
-async def test_a_call_is_in_the_journal_under_the_tools_own_name(house: App, asgi: ASGIApp) -> None:
+async def test_a_call_is_in_the_journal_under_the_tools_own_name(installation: App, asgi: ASGIApp) -> None:
     await ask(asgi, "call_tool", {"name": "weather_forecast", "arguments": {"text": "x"}}, "agent-7")
     await ask(asgi, "call_tool", {"name": "lab::fails", "arguments": CITY}, "agent-7")
-    await house.journal.flush()
-    rows = [row for _, row in await house.journal.read(JournalQuery(agent_id="agent-7", kind=EntryKind.TOOL))]
+    await installation.journal.flush()
+    rows = [row for _, row in await installation.journal.read(JournalQuery(agent_id="agent-7", kind=EntryKind.TOOL))]
     assert [(row.action, row.outcome) for row in rows] == [
         ("shop::weather_forecast", Outcome.OK),
         ("lab::fails", Outcome.FAILED),
     ]
-    doors = [row for _, row in await house.journal.read(JournalQuery(agent_id="agent-7", kind=EntryKind.CALL))]
-    assert [(row.action, row.outcome) for row in doors] == [("call_tool", Outcome.OK), ("call_tool", Outcome.FAILED)]
-    used = await house.journal.tool_use(ToolUseQuery(agent_id="agent-7"))
+    endpoints = [
+        row for _, row in await installation.journal.read(JournalQuery(agent_id="agent-7", kind=EntryKind.CALL))
+    ]
+    assert [(row.action, row.outcome) for row in endpoints] == [
+        ("call_tool", Outcome.OK),
+        ("call_tool", Outcome.FAILED),
+    ]
+    used = await installation.journal.tool_use(ToolUseQuery(agent_id="agent-7"))
     assert {(use.tool, use.calls, use.failed) for use in used} == {
         ("lab::fails", 1, 1),
         ("shop::weather_forecast", 1, 0),

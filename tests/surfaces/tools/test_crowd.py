@@ -12,7 +12,7 @@ from frontdesk.interfaces.http.application import build_application
 from frontdesk.settings import Settings
 from frontdesk.tools.servers import ServerSpec
 from tests.requirements import shows
-from tests.support.asking import Told, ask
+from tests.support.asking import ToolAnswered, ask
 from tests.support.tool_servers import ToolServer, open_tool_server, tool
 
 pytestmark = pytest.mark.anyio
@@ -35,12 +35,12 @@ def limited(settings: Settings) -> Settings:
     return settings.with_values(embeddings="off", never_detach_tools=("crowd__topica_0",), **limits)
 
 
-async def many(replicas: Sequence[App], agent: str) -> list[Told]:
-    doors, answers = [build_application(app) for app in replicas], list[Told]()
+async def many(replicas: Sequence[App], agent: str) -> list[ToolAnswered]:
+    endpoints, answers = [build_application(app) for app in replicas], list[ToolAnswered]()
 
     async def one(number: int) -> None:
         query = {"query": TOPICS[number % len(TOPICS)], "limit": 5, "min_score": 1, "keep_tools": "topicb_0"}
-        answers.append(await ask(doors[number % len(doors)], "find_tools", query, agent))
+        answers.append(await ask(endpoints[number % len(endpoints)], "find_tools", query, agent))
 
     with anyio.fail_after(SECONDS):
         async with anyio.create_task_group() as tasks:

@@ -35,30 +35,30 @@ async def test_an_agent_is_told_what_fits_why_and_how_to_call_it(asgi: ASGIApp, 
     assert """call_tool(name='shop__create_issue', arguments={"owner": "…", "title": "…"})""" in told.text
 
 
-async def test_what_was_found_is_attached_once_and_then_kept(house: App, asgi: ASGIApp, agent: str) -> None:
+async def test_what_was_found_is_attached_once_and_then_kept(installation: App, asgi: ASGIApp, agent: str) -> None:
     first = await ask(asgi, "find_tools", {"query": ISSUE}, agent)
     again = await ask(asgi, "find_tools", {"query": ISSUE}, agent)
     assert [one["id"] for one in first.structured["attached"]] == ["shop::create_issue"]
     assert again.structured["attached"] == []
     assert [one["id"] for one in again.structured["kept"]] == ["shop::create_issue"]
     assert "Held already: shop__create_issue." in again.text
-    assert [tool.name for tool in await house.host.tools(agent)] == ["shop__create_issue"]
+    assert [tool.name for tool in await installation.host.tools(agent)] == ["shop__create_issue"]
 
 
-async def test_a_dry_run_says_what_would_be_done_and_does_nothing(house: App, asgi: ASGIApp, agent: str) -> None:
+async def test_a_dry_run_says_what_would_be_done_and_does_nothing(installation: App, asgi: ASGIApp, agent: str) -> None:
     told = await ask(asgi, "find_tools", {"query": ISSUE, "dry_run": "yes"}, agent)
     assert [one["id"] for one in told.structured["attached"]] == ["shop::create_issue"]
     assert told.structured["dry_run"] is True
     assert "Would attach: shop__create_issue" in told.text
     assert "nothing was changed" in told.text
-    assert await house.host.tools(agent) == []
+    assert await installation.host.tools(agent) == []
 
 
-async def test_nothing_relevant_is_said_plainly(house: App, asgi: ASGIApp, agent: str) -> None:
+async def test_nothing_relevant_is_said_plainly(installation: App, asgi: ASGIApp, agent: str) -> None:
     told = await ask(asgi, "find_tools", {"query": "knit a woollen pullover"}, agent)
     assert told.structured["nothing_relevant"] is True
     assert told.structured["found"] == []
-    assert told.text.startswith(f"Nothing relevant: none of {len(house.tools.catalogue.index)} tools fits.")
+    assert told.text.startswith(f"Nothing relevant: none of {len(installation.tools.catalogue.index)} tools fits.")
     assert "The servers there are: lab, shop" in told.text
     assert told.ok
 
@@ -122,12 +122,14 @@ async def test_an_agent_that_the_host_does_not_know_still_gets_an_answer(asgi: A
     assert "is not one of the agent host's, so nothing was attached; use call_tool" in told.text
 
 
-async def test_an_agent_that_asks_for_a_heartbeat_is_called_on_again(house: App, asgi: ASGIApp, agent: str) -> None:
+async def test_an_agent_that_asks_for_a_heartbeat_is_called_on_again(
+    installation: App, asgi: ASGIApp, agent: str
+) -> None:
     told = await ask(asgi, "find_tools", {"query": ISSUE, "request_heartbeat": "True"}, agent)
     assert told.structured["follow_up"] is True
     assert "You will be called on again" in told.text
     with anyio.fail_after(SECONDS):
-        while not any("shop__create_issue" in repr(said.event) for said in await house.host.history(agent)):
+        while not any("shop__create_issue" in repr(said.event) for said in await installation.host.history(agent)):
             await anyio.lowlevel.checkpoint()
 
 
@@ -146,26 +148,26 @@ async def test_the_agents_id_is_read_by_the_one_rule(asgi: ASGIApp, agent: str, 
     assert invalid.error == (-32602, "Invalid agent ID format: invalid@id")
 
 
-async def test_a_built_in_agent_that_finds_nothing_hears_of_the_servers_too(house: App, agent: str) -> None:
+async def test_a_built_in_agent_that_finds_nothing_hears_of_the_servers_too(installation: App, agent: str) -> None:
     own = BuiltinTools()
-    own.open(house.tools)
+    own.open(installation.tools)
     find, _call = own.tools_for(Caller("1", agent), None)
     told = await find.run({"query": "send a letter by mail", "min_score": 100})
     assert "The servers there are: lab, shop, studio." in told.text
 
 
 async def test_its_description_names_the_servers_there_are_and_follows_them(
-    house: App, asgi: ASGIApp, shop: ToolServer
+    installation: App, asgi: ASGIApp, shop: ToolServer
 ) -> None:
     before = await described(asgi)
     assert "There are tools of: lab, shop, studio." in before["description"]
     assert before["annotations"] == {"readOnlyHint": False, "destructiveHint": False, "openWorldHint": False}
     assert before["inputSchema"]["required"] == ["query"]
     listed, shop.tools = shop.tools, tools(f"other_{number}" for number in range(20))
-    await house.tools.catalogue.refresh(["shop"])
+    await installation.tools.catalogue.refresh(["shop"])
     assert "There are tools of: shop, lab, studio." in (await described(asgi))["description"]
     shop.tools = listed
-    await house.tools.catalogue.refresh(["shop"])
+    await installation.tools.catalogue.refresh(["shop"])
     assert (await described(asgi)) == before
 
 

@@ -49,7 +49,7 @@ def going_round(cursor: str | None) -> Mapping[str, Any]:
 
 
 @asynccontextmanager
-async def listed(house: App, page: Page) -> AsyncGenerator[tuple[int, str]]:
+async def listed(installation: App, page: Page) -> AsyncGenerator[tuple[int, str]]:
     """A server that lists its tools so: how many were taken, and what is said to be wrong with its list."""
 
     async def post(request: Request) -> Response:
@@ -65,12 +65,12 @@ async def listed(house: App, page: Page) -> AsyncGenerator[tuple[int, str]]:
         return JSONResponse({"jsonrpc": "2.0", "id": frame["id"], "result": dict(found())})
 
     with serve(Starlette(routes=[Route("/mcp", post, methods=["POST"])])) as address:
-        await house.tools.catalogue.add(ServerSpec("odd", url=f"{address}/mcp"))
+        await installation.tools.catalogue.add(ServerSpec("odd", url=f"{address}/mcp"))
         try:
-            [state] = [one for one in house.tools.catalogue.servers() if one.name == "odd"]
+            [state] = [one for one in installation.tools.catalogue.servers() if one.name == "odd"]
             yield state.tools, "; ".join(state.problems)
         finally:
-            await house.tools.catalogue.remove("odd")
+            await installation.tools.catalogue.remove("odd")
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ async def listed(house: App, page: Page) -> AsyncGenerator[tuple[int, str]]:
     ],
 )
 async def test_what_of_a_list_is_skipped_or_cut_is_in_the_state_of_its_server(
-    house: App, page: Page, count: int, said: str
+    installation: App, page: Page, count: int, said: str
 ) -> None:
-    async with listed(house, page) as (taken, problems):
+    async with listed(installation, page) as (taken, problems):
         assert taken == count
         assert said in problems
 
@@ -119,11 +119,11 @@ async def test_routes_say_it_too(asgi: ASGIApp, agent: str) -> None:
 
 
 async def test_an_agent_that_calls_or_is_given_a_tool_by_nearly_its_name_hears_the_right_one(
-    house: App, asgi: ASGIApp, agent: str
+    installation: App, asgi: ASGIApp, agent: str
 ) -> None:
     told = await asked(asgi, "find_tool", {"query": ISSUE}, agent)
     assert "Unknown tool: find_tool; did you mean 'find_tools'?" in told.body.decode()
     with pytest.raises(NotFound, match="Did you mean 'create_issue'"):
-        await house.host.attach(agent, HeldTool("", "", server="shop", remote_name="createissues"))
-    events = await take(house.host, agent, script({"tool": "find_tool", "args": {}}, {"text": "done"}))
+        await installation.host.attach(agent, HeldTool("", "", server="shop", remote_name="createissues"))
+    events = await take(installation.host, agent, script({"tool": "find_tool", "args": {}}, {"text": "done"}))
     assert "perhaps you mean 'find_tools'; there are: " in of_kind(events, ToolReturn)[0].text

@@ -85,7 +85,7 @@ async def test_beyond_this_machine_nobody_gets_in_without_a_credential(
 
 @shows("TOOLS-ADMIN")
 @pytest.mark.parametrize(("method", "path", "body"), ADMIN)
-async def test_the_house_is_changed_only_by_who_was_granted_it_by_name(
+async def test_the_installation_is_changed_only_by_callers_with_the_scope_by_name(
     exposed: App, afar: ASGIApp, method: str, path: str, body: object
 ) -> None:
     for scopes in ((), ("tools:read", "tools:attach", "tools:call")):
@@ -147,7 +147,7 @@ async def test_everybody_sees_their_own_usage_and_only_an_admin_that_of_others(e
 
 @shows("TOOLS-ADMIN")
 @pytest.mark.parametrize("place", PLACES)
-async def test_who_runs_the_house_from_where(settings: Settings, place: str) -> None:
+async def test_who_is_the_operator_from_where(settings: Settings, place: str) -> None:
     changes, proxied = PLACES[place]
     at_home = place == "loopback"
     async with open_app(settings_with(FRONTDESK_DATA=settings.data, FRONTDESK_EMBEDDINGS="off", **changes)) as app:
@@ -168,9 +168,9 @@ async def test_who_runs_the_house_from_where(settings: Settings, place: str) -> 
                     assert answer.status_code == may, (place, who, headers, path)
 
 
-async def test_a_key_that_is_shown_at_this_machine_makes_no_tools_for_the_agent_host(house: App) -> None:
+async def test_a_key_that_is_shown_at_this_machine_makes_no_tools_for_the_agent_host(installation: App) -> None:
     keyless = Caller("1", "agent-1", source=AgentIdSource.HEADER, local=True)
     with pytest.raises(Invalid, match="Missing LETTA_API_KEY"):
-        await house.schedules.host.upload_tool(keyless, "def sing(): ...")
+        await installation.schedules.host.upload_tool(keyless, "def sing(): ...")
     with pytest.raises(Denied, match="schedules:admin"):
-        await house.schedules.host.upload_tool(replace(keyless, credential_id="key:1"), "def sing(): ...")
+        await installation.schedules.host.upload_tool(replace(keyless, credential_id="key:1"), "def sing(): ...")

@@ -17,21 +17,21 @@ MAIL = {"query": "send a letter by mail"}
 
 
 @pytest.fixture
-async def barred(house: App) -> AsyncGenerator[str]:
+async def barred(installation: App) -> AsyncGenerator[str]:
     """An agent that may not use the shop's mail."""
-    agent = (await house.host.create(NewAgent("Barred"))).id
-    rule = await house.tools.allowed.add(f"agent:{agent}", AccessEffect.DENY, "shop::send_*")
+    agent = (await installation.host.create(NewAgent("Barred"))).id
+    rule = await installation.tools.allowed.add(f"agent:{agent}", AccessEffect.DENY, "shop::send_*")
     yield agent
-    await house.tools.allowed.remove(rule.id)
+    await installation.tools.allowed.remove(rule.id)
 
 
 @pytest.fixture
-async def confined(house: App) -> AsyncGenerator[str]:
+async def confined(installation: App) -> AsyncGenerator[str]:
     """An agent that may use the lab alone."""
-    agent = (await house.host.create(NewAgent("Confined"))).id
-    rule = await house.tools.allowed.add(f"agent:{agent}", AccessEffect.ALLOW, "lab")
+    agent = (await installation.host.create(NewAgent("Confined"))).id
+    rule = await installation.tools.allowed.add(f"agent:{agent}", AccessEffect.ALLOW, "lab")
     yield agent
-    await house.tools.allowed.remove(rule.id)
+    await installation.tools.allowed.remove(rule.id)
 
 
 @shows("TOOLS-RIGHTS")
@@ -59,24 +59,24 @@ async def test_an_agent_hears_only_of_servers_that_it_may_use(asgi: ASGIApp, con
 
 
 async def test_a_rule_for_a_person_holds_for_every_agent_that_works_for_them(
-    house: App, asgi: ASGIApp, agent: str
+    installation: App, asgi: ASGIApp, agent: str
 ) -> None:
-    rule = await house.tools.allowed.add("user:ann", AccessEffect.DENY, "shop")
-    of_ann, of_bob = await key(house, "ann", agent=agent), await key(house, "bob", agent=agent)
+    rule = await installation.tools.allowed.add("user:ann", AccessEffect.DENY, "shop")
+    of_ann, of_bob = await key(installation, "ann", agent=agent), await key(installation, "bob", agent=agent)
     assert (await ask(asgi, "find_tools", MAIL, key=of_ann)).structured["found"] == []
     assert (await ask(asgi, "find_tools", MAIL, key=of_bob)).structured["found"] != []
-    await house.tools.allowed.remove(rule.id)
+    await installation.tools.allowed.remove(rule.id)
     assert (await ask(asgi, "find_tools", MAIL, key=of_ann)).structured["found"] != []
 
 
 @pytest.mark.parametrize(("tool", "needed"), [("find_tools", "tools:attach"), ("call_tool", "tools:call")])
 async def test_a_credential_with_scopes_needs_the_one_for_it(
-    house: App, asgi: ASGIApp, agent: str, tool: str, needed: str
+    installation: App, asgi: ASGIApp, agent: str, tool: str, needed: str
 ) -> None:
     arguments = MAIL if tool == "find_tools" else {"name": "shop::send_mail", "arguments": {"text": "hi"}}
-    short = await key(house, None, "tools:read", agent=agent)
+    short = await key(installation, None, "tools:read", agent=agent)
     refused = await asked(asgi, tool, arguments, key=short)
     assert (refused.status, refused.error[0]) == (403, -32011)
     assert f'scope="{needed}"' in refused.headers["www-authenticate"]
-    enough = await key(house, None, needed, agent=agent)
+    enough = await key(installation, None, needed, agent=agent)
     assert (await ask(asgi, tool, arguments, key=enough)).ok

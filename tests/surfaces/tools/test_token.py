@@ -21,7 +21,9 @@ pytestmark = pytest.mark.anyio
 AUDIENCES = ["http://127.0.0.1:3020/api", "http://127.0.0.1:3020/mcp/tools"]
 
 
-async def test_it_goes_to_servers_set_up_for_it_by_both_doors_and_is_neither_logged_nor_stored(tmp_path: Path) -> None:
+async def test_it_goes_to_servers_set_up_for_it_by_both_endpoints_and_is_neither_logged_nor_stored(
+    tmp_path: Path,
+) -> None:
     async with AsyncExitStack() as stack:
         issuer = stack.enter_context(open_issuer())
         token = issuer.token(sub="ann", aud=AUDIENCES)
@@ -52,9 +54,9 @@ async def test_it_goes_to_servers_set_up_for_it_by_both_doors_and_is_neither_log
     assert all(token.encode() not in part.read_bytes() for part in (tmp_path / "data").iterdir())
 
 
-def test_a_visit_shows_neither_the_token_nor_the_headers_it_came_in() -> None:
-    visit = RequestContext("1", {"authorization": "Bearer a-secret"}, token=SecretStr("a-secret"))
-    assert "a-secret" not in repr(visit)
+def test_a_request_context_shows_neither_the_token_nor_the_headers_it_came_in() -> None:
+    request_context = RequestContext("1", {"authorization": "Bearer a-secret"}, token=SecretStr("a-secret"))
+    assert "a-secret" not in repr(request_context)
 
 
 async def by_rest(asgi: ASGIApp, name: str, token: str) -> str:

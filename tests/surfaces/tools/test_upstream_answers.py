@@ -46,7 +46,7 @@ async def server() -> AsyncGenerator[SizedServer]:
 
 
 @pytest.fixture
-async def house(tmp_path_factory: pytest.TempPathFactory, server: SizedServer) -> AsyncGenerator[App]:
+async def installation(tmp_path_factory: pytest.TempPathFactory, server: SizedServer) -> AsyncGenerator[App]:
     settings = settings_with(FRONTDESK_DATA=tmp_path_factory.mktemp("sized") / "data", FRONTDESK_EMBEDDINGS="off")
     async with open_app(settings) as app:
         await app.tools.catalogue.add(ServerSpec("sized", url=server.url, timeout=SECONDS))
@@ -55,9 +55,9 @@ async def house(tmp_path_factory: pytest.TempPathFactory, server: SizedServer) -
 
 @shows("KEPT-08")
 async def test_after_a_large_answer_the_next_call_on_its_connection_is_answered(
-    house: App, server: SizedServer
+    installation: App, server: SizedServer
 ) -> None:
-    asgi = build_application(house)
+    asgi = build_application(installation)
     for seed, size in enumerate(HANDED_ON * 4):
         told = await ask(asgi, "call_tool", {"name": CALLED, "arguments": {"size": size, "seed": seed}}, "agent-1")
         assert told.ok, told.text

@@ -87,7 +87,7 @@ async def overdue(app: App, agent: str, by_us: int) -> int:
 
 
 @shows("WEB-NOW")
-async def test_a_new_house_is_well_and_leads_to_the_first_steps(app: App) -> None:
+async def test_a_new_installation_is_well_and_leads_to_the_first_steps(app: App) -> None:
     async with running(app), browsing(build_application(app)) as web:
         html = await web.get("/")
     assert "All is well." in text_of(html)
@@ -96,7 +96,7 @@ async def test_a_new_house_is_well_and_leads_to_the_first_steps(app: App) -> Non
     assert "Nothing failed in the last hour." in html
 
 
-async def test_a_house_with_an_agent_is_not_new(app: App, web: Browser) -> None:
+async def test_an_installation_with_an_agent_is_not_new(app: App, web: Browser) -> None:
     assert "This house is new" in await web.get("/")
     await app.host.create(NewAgent("Ada"))
     html = await web.get("/")
@@ -165,12 +165,12 @@ async def test_looks_at_pages_are_not_what_happened_but_what_is_done_on_them_is(
     )
 
 
-async def test_a_request_that_fails_at_two_doors_failed_once(app: App, web: Browser) -> None:
+async def test_a_request_that_fails_at_two_endpoints_failed_once(app: App, web: Browser) -> None:
     inner = failed("shop::send_mail", surface="tools", kind=EntryKind.TOOL, reason=None, request_id="one")
-    at_door = failed("call_tool", reason=None, request_id="one")
-    named = replace(at_door, reason="Unavailable", request_id="two")
+    at_endpoint = failed("call_tool", reason=None, request_id="one")
+    named = replace(at_endpoint, reason="Unavailable", request_id="two")
     nameless = [failed("alone"), failed("alone")]
-    await note(app, inner, at_door, replace(inner, request_id="two"), named, *nameless)
+    await note(app, inner, at_endpoint, replace(inner, request_id="two"), named, *nameless)
     found = await app.journal.failures(datetime.now(UTC) - timedelta(hours=1), 10)
     assert (found.count, found.at_least) == (4, False)
     told = [(entry.action, entry.reason) for _, entry in found.rows]

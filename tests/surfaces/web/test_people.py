@@ -25,29 +25,29 @@ ODD = ("a/b", "https://login.example/|ada?x=1#y", "..", ".", "50%", "a b+c&d", "
 
 
 @pytest.fixture
-async def house(settings: Settings) -> AsyncGenerator[App]:
+async def installation(settings: Settings) -> AsyncGenerator[App]:
     """The services, on each database."""
     async with open_app(settings) as opened:
         yield opened
 
 
 @pytest.fixture
-async def web(house: App) -> AsyncGenerator[Browser]:
-    async with browsing(build_application(house)) as browser:
+async def web(installation: App) -> AsyncGenerator[Browser]:
+    async with browsing(build_application(installation)) as browser:
         yield browser
 
 
-async def task_of(house: App, title: str, scope: PersonScope = ADA, **fields: Any) -> str:
-    return (await house.memory.tasks.create(scope, {"title": title, **fields})).id
+async def task_of(installation: App, title: str, scope: PersonScope = ADA, **fields: Any) -> str:
+    return (await installation.memory.tasks.create(scope, {"title": title, **fields})).id
 
 
-async def note(house: App, text: str, scope: PersonScope = ADA, **fields: Any) -> str:
-    return (await house.memory.memories.create(scope, {"note": text, **fields})).id
+async def note(installation: App, text: str, scope: PersonScope = ADA, **fields: Any) -> str:
+    return (await installation.memory.memories.create(scope, {"note": text, **fields})).id
 
 
-async def assign(house: App, task_id: str, scope: PersonScope = ADA, **fields: Any) -> str:
+async def assign(installation: App, task_id: str, scope: PersonScope = ADA, **fields: Any) -> str:
     work = {"task_id": task_id, "agent_id": "clerk", "objective": "Compare hotels", "task_type": "research", **fields}
-    return (await house.memory.work_queue.create(scope, work)).id
+    return (await installation.memory.work_queue.create(scope, work)).id
 
 
 def at(user: str) -> str:
@@ -62,12 +62,12 @@ async def follow(web: Browser, link: str) -> str:
 
 
 @shows("WEB-PEOPLE")
-async def test_everybody_who_keeps_something_is_listed_with_how_much(house: App, web: Browser) -> None:
+async def test_everybody_who_keeps_something_is_listed_with_how_much(installation: App, web: Browser) -> None:
     assert "frontdesk memory add" in text_of(await web.get("/people"))
-    await note(house, "The office closes at six")
-    await task_of(house, "Book the train")
-    await house.memory.people.set_zone(ADA, "Europe/Berlin")
-    await note(house, "Grace likes ships", PersonScope("grace"))
+    await note(installation, "The office closes at six")
+    await task_of(installation, "Book the train")
+    await installation.memory.people.set_zone(ADA, "Europe/Berlin")
+    await note(installation, "Grace likes ships", PersonScope("grace"))
     html = await web.get("/people")
     assert 'href="/people/ada"' in html
     assert "ada 2 now now Europe/Berlin grace 1 now now UTC" in text_of(html)
@@ -75,9 +75,9 @@ async def test_everybody_who_keeps_something_is_listed_with_how_much(house: App,
     assert "begins so" in text_of(await web.get("/people", find="nobody"))
 
 
-async def test_a_long_list_of_people_goes_on_after_the_last(house: App, web: Browser) -> None:
+async def test_a_long_list_of_people_goes_on_after_the_last(installation: App, web: Browser) -> None:
     for number in range(23):
-        await note(house, "Something", PersonScope(f"person {number:02}"))
+        await note(installation, "Something", PersonScope(f"person {number:02}"))
     first = await web.get("/people", find="person")
     assert "person 19" in first
     assert "person 20" not in first
@@ -89,10 +89,10 @@ async def test_a_long_list_of_people_goes_on_after_the_last(house: App, web: Bro
 
 
 @shows("WEB-PEOPLE")
-async def test_a_persons_tasks_are_shown_with_their_subtasks_and_completed(house: App, web: Browser) -> None:
-    trip = await task_of(house, "Plan the trip", due_date="2020-01-01", priority="high")
-    train = await task_of(house, "Book the train", parent_task_id=trip)
-    await task_of(house, "Find a hotel", parent_task_id=trip)
+async def test_a_persons_tasks_are_shown_with_their_subtasks_and_completed(installation: App, web: Browser) -> None:
+    trip = await task_of(installation, "Plan the trip", due_date="2020-01-01", priority="high")
+    train = await task_of(installation, "Book the train", parent_task_id=trip)
+    await task_of(installation, "Find a hotel", parent_task_id=trip)
     listed = text_of(await web.get("/people/ada"))
     assert "Plan the trip pending overdue" in listed
     assert "0 of 2 done high" in listed
@@ -111,9 +111,9 @@ async def test_a_persons_tasks_are_shown_with_their_subtasks_and_completed(house
     assert "No such tasks" in text_of(await web.get("/people/ada", tab="tasks", q="boat"))
 
 
-async def test_tasks_are_shown_a_page_at_a_time(house: App, web: Browser) -> None:
+async def test_tasks_are_shown_a_page_at_a_time(installation: App, web: Browser) -> None:
     for number in range(26):
-        await task_of(house, f"Task {number:02}", due_date=f"2030-01-{26 - number:02}")
+        await task_of(installation, f"Task {number:02}", due_date=f"2030-01-{26 - number:02}")
     first = await web.get("/people/ada", order="due")
     assert "26 tasks" in text_of(first)
     assert first.index("Task 25") < first.index("Task 01")
@@ -123,11 +123,11 @@ async def test_tasks_are_shown_a_page_at_a_time(house: App, web: Browser) -> Non
 
 
 @shows("WEB-PEOPLE")
-async def test_memories_are_searched_as_the_command_does(house: App, web: Browser) -> None:
+async def test_memories_are_searched_as_the_command_does(installation: App, web: Browser) -> None:
     assert "No memories" in text_of(await web.get("/people/ada", tab="memories"))
-    nuts = await note(house, "Ada is allergic to hazelnuts", PersonScope("ada", "clerk"), tags=["food"])
-    await note(house, "The office closes at six")
-    await task_of(house, "Buy hazelnuts for the squirrel")
+    nuts = await note(installation, "Ada is allergic to hazelnuts", PersonScope("ada", "clerk"), tags=["food"])
+    await note(installation, "The office closes at six")
+    await task_of(installation, "Buy hazelnuts for the squirrel")
     every = text_of(await web.get("/people/ada", tab="memories"))
     assert "allergic to hazelnuts" in every
     assert "closes at six" in every
@@ -143,11 +143,11 @@ async def test_memories_are_searched_as_the_command_does(house: App, web: Browse
 
 
 @shows("WEB-PEOPLE")
-async def test_the_timeline_is_paged_from_the_newest_on(house: App, web: Browser) -> None:
+async def test_the_timeline_is_paged_from_the_newest_on(installation: App, web: Browser) -> None:
     assert "Nothing was put down" in text_of(await web.get("/people/ada", tab="timeline"))
     for number in range(35):
-        await note(house, f"Note {number:02}")
-    await task_of(house, "Water the plants")
+        await note(installation, f"Note {number:02}")
+    await task_of(installation, "Water the plants")
     first = await web.get("/people/ada", tab="timeline")
     assert first.index("Water the plants") < first.index("Note 34") < first.index("Note 06")
     assert "Note 05" not in first
@@ -162,69 +162,69 @@ async def test_the_timeline_is_paged_from_the_newest_on(house: App, web: Browser
 
 
 @shows("WEB-PEOPLE")
-async def test_time_is_told_by_day_and_a_timer_stopped(house: App, web: Browser) -> None:
+async def test_time_is_told_by_day_and_a_timer_stopped(installation: App, web: Browser) -> None:
     nothing = text_of(await web.get("/people/ada", tab="time"))
     assert "No timer runs" in nothing
     assert "No time was tracked in these days" in nothing
-    write, call = await task_of(house, "Write"), await task_of(house, "Call")
+    write, call = await task_of(installation, "Write"), await task_of(installation, "Call")
     for day, task_id, until in (("17", write, "10:30"), ("18", write, "09:20"), ("18", call, "11:00")):
         entry = {"start_at": f"2026-03-{day}T09:00", "end_at": f"2026-03-{day}T{until}", "note": f"until {until}"}
-        await house.memory.time_tracking.add(ADA, task_id, entry)
+        await installation.memory.time_tracking.add(ADA, task_id, entry)
     week = text_of(await web.get("/people/ada", tab="time", day="2026-03-18"))
     assert "2026-03-12 to 2026-03-18 3 h 50 min in all" in week
     assert "Wed 2026-03-18 2 h 20 min 2 h 20 min Call 2 h , Write 20 min" in week
     assert "until 10:30" in week
     assert "0 min in all" in text_of(await web.get("/people/ada", tab="time", day="2026-03-11"))
     await web.get("/people/ada", tab="time", day="0001-01-04")
-    await house.memory.time_tracking.start(ADA, write)
+    await installation.memory.time_tracking.start(ADA, write)
     assert "running Write" in text_of(await web.get("/people/ada", tab="time"))
     assert "Stopped: Write" in text_of(await web.post("/people/stop", {"user": "ada", "item": write}))
-    assert await house.memory.time_tracking.running(ADA) is None
+    assert await installation.memory.time_tracking.running(ADA) is None
     assert "No timer runs" in text_of(await web.post("/people/stop", {"user": "ada", "item": write}))
 
 
 @shows("WEB-PEOPLE")
-async def test_work_of_agents_is_shown_and_approved(house: App, web: Browser) -> None:
+async def test_work_of_agents_is_shown_and_approved(installation: App, web: Browser) -> None:
     assert "No work for agents" in text_of(await web.get("/people/ada", tab="work"))
-    work = await assign(house, await task_of(house, "Plan the trip"), mode="execute")
+    work = await assign(installation, await task_of(installation, "Plan the trip"), mode="execute")
     assert "awaits approval" in text_of(await web.get("/people/ada", tab="work"))
     form = {"user": "ada", "work": work, "back": f"tab=work&work={work}"}
     said = text_of(await web.post("/people/approve", form))
     assert "Approved: clerk may execute Compare hotels" in said
     assert "awaits approval" not in text_of(await web.get("/people/ada", tab="work"))
-    await house.memory.work_queue.accept(PersonScope("ada", "clerk"), work)
-    await house.memory.work_queue.complete(PersonScope("ada", "clerk"), work, {"output": "The Adler is best"})
+    await installation.memory.work_queue.accept(PersonScope("ada", "clerk"), work)
+    await installation.memory.work_queue.complete(PersonScope("ada", "clerk"), work, {"output": "The Adler is best"})
     one = text_of(await web.get("/people/ada", tab="work", work=work))
     assert "The Adler is best" in one
     assert "in_progress completed" in one
 
 
 @shows("WEB-PEOPLE")
-async def test_an_export_is_a_file_that_can_be_taken_in(house: App, web: Browser) -> None:
-    await note(house, "Käse & \U0001f9c0, never goat's")
+async def test_an_export_is_a_file_that_can_be_taken_in(installation: App, web: Browser) -> None:
+    await note(installation, "Käse & \U0001f9c0, never goat's")
     for number in range(3):
-        await task_of(house, f"Task {number}")
+        await task_of(installation, f"Task {number}")
     sent = json.loads(await web.post("/people/export", {"user": "ada"}))
     assert web.answer is not None
     assert web.answer.headers["content-disposition"].startswith('attachment; filename="frontdesk-ada-')
     assert web.answer.headers["content-type"] == "application/json"
     assert web.answer.headers["x-content-type-options"] == "nosniff"
-    again = await house.memory.people.export(ADA)
+    again = await installation.memory.people.export(ADA)
     assert {**again, "exported_at": sent["exported_at"], "elsewhere": sent["elsewhere"]} == sent
-    taken = await house.memory.people.import_(PersonScope("bob"), sent)
+    taken = await installation.memory.people.import_(PersonScope("bob"), sent)
     assert taken["timeline_items"] == 4
 
 
 @shows("WEB-PEOPLE")
-async def test_erasing_needs_the_id_and_says_what_is_gone(house: App, web: Browser) -> None:
-    await note(house, "Something")
-    await task_of(house, "Something else")
-    await note(house, "Of another", PersonScope("grace"))
+async def test_erasing_needs_the_id_and_says_what_is_gone(installation: App, web: Browser) -> None:
+    await note(installation, "Something")
+    await task_of(installation, "Something else")
+    await note(installation, "Of another", PersonScope("grace"))
     html = text_of(await web.get("/people/ada", tab="everything"))
     assert "Timeline items 2" in html
     refused = text_of(await web.post("/people/erase", {"user": "ada", "sure": "grace"}, 400))
     assert "Nothing was erased" in refused
-    assert (await house.memory.people.counts(ADA))["timeline_items"] == 2
+    assert (await installation.memory.people.counts(ADA))["timeline_items"] == 2
     gone = text_of(await web.post("/people/erase", {"user": "ada", "sure": "ada"}))
     assert "Erased: 2 timeline items, 1 tasks, 1 memories" in gone
     assert 'href="/people/ada"' not in await web.get("/people")
@@ -233,9 +233,9 @@ async def test_erasing_needs_the_id_and_says_what_is_gone(house: App, web: Brows
 
 
 @shows("WEB-PEOPLE")
-async def test_whatever_an_id_holds_it_has_a_page(house: App, web: Browser) -> None:
+async def test_whatever_an_id_holds_it_has_a_page(installation: App, web: Browser) -> None:
     for user in ODD:
-        task_id = await task_of(house, "Theirs alone", PersonScope(user))
+        task_id = await task_of(installation, "Theirs alone", PersonScope(user))
         links = [one.split('"')[0] for one in (await web.get("/people")).split('<a href="')]
         there = next(one for one in links if one.startswith("/people/"))
         assert "Theirs alone" in await follow(web, there)
@@ -245,9 +245,9 @@ async def test_whatever_an_id_holds_it_has_a_page(house: App, web: Browser) -> N
         assert "1 tasks" in text_of(await web.post("/people/erase", {"user": user, "sure": user}))
 
 
-async def test_no_record_of_one_is_reached_through_another(house: App, web: Browser) -> None:
-    task_id, memory_id = await task_of(house, "Ada's own"), await note(house, "Ada's secret")
-    work = await assign(house, task_id)
+async def test_no_record_of_one_is_reached_through_another(installation: App, web: Browser) -> None:
+    task_id, memory_id = await task_of(installation, "Ada's own"), await note(installation, "Ada's secret")
+    work = await assign(installation, task_id)
     tabs: list[dict[str, Any]] = [{"tab": "tasks", "task": task_id}, {"tab": "memories", "memory": memory_id}]
     for query in tabs:
         assert "own" not in text_of(await web.get("/people/grace", 404, **query))
@@ -264,21 +264,23 @@ async def test_what_cannot_be_is_refused_in_words(web: Browser) -> None:
     assert "state is pending" in text_of(await web.get("/people/ada", 400, tab="tasks", state="odd"))
 
 
-async def test_a_form_comes_back_to_the_persons_page_alone(house: App, web: Browser) -> None:
-    task_id = await task_of(house, "Book the train")
+async def test_a_form_comes_back_to_the_persons_page_alone(installation: App, web: Browser) -> None:
+    task_id = await task_of(installation, "Book the train")
     for back in ("//evil.example", "user=bob&tab=tasks", "a=" + "b" * 5000):
         await web.post("/people/complete", {"user": "ada", "task": task_id, "back": back})
         assert web.answer is not None
         assert str(web.answer.url).startswith("http://127.0.0.1:3020/people/ada")
 
 
-async def test_what_people_and_agents_wrote_is_shown_inert(house: App, web: Browser) -> None:
+async def test_what_people_and_agents_wrote_is_shown_inert(installation: App, web: Browser) -> None:
     odd = "<script>alert('id')</script>"
     scope = PersonScope(odd)
-    task_id = await task_of(house, HOSTILE, scope, description=HOSTILE, tags=[HOSTILE[:40]], assignee=HOSTILE[:100])
-    memory_id = await note(house, HOSTILE + "x" * 40_000, scope, place_name=HOSTILE)
-    work = await assign(house, task_id, scope, objective=HOSTILE, context=HOSTILE)
-    await house.memory.time_tracking.start(scope, task_id, HOSTILE)
+    task_id = await task_of(
+        installation, HOSTILE, scope, description=HOSTILE, tags=[HOSTILE[:40]], assignee=HOSTILE[:100]
+    )
+    memory_id = await note(installation, HOSTILE + "x" * 40_000, scope, place_name=HOSTILE)
+    work = await assign(installation, task_id, scope, objective=HOSTILE, context=HOSTILE)
+    await installation.memory.time_tracking.start(scope, task_id, HOSTILE)
     pages: list[dict[str, Any]] = [
         {"tab": tab} for tab in ("tasks", "memories", "timeline", "time", "work", "everything")
     ]
@@ -297,14 +299,14 @@ async def test_what_people_and_agents_wrote_is_shown_inert(house: App, web: Brow
     assert "<script>alert" not in await web.get("/people", find="<script>alert(1)")
 
 
-async def test_a_key_that_runs_the_house_sees_people_and_another_does_not(house: App) -> None:
-    await note(house, "Something")
-    made = house.identity.create_key
+async def test_an_operators_key_sees_people_and_another_does_not(installation: App) -> None:
+    await note(installation, "Something")
+    made = installation.identity.create_key
     _, admin = await made(name="", agent_id=None, user_id="root", scopes=frozenset({INSTALLATION_ADMIN}))
     _, other = await made(name="", agent_id=None, user_id="ada", scopes=frozenset({MEMORY_ADMIN}))
-    async with browsing(build_application(house), authorization=f"Bearer {admin}") as web:
+    async with browsing(build_application(installation), authorization=f"Bearer {admin}") as web:
         assert "ada" in text_of(await web.get("/people"))
         assert "Something" in text_of(await web.get("/people/ada", tab="memories"))
-    async with browsing(build_application(house), authorization=f"Bearer {other}") as web:
+    async with browsing(build_application(installation), authorization=f"Bearer {other}") as web:
         await web.get("/people", 403)
         await web.get("/people/ada", 403)

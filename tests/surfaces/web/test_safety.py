@@ -128,7 +128,7 @@ async def test_on_this_machine_a_session_that_ended_lets_one_in_as_nobody(app: A
 
 
 @shows("WEB-SAFE")
-async def test_a_key_that_may_not_run_the_house_is_told_which_one_may(tmp_path: Path) -> None:
+async def test_a_key_without_the_operators_scope_is_told_which_scope_is_needed(tmp_path: Path) -> None:
     async with guarded(tmp_path) as (app, web):
         _, limited = await admin_key(app, "tools:admin", "schedules:admin", "admin")
         refused = text_of(await sign_in(web, limited, 403))
@@ -381,14 +381,16 @@ def test_cookies_of_neighbours_on_this_machine_are_no_hindrance() -> None:
 async def test_what_is_told_live_ends_with_the_right_to_it(tmp_path: Path) -> None:
     async with guarded(tmp_path) as (app, web):
         key_id, text = await admin_key(app)
-        visit = RequestContext("1", {"authorization": f"Bearer {text}"}, await app.identity.authenticate(text))
+        request_context = RequestContext(
+            "1", {"authorization": f"Bearer {text}"}, await app.identity.authenticate(text)
+        )
         told: list[int] = []
 
         async def counting() -> AsyncGenerator[Mapping[str, int]]:
             for number in range(100):
                 yield {"number": number}
 
-        async for one in while_allowed(app, visit, counting()):
+        async for one in while_allowed(app, request_context, counting()):
             told.append(one["number"])
             if len(told) == 3:
                 await app.identity.revoke_key(key_id)
@@ -396,13 +398,13 @@ async def test_what_is_told_live_ends_with_the_right_to_it(tmp_path: Path) -> No
         _, text = await admin_key(app)
         await sign_in(web, text)
         session = {"cookie": f"frontdesk_session={web.client.cookies['frontdesk_session']}"}
-        visit = RequestContext("2", session, await app.identity.authenticate(text))
-        assert await is_still_allowed(app, visit)
+        request_context = RequestContext("2", session, await app.identity.authenticate(text))
+        assert await is_still_allowed(app, request_context)
         await web.post("/sign-out")
-        assert not await is_still_allowed(app, visit)
+        assert not await is_still_allowed(app, request_context)
 
 
-async def test_a_login_gives_the_house_to_no_client_unless_the_person_runs_it_by_name() -> None:
+async def test_a_login_gives_no_client_the_operators_scope_unless_the_person_has_it_by_name() -> None:
     assert rights.may_grant_scope(None, "tasks.read")
     assert not rights.may_grant_scope(None, rights.INSTALLATION_ADMIN)
     assert not rights.may_grant_scope(frozenset({"admin"}), rights.INSTALLATION_ADMIN)

@@ -34,32 +34,32 @@ ROWS = re.compile(r'<th scope="row"><a href="/schedule/(\d+)">')
 
 
 @pytest.fixture
-async def house(settings: Settings) -> AsyncGenerator[App]:
+async def installation(settings: Settings) -> AsyncGenerator[App]:
     async with open_app(settings) as app:
         yield app
 
 
 @pytest.fixture
-async def web(house: App) -> AsyncGenerator[Browser]:
-    async with browsing(build_application(house)) as browser:
+async def web(installation: App) -> AsyncGenerator[Browser]:
+    async with browsing(build_application(installation)) as browser:
         yield browser
 
 
 @pytest.fixture
-async def ada(house: App) -> str:
-    return (await house.host.create(NewAgent("Ada"))).id
+async def ada(installation: App) -> str:
+    return (await installation.host.create(NewAgent("Ada"))).id
 
 
-async def made(house: App, agent: str, prompt: str = "Daily report", **asked: Any) -> int:
+async def made(installation: App, agent: str, prompt: str = "Daily report", **asked: Any) -> int:
     """A schedule of an agent, who need not be known to the host."""
     wish = NewSchedule(prompt, agent, skip_validation=True, **(asked or {"when": WORDS}))
-    return (await house.schedules.add(OPERATOR, wish)).schedule.id
+    return (await installation.schedules.add(OPERATOR, wish)).schedule.id
 
 
-async def ran(house: App, number: int) -> str:
+async def ran(installation: App, number: int) -> str:
     """A run of it that is over."""
-    run = await house.schedules.run_now(OPERATOR, number)
-    await house.schedules.executor.run_due(OPERATOR)
+    run = await installation.schedules.run_now(OPERATOR, number)
+    await installation.schedules.executor.run_due(OPERATOR)
     return run
 
 
@@ -70,8 +70,8 @@ async def go(web: Browser, address: str) -> str:
     return await web.get(path, **said)
 
 
-async def state_of(house: App, number: int) -> ScheduleState:
-    return (await house.schedules.queries.get(OPERATOR, number)).state
+async def state_of(installation: App, number: int) -> ScheduleState:
+    return (await installation.schedules.queries.get(OPERATOR, number)).state
 
 
 async def test_an_empty_schedule_says_how_to_make_one(web: Browser) -> None:
@@ -83,10 +83,12 @@ async def test_an_empty_schedule_says_how_to_make_one(web: Browser) -> None:
 
 
 @shows("WEB-SCHEDULE")
-async def test_what_comes_is_listed_by_time_with_the_clock_there_and_in_utc(house: App, web: Browser, ada: str) -> None:
+async def test_what_comes_is_listed_by_time_with_the_clock_there_and_in_utc(
+    installation: App, web: Browser, ada: str
+) -> None:
     tomorrow = datetime.now(UTC) + timedelta(days=1)
-    late = await made(house, ada, time=(tomorrow + timedelta(hours=1)).isoformat())
-    soon = await made(house, ada, time=tomorrow.replace(microsecond=0).isoformat(), zone="Europe/Berlin")
+    late = await made(installation, ada, time=(tomorrow + timedelta(hours=1)).isoformat())
+    soon = await made(installation, ada, time=tomorrow.replace(microsecond=0).isoformat(), zone="Europe/Berlin")
     html = await web.get("/schedule")
     assert ROWS.findall(html) == [str(soon), str(late)]
     read = text_of(html)
@@ -95,11 +97,13 @@ async def test_what_comes_is_listed_by_time_with_the_clock_there_and_in_utc(hous
     assert "Ada" in read
 
 
-async def test_schedules_are_filtered_by_agent_and_state_in_the_address(house: App, web: Browser, ada: str) -> None:
-    hers, other = await made(house, ada), await made(house, "agent-ben")
-    paused, gone = await made(house, ada), await made(house, ada)
-    await house.schedules.pause(OPERATOR, paused)
-    await house.schedules.cancel(OPERATOR, gone)
+async def test_schedules_are_filtered_by_agent_and_state_in_the_address(
+    installation: App, web: Browser, ada: str
+) -> None:
+    hers, other = await made(installation, ada), await made(installation, "agent-ben")
+    paused, gone = await made(installation, ada), await made(installation, ada)
+    await installation.schedules.pause(OPERATOR, paused)
+    await installation.schedules.cancel(OPERATOR, gone)
     assert ROWS.findall(await web.get("/schedule", agent=ada)) == [str(hers)]
     assert ROWS.findall(await web.get("/schedule", agent="agent-ben")) == [str(other)]
     assert ROWS.findall(await web.get("/schedule", state="paused")) == [str(paused)]
@@ -111,11 +115,13 @@ async def test_schedules_are_filtered_by_agent_and_state_in_the_address(house: A
 
 
 @pytest.mark.parametrize("state", ["", "any", "paused"])
-async def test_long_lists_go_on_where_the_page_before_ended(house: App, web: Browser, ada: str, state: str) -> None:
-    numbers = [await made(house, ada, every="1h") for _ in range(ROWS_PER_PAGE + 2)]
+async def test_long_lists_go_on_where_the_page_before_ended(
+    installation: App, web: Browser, ada: str, state: str
+) -> None:
+    numbers = [await made(installation, ada, every="1h") for _ in range(ROWS_PER_PAGE + 2)]
     if state == "paused":
         for number in numbers:
-            await house.schedules.pause(OPERATOR, number)
+            await installation.schedules.pause(OPERATOR, number)
     first = await web.get("/schedule", state=state)
     following = re.search(r'rel="next" href="([^"]+)"', first)
     assert following is not None
@@ -140,19 +146,21 @@ async def test_plain_words_are_previewed_as_one_types(web: Browser) -> None:
     assert "Say when" in text_of(await web.get("/schedule/new", part=True, when=" "))
 
 
-async def test_the_preview_button_shows_the_same_and_keeps_what_was_typed(web: Browser, house: App, ada: str) -> None:
+async def test_the_preview_button_shows_the_same_and_keeps_what_was_typed(
+    web: Browser, installation: App, ada: str
+) -> None:
     typed = {"when": "every day at 7", "zone": "Asia/Tokyo", "agent": ada, "prompt": "Count\r\nthe <sheep>"}
     html = await web.post("/schedule/new/preview", typed)
     assert len(re.findall(r"07:00 Asia/Tokyo", text_of(html))) == 5
     assert "Count\nthe &lt;sheep&gt;</textarea>" in html
     assert f'<option value="{ada}" selected>' in html
-    assert (await house.schedules.queries.list(OPERATOR)).schedules == []
+    assert (await installation.schedules.queries.list(OPERATOR)).schedules == []
 
 
 @shows("WEB-SCHEDULE")
-async def test_a_schedule_is_made_in_plain_words(web: Browser, house: App, ada: str) -> None:
+async def test_a_schedule_is_made_in_plain_words(web: Browser, installation: App, ada: str) -> None:
     html = await web.post("/schedule/new", {"when": WORDS, "agent": ada, "prompt": "Write\r\nthe report"})
-    [one] = (await house.schedules.queries.list(OPERATOR)).schedules
+    [one] = (await installation.schedules.queries.list(OPERATOR)).schedules
     assert (one.what.words, one.what.trigger.zone, one.what.prompt) == (WORDS, "Europe/Berlin", "Write\nthe report")
     read = text_of(html)
     assert re.search(rf"Schedule {one.id} was made: every weekday at 09:00, next \w+ .* 09:00 Europe/Berlin", read)
@@ -169,46 +177,46 @@ async def test_a_schedule_is_made_in_plain_words(web: Browser, house: App, ada: 
     ],
 )
 async def test_what_cannot_be_made_is_said_beside_what_was_typed(
-    web: Browser, house: App, ada: str, typed: dict[str, str], told: str
+    web: Browser, installation: App, ada: str, typed: dict[str, str], told: str
 ) -> None:
     given = {"when": WORDS, "agent": ada, "prompt": "Write the report", **typed}
     html = await web.post("/schedule/new", given, 400)
     assert told in text_of(html)
     assert f'value="{given["when"]}"' in html
-    assert (await house.schedules.queries.list(OPERATOR)).schedules == []
+    assert (await installation.schedules.queries.list(OPERATOR)).schedules == []
 
 
 @shows("WEB-SCHEDULE")
-async def test_a_schedule_is_paused_resumed_run_and_cancelled(web: Browser, house: App, ada: str) -> None:
-    number = await made(house, ada)
+async def test_a_schedule_is_paused_resumed_run_and_cancelled(web: Browser, installation: App, ada: str) -> None:
+    number = await made(installation, ada)
     html = await web.post(f"/schedule/{number}/pause")
-    assert await state_of(house, number) is ScheduleState.PAUSED
+    assert await state_of(installation, number) is ScheduleState.PAUSED
     assert "It is paused: none of these fires" in text_of(html)
     html = await web.post(f"/schedule/{number}/resume")
-    assert await state_of(house, number) is ScheduleState.ACTIVE
+    assert await state_of(installation, number) is ScheduleState.ACTIVE
     assert "goes on: every weekday at 09:00, next" in text_of(html)
     html = await web.post(f"/schedule/{number}/run")
-    [run] = (await house.schedules.queries.history(OPERATOR)).runs
+    [run] = (await installation.schedules.queries.history(OPERATOR)).runs
     assert (run.schedule_id, run.manual, run.standing) == (number, True, RunStatus.WAITING)
     assert f"The next worker that is free runs it: {run.id}" in text_of(html)
     assert "Under way" in text_of(await web.get("/schedule", show="runs"))
     html = await web.post(f"/schedule/{number}/cancel")
-    assert await state_of(house, number) is ScheduleState.CANCELLED
+    assert await state_of(installation, number) is ScheduleState.CANCELLED
     assert "/pause" not in html
     assert "It does not fire again by its rule" in text_of(html)
     assert "only an active one can be paused" in text_of(await web.post(f"/schedule/{number}/pause", None, 409))
 
 
-async def test_cancelling_asks_once_more_and_nothing_else_does(web: Browser, house: App, ada: str) -> None:
-    html = await web.get(f"/schedule/{await made(house, ada)}")
+async def test_cancelling_asks_once_more_and_nothing_else_does(web: Browser, installation: App, ada: str) -> None:
+    html = await web.get(f"/schedule/{await made(installation, ada)}")
     assert "It ends for good" in text_of(html)
     assert html.count('class="sure"') == 1
 
 
-async def test_a_run_shows_its_answer_and_where_it_is_listed(web: Browser, house: App, ada: str) -> None:
-    number = await made(house, ada, "Say hello")
-    run = await ran(house, number)
-    [past] = (await house.schedules.queries.history(OPERATOR)).runs
+async def test_a_run_shows_its_answer_and_where_it_is_listed(web: Browser, installation: App, ada: str) -> None:
+    number = await made(installation, ada, "Say hello")
+    run = await ran(installation, number)
+    [past] = (await installation.schedules.queries.history(OPERATOR)).runs
     assert past.answer is not None
     for address in (f"/schedule/{number}", f"/schedule/runs/{run}", "/schedule?show=runs"):
         read = text_of(await go(web, address))
@@ -221,9 +229,9 @@ async def test_a_run_shows_its_answer_and_where_it_is_listed(web: Browser, house
 
 
 @shows("WEB-SCHEDULE")
-async def test_a_dead_delivery_is_found_and_redriven(web: Browser, house: App) -> None:
-    number = await made(house, "agent-gone", attempts=1, when=WORDS)
-    run = await ran(house, number)
+async def test_a_dead_delivery_is_found_and_redriven(web: Browser, installation: App) -> None:
+    number = await made(installation, "agent-gone", attempts=1, when=WORDS)
+    run = await ran(installation, number)
     html = await web.get("/schedule")
     assert "1 run is dead: it was given up" in text_of(html)
     assert 'class="bar dead"' in html
@@ -233,15 +241,17 @@ async def test_a_dead_delivery_is_found_and_redriven(web: Browser, house: App) -
     html = await web.post(f"/schedule/runs/{run}/redrive")
     assert f"{run} is tried again, from its first attempt" in text_of(html)
     assert "1 earlier attempt" in text_of(html)
-    [past] = (await house.schedules.queries.history(OPERATOR, ListRuns(number))).runs
+    [past] = (await installation.schedules.queries.history(OPERATOR, ListRuns(number))).runs
     assert (past.standing, past.attempt) == (RunStatus.WAITING, 0)
     assert "only a dead one can be tried again" in text_of(await web.post(f"/schedule/runs/{run}/redrive", None, 409))
 
 
-async def test_a_rule_in_a_zone_that_is_not_known_here_is_shown_all_the_same(web: Browser, house: App) -> None:
+async def test_a_rule_in_a_zone_that_is_not_known_here_is_shown_all_the_same(web: Browser, installation: App) -> None:
     trigger = Trigger(TriggerKind.CRON, "0 9 * * *", "Mars/Olympus")
     soon = now_us() + 60 * SECOND
-    number = (await house.schedules.store.add(ScheduleDefinition("agent-ada", "Hello", trigger), soon, now_us())).id
+    number = (
+        await installation.schedules.store.add(ScheduleDefinition("agent-ada", "Hello", trigger), soon, now_us())
+    ).id
     assert ROWS.findall(await web.get("/schedule")) == [str(number)]
     assert "Unknown time zone: Mars/Olympus" in text_of(await web.get(f"/schedule/{number}"))
 
@@ -253,10 +263,10 @@ async def test_what_is_not_there_is_not_found(web: Browser) -> None:
     await web.post("/schedule/77/run", None, 404)
 
 
-async def test_hostile_words_are_shown_inert(web: Browser, house: App) -> None:
-    agent = (await house.host.create(NewAgent("<b>Eve</b>\u202e"))).id
-    number = await made(house, agent, HOSTILE * 200)
-    run = await ran(house, number)
+async def test_hostile_words_are_shown_inert(web: Browser, installation: App) -> None:
+    agent = (await installation.host.create(NewAgent("<b>Eve</b>\u202e"))).id
+    number = await made(installation, agent, HOSTILE * 200)
+    run = await ran(installation, number)
     addresses = ("/schedule", "/schedule?show=runs", f"/schedule/{number}", f"/schedule/runs/{run}", "/schedule/new")
     for address in addresses:
         html = await go(web, address)
@@ -274,27 +284,27 @@ def test_a_webhook_is_named_by_its_host_alone() -> None:
     assert webhook_host(None) == ""
 
 
-async def test_an_open_schedule_is_told_of_every_change(house: App, ada: str) -> None:
-    number = await made(house, ada)
-    asked = Request(house, OPERATOR, datetime.now(UTC), path_params={"id": str(number)})
+async def test_an_open_schedule_is_told_of_every_change(installation: App, ada: str) -> None:
+    number = await made(installation, ada)
+    asked = Request(installation, OPERATOR, datetime.now(UTC), path_params={"id": str(number)})
     with anyio.fail_after(SECONDS):
         async with aclosing(stream_schedule(asked)) as told:
             marks = [await anext(told)]
-            await house.schedules.pause(OPERATOR, number)
+            await installation.schedules.pause(OPERATOR, number)
             marks.append(await anext(told))
-            await house.schedules.run_now(OPERATOR, number)
+            await installation.schedules.run_now(OPERATOR, number)
             marks.append(await anext(told))
-            await house.schedules.executor.run_due(OPERATOR)
+            await installation.schedules.executor.run_due(OPERATOR)
             marks.append(await anext(told))
     assert len({one["mark"] for one in marks}) == 4
 
 
 @shows("WEB-SCHEDULE")
 @pytest.mark.parametrize("narrowed", [False, True])
-async def test_an_open_list_is_told_of_whatever_changes_on_it(house: App, ada: str, narrowed: bool) -> None:
-    number = await made(house, ada)
-    asked = Request(house, OPERATOR, datetime.now(UTC), query={"agent": ada} if narrowed else {})
-    schedules = house.schedules
+async def test_an_open_list_is_told_of_whatever_changes_on_it(installation: App, ada: str, narrowed: bool) -> None:
+    number = await made(installation, ada)
+    asked = Request(installation, OPERATOR, datetime.now(UTC), query={"agent": ada} if narrowed else {})
+    schedules = installation.schedules
     with anyio.fail_after(SECONDS):
         async with aclosing(stream_list(asked)) as told:
             marks = [await anext(told)]
@@ -304,30 +314,30 @@ async def test_an_open_list_is_told_of_whatever_changes_on_it(house: App, ada: s
             marks.append(await anext(told))
             await schedules.update(OPERATOR, number, ScheduleChange(prompt="Another report"))
             marks.append(await anext(told))
-            await made(house, ada)
+            await made(installation, ada)
             marks.append(await anext(told))
     assert len({one["mark"] for one in marks}) == 5
 
 
-async def test_an_open_list_of_runs_is_told_of_their_beginning_and_their_end(house: App, ada: str) -> None:
-    number = await made(house, ada)
-    asked = Request(house, OPERATOR, datetime.now(UTC), query={"show": "runs"})
+async def test_an_open_list_of_runs_is_told_of_their_beginning_and_their_end(installation: App, ada: str) -> None:
+    number = await made(installation, ada)
+    asked = Request(installation, OPERATOR, datetime.now(UTC), query={"show": "runs"})
     with anyio.fail_after(SECONDS):
         async with aclosing(stream_list(asked)) as told:
             marks = [await anext(told)]
-            await house.schedules.run_now(OPERATOR, number)
+            await installation.schedules.run_now(OPERATOR, number)
             marks.append(await anext(told))
-            await house.schedules.executor.run_due(OPERATOR)
+            await installation.schedules.executor.run_due(OPERATOR)
             marks.append(await anext(told))
     assert len({one["mark"] for one in marks}) == 3
 
 
-async def test_a_page_names_to_its_live_part_what_it_shows(house: App, web: Browser, ada: str) -> None:
-    paused = await made(house, ada)
-    await house.schedules.pause(OPERATOR, paused)
+async def test_a_page_names_to_its_live_part_what_it_shows(installation: App, web: Browser, ada: str) -> None:
+    paused = await made(installation, ada)
+    await installation.schedules.pause(OPERATOR, paused)
     html = await web.get("/schedule", state="paused", agent=ada)
     [address] = re.findall(r'data-live="/live/schedule\?([^"]+)"', html)
-    asked = Request(house, OPERATOR, datetime.now(UTC), query=dict(parse_qsl(unescape(address))))
+    asked = Request(installation, OPERATOR, datetime.now(UTC), query=dict(parse_qsl(unescape(address))))
     assert (asked.query["state"], asked.query["agent"]) == ("paused", ada)
     async with aclosing(stream_list(asked)) as told:
         with anyio.move_on_after(0.3) as waited:
@@ -336,9 +346,11 @@ async def test_a_page_names_to_its_live_part_what_it_shows(house: App, web: Brow
 
 
 @shows("WEB-SCHEDULE")
-async def test_a_run_shows_the_clock_of_its_schedule_and_leads_to_its_turn(house: App, web: Browser, ada: str) -> None:
-    run = await ran(house, await made(house, ada))
-    [turn] = await house.turns.list(TurnQuery(agent_id=ada))
+async def test_a_run_shows_the_clock_of_its_schedule_and_leads_to_its_turn(
+    installation: App, web: Browser, ada: str
+) -> None:
+    run = await ran(installation, await made(installation, ada))
+    [turn] = await installation.turns.list(TurnQuery(agent_id=ada))
     for address in (f"/schedule/runs/{run}", "/schedule?show=runs"):
         read = text_of(await go(web, address))
         assert re.search(r"\d\d:\d\d(:\d\d)? Europe/Berlin", read)
@@ -348,14 +360,14 @@ async def test_a_run_shows_the_clock_of_its_schedule_and_leads_to_its_turn(house
     assert f'href="/schedule/runs/{run}"' in back
 
 
-async def test_runs_by_hand_are_not_counted_as_fires_of_the_rule(house: App, web: Browser, ada: str) -> None:
-    number = await made(house, ada)
-    await ran(house, number)
+async def test_runs_by_hand_are_not_counted_as_fires_of_the_rule(installation: App, web: Browser, ada: str) -> None:
+    number = await made(installation, ada)
+    await ran(installation, number)
     assert "Fired by its rule 0 times runs by hand do not count" in text_of(await web.get(f"/schedule/{number}"))
 
 
-async def test_what_is_live_is_paused_in_other_words_than_a_schedule(house: App, web: Browser, ada: str) -> None:
-    for html in (await web.get("/schedule"), await web.get(f"/schedule/{await made(house, ada)}")):
+async def test_what_is_live_is_paused_in_other_words_than_a_schedule(installation: App, web: Browser, ada: str) -> None:
+    for html in (await web.get("/schedule"), await web.get(f"/schedule/{await made(installation, ada)}")):
         assert re.findall(r"data-pause[^>]*>([^<]+)</button>", html) == ["Pause live"]
 
 

@@ -18,7 +18,7 @@ from tests.support.pages import BASE, Browser, browsing, text_of
 pytestmark = pytest.mark.anyio
 BACK = "/sign-in/back"
 SECRET = "s3cret & more"
-OTHERS_ERRAND = "was not begun in this browser"
+OTHERS_STATE = "was not begun in this browser"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ async def sent(web: Browser, issuer: Issuer, back: str = "/access") -> str:
     return answer.headers["location"].removeprefix(BASE)
 
 
-def errand_dropped(web: Browser) -> bool:
+def state_dropped(web: Browser) -> bool:
     return "frontdesk_errand" not in web.client.cookies
 
 
@@ -67,7 +67,7 @@ async def test_somebody_signs_in_at_an_issuer_and_comes_back_to_what_they_wanted
         assert back.startswith(f"{BACK}?")
         page = await web.get(back)
         assert 'http-equiv="refresh" content="0;url=/access?keys=all"' in page
-        assert errand_dropped(web)
+        assert state_dropped(web)
         assert "Sign out" in text_of(await web.get("/access"))
 
 
@@ -106,14 +106,14 @@ async def test_the_secret_goes_to_the_issuer_alone(tmp_path: Path, issuer: Issue
         {"iss": "https://evil.example"},
     ],
 )
-async def test_what_belongs_to_another_errand_is_refused(
+async def test_the_answer_to_another_sign_in_is_refused(
     tmp_path: Path, issuer: Issuer, changed: dict[str, str]
 ) -> None:
     async with guarded(tmp_path, issuer.url) as (_, web):
         query = parse_qs(urlsplit(await sent(web, issuer)).query)
         said = {name: values[0] for name, values in query.items()} | changed
-        assert OTHERS_ERRAND in text_of(await web.get(f"{BACK}?{urlencode(said)}", 403))
-        assert errand_dropped(web)
+        assert OTHERS_STATE in text_of(await web.get(f"{BACK}?{urlencode(said)}", 403))
+        assert state_dropped(web)
         await web.get("/access", 303)
 
 
@@ -127,17 +127,17 @@ async def test_nobody_is_signed_in_by_a_link_that_somebody_else_sends_them(
         async with browsing(build_application(app)) as victim:
             if cookie is not None:
                 victim.client.cookies.set("frontdesk_errand", cookie)
-            assert OTHERS_ERRAND in text_of(await victim.get(back, 403))
+            assert OTHERS_STATE in text_of(await victim.get(back, 403))
             await victim.get("/access", 303)
 
 
 async def test_a_code_works_once(tmp_path: Path, issuer: Issuer) -> None:
     async with guarded(tmp_path, issuer.url) as (_, web):
         back = await sent(web, issuer)
-        errand = web.client.cookies["frontdesk_errand"]
+        sign_in_state = web.client.cookies["frontdesk_errand"]
         await web.get(back)
         web.client.cookies.clear()
-        web.client.cookies.set("frontdesk_errand", errand)
+        web.client.cookies.set("frontdesk_errand", sign_in_state)
         assert "gave no token" in text_of(await web.get(back, 401))
 
 
@@ -150,7 +150,7 @@ async def test_who_says_no_at_the_issuer_is_told_so_and_nothing_comes_alive(tmp_
         assert "<script>access" not in page
 
 
-async def test_a_token_that_may_not_run_the_house_does_not_let_anybody_in(tmp_path: Path, issuer: Issuer) -> None:
+async def test_a_token_without_the_operators_scope_lets_nobody_in(tmp_path: Path, issuer: Issuer) -> None:
     async with guarded(tmp_path, issuer.url, scope="tools:read") as (_, web):
         assert "carries the scope 'house:admin'" in text_of(await web.get(await sent(web, issuer), 403))
         await web.get("/access", 303)

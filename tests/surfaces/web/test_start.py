@@ -8,7 +8,7 @@ from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app
 from frontdesk.identity.keys import LOCAL_USER
 from frontdesk.identity.model import Caller
-from frontdesk.interfaces.demo.content import DEMO_SERVER
+from frontdesk.interfaces.demo_server import DEMO_SERVER
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.schedules.requests import NewSchedule
 from frontdesk.settings import Settings
@@ -22,7 +22,7 @@ HOSTILE = '<script>alert(1)</script>\u202e"><img src=x onerror=alert(1)>'
 SCRIPT = '@@[{"text": "here I am"}]@@'
 
 
-async def test_an_empty_house_says_what_to_do_at_each_step(settings: Settings) -> None:
+async def test_an_empty_installation_says_what_to_do_at_each_step(settings: Settings) -> None:
     async with open_app(settings) as app, browsing(build_application(app)) as web:
         html = await web.get("/start")
     said = text_of(html)
@@ -76,7 +76,7 @@ async def test_a_server_that_cannot_be_one_is_refused_and_not_kept(app: App, url
         assert "gone" not in text_of(await web.get("/start"))
 
 
-async def test_the_tools_that_come_with_the_house_are_added_with_a_button(app: App) -> None:
+async def test_the_tools_that_come_with_frontdesk_are_added_with_a_button(app: App) -> None:
     async with browsing(build_application(app)) as web:
         said = text_of(await web.post("/start/demo-tools"))
     assert f"{DEMO_SERVER} answered, and has 6 tools" in said
@@ -141,7 +141,7 @@ async def test_a_model_and_the_platform_are_told_without_their_keys(tmp_path: Pa
     assert "secret" not in html
 
 
-async def test_an_editor_is_led_to_the_same_house_without_its_secrets(tmp_path: Path, ready: Ready) -> None:
+async def test_an_editor_is_led_to_the_same_installation_without_its_secrets(tmp_path: Path, ready: Ready) -> None:
     settings = settings_with(
         FRONTDESK_DATA=ready.in_folder(tmp_path / "data"),
         LETTA_BASE_URL="http://127.0.0.1:9",

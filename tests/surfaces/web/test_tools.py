@@ -57,7 +57,7 @@ def shop() -> Iterator[ToolServer]:
 
 
 @pytest.fixture
-async def house(settings: Settings, shop: ToolServer) -> AsyncGenerator[App]:
+async def installation(settings: Settings, shop: ToolServer) -> AsyncGenerator[App]:
     """By words alone: what is shown here does not hang on the model."""
     async with open_app(settings.model_copy(update={"embeddings": "off"})) as app:
         await app.tools.catalogue.add(ServerSpec("shop", url=shop.url, hold_changes=True))
@@ -65,14 +65,14 @@ async def house(settings: Settings, shop: ToolServer) -> AsyncGenerator[App]:
 
 
 @pytest.fixture
-async def web(house: App) -> AsyncGenerator[Browser]:
-    async with browsing(build_application(house)) as opened:
+async def web(installation: App) -> AsyncGenerator[Browser]:
+    async with browsing(build_application(installation)) as opened:
         yield opened
 
 
 @pytest.fixture
-async def ada(house: App) -> str:
-    return (await house.host.create(NewAgent("Ada"))).id
+async def ada(installation: App) -> str:
+    return (await installation.host.create(NewAgent("Ada"))).id
 
 
 @shows("WEB-TOOLS")
@@ -88,8 +88,8 @@ async def test_a_search_shows_scores_and_reasons_whole_or_as_a_part(web: Browser
     assert "3 tools are searched as you type" in text_of(await web.get("/tools"))
 
 
-async def test_a_search_for_an_agent_finds_what_that_agent_may_use(house: App, web: Browser, ada: str) -> None:
-    await house.tools.administration.add_rule(
+async def test_a_search_for_an_agent_finds_what_that_agent_may_use(installation: App, web: Browser, ada: str) -> None:
+    await installation.tools.administration.add_rule(
         Caller("t", local=True), f"agent:{ada}", AccessEffect.DENY, "shop::create_issue"
     )
     query = "file an issue about a bug"
@@ -97,7 +97,7 @@ async def test_a_search_for_an_agent_finds_what_that_agent_may_use(house: App, w
     assert "shop::create_issue" not in await web.get("/tools", q=query, agent=ada, part=True)
 
 
-async def test_a_house_without_tools_says_how_to_get_some(app: App) -> None:
+async def test_an_installation_without_tools_says_how_to_get_some(app: App) -> None:
     async with browsing(build_application(app)) as web:
         for path in ("/tools", "/tools/all", "/tools/servers"):
             assert "frontdesk tools add NAME URL" in text_of(await web.get(path)), path
@@ -107,30 +107,30 @@ async def test_a_house_without_tools_says_how_to_get_some(app: App) -> None:
 
 
 @shows("WEB-TOOLS")
-async def test_what_an_agent_would_get_is_shown_before_it_is_done(house: App, web: Browser, ada: str) -> None:
+async def test_what_an_agent_would_get_is_shown_before_it_is_done(installation: App, web: Browser, ada: str) -> None:
     asked: dict[str, Any] = {"agent": ada, "q": "a new issue about a bug in a repository"}
     planned = text_of(await web.get("/tools/plan", **asked))
     assert "This is a dry run" in planned
     assert "shop::create_issue scored" in planned
-    assert await house.host.tools(ada) == []
+    assert await installation.host.tools(ada) == []
     done = text_of(await web.post("/tools/plan", asked))
     assert "Attached: shop__create_issue." in done
     assert "Nothing would be changed" in done
-    assert [held.name for held in await house.host.tools(ada)] == ["shop__create_issue"]
+    assert [held.name for held in await installation.host.tools(ada)] == ["shop__create_issue"]
 
 
-async def test_what_fits_least_is_shown_before_it_is_taken(house: App, web: Browser, ada: str) -> None:
+async def test_what_fits_least_is_shown_before_it_is_taken(installation: App, web: Browser, ada: str) -> None:
     with open_tool_server("lab", [tool(name) for name in "abcdefghi"]) as lab:
-        await house.tools.catalogue.add(ServerSpec("lab", url=lab.url))
+        await installation.tools.catalogue.add(ServerSpec("lab", url=lab.url))
     for name in "abcdefghi":
         held = HeldTool(f"lab__{name}", "", server="lab", remote_name=name, parameters=SCHEMA)
-        await house.host.attach(ada, held)
+        await installation.host.attach(ada, held)
     asked: dict[str, Any] = {"agent": ada, "q": "file an issue", "what": "take", "keep": "lab__a"}
     planned = text_of(await web.get("/tools/plan", **asked))
     assert "lab::b fits least" in planned
-    assert len(await house.host.tools(ada)) == 9
+    assert len(await installation.host.tools(ada)) == 9
     assert "Detached: lab__b, lab__c." in text_of(await web.post("/tools/plan", asked))
-    assert len(await house.host.tools(ada)) == 7
+    assert len(await installation.host.tools(ada)) == 7
 
 
 async def test_an_agent_that_is_not_there_is_told_of(web: Browser) -> None:
@@ -138,9 +138,9 @@ async def test_an_agent_that_is_not_there_is_told_of(web: Browser) -> None:
     assert "is not one of the agent host's" in said
 
 
-async def test_tools_are_gone_through_by_name(house: App, web: Browser) -> None:
+async def test_tools_are_gone_through_by_name(installation: App, web: Browser) -> None:
     with open_tool_server("many", [tool(f"t{number:03}") for number in range(120)]) as many:
-        await house.tools.catalogue.add(ServerSpec("many", url=many.url))
+        await installation.tools.catalogue.add(ServerSpec("many", url=many.url))
     first = await web.get("/tools/all", server="many")
     assert "many::t049" in first
     assert "many::t050" not in first
@@ -203,7 +203,7 @@ async def test_a_page_says_why_a_search_finds_its_tool(web: Browser) -> None:
 @shows("WEB-TOOLS")
 @pytest.mark.parametrize(("verdict", "left"), [("accept", "Send a parcel"), ("refuse", "Send a letter")])
 async def test_a_change_that_is_held_is_shown_and_decided(
-    house: App, shop: ToolServer, web: Browser, verdict: str, left: str
+    installation: App, shop: ToolServer, web: Browser, verdict: str, left: str
 ) -> None:
     shop.tools[1] = tool("send_mail", "Send a parcel by electronic mail.", SCHEMA)
     await web.post("/tools/servers/refresh", {"name": "shop"})
@@ -217,14 +217,14 @@ async def test_a_change_that_is_held_is_shown_and_decided(
     done = text_of(await web.post("/tools/review", {"tool": "shop::send_mail", "verdict": verdict}))
     assert f"The change is {verdict}{'ed' if verdict == 'accept' else 'd'}." in done
     assert left in done
-    found = await house.tools.catalogue.get("shop::send_mail")
+    found = await installation.tools.catalogue.get("shop::send_mail")
     assert found is not None
     assert found.description.startswith(left)
     assert "nothing to review" in text_of(await web.post("/tools/review", {"tool": "shop::send_mail"}, 400))
 
 
 @shows("WEB-TOOLS")
-async def test_a_server_is_added_looked_at_asked_again_and_removed(house: App, web: Browser) -> None:
+async def test_a_server_is_added_looked_at_asked_again_and_removed(installation: App, web: Browser) -> None:
     with open_tool_server("lab", [tool("brew")]) as lab:
         form = {"name": "lab", "kind": "http", "where": lab.url, "headers": "X-Key: s3cret\r\n", "description": "Lab"}
         page = await web.post("/tools/add", form)
@@ -241,7 +241,7 @@ async def test_a_server_is_added_looked_at_asked_again_and_removed(house: App, w
     assert "It does not answer" in text_of(await web.get("/tools/server/lab"))
     gone = await web.post("/tools/servers/remove", {"name": "lab"})
     assert "lab is removed" in text_of(gone)
-    assert [state.name for state in house.tools.catalogue.servers()] == ["shop"]
+    assert [state.name for state in installation.tools.catalogue.servers()] == ["shop"]
     await web.get("/tools/server/lab", 404)
 
 
@@ -258,13 +258,13 @@ async def test_a_server_is_added_looked_at_asked_again_and_removed(house: App, w
     ],
 )
 async def test_a_server_that_cannot_be_added_leaves_the_form_without_its_secrets(
-    house: App, web: Browser, form: dict[str, str], said: str
+    installation: App, web: Browser, form: dict[str, str], said: str
 ) -> None:
     page = await web.post("/tools/add", form, 400)
     assert said in text_of(page)
     assert f'value="{form["name"]}"' in page
     assert "s3cret" not in page
-    assert [state.name for state in house.tools.catalogue.servers()] == ["shop"]
+    assert [state.name for state in installation.tools.catalogue.servers()] == ["shop"]
 
 
 @pytest.mark.parametrize(
@@ -276,25 +276,25 @@ async def test_a_server_that_cannot_be_added_leaves_the_form_without_its_secrets
     ],
 )
 async def test_whoever_is_elsewhere_runs_no_command_here_and_reads_no_variable(
-    house: App, form: dict[str, str]
+    installation: App, form: dict[str, str]
 ) -> None:
-    shown = await key(house, "ops", INSTALLATION_ADMIN)
-    async with browsing(build_application(house), authorization=f"Bearer {shown}") as web:
+    shown = await key(installation, "ops", INSTALLATION_ADMIN)
+    async with browsing(build_application(installation), authorization=f"Bearer {shown}") as web:
         said = text_of(await web.post("/tools/add", form, 403))
     assert "only from whoever sits at that machine" in said
-    assert [state.name for state in house.tools.catalogue.servers()] == ["shop"]
+    assert [state.name for state in installation.tools.catalogue.servers()] == ["shop"]
 
 
-async def test_a_command_is_added_by_whoever_sits_here(house: App, web: Browser) -> None:
+async def test_a_command_is_added_only_from_this_machine(installation: App, web: Browser) -> None:
     server = Path(__file__).parents[2] / "support" / "stdio_server.py"
     form = {"name": "own", "kind": "command", "where": f"python3 '{server}'", "env": "COLOUR=red"}
     assert "own is added: " in text_of(await web.post("/tools/add", form))
 
 
-async def test_use_is_shown_over_time_and_by_agent(house: App, web: Browser, ada: str) -> None:
+async def test_use_is_shown_over_time_and_by_agent(installation: App, web: Browser, ada: str) -> None:
     for form in ({"arg.title": "x", "arg.kind": '"bug"', "agent": ada}, {"arg.title": "y", "arg.kind": '"bug"'}):
         await web.post(tool_path("shop::create_issue"), form)
-    await house.journal.flush()
+    await installation.journal.flush()
     for over in ("day", "week", "month", "nonsense"):
         assert "2 calls in the last" in text_of(await web.get("/tools/use", over=over))
     page = await web.get("/tools/use")
@@ -361,7 +361,7 @@ def test_hints_are_sentences() -> None:
     ]
 
 
-async def test_whatever_a_server_says_is_inert(house: App, shop: ToolServer, web: Browser) -> None:
+async def test_whatever_a_server_says_is_inert(installation: App, shop: ToolServer, web: Browser) -> None:
     schema = {
         "type": "object",
         "title": HOSTILE,
@@ -373,17 +373,17 @@ async def test_whatever_a_server_says_is_inert(house: App, shop: ToolServer, web
     }
     name = '<b>"mail"</b>'
     with open_tool_server("bad", [tool(name, HOSTILE, schema)]) as bad:
-        await house.tools.catalogue.add(ServerSpec("bad", url=bad.url, description=HOSTILE, hold_changes=True))
+        await installation.tools.catalogue.add(ServerSpec("bad", url=bad.url, description=HOSTILE, hold_changes=True))
         bad.name = HOSTILE
         at = tool_path(f"bad::{name}")
-        found = await house.tools.catalogue.get(f"bad::{name}")
+        found = await installation.tools.catalogue.get(f"bad::{name}")
         assert found is not None
         [odd] = found.parameters["required"]
         choice = json.dumps(found.parameters["properties"]["choice"]["enum"][0], ensure_ascii=False)
         answered = await web.post(at, {f"arg.{odd}": HOSTILE, "arg.choice": choice})
         bad.tools[0] = tool(name, f"New: {HOSTILE}", schema)
         await web.post("/tools/servers/refresh", {"name": "bad"})
-    await house.journal.flush()
+    await installation.journal.flush()
     pages = [
         answered,
         await web.get(at, q=HOSTILE),
@@ -404,7 +404,7 @@ async def test_whatever_a_server_says_is_inert(house: App, shop: ToolServer, web
     assert HOSTILE[:20] in text_of(answered)
 
 
-async def test_a_megabyte_of_an_answer_is_cut(house: App, shop: ToolServer, web: Browser) -> None:
+async def test_a_megabyte_of_an_answer_is_cut(installation: App, shop: ToolServer, web: Browser) -> None:
     shop.name = "x" * 1_000_000
     page = await web.post(tool_path("shop::send_mail"), {"arg.text": "x"})
     assert len(page) < 400_000

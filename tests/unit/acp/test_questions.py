@@ -9,7 +9,7 @@ from frontdesk.interfaces.acp.jsonrpc import ConnectionClosed, Json, RpcError, R
 from tests.unit.acp.talking import SECONDS, Talk, call, reply, talking
 
 
-class Asked:
+class SentRequest:
     """One request of ours, in a task of its own."""
 
     def __init__(self, talk: Talk, seconds: float = SECONDS) -> None:
@@ -28,7 +28,7 @@ class Asked:
 
 async def outcome_of(**answer: Any) -> Json | Exception | None:
     async with talking() as talk:
-        asked = Asked(talk)
+        asked = SentRequest(talk)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(asked.run)
             request = await talk.hear()
@@ -39,7 +39,7 @@ async def outcome_of(**answer: Any) -> Json | Exception | None:
 async def test_each_question_gets_its_own_answer() -> None:
     requests: list[dict[str, Any]] = []
     async with talking() as talk:
-        first, second = Asked(talk), Asked(talk)
+        first, second = SentRequest(talk), SentRequest(talk)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(first.run)
             tasks.start_soon(second.run)
@@ -76,7 +76,7 @@ async def test_an_error_or_nonsense_is_raised(answer: dict[str, Any], code: int,
 
 async def test_a_question_that_takes_too_long_is_withdrawn() -> None:
     async with talking() as talk:
-        asked = Asked(talk, seconds=0.01)
+        asked = SentRequest(talk, seconds=0.01)
         await asked.run()
         number = (await talk.hear())["id"]
         assert await talk.hear() == {"method": "$/cancel_request", "params": {"requestId": number}}
@@ -101,7 +101,7 @@ async def test_a_question_of_a_cancelled_request_is_withdrawn() -> None:
 
 async def test_nobody_waits_for_one_who_has_left() -> None:
     async with talking() as talk:
-        before, after = Asked(talk), Asked(talk)
+        before, after = SentRequest(talk), SentRequest(talk)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(before.run)
             await talk.hear()

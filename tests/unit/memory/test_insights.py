@@ -34,7 +34,7 @@ def on(day: int, hour: int = 12, minute: int = 0) -> datetime:
     return datetime(2026, 3, day, hour, minute, tzinfo=BERLIN).astimezone(UTC)
 
 
-def test_a_stretch_is_whole_days_up_to_today_and_as_many_before() -> None:
+def test_a_period_is_whole_days_up_to_today_and_as_many_before() -> None:
     # Clocks were set forward on the 29th: that week is an hour shorter.
     assert (WEEK.days, WEEK.first) == (7, date(2026, 3, 25))
     assert (WEEK.span.start, WEEK.span.end) == (on(25, 0), on(31, 0) + timedelta(days=1))

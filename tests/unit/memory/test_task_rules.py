@@ -172,7 +172,7 @@ def test_what_a_subtask_does_is_told_from_how_it_stood() -> None:
         assert {subtask_change(before, after) for before, after in changes} == {what}
 
 
-def test_stretches_of_days_are_today_and_what_is_said() -> None:
+def test_periods_of_days_are_today_and_the_named_ones() -> None:
     late = datetime(2026, 11, 20, 23, 30, tzinfo=UTC)
     assert parse_span(None, None, BERLIN, late) == span_of_days(date(2026, 11, 21), BERLIN)
     assert parse_span("2026-11-18", "2026-11-18", BERLIN, late) == span_of_days(date(2026, 11, 18), BERLIN)

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from frontdesk.coding.commands import CommandResult, OnTerminalOpened
-from frontdesk.coding.context import TerminalOutput
-from frontdesk.coding.model import OperationKind, PermissionRequest
+from frontdesk.coding.model import OperationKind, PermissionRequest, TerminalOutput
 from frontdesk.coding.tools import COMMAND_CHARACTERS, describe_command_result
 from tests.requirements import shows
 from tests.unit.workspace.coding_lab import Lab
@@ -48,7 +47,7 @@ async def test_a_command_runs_when_it_may_and_says_how_it_ended(lab: Lab) -> Non
         scope="run ls in sub",
         scope_text="every `ls …` in sub",
     )
-    assert [deed.scope for deed in lab.deeds[1:]] == ["", "run kill"]
+    assert [permission_request.scope for permission_request in lab.deeds[1:]] == ["", "run kill"]
 
 
 async def test_a_command_that_takes_too_long_is_told_so(lab: Lab) -> None:

@@ -163,7 +163,7 @@ async def test_two_edits_of_a_file_at_once_both_count(lab: Lab) -> None:
 async def test_what_the_person_changed_while_they_were_asked_is_not_overwritten(lab: Lab) -> None:
     path = lab.put("a", "one")
 
-    async def types(_deed: PermissionRequest) -> None:
+    async def types(_permission_request: PermissionRequest) -> None:
         lab.editor.open[path] = "one, and more"
 
     lab.meanwhile = types
@@ -180,7 +180,7 @@ async def test_a_file_is_deleted_and_moved(lab: Lab) -> None:
     assert await lab.told("delete_file", path="sub/b") == "Deleted sub/b."
     assert not lab.path("sub/b").exists()
     assert not path.exists()
-    assert [(deed.kind, deed.scope) for deed in lab.deeds] == [
+    assert [(permission_request.kind, permission_request.scope) for permission_request in lab.deeds] == [
         (OperationKind.MOVE, "move"),
         (OperationKind.DELETE, "delete"),
     ]

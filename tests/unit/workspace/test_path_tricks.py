@@ -30,7 +30,7 @@ paths_kept = shows("ACP-PATHS")
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> Path:
+def installation(tmp_path: Path) -> Path:
     """A folder with two workspaces, `work` and `more`; what is secret is beside them."""
     for name in ("work", "more", "workshop"):
         (tmp_path / name).mkdir()
@@ -41,13 +41,13 @@ def house(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def files(house: Path) -> LocalFiles:
-    return LocalFiles(WorkspaceRoots.from_folders(house / "work", [house / "more"]))
+def files(installation: Path) -> LocalFiles:
+    return LocalFiles(WorkspaceRoots.from_folders(installation / "work", [installation / "more"]))
 
 
-def outside(house: Path) -> dict[str, str]:
+def outside(installation: Path) -> dict[str, str]:
     """All that is beside the workspaces, to see whether it changed."""
-    beside = [house / "secret", *sorted((house / "workshop").rglob("*")), *sorted(house.iterdir())]
+    beside = [installation / "secret", *sorted((installation / "workshop").rglob("*")), *sorted(installation.iterdir())]
     return {str(one): one.read_text() if one.is_file() else "" for one in beside}
 
 
@@ -76,17 +76,17 @@ async def refused(files: LocalFiles, path: Path) -> None:
         *("/etc/passwd", "//etc/passwd", "/proc/self/root/etc/passwd", "/proc/self/cwd", "/dev/fd/0", "/dev/null"),
     ],
 )
-async def test_a_path_that_leads_out_is_refused(files: LocalFiles, house: Path, given: str) -> None:
-    before = outside(house)
+async def test_a_path_that_leads_out_is_refused(files: LocalFiles, installation: Path, given: str) -> None:
+    before = outside(installation)
     with pytest.raises(Invalid, match="outside the workspace"):
         files.roots.resolve(given)
     await refused(files, files.roots.cwd / given)
-    assert outside(house) == before
+    assert outside(installation) == before
 
 
 @paths_kept
-async def test_a_neighbour_whose_name_begins_alike_is_outside(files: LocalFiles, house: Path) -> None:
-    await refused(files, house / "workshop" / "secret")
+async def test_a_neighbour_whose_name_begins_alike_is_outside(files: LocalFiles, installation: Path) -> None:
+    await refused(files, installation / "workshop" / "secret")
     await refused(files, Path(f"{files.roots.cwd}/../workshop/secret"))
 
 
@@ -97,36 +97,36 @@ async def test_a_tilde_leads_to_nobodys_home(files: LocalFiles) -> None:
 
 @paths_kept
 @pytest.mark.parametrize(
-    "target", ["../secret", "{house}/secret", "../work/../secret", "/proc/self/root{house}/secret"]
+    "target", ["../secret", "{installation}/secret", "../work/../secret", "/proc/self/root{installation}/secret"]
 )
-async def test_a_link_that_leads_out_is_not_followed(files: LocalFiles, house: Path, target: str) -> None:
-    before = outside(house)
+async def test_a_link_that_leads_out_is_not_followed(files: LocalFiles, installation: Path, target: str) -> None:
+    before = outside(installation)
     link = files.roots.cwd / "link"
-    link.symlink_to(target.format(house=house))
+    link.symlink_to(target.format(installation=installation))
     with pytest.raises(Invalid, match="outside"):
         files.roots.resolve("link")
     await refused(files, link)
     await files.delete(link)
-    assert outside(house) == before
+    assert outside(installation) == before
 
 
 @paths_kept
-async def test_a_folder_that_is_a_link_out_is_not_entered(files: LocalFiles, house: Path) -> None:
-    before = outside(house)
+async def test_a_folder_that_is_a_link_out_is_not_entered(files: LocalFiles, installation: Path) -> None:
+    before = outside(installation)
     way = files.roots.cwd / "way"
-    way.symlink_to(house / "workshop")
+    way.symlink_to(installation / "workshop")
     for path in (way / "secret", way / "new", way / "deep" / "new", way / "..", way / ".." / ".." / "secret"):
         await refused(files, path)
-    for deed in (files.delete(way / "secret"), files.move(files.roots.cwd / "a", way / "a")):
+    for permission_request in (files.delete(way / "secret"), files.move(files.roots.cwd / "a", way / "a")):
         with pytest.raises(Invalid, match="outside"):
-            await deed
+            await permission_request
     with pytest.raises(Invalid, match="outside"):
         await files.move(way / "secret", files.roots.cwd / "b")
-    assert outside(house) == before
+    assert outside(installation) == before
 
 
 @paths_kept
-async def test_links_that_stay_inside_are_followed(files: LocalFiles, house: Path) -> None:
+async def test_links_that_stay_inside_are_followed(files: LocalFiles, installation: Path) -> None:
     work, more = files.roots.all
     (more / "b").write_text("more")
     (work / "absolute").symlink_to(more / "b")
@@ -142,7 +142,7 @@ async def test_links_that_stay_inside_are_followed(files: LocalFiles, house: Pat
     assert not (more / "b").is_symlink()
 
 
-async def test_a_chain_of_links_ends_where_its_last_one_leads(files: LocalFiles, house: Path) -> None:
+async def test_a_chain_of_links_ends_where_its_last_one_leads(files: LocalFiles, installation: Path) -> None:
     work = files.roots.cwd
     for number in range(30):
         (work / f"in{number}").symlink_to(f"in{number + 1}" if number < 29 else "a")
@@ -162,7 +162,9 @@ async def test_links_in_a_circle_and_too_many_of_them_are_refused(files: LocalFi
         await refused(files, work / name)
 
 
-async def test_a_link_to_nowhere_is_not_found_and_can_be_written_to_inside_only(files: LocalFiles, house: Path) -> None:
+async def test_a_link_to_nowhere_is_not_found_and_can_be_written_to_inside_only(
+    files: LocalFiles, installation: Path
+) -> None:
     work = files.roots.cwd
     (work / "in").symlink_to("later/new")
     (work / "out").symlink_to("../new")
@@ -171,14 +173,14 @@ async def test_a_link_to_nowhere_is_not_found_and_can_be_written_to_inside_only(
     await files.write(work / "in", "made")
     assert (work / "later" / "new").read_text() == "made"
     await refused(files, work / "out")
-    assert not (house / "new").exists()
+    assert not (installation / "new").exists()
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "x/" * 2040, "x\0y", "x\ud800", "x" * 5000])
 async def test_names_that_no_file_has_are_refused_in_our_own_words(files: LocalFiles, name: str) -> None:
-    for deed in (files.write(files.roots.cwd / name, ""), files.read(files.roots.cwd / name)):
+    for permission_request in (files.write(files.roots.cwd / name, ""), files.read(files.roots.cwd / name)):
         with pytest.raises((Invalid, NotFound)) as caught:
-            await deed
+            await permission_request
         assert "\n" not in str(caught.value)
         assert len(str(caught.value).encode()) < 1000
 
@@ -195,11 +197,11 @@ async def test_hard_names_are_names_of_their_own(files: LocalFiles, name: str) -
     await files.delete(path)
 
 
-async def test_case_is_as_the_disk_has_it(files: LocalFiles, house: Path) -> None:
-    assert not (house / "WORK").exists(), "this test is for a disk that knows one case from the other"
+async def test_case_is_as_the_disk_has_it(files: LocalFiles, installation: Path) -> None:
+    assert not (installation / "WORK").exists(), "this test is for a disk that knows one case from the other"
     with pytest.raises(NotFound):
         await files.read(files.roots.cwd / "A")
-    await refused(files, house / "WORK" / "a")
+    await refused(files, installation / "WORK" / "a")
 
 
 @paths_kept
@@ -215,60 +217,60 @@ async def test_what_is_no_regular_file_is_refused_at_once(files: LocalFiles) -> 
         assert (await search_files(files.roots, FileQuery("ours", plain=True))).lines[0].path == "a"
 
 
-async def test_links_that_only_the_system_can_follow_are_read_like_any_other(house: Path) -> None:
+async def test_links_that_only_the_system_can_follow_are_read_like_any_other(installation: Path) -> None:
     """Opened by the system, they would lead anywhere, whatever their text says. Where there are none, none is found."""
     files = LocalFiles(WorkspaceRoots.from_folders(Path("/proc/self")))
-    with (house / "secret").open() as secret:
-        for name in (f"fd/{secret.fileno()}", f"root{house}/secret", f"cwd/{house}/secret"):
+    with (installation / "secret").open() as secret:
+        for name in (f"fd/{secret.fileno()}", f"root{installation}/secret", f"cwd/{installation}/secret"):
             with pytest.raises((Invalid, NotFound)):
                 await files.read(files.roots.cwd / name)
 
 
-async def test_a_root_that_became_a_link_is_no_way_out(files: LocalFiles, house: Path) -> None:
-    shutil.rmtree(house / "work")
-    (house / "work").symlink_to("workshop")
+async def test_a_root_that_became_a_link_is_no_way_out(files: LocalFiles, installation: Path) -> None:
+    shutil.rmtree(installation / "work")
+    (installation / "work").symlink_to("workshop")
     with pytest.raises(FrontdeskError):
-        await files.read(house / "work" / "secret")
+        await files.read(installation / "work" / "secret")
     with pytest.raises(FrontdeskError):
-        await files.write(house / "work" / "new", "changed")
-    assert not (house / "workshop" / "new").exists()
+        await files.write(installation / "work" / "new", "changed")
+    assert not (installation / "workshop" / "new").exists()
 
 
-async def test_an_inner_root_that_became_a_link_is_no_way_out(house: Path) -> None:
-    (house / "work" / "inner").mkdir()
-    files = LocalFiles(WorkspaceRoots.from_folders(house / "work", [house / "work" / "inner"]))
-    (house / "work" / "inner").rmdir()
-    (house / "work" / "inner").symlink_to(house / "workshop")
-    await refused(files, house / "work" / "inner" / "secret")
+async def test_an_inner_root_that_became_a_link_is_no_way_out(installation: Path) -> None:
+    (installation / "work" / "inner").mkdir()
+    files = LocalFiles(WorkspaceRoots.from_folders(installation / "work", [installation / "work" / "inner"]))
+    (installation / "work" / "inner").rmdir()
+    (installation / "work" / "inner").symlink_to(installation / "workshop")
+    await refused(files, installation / "work" / "inner" / "secret")
 
 
-async def test_links_out_are_neither_listed_into_nor_searched(files: LocalFiles, house: Path) -> None:
-    (files.roots.cwd / "way").symlink_to(house / "workshop")
-    (files.roots.cwd / "link").symlink_to(house / "secret")
+async def test_links_out_are_neither_listed_into_nor_searched(files: LocalFiles, installation: Path) -> None:
+    (files.roots.cwd / "way").symlink_to(installation / "workshop")
+    (files.roots.cwd / "link").symlink_to(installation / "secret")
     names = (await list_files(files.roots, files.roots.cwd)).names
-    assert names == ("a", f"link -> {house / 'secret'}", f"way -> {house / 'workshop'}")
+    assert names == ("a", f"link -> {installation / 'secret'}", f"way -> {installation / 'workshop'}")
     for plain in (True, False):
         assert not (await search_files(files.roots, FileQuery("secret", plain=plain))).lines
 
 
 @paths_kept
-def test_a_link_put_in_the_place_of_what_was_found_is_not_opened(house: Path) -> None:
-    roots, path = WorkspaceRoots.from_folders(house / "work"), house / "work" / "a"
+def test_a_link_put_in_the_place_of_what_was_found_is_not_opened(installation: Path) -> None:
+    roots, path = WorkspaceRoots.from_folders(installation / "work"), installation / "work" / "a"
     with open_path(roots, path) as at:
         assert disk.read_contents(at, "a") == b"ours"
         path.unlink()
-        path.symlink_to(house / "secret")
+        path.symlink_to(installation / "secret")
         with pytest.raises(OSError, match="symbolic links"):
             disk.read_contents(at, "a")
 
 
 @paths_kept
-def test_a_folder_that_was_found_is_still_that_one_when_a_link_is_in_its_place(house: Path) -> None:
-    roots, folder = WorkspaceRoots.from_folders(house / "work"), house / "work" / "folder"
+def test_a_folder_that_was_found_is_still_that_one_when_a_link_is_in_its_place(installation: Path) -> None:
+    roots, folder = WorkspaceRoots.from_folders(installation / "work"), installation / "work" / "folder"
     disk.write_file(roots, folder / "secret", "ours")
     with open_path(roots, folder / "secret") as at:
-        folder.rename(house / "work" / "elsewhere")
-        folder.symlink_to(house / "workshop")
+        folder.rename(installation / "work" / "elsewhere")
+        folder.symlink_to(installation / "workshop")
         assert disk.read_contents(at, "a") == b"ours"
 
 
@@ -325,12 +327,12 @@ def flipping(how: str, place: Path, *ways: Path) -> Generator[None]:
 
 @paths_kept
 @pytest.mark.parametrize("last", [True, False], ids=["of a file", "of a folder"])
-def test_a_link_that_is_swapped_all_the_time_never_leads_out(house: Path, last: bool) -> None:
-    roots = WorkspaceRoots.from_folders(house / "work")
-    (house / "work" / "real").mkdir()
-    (house / "work" / "real" / "secret").write_text("ours")
-    place = house / "work" / "place"
-    inner, outer = house / "work" / "real", house / "workshop"
+def test_a_link_that_is_swapped_all_the_time_never_leads_out(installation: Path, last: bool) -> None:
+    roots = WorkspaceRoots.from_folders(installation / "work")
+    (installation / "work" / "real").mkdir()
+    (installation / "work" / "real" / "secret").write_text("ours")
+    place = installation / "work" / "place"
+    inner, outer = installation / "work" / "real", installation / "workshop"
     ways = (inner / "secret", outer / "secret") if last else (inner, outer)
     given = "place" if last else "place/secret"
     with flipping(SWAP, place, *ways):
@@ -342,9 +344,9 @@ def test_a_link_that_is_swapped_all_the_time_never_leads_out(house: Path, last: 
 
 @paths_kept
 @pytest.mark.parametrize("last", [True, False], ids=["a file", "a folder"])
-def test_what_is_traded_for_a_link_all_the_time_never_leads_out(house: Path, last: bool) -> None:
-    roots = WorkspaceRoots.from_folders(house / "work")
-    place, outer = house / "work" / "place", house / "workshop"
+def test_what_is_traded_for_a_link_all_the_time_never_leads_out(installation: Path, last: bool) -> None:
+    roots = WorkspaceRoots.from_folders(installation / "work")
+    place, outer = installation / "work" / "place", installation / "workshop"
     path = place if last else place / "secret"
     disk.write_file(roots, path, "ours")
     with flipping(TRADE, place, outer / "secret" if last else outer):
@@ -377,49 +379,55 @@ NAMES = st.sampled_from(["a", "b", "c", "secret"])
 STEPS = st.sampled_from(["a", "b", "c", "secret", "..", ".", "", "work", "more", "out", "~"])
 INSIDE = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
 WRITTEN = st.lists(STEPS, min_size=1, max_size=6).map("/".join)
-ANYWHERE = st.tuples(st.sampled_from(["", "{house}/", "{house}/work/", "{house}/out/", "/"]), WRITTEN).map("".join)
+ANYWHERE = st.tuples(st.sampled_from(["", "{installation}/", "{installation}/work/", "{installation}/out/", "/"]), WRITTEN).map("".join)
 TREES = st.lists(st.tuples(st.sampled_from(["work", "more"]), INSIDE, st.none() | ANYWHERE), max_size=8)
 
 
-def built(house: Path, tree: list[tuple[str, str, str | None]]) -> None:
+def built(installation: Path, tree: list[tuple[str, str, str | None]]) -> None:
     """Files, and links where a target is given; what does not fit with what is there already is left out."""
     for folder in ("work", "more", "out/a"):
-        (house / folder).mkdir(parents=True)
+        (installation / folder).mkdir(parents=True)
     for name in ("secret", "out/secret", "out/a/secret", "a"):
-        if not (house / name).exists():
-            (house / name).write_text(SECRET)
+        if not (installation / name).exists():
+            (installation / name).write_text(SECRET)
     for root, name, target in tree:
-        place = house / root / name
+        place = installation / root / name
         # Through a link that leads out we would build outside ourselves.
         with suppress(OSError):
-            if Path(os.path.realpath(place.parent)).is_relative_to(house / root):
+            if Path(os.path.realpath(place.parent)).is_relative_to(installation / root):
                 place.parent.mkdir(parents=True, exist_ok=True)
-                place.symlink_to(target.format(house=house)) if target is not None else place.write_text("ours")
+                place.symlink_to(target.format(installation=installation)) if target is not None else place.write_text(
+                    "ours"
+                )
 
 
-def contents(house: Path) -> dict[str, str]:
-    beside = [one for one in house.rglob("*") if one.relative_to(house).parts[0] not in {"work", "more"}]
+def contents(installation: Path) -> dict[str, str]:
+    beside = [one for one in installation.rglob("*") if one.relative_to(installation).parts[0] not in {"work", "more"}]
     return {str(one): one.read_text() if one.is_file() else "" for one in beside}
 
 
 @paths_kept
 @settings(max_examples=400, deadline=None)
 @given(tree=TREES, given=ANYWHERE, follow=st.booleans())
-@example(tree=[("work", "a", "{house}/out"), ("work", "b", "a/a")], given="b/secret", follow=False)
+@example(tree=[("work", "a", "{installation}/out"), ("work", "b", "a/a")], given="b/secret", follow=False)
 @example(tree=[("work", "a", "../more/b"), ("more", "b", "../out")], given="a/secret", follow=False)
 @example(tree=[("work", "a/b", None), ("work", "c", "a/../../secret")], given="c", follow=True)
 def test_no_path_in_any_tree_leads_out(tree: list[tuple[str, str, str | None]], given: str, follow: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        house = Path(folder).resolve()
-        built(house, tree)
-        before = contents(house)
-        roots = WorkspaceRoots.from_folders(house / "work", [house / "more"])
+        installation = Path(folder).resolve()
+        built(installation, tree)
+        before = contents(installation)
+        roots = WorkspaceRoots.from_folders(installation / "work", [installation / "more"])
         with suppress(FrontdeskError):
-            path = roots.resolve(given.format(house=house)) if follow else Path(given.format(house=house))
-            for deed in (tried_read, tried_write, tried_move, tried_delete):
+            path = (
+                roots.resolve(given.format(installation=installation))
+                if follow
+                else Path(given.format(installation=installation))
+            )
+            for permission_request in (tried_read, tried_write, tried_move, tried_delete):
                 with suppress(FrontdeskError):
-                    deed(roots, path)
-        assert contents(house) == before
+                    permission_request(roots, path)
+        assert contents(installation) == before
 
 
 def tried_read(roots: WorkspaceRoots, path: Path) -> None:

@@ -24,7 +24,7 @@ ACTS = set(OperationKind) - LOOKS
 NOTHING: Mapping[str, bool] = {}
 
 
-def a_deed(kind: OperationKind, scope: str = "", **more: Any) -> PermissionRequest:
+def a_permission_request(kind: OperationKind, scope: str = "", **more: Any) -> PermissionRequest:
     return PermissionRequest("call-1", "tool", kind, "Do it", scope=scope, **more)
 
 
@@ -35,7 +35,7 @@ def git(folder: Path, *words: str) -> None:
 def answers(
     mode: PermissionMode, kinds: set[OperationKind], remembered: Mapping[str, bool] = NOTHING, **more: Any
 ) -> set[PolicyAction]:
-    return {decide_permission(mode, a_deed(kind, **more), remembered).action for kind in kinds}
+    return {decide_permission(mode, a_permission_request(kind, **more), remembered).action for kind in kinds}
 
 
 @shows("ACP-PERMISSIONS")
@@ -56,7 +56,7 @@ def test_each_mode_frees_what_it_says() -> None:
 
 @shows("ACP-PERMISSIONS")
 def test_plan_mode_says_what_to_do_instead_and_how_it_is_left() -> None:
-    said = decide_permission(PermissionMode.PLAN, a_deed(OperationKind.EDIT, "edit"), {"edit": True})
+    said = decide_permission(PermissionMode.PLAN, a_permission_request(OperationKind.EDIT, "edit"), {"edit": True})
     assert said.action is PolicyAction.REFUSE
     assert "Describe what you would do instead" in said.reason
     assert "choosing another mode" in said.reason
@@ -70,14 +70,19 @@ def test_a_lasting_word_is_not_asked_for_again() -> None:
 @pytest.mark.parametrize("mode", PermissionMode)
 def test_a_lasting_rejection_holds_in_every_mode(mode: PermissionMode) -> None:
     said = decide_permission(
-        mode, a_deed(OperationKind.EXECUTE, "run rm", scope_text="every `rm …`", harmless=True), {"run rm": False}
+        mode,
+        a_permission_request(OperationKind.EXECUTE, "run rm", scope_text="every `rm …`", harmless=True),
+        {"run rm": False},
     )
     assert said == PolicyDecision(PolicyAction.REFUSE, "The person has rejected every `rm …` for good; do without it.")
 
 
 @pytest.mark.parametrize("word", [True, False])
 def test_what_has_no_scope_is_never_remembered(word: bool) -> None:
-    assert decide_permission(PermissionMode.ASK, a_deed(OperationKind.EXECUTE), {"": word}).action is PolicyAction.ASK
+    assert (
+        decide_permission(PermissionMode.ASK, a_permission_request(OperationKind.EXECUTE), {"": word}).action
+        is PolicyAction.ASK
+    )
 
 
 def test_edits_deletions_and_moves_are_three_scopes() -> None:

@@ -13,7 +13,7 @@ from frontdesk.agent365 import (
 from tests.referees.platform.cases import Refusal
 from tests.referees.platform.comparing import Difference
 from tests.referees.platform.fixes.pair import ENDS, Pair, Rule, error_of, words_of
-from tests.referees.platform.relay import Said
+from tests.referees.platform.relay import RelayedAnswer
 
 SHOWN = 2000
 TOO_LARGE = "larger than 8 MiB"
@@ -94,7 +94,9 @@ def charsets(pair: Pair, found: Difference) -> bool:
 
 def no_compression(pair: Pair, found: Difference) -> bool:
     """Answers are asked for as they are, and one that is compressed is told of."""
-    packed = any(isinstance(it, Said) and ("content-encoding", "gzip") in it.headers for it in pair.case.answers)
+    packed = any(
+        isinstance(it, RelayedAnswer) and ("content-encoding", "gzip") in it.headers for it in pair.case.answers
+    )
     told = "though asked not to" in words_of(pair.ours)
     refused = isinstance(error_of(pair.ours), PlatformUnreadable | DiscoveryFailed | ChatHistoryRefused)
     return packed and told and refused and (found.where in ENDS or found.where == "message")

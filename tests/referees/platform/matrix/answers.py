@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 from tests.referees.platform.cases import NONE, PRODUCTION, Case, Chat, Listing
 from tests.referees.platform.matrix.making import TYPED, manifest, turn
-from tests.referees.platform.relay import Answer, HungUp, Relayed, Said, Silent
+from tests.referees.platform.relay import Answer, HungUp, Relayed, RelayedAnswer, Silent
 
 MAIL = manifest({"mcpServerName": "mail"})
 CHAT = Chat(
@@ -70,7 +70,7 @@ def redirects() -> tuple[Case, ...]:
             f"{call}: {status} {name}",
             CALLS[call],
             frozenset({"redirects"}),
-            answers=(_fault(status, "moved", **where), Said(200, MAIL)),
+            answers=(_fault(status, "moved", **where), RelayedAnswer(200, MAIL)),
         )
         for call, status, (name, where) in product(CALLS, (301, 302, 303, 307, 308), there.items())
     ]
@@ -97,7 +97,7 @@ def again() -> tuple[Case, ...]:
     passing["429 with a time"] = _fault(429, "later", retry_after="0")
     firsts: dict[str, tuple[Answer, ...]] = {name: (fault, Relayed()) for name, fault in passing.items()}
     firsts["twice 503"] = (_fault(503, ""), _fault(503, ""), Relayed())
-    firsts["a broken answer"] = (Said(200, b"[", claimed=9), Relayed())
+    firsts["a broken answer"] = (RelayedAnswer(200, b"[", claimed=9), Relayed())
     return (
         *(Case(f"{name}, then all is well", Listing(), shown, answers=it, retries=None) for name, it in firsts.items()),
         Case("503 for good", Listing(), shown | TYPED, answers=(_fault(503, "no"),), retries=None),
@@ -122,12 +122,12 @@ def breaks() -> tuple[Case, ...]:
     nowhere = {**PRODUCTION, "MCP_PLATFORM_ENDPOINT": "http://127.0.0.1:1"}
     return (
         *(Case(f"{call}: nobody there", it, TYPED, nowhere) for call, it in CALLS.items()),
-        Case("listing: broken off", Listing(), TYPED, answers=(Said(200, MAIL[:9], claimed=99),)),
-        Case("listing: a refusal broken off", Listing(), TYPED, answers=(Said(500, b"no", claimed=99),)),
-        Case("listing: no HTTP", Listing(), TYPED, answers=(Said(99),)),
+        Case("listing: broken off", Listing(), TYPED, answers=(RelayedAnswer(200, MAIL[:9], claimed=99),)),
+        Case("listing: a refusal broken off", Listing(), TYPED, answers=(RelayedAnswer(500, b"no", claimed=99),)),
+        Case("listing: no HTTP", Listing(), TYPED, answers=(RelayedAnswer(99),)),
         Case("chat: hung up", CHAT, TYPED, answers=(HungUp(),)),
-        Case("chat: broken off", CHAT, NONE, answers=(Said(200, b"x", claimed=99),)),
-        Case("chat: a refusal broken off", CHAT, TYPED, answers=(Said(500, b"x", claimed=99),)),
+        Case("chat: broken off", CHAT, NONE, answers=(RelayedAnswer(200, b"x", claimed=99),)),
+        Case("chat: a refusal broken off", CHAT, TYPED, answers=(RelayedAnswer(500, b"x", claimed=99),)),
         *(
             Case(f"{call}: silence", it, TYPED | {"timeouts"}, answers=(Silent(),), seconds=SOON)
             for call, it in CALLS.items()
@@ -156,7 +156,7 @@ def charsets() -> tuple[Case, ...]:
             for name, codec in known.items()
         ),
         Case("text/html", Listing(), NONE, answers=(_said(200, good.encode(), "text/html"),)),
-        Case("no type", Listing(), NONE, answers=(Said(200, good.encode()),)),
+        Case("no type", Listing(), NONE, answers=(RelayedAnswer(200, good.encode()),)),
         *(
             Case(f"charset {name!r}", Listing(), shown, answers=(_said(200, good.encode(), typed.format(name)),))
             for name in strange
@@ -177,8 +177,8 @@ def charsets() -> tuple[Case, ...]:
     )
 
 
-def _said(status: int, body: bytes, kind: str) -> Said:
-    return Said(status, body, (("content-type", kind),))
+def _said(status: int, body: bytes, kind: str) -> RelayedAnswer:
+    return RelayedAnswer(status, body, (("content-type", kind),))
 
 
 def sizes() -> tuple[Case, ...]:
@@ -186,25 +186,30 @@ def sizes() -> tuple[Case, ...]:
     secret = Listing(token="very-secret")
     echo = "who is very-secret?"
     return (
-        Case("a huge answer", Listing(), bound, answers=(Said(200, b"[" + b" " * (9 * MIB) + b"]"),)),
-        Case("a huge refusal", Listing(), bound | TYPED, answers=(Said(500, b"a" * (9 * MIB)),)),
-        Case("a huge answer to a chat", CHAT, NONE, answers=(Said(200, b"a" * (9 * MIB)),)),
+        Case("a huge answer", Listing(), bound, answers=(RelayedAnswer(200, b"[" + b" " * (9 * MIB) + b"]"),)),
+        Case("a huge refusal", Listing(), bound | TYPED, answers=(RelayedAnswer(500, b"a" * (9 * MIB)),)),
+        Case("a huge answer to a chat", CHAT, NONE, answers=(RelayedAnswer(200, b"a" * (9 * MIB)),)),
         *(
             Case(f"{call}: a long refusal", it, bound | TYPED, answers=(_fault(500, "a" * 2001),))
             for call, it in CALLS.items()
         ),
-        Case("compressed", Listing(), kept, answers=(Said(200, gzip.compress(MAIL), packed),)),
-        Case("said to be compressed", Listing(), kept | TYPED, answers=(Said(200, MAIL, packed),)),
-        Case("a compressed chat", CHAT, NONE, answers=(Said(200, gzip.compress(MAIL), packed),)),
+        Case("compressed", Listing(), kept, answers=(RelayedAnswer(200, gzip.compress(MAIL), packed),)),
+        Case("said to be compressed", Listing(), kept | TYPED, answers=(RelayedAnswer(200, MAIL, packed),)),
+        Case("a compressed chat", CHAT, NONE, answers=(RelayedAnswer(200, gzip.compress(MAIL), packed),)),
         *(
-            Case(f"{call}: a compressed refusal", it, kept | TYPED, answers=(Said(400, gzip.compress(b"no"), packed),))
+            Case(
+                f"{call}: a compressed refusal",
+                it,
+                kept | TYPED,
+                answers=(RelayedAnswer(400, gzip.compress(b"no"), packed),),
+            )
             for call, it in CALLS.items()
         ),
         Case(
             "not compressed, and says so",
             Listing(),
             NONE,
-            answers=(Said(200, MAIL, (("content-encoding", "identity"),)),),
+            answers=(RelayedAnswer(200, MAIL, (("content-encoding", "identity"),)),),
         ),
         Case("a token that is repeated", secret, TYPED | {"redacted-tokens"}, answers=(_fault(401, echo),)),
         Case(

@@ -5,7 +5,7 @@ from itertools import product
 
 from tests.referees.platform.cases import DEVELOPMENT, MANIFEST, NONE, Case, Listing
 from tests.referees.platform.matrix.making import TYPED, Option, manifest, same, showing
-from tests.referees.platform.relay import Relayed, Said
+from tests.referees.platform.relay import Relayed, RelayedAnswer
 
 JSON = (("content-type", "application/json"),)
 BOM = b"\xef\xbb\xbf"
@@ -51,7 +51,7 @@ def documents() -> tuple[Case, ...]:
             for (place, path), it in product(places.items(), shapes)
         ),
         *(
-            Case(f"an answer with {it.name}", Listing(), shown, answers=(Said(200, it.value, JSON),))
+            Case(f"an answer with {it.name}", Listing(), shown, answers=(RelayedAnswer(200, it.value, JSON),))
             for it, shown in DOCUMENTS
         ),
     )
