@@ -15,8 +15,7 @@ from frontdesk.identity import rights
 from frontdesk.identity.keys import LOCAL_USER
 from frontdesk.identity.model import Caller
 from frontdesk.journal.model import EntryKind, Outcome
-from frontdesk.journal.record import CallRecord
-from frontdesk.journal.service import Journal
+from frontdesk.journal.service import CallRecord, Journal
 from frontdesk.llm.events import ApprovalRequest, Done, Event, Failed, Started, StopReason, TextChunk
 
 

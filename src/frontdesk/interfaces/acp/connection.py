@@ -52,7 +52,7 @@ from frontdesk.interfaces.acp.session import INTERFACE_NAME, EditorSession
 from frontdesk.interfaces.acp.watchers import MemoryWatcher, ScheduledResult, ScheduleWatcher, run_in_background
 from frontdesk.interfaces.app_runner import freeze_garbage
 from frontdesk.interfaces.http.context import ensure_request_id
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 from frontdesk.settings import Settings
 
 MAX_AGENTS = 100

@@ -28,7 +28,7 @@ from frontdesk.interfaces.http.context import ensure_request_id, parse_headers
 from frontdesk.interfaces.http.middleware import HostOriginPolicy, presented_credential
 from frontdesk.interfaces.http.uvicorn_server import open_listener, serve_app
 from frontdesk.journal.model import Outcome
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 from frontdesk.settings import Settings
 
 

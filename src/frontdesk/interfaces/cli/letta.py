@@ -11,9 +11,8 @@ from frontdesk.app import App, base_url
 from frontdesk.errors import ConfigurationError
 from frontdesk.interfaces.app_runner import local_caller, require_user_id, run_change, run_with_app
 from frontdesk.interfaces.cli.agents import find_agent
-from frontdesk.interfaces.cli.options import Flag, JsonFlag
-from frontdesk.interfaces.cli.output import EMPTY_CELL, dump_json, format_table, printable_line
-from frontdesk.journal.record import CallRecord
+from frontdesk.interfaces.cli.output import EMPTY_CELL, Flag, JsonFlag, dump_json, format_table, printable_line
+from frontdesk.journal.service import CallRecord
 
 if TYPE_CHECKING:
     from frontdesk.agents.letta.connect import ConnectResult

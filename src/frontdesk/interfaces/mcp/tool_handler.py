@@ -19,7 +19,7 @@ from frontdesk.interfaces.mcp.context import CallContext, gather_signals
 from frontdesk.interfaces.mcp.errors import build_error, error_rule
 from frontdesk.interfaces.mcp.tool_spec import ErrorFormat, McpToolOutput, McpToolResult, ToolSpec
 from frontdesk.journal.model import Outcome
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 from frontdesk.llm.tools import describe_validation_errors
 
 # Answers a call of one tool, from the call and its arguments, with the result in wire form.

@@ -143,27 +143,22 @@ async def signed_in_credential(app: App, visit: RequestContext) -> str | None:
     return await app.identity.sessions.recall(BrowserCookies.of(app.settings, visit).read(SESSION_COOKIE))
 
 
-def is_local(app: App, visit: RequestContext) -> bool:
-    """Whether it comes from this machine, where nobody has to prove who they are."""
-    return not (app.settings.auth_required or visit.forwarded)
-
-
-def require_admin(app: App, visit: RequestContext, credential: Credential) -> None:
+def require_admin(visit: RequestContext, credential: Credential) -> None:
     """Refuse a key or token that may not run the house; at this machine one without limits may, but no agent's."""
-    unlimited = credential.scopes is None and credential.named_agent is None and is_local(app, visit)
+    unlimited = credential.scopes is None and credential.named_agent is None and visit.local
     if not unlimited and INSTALLATION_ADMIN not in (credential.scopes or ()):
         raise Denied(NOT_THIS_KEY)
 
 
-def page_caller(app: App, visit: RequestContext) -> Caller:
+def page_caller(visit: RequestContext) -> Caller:
     """The caller that pages act as; refuses whoever may not run the house."""
     credential = visit.credential
     try:
         if credential is None:
-            if not is_local(app, visit):
+            if not visit.local:
                 raise Denied(NOT_THIS_KEY)
             return Caller(visit.request_id, local=True, any_agent=True)
-        require_admin(app, visit, credential)
+        require_admin(visit, credential)
     except Denied as error:
         error.trace = trace_refusal(Signals(visit.request_id, visit.headers.get("x-agent-id"), credential=credential))
         raise
@@ -187,7 +182,7 @@ async def is_still_allowed(app: App, visit: RequestContext) -> bool:
         text = presented_credential(visit.headers) or await signed_in_credential(app, visit)
         if text is None:
             return False
-        require_admin(app, visit, await app.identity.authenticate(text))
+        require_admin(visit, await app.identity.authenticate(text))
     except FrontdeskError:
         return False
     return True
@@ -207,9 +202,7 @@ def redirect_to_sign_in(app: App, scope: Scope) -> Response:
     visit = request_context(scope)
     jar = BrowserCookies.of(app.settings, visit)
     back = _requested_page(scope, visit)
-    let_in = (
-        jar.read(SESSION_COOKIE) is not None and presented_credential(visit.headers) is None and is_local(app, visit)
-    )
+    let_in = jar.read(SESSION_COOKIE) is not None and presented_credential(visit.headers) is None and visit.local
     where = back if let_in else f"{SIGN_IN_PATH}?next={quote(back, safe='')}"
     if visit.headers.get("hx-request") == "true":
         answer = Response(status_code=401, headers={"hx-redirect": where})
@@ -226,7 +219,7 @@ async def sign_in(app: App, visit: RequestContext, text: str) -> tuple[str, Cred
         credential = await app.identity.authenticate(text)
     except Unauthenticated as error:
         raise Unauthenticated(NOT_VALID) from error
-    require_admin(app, visit, credential)
+    require_admin(visit, credential)
     if credential.user_id is None:
         raise Denied(NAMES_NO_PERSON)
     session = app.identity.sessions.new_id()
