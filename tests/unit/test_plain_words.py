@@ -73,23 +73,171 @@ IDENTIFIERS = [
 
 # Names of classes that said nothing, or said it in a picture; the first list for the product alone.
 OLD_CLASSES = frozenset(
-    """
-    Aside Asked Asking Begin Broken Cast Calling Concerned Discovered Drawn Elsewhere Ending Entered Entrance Erased
-    Excluded Executing Facts Feeling Finding Following Forgotten Forward Forwards Found Given Gone Handed Here Hosted
-    Importing InPlace Inlet Issued Kept Keyring LiveSession Looking Looks Lost Made MemoryRoom Mind Named Naming Near
-    Neighbours News Noted Odds Opened Outlet Parcel Past PastListed PastStore PastWanted Pen Permitted Piece Places
-    Possession Pulse Ran Reach Recall Remembered Repeating Restarts Returned Said Screen Selecting Senses Serving Settled
-    Shown Sight Speech Spent Spot Standing Stands Summed Talk TalkStore Thing Tidings Told Toolbox Traits Trouble Turned
-    Underway Unfit Unheard Unread Verified Waiting Waking Wanted Watched Way WentWrong Whose Wish Working WorkspaceRoom
-    """.split()
+    [
+        "Aside",
+        "Asked",
+        "Asking",
+        "Begin",
+        "Broken",
+        "Cast",
+        "Calling",
+        "Concerned",
+        "Discovered",
+        "Drawn",
+        "Elsewhere",
+        "Ending",
+        "Entered",
+        "Entrance",
+        "Erased",
+        "Excluded",
+        "Executing",
+        "Facts",
+        "Feeling",
+        "Finding",
+        "Following",
+        "Forgotten",
+        "Forward",
+        "Forwards",
+        "Found",
+        "Given",
+        "Gone",
+        "Handed",
+        "Here",
+        "Hosted",
+        "Importing",
+        "InPlace",
+        "Inlet",
+        "Issued",
+        "Kept",
+        "Keyring",
+        "LiveSession",
+        "Looking",
+        "Looks",
+        "Lost",
+        "Made",
+        "MemoryRoom",
+        "Mind",
+        "Named",
+        "Naming",
+        "Near",
+        "Neighbours",
+        "News",
+        "Noted",
+        "Odds",
+        "Opened",
+        "Outlet",
+        "Parcel",
+        "Past",
+        "PastListed",
+        "PastStore",
+        "PastWanted",
+        "Pen",
+        "Permitted",
+        "Piece",
+        "Places",
+        "Possession",
+        "Pulse",
+        "Ran",
+        "Reach",
+        "Recall",
+        "Remembered",
+        "Repeating",
+        "Restarts",
+        "Returned",
+        "Said",
+        "Screen",
+        "Selecting",
+        "Senses",
+        "Serving",
+        "Settled",
+        "Shown",
+        "Sight",
+        "Speech",
+        "Spent",
+        "Spot",
+        "Standing",
+        "Stands",
+        "Summed",
+        "Talk",
+        "TalkStore",
+        "Thing",
+        "Tidings",
+        "Told",
+        "Toolbox",
+        "Traits",
+        "Trouble",
+        "Turned",
+        "Underway",
+        "Unfit",
+        "Unheard",
+        "Unread",
+        "Verified",
+        "Waiting",
+        "Waking",
+        "Wanted",
+        "Watched",
+        "Way",
+        "WentWrong",
+        "Whose",
+        "Wish",
+        "Working",
+        "WorkspaceRoom",
+    ]
 )
 OLD_CLASSES_EVERYWHERE = frozenset(
-    """
-    Bell Deed Door Doorstep Ear Errand Errands Flight Gate Hall Heard House Jar Knocker Lane Lobby Mine Performance Porch
-    Room Roster RosterStore Scene Shelf Shift Stretches Straight Turnstile Visit Walk
-    """.split()
+    [
+        "Bell",
+        "Deed",
+        "Door",
+        "Doorstep",
+        "Ear",
+        "Errand",
+        "Errands",
+        "Flight",
+        "Gate",
+        "Hall",
+        "Heard",
+        "House",
+        "Jar",
+        "Knocker",
+        "Lane",
+        "Lobby",
+        "Mine",
+        "Performance",
+        "Porch",
+        "Room",
+        "Roster",
+        "RosterStore",
+        "Scene",
+        "Shelf",
+        "Shift",
+        "Stretches",
+        "Straight",
+        "Turnstile",
+        "Visit",
+        "Walk",
+    ]
 )
-OLD_MODULES = frozenset("making given hush whose asked told looking doing walk walls doorstep hall gate bell turnstile shelf".split())
+OLD_MODULES = frozenset(
+    [
+        "making",
+        "given",
+        "hush",
+        "whose",
+        "asked",
+        "told",
+        "looking",
+        "doing",
+        "walk",
+        "walls",
+        "doorstep",
+        "hall",
+        "gate",
+        "bell",
+        "turnstile",
+        "shelf",
+    ]
+)
 
 WORD_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -138,7 +286,9 @@ def _old_identifiers(path: str, text: str) -> Iterator[str]:
         if token.type == tokenize.NAME:
             words = "_".join(WORD_OF_NAME.findall(token.string)).lower()
             for word in IDENTIFIERS:
-                if re.search(rf"(?<![a-z])({word.pattern})(?![a-z])", words) and not re.search(word.allowed, token.string):
+                if re.search(rf"(?<![a-z])({word.pattern})(?![a-z])", words) and not re.search(
+                    word.allowed, token.string
+                ):
                     yield f"{path}:{token.start[0]}: {token.string}: name it {word.instead!r}"
 
 

@@ -379,7 +379,9 @@ NAMES = st.sampled_from(["a", "b", "c", "secret"])
 STEPS = st.sampled_from(["a", "b", "c", "secret", "..", ".", "", "work", "more", "out", "~"])
 INSIDE = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
 WRITTEN = st.lists(STEPS, min_size=1, max_size=6).map("/".join)
-ANYWHERE = st.tuples(st.sampled_from(["", "{installation}/", "{installation}/work/", "{installation}/out/", "/"]), WRITTEN).map("".join)
+ANYWHERE = st.tuples(
+    st.sampled_from(["", "{installation}/", "{installation}/work/", "{installation}/out/", "/"]), WRITTEN
+).map("".join)
 TREES = st.lists(st.tuples(st.sampled_from(["work", "more"]), INSIDE, st.none() | ANYWHERE), max_size=8)
 
 
