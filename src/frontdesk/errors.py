@@ -38,12 +38,12 @@ class FrontdeskError(Exception):
 
     @property
     def full_message(self) -> str:
-        """For whoever runs Frontdesk: with all that can be said."""
+        """For the operator, with every detail."""
         return str(self)
 
     @property
     def public_message(self) -> str:
-        """For everybody else, models and strangers: with nothing that only whoever runs Frontdesk may know."""
+        """For everybody else, models and strangers, without anything that only the operator may know."""
         return self.full_message
 
 

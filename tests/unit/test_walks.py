@@ -161,7 +161,7 @@ async def test_the_walks_are_walked_as_they_are_drawn(tmp_path: Path) -> None:
             FRONTDESK_WEBHOOK_SECRET="s" * 40,
             FRONTDESK_WEBHOOK_PRIVATE=True,
         )
-        async with open_app(settings) as app, at_the_door(app) as client:
+        async with open_app(settings) as app, open_client(app) as client:
             walked = await walk_all(app, client, trace, webhooks.url, tmp_path)
             assert webhooks.received("/ok")
     whole = {name: [step for part in titles for step in drawn[part]] for name, titles in WALKS.items()}
@@ -259,7 +259,7 @@ async def wake(app: App, trace: Trace, agent_id: str, webhook: str) -> Sequence[
 
 
 @asynccontextmanager
-async def at_the_door(app: App) -> AsyncGenerator[httpx2.AsyncClient]:
+async def open_client(app: App) -> AsyncGenerator[httpx2.AsyncClient]:
     """The app at work and served as `frontdesk up` does it, on a socket; and a client of it."""
     listener = open_listener(app.settings)
     config = uvicorn.Config(

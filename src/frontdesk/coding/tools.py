@@ -52,11 +52,11 @@ def called_tool(
 DEFAULT_REFUSAL = "This was refused; ask the person what to do instead"
 
 
-async def require_permission(bench: CodingContext, deed: PermissionRequest) -> None:
-    """Returns when the deed may be done; `Denied` says in words for the model why it may not."""
-    for shown in (*deed.locations, *deed.diffs):
-        await bench.show(deed.call_id, shown)
-    word = await bench.ask_permission(deed)
+async def require_permission(bench: CodingContext, request: PermissionRequest) -> None:
+    """Returns when the action is allowed; `Denied` says in words for the model why it is not."""
+    for shown in (*request.locations, *request.diffs):
+        await bench.show(request.call_id, shown)
+    word = await bench.ask_permission(request)
     if not word.allowed:
         raise Denied(word.reason or DEFAULT_REFUSAL)
 
@@ -271,8 +271,10 @@ class EditingTools:
             if before == given.content:
                 return ToolOutcome(f"{shown} has exactly this in it already.")
             done = f"{'Made' if before is None else 'Wrote'} {shown}."
-            deed = _edit_request(call_id, "write_file", f"Write {shown}", FileDiff(path, before, given.content))
-            return await self._write_shown(_ask_once(deed, await self._bench.guard.check_file(given.path, path)), done)
+            request = _edit_request(call_id, "write_file", f"Write {shown}", FileDiff(path, before, given.content))
+            return await self._write_shown(
+                _ask_once(request, await self._bench.guard.check_file(given.path, path)), done
+            )
 
     async def edit(self, call_id: str, given: EditFile) -> ToolOutcome:
         path = self._roots.resolve(given.path)
@@ -280,18 +282,22 @@ class EditingTools:
         async with self._lock:
             before = await self._sight.read(path)
             after = replace_text(before, given.old_string, given.new_string, every=given.replace_all)
-            deed = _edit_request(call_id, "edit_file", f"Edit {shown}", FileDiff(path, before, after.text), after.line)
+            request = _edit_request(
+                call_id, "edit_file", f"Edit {shown}", FileDiff(path, before, after.text), after.line
+            )
             places = "in 1 place" if after.count == 1 else f"in {after.count} places"
-            deed = _ask_once(deed, await self._bench.guard.check_file(given.path, path))
-            return await self._write_shown(deed, f"Edited {shown} {places}, from line {after.line}.")
+            request = _ask_once(request, await self._bench.guard.check_file(given.path, path))
+            return await self._write_shown(request, f"Edited {shown} {places}, from line {after.line}.")
 
     async def delete(self, disk: LocalFiles, call_id: str, given: DeleteFile) -> ToolOutcome:
         path = self._roots.resolve_entry(given.path)
         shown = self._roots.display(path)
         async with self._lock:
             await self._require_existing(path)
-            deed = _file_request(call_id, "delete_file", OperationKind.DELETE, f"Delete {shown}", FileLocation(path))
-            await require_permission(self._bench, _ask_once(deed, await self._bench.guard.check_file(given.path, path)))
+            request = _file_request(call_id, "delete_file", OperationKind.DELETE, f"Delete {shown}", FileLocation(path))
+            await require_permission(
+                self._bench, _ask_once(request, await self._bench.guard.check_file(given.path, path))
+            )
             await disk.delete(path)
             self._sight.note_removal(path)
         return ToolOutcome(f"Deleted {shown}.")
@@ -305,19 +311,19 @@ class EditingTools:
                 raise Invalid(
                     f"{self._roots.display(target)} is there already; choose another name, or delete it first"
                 )
-            deed = _file_request(
+            request = _file_request(
                 call_id, "move_file", OperationKind.MOVE, f"Move {title}", FileLocation(source), FileLocation(target)
             )
             why = await self._bench.guard.check_move((given.source, source), (given.target, target))
-            await require_permission(self._bench, _ask_once(deed, why))
+            await require_permission(self._bench, _ask_once(request, why))
             await disk.move(source, target)
             self._sight.note_removal(source)
         return ToolOutcome(f"Moved {title}.")
 
-    async def _write_shown(self, deed: PermissionRequest, done: str) -> ToolOutcome:
+    async def _write_shown(self, request: PermissionRequest, done: str) -> ToolOutcome:
         """Write what was shown, where it still changes what was shown."""
-        [diff] = deed.diffs
-        await require_permission(self._bench, deed)
+        [diff] = request.diffs
+        await require_permission(self._bench, request)
         if await self._sight.read_if_exists(diff.path) != diff.before:
             raise Conflict(
                 f"{self._roots.display(diff.path)} was changed meanwhile; read it again before you change it"
@@ -330,9 +336,9 @@ class EditingTools:
             raise NotFound(f"There is no {self._roots.display(path)}; list the files to see what there is")
 
 
-def _ask_once(deed: PermissionRequest, why: str) -> PermissionRequest:
-    """The deed, to be asked about each time where there is a reason for that."""
-    return replace(deed, reason=why, only_once=True) if why else deed
+def _ask_once(request: PermissionRequest, why: str) -> PermissionRequest:
+    """The request, to be asked about each time where there is a reason for that."""
+    return replace(request, reason=why, only_once=True) if why else request
 
 
 async def _exists(path: Path) -> bool:

@@ -1,11 +1,11 @@
 """Limits a transaction to one person's rows on PostgreSQL (row-level security).
 
-The doors ask only for what is the caller's; this stands behind them, for the day on which one of them does not.
+The interfaces ask only for the caller's rows; this is a second barrier, for the day on which one of them does not.
 """
 
 from sqlalchemy import Connection, text
 
-# Owns nothing and cannot log in: whoever runs Frontdesk steps into it for a transaction, a superuser too, whom no wall
+# Owns nothing and cannot log in: Frontdesk's role takes it for a transaction, a superuser too, whom no wall
 # would hold back otherwise.
 PERSON_ROLE = "frontdesk_memory"
 PERSON_SETTING = "frontdesk.user_id"

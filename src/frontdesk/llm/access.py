@@ -1,6 +1,6 @@
 """Says which models may be used, with which keys, and which of them take images and audio.
 
-A model that nothing is known of takes text alone: whoever runs it names it in `FRONTDESK_IMAGE_MODELS` if it takes
+An unknown model takes text alone; to allow images, name it in `FRONTDESK_IMAGE_MODELS` if it takes
 pictures.
 """
 

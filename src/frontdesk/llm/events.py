@@ -25,7 +25,7 @@ class StopReason(StrEnum):
 
 
 class FailureKind(StrEnum):
-    """What kind of failure ended a turn, so that a surface can say it in its own way."""
+    """What kind of failure ended a turn, so that an interface can say it in its own way."""
 
     UNAUTHENTICATED = "unauthenticated"
     UNAVAILABLE = "unavailable"

@@ -26,7 +26,7 @@ ENVIRONMENT_VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]+)`")
 
 
 class ModelPool:
-    """Opened models by name: one connection pool each, shared by all turns, since the keys are the house's own."""
+    """Opened models by name: one connection pool each, shared by all turns, since all use the same keys."""
 
     def __init__(self, access: ModelAccess) -> None:
         self._access = access

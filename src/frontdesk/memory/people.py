@@ -142,7 +142,7 @@ def _import_and_index(mine: PersonTransaction, zone: str, rows: ExportRows) -> M
 
 
 class PeopleDirectory:
-    """For whoever runs the house alone: nobody else learns who keeps something here."""
+    """For the operator alone: nobody else learns who has records here."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

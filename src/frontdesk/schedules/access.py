@@ -63,7 +63,7 @@ def owner_filter(caller: Caller) -> OwnerFilter:
 def owner_filter_for_turn(caller: Caller) -> OwnerFilter:
     """Whose schedules an agent sees and cancels in a turn: those of the person that it is for.
 
-    What belongs to nobody is of whoever sits at this machine, who is called `local` in an editor.
+    What belongs to nobody belongs to the person at this machine, who is called `local` in an editor.
     """
     person = caller.user_id or LOCAL_USER
     return OwnerFilter(caller.agent_id, person, include_unowned=person == LOCAL_USER)

@@ -35,7 +35,7 @@ KeepsConversation = Callable[[str, str, str], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class ConversationChooser:
-    """What is said in a conversation can be got out of the agent there, so a person's prompts stay in their own."""
+    """An agent can repeat anything from a conversation in it, so a person's prompts stay in their own."""
 
     host: AgentHost
     sessions: ChatSessionStore
@@ -51,7 +51,7 @@ class ConversationChooser:
     async def _check(self, new: ScheduleDefinition, wanted: str) -> None:
         if new.user_id is None:
             known = {found.id for found in await self.host.conversations(new.agent_id, MAX_CONVERSATIONS, None)}
-            # What is said in a person's conversation is for that person, and not for all who may see the agent's own.
+            # The text of a person's conversation is for that person, and not for all who may see the agent's own.
             if await self.sessions.is_a_persons(new.agent_id, wanted):
                 known.discard(wanted)
         else:
@@ -243,7 +243,7 @@ class DefaultAgents:
 
 
 def scope_of(caller: Caller) -> str | None:
-    """The scope that is the caller's own: a person's, a key's, an agent's, or that of whoever sits at this machine."""
+    """The scope that is the caller's own: a person's, a key's, an agent's, or that of the caller at this machine."""
     if caller.user_id is not None:
         return f"user:{caller.user_id}"
     if caller.credential_id is not None and caller.credential_id.startswith(KEY_PREFIX):

@@ -58,7 +58,7 @@ def open_schedules(
     keeps: KeepsConversation,
 ) -> tuple[ScheduleService, DeliveryRuntime]:
     """The service, and what is to run behind it in a process that delivers."""
-    bell, metrics, authorities = (
+    notifier, metrics, authorities = (
         WakeupNotifier(database),
         ScheduleMetrics(registry),
         AuthorityService(KeyStore(database)),
@@ -67,13 +67,13 @@ def open_schedules(
     worker = Worker(
         database,
         make_deliver(host, current_authority(authorities)),
-        bell,
+        notifier,
         concurrency=settings.worker_concurrency,
         keep_days=settings.journal_days,
         metrics=metrics,
         forwarded=forwards.wake,
     )
-    store, past, limits = ScheduleStore(database, bell), HistoryStore(database, bell), _build_limits(settings)
+    store, past, limits = ScheduleStore(database, notifier), HistoryStore(database, notifier), _build_limits(settings)
     executing = ScheduleExecutor(
         *(
             worker,

@@ -64,7 +64,7 @@ from frontdesk.schedules.triggers import add_jitter
 
 
 class DueSchedule(NamedTuple):
-    """The first of a lane. A tuple, since thousands a second are made straight from rows."""
+    """The first of a queue. A tuple, since thousands a second are made straight from rows."""
 
     id: int
     lane: str
@@ -437,7 +437,7 @@ def _lost_attempt_row(row: Row[Any], now_us: int) -> dict[str, Any]:
     return {"occurrence_id": row.id, **told}
 
 
-# A lane that gives nothing to run makes room for another one.
+# A queue that gives nothing to run makes capability for another one.
 CLAIM_ROUNDS = 4
 DUE_QUEUES = (
     select(lanes.c.name, lanes.c.serial)
@@ -522,7 +522,7 @@ def _claim_from_queues(connection: Connection, view: ClaimContext, found: dict[s
 def _decide_queues(
     connection: Connection, found: dict[str, bool], firing: FireBatch, repeating: RetryBatch
 ) -> list[tuple[str, int | None]]:
-    """The lanes that take more thought: something is under way there, or due later than it seemed."""
+    """The queues that take more thought: something is under way there, or due later than it seemed."""
     view, names = firing.view, {"names": list(found)}
     rows: dict[str, list[Row[Any]]] = {}
     for row in connection.execute(RUNS_IN_QUEUES, names):

@@ -145,7 +145,7 @@ RuleParser = Callable[[str, str | None, int], "ParsedRule"]
 
 
 class MissingRule(Invalid):
-    """Nothing says when, in the words of the contract; a door with more ways to say it names them all."""
+    """Nothing says when, in the words of the contract; an interface with more ways to say it names them all."""
 
     def __init__(self) -> None:
         super().__init__(NO_RULE)

@@ -81,7 +81,7 @@ CLOCK_SLACK_US = 10 * SECOND
 
 
 class QueueAction(Enum):
-    """FIRE: what the lane's first schedule is due for. REST: nothing before the time given."""
+    """FIRE: what the queue's first schedule is due for. REST: nothing before the time given."""
 
     TAKE_OVER = 1
     START = 2
@@ -93,7 +93,7 @@ class QueueAction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ActiveRun:
-    """An occurrence of the lane that has not ended: it is leased until a time, or available from it on."""
+    """An occurrence of the queue that has not ended: it is leased until a time, or available from it on."""
 
     id: str
     standing: RunStatus
@@ -151,7 +151,7 @@ def is_expired(begun_us: int, leased_until_us: int, now_us: int, lease_us: int) 
 def decide_queue(
     view: ClaimContext, underway: Sequence[ActiveRun], fire_us: int | None, *, serial: bool
 ) -> QueueDecision:
-    """One thing to do in a lane; `fire_us` is when the first of its schedules fires."""
+    """One thing to do in a queue; `fire_us` is when the first of its schedules fires."""
     ordered = sorted(underway, key=lambda one: (one.standing is not RunStatus.RUNNING, one.intended_us))
     full = sum(one.standing is RunStatus.RUNNING for one in ordered) >= MAX_PARALLEL_RUNS
     times: list[int] = []

@@ -63,7 +63,7 @@ from frontdesk.schedules.webhook_store import add_webhook_calls, build_webhook_c
 
 IS_OWNED = occurrences.c.owner == bindparam("me")
 # Made once: to build a statement takes longer than to run it, and each of these runs for every batch.
-# PostgreSQL's alone, in the order of `sorted`, by which others lock lanes: a language has another one.
+# PostgreSQL's alone, in the order of `sorted`, by which others lock queues: a language has another one.
 QUEUE_ORDER = lanes.c.name.collate("C")
 LOCK_QUEUES = select(lanes.c.name).where(one_of(lanes.c.name, "names")).order_by(QUEUE_ORDER).with_for_update()
 STILL_OWNED = (
@@ -108,7 +108,7 @@ FIRST_FIRE_IN_QUEUE = (
     .limit(1)
     .scalar_subquery()
 )
-# What waits in a serial lane goes first. A lane beside has more than that to look at, and is looked at.
+# What waits in a serial queue goes first. A queue beside has more than that to look at, and is looked at.
 FREE_QUEUES = (
     update(lanes)
     .where(one_of(lanes.c.name, "names"))
@@ -162,7 +162,7 @@ def settle_runs(connection: Connection, owner: str, settled: Sequence[SettledRun
     _add_webhook_calls(connection, delivered, now_us)
     told = {"ids": [one.occurrence.id for one in kept], "at": from_us(now_us), "now": now_us}
     connection.execute(APPEND_TO_JOURNAL, told)
-    # Not the lanes of those that somebody else runs by now.
+    # Not the queues of those that somebody else runs by now.
     connection.execute(FREE_QUEUES, {"names": sorted({one.occurrence.lane for one in kept}), "now": now_us})
     return kept
 
@@ -332,7 +332,7 @@ class DeliveryStore:
     def should_split(self, ended: int, ask: ClaimRequest) -> bool:
         """Whether to `settle_runs` and to `begin` at the same time, instead of one `step`.
 
-        What is settled meanwhile frees lanes that the claim does not see: not for who claims no more after it.
+        What is settled meanwhile frees queues that the claim does not see: not for who claims no more after it.
         """
         return self._database.shared and ended >= SPLIT_BATCH and ask.places > 0 and ask.due_by_us is None
 
@@ -477,7 +477,7 @@ def _recompute_schedules(connection: Connection, clock: Callable[[Connection], i
     rows = connection.execute(RECURRING_BATCH, {"now": now, "after": after}).all()
     found = [row for row in rows if _recomputed(row, now) is not None]
     if found:
-        # Nobody fires them meanwhile: who holds a lane may change what stands in it.
+        # Nobody fires them meanwhile: who holds a queue may change what stands in it.
         lower_due(connection, dict.fromkeys((row.lane for row in found), None), now)
         moved: list[tuple[int, int | None, int, int]] = []
         lanes: dict[str, int] = {}

@@ -70,7 +70,7 @@ class HistoryCursor:
 
 PRUNE_BATCH = 2_000
 IMPORT_PREFIX = "import:"
-# So many lanes are looked into at once, so many times, to find what is due next.
+# So many queues are looked into at once, so many times, to find what is due next.
 QUEUES_PER_LOOK, MAX_LOOKS = 100, 20
 # So many runs are looked through for those of one standing.
 RUNS_LOOKED_THROUGH = 2_000
@@ -119,9 +119,9 @@ class RunHolder:
 class HistoryStore:
     """History, dead letters, figures."""
 
-    def __init__(self, database: Database, bell: WakeupNotifier) -> None:
+    def __init__(self, database: Database, notifier: WakeupNotifier) -> None:
         self._database = database
-        self._bell = bell
+        self._notifier = notifier
 
     async def history(self, query: HistoryQuery) -> Sequence[RunRecord]:
         wanted = select(occurrences).where(*owned_by(occurrences, query.whose))
@@ -210,7 +210,7 @@ class HistoryStore:
             return True
 
         changed = await self._database.write(work, small=True)
-        self._bell.notify(now_us, now_us)
+        self._notifier.notify(now_us, now_us)
         return changed
 
     async def figures(self, now_us: int) -> ScheduleFigures:
@@ -220,7 +220,7 @@ class HistoryStore:
             .where(RUN_IS_ACTIVE)
             .group_by(occurrences.c.standing)
         )
-        # What is due stands in a lane that is due itself, or taken.
+        # What is due stands in a queue that is due itself, or taken.
         busy = select(occurrences.c.lane).where(RUN_IS_ACTIVE)
         names = select(lanes.c.name).where(lanes.c.due_us.is_not(None), lanes.c.due_us <= now_us).union(busy)
         due = select(func.count(), func.min(schedules.c.fire_us)).where(
@@ -242,7 +242,7 @@ class HistoryStore:
             )
 
     async def overdue(self, now_us: int, limit: int) -> Sequence[OverdueSchedule]:
-        """What is overdue, the oldest first; where very many lanes are due, of those that have been so the longest."""
+        """What is overdue, the oldest first; where very many queues are due, of those that have been so the longest."""
         overdue = select(lanes.c.name).where(lanes.c.due_us.is_not(None), lanes.c.due_us <= now_us)
         overdue = overdue.order_by(lanes.c.due_us).limit(QUEUES_PER_LOOK)
         busy = select(occurrences.c.lane).where(RUN_IS_ACTIVE).limit(QUEUES_PER_LOOK)
@@ -282,7 +282,7 @@ class HistoryStore:
         async with self._database.read_transaction() as connection:
             for number in range(MAX_LOOKS):
                 found = (await connection.execute(ahead.offset(number * QUEUES_PER_LOOK))).all()
-                # A lane may be looked at sooner than anything is due in it: for one that has been cancelled since.
+                # A queue may be looked at sooner than anything is due in it: for one that has been cancelled since.
                 for when in _next_due_in_queues([row.name for row in found]):
                     at = (await connection.execute(when)).scalar_one()
                     best = at if best is None or (at is not None and at < best) else best
@@ -346,14 +346,14 @@ class HistoryStore:
 
 
 def _next_due_in_queues(names: Sequence[str]) -> list[Select[Any]]:
-    """When the first of these lanes' schedules fires, and when the first of their runs is to be tried again."""
+    """When the first of these queues' schedules fires, and when the first of their runs is to be tried again."""
     waiting = (occurrences.c.lane.in_(names), RUN_IS_ACTIVE, occurrences.c.standing == RunStatus.WAITING)
     line = select(schedules.c.fire_us).where(
         schedules.c.lane == lanes.c.name, SCHEDULE_IS_WAITING, LAST_FIRE_BEGAN_US.is_(None)
     )
     first = line.order_by(schedules.c.fire_us, schedules.c.id).limit(1).correlate(lanes).scalar_subquery()
     return [
-        # The first of each lane by the index, however many stand behind it.
+        # The first of each queue by the index, however many stand behind it.
         select(func.min(first)).where(lanes.c.name.in_(names)),
         select(func.min(occurrences.c.available_us)).where(*waiting),
     ]

@@ -85,7 +85,7 @@ class SchedulePolicy:
 
 @dataclass(frozen=True, slots=True)
 class AnswerForwarding:
-    """Where an agent's answer goes on to; `timeline` is kept for the memory room, and nobody can ask for it before."""
+    """Where an agent's answer goes on to; `timeline` is reserved, and nobody can ask for it yet."""
 
     webhook: str | None = None
     timeline: bool = False
@@ -135,7 +135,7 @@ class Occurrence:
 
     `in_doubt`: an earlier attempt may have reached the agent, and nobody knows. `last`: nothing follows it, otherwise
     `next_us` is when its schedule is meant to fire next. `due_us` is when it was to begin, jitter and all; `lane` is
-    the line it stands in: a lane is taken one at a time where it is `serial`.
+    its queue: runs of a queue are taken one at a time where it is `serial`.
     """
 
     id: str

@@ -133,7 +133,7 @@ def _read_rows(
     return [PromptYoSelfRow(table, **dict(zip(columns, row, strict=True))) for row in found]
 
 
-# Their executor may have been down for as long as moving house takes; older ones have lost their point.
+# Their executor may have been down while it was moved; older ones have lost their point.
 STILL_DUE_US = 24 * 3600 * SECOND
 ACTIVE_STATUSES = frozenset({"", "active", "pending", "scheduled"})
 

@@ -129,8 +129,8 @@ LOWER_DUE = per_dialect(_build_lower_due)
 
 
 def lower_due(connection: Connection, due: Mapping[str, int | None], now_us: int) -> None:
-    """Have these lanes looked at by these times; they are locked until the transaction ends, also where it is None."""
-    # In order, so that two who want the same lanes do not wait for each other.
+    """Have these queues looked at by these times; they are locked until the transaction ends, also where it is None."""
+    # In order, so that two who want the same queues do not wait for each other.
     rows = [{"name": name, "serial": not name.endswith(PARALLEL_SUFFIX), "due_us": due[name]} for name in sorted(due)]
     connection.execute(LOWER_DUE[connection.dialect.name], rows)
     soonest = min((at for at in due.values() if at is not None), default=None)

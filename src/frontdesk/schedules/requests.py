@@ -132,7 +132,7 @@ class ScheduleFields(RuleRequest):
     """Whatever can be said of a schedule; what is left out is None.
 
     `max_late` is seconds, or an interval. What is given as an object is checked here, so that the caller is told in
-    the same words at every door.
+    the same words in every interface.
     """
 
     prompt: str | None = None

@@ -61,9 +61,9 @@ class StaleSchedule(Conflict):
 class ScheduleStore:
     """`intended_us` is always given: when a trigger fires is decided elsewhere."""
 
-    def __init__(self, database: Database, bell: WakeupNotifier) -> None:
+    def __init__(self, database: Database, notifier: WakeupNotifier) -> None:
         self._database = database
-        self._bell = bell
+        self._notifier = notifier
 
     async def add(self, new: ScheduleDefinition, intended_us: int, now_us: int, limit: int | None = None) -> Schedule:
         """A new schedule; an agent that has `limit` of them already gets no more."""
@@ -79,7 +79,7 @@ class ScheduleStore:
             return _read_schedule(connection, number)
 
         made = schedule_of(await self._database.write(work, small=True))
-        self._bell.notify(intended_us, now_us)
+        self._notifier.notify(intended_us, now_us)
         return made
 
     async def add_many(
@@ -101,7 +101,7 @@ class ScheduleStore:
         if not news:
             return []
         made = await self._database.write(work, small=False)
-        self._bell.notify(min(intended for _, intended in news), now_us)
+        self._notifier.notify(min(intended for _, intended in news), now_us)
         return made
 
     async def get(self, schedule_id: int) -> Schedule | None:
@@ -146,7 +146,7 @@ class ScheduleStore:
             return True
 
         changed = await self._database.write(work, small=True)
-        self._bell.notify(now_us, now_us)
+        self._notifier.notify(now_us, now_us)
         return changed
 
     async def pause(self, schedule_id: int, now_us: int) -> bool:
@@ -240,7 +240,7 @@ class ScheduleStore:
             return _insert_manual(connection, row, now_us)
 
         made = await self._database.write(work, small=True)
-        self._bell.notify(now_us, now_us)
+        self._notifier.notify(now_us, now_us)
         return made
 
     async def under_way(self, agent_id: str) -> Occurrence | None:
@@ -285,7 +285,7 @@ class ScheduleStore:
         if row is None:
             return None
         if row["fire_us"] is not None:
-            self._bell.notify(row["fire_us"], now_us)
+            self._notifier.notify(row["fire_us"], now_us)
         return schedule_of(row)
 
 
@@ -308,7 +308,7 @@ def _new_schedule_columns(intended_us: int, now_us: int) -> dict[str, Any]:
 
 
 def _earliest_by_queue(news: Sequence[tuple[ScheduleDefinition, int]]) -> dict[str, int | None]:
-    """When each lane is due for these."""
+    """When each queue is due for these."""
     due: dict[str, int | None] = {}
     for new, intended in news:
         lane = queue_of(new.agent_id, new.policy.overlap)

@@ -23,7 +23,7 @@ log = structlog.get_logger("frontdesk.schedules")
 
 
 class SocketNotifier:
-    """Knocks at the doors of all who listen for a database file; where there are no sockets, nobody does."""
+    """Sends to the sockets of all who listen for a database file; where there are no sockets, nobody does."""
 
     def __init__(self, database: str, place: Path | None = None) -> None:
         key = blake2b(str(Path(database).resolve()).encode(), digest_size=8).hexdigest()
@@ -35,26 +35,26 @@ class SocketNotifier:
         with suppress(OSError):
             _check_private_folder(self.folder.parent)
             _check_private_folder(self.folder)
-            doors = [door for door in self.folder.iterdir() if door != self._own]
-            if doors:
-                _send_to_sockets(doors, str(due_us).encode())
+            sockets = [own_socket for own_socket in self.folder.iterdir() if own_socket != self._own]
+            if sockets:
+                _send_to_sockets(sockets, str(due_us).encode())
 
     async def listen(self, heard: Callable[[int], None]) -> None:
         """Tell of every knock, until cancelled."""
         try:
-            door = self._open_with_retry()
+            own_socket = self._open_with_retry()
         except OSError as error:
             log.warning("schedule_bell_silent", error=str(error))
             await anyio.sleep_forever()
             return
         try:
             while True:
-                await anyio.wait_readable(door)
+                await anyio.wait_readable(own_socket)
                 with suppress(BlockingIOError, ValueError):
                     while True:
-                        heard(int(door.recv(LARGEST_DATAGRAM)))
+                        heard(int(own_socket.recv(LARGEST_DATAGRAM)))
         finally:
-            door.close()
+            own_socket.close()
             with suppress(OSError):
                 (self._own or self.folder).unlink()
                 self.folder.rmdir()
@@ -69,24 +69,24 @@ class SocketNotifier:
         _make_private_folder(self.folder.parent)
         _make_private_folder(self.folder)
         self._own = self.folder / f"{os.getpid()}-{secrets.token_hex(4)}"
-        door = _make_socket()
+        own_socket = _make_socket()
         try:
-            door.bind(str(self._own))
+            own_socket.bind(str(self._own))
         except OSError:
-            door.close()
+            own_socket.close()
             raise
-        return door
+        return own_socket
 
 
-def _send_to_sockets(doors: Sequence[Path], payload: bytes) -> None:
+def _send_to_sockets(sockets: Sequence[Path], payload: bytes) -> None:
     with _make_socket() as sender:
-        for door in doors:
+        for own_socket in sockets:
             try:
-                sender.sendto(payload, str(door))
+                sender.sendto(payload, str(own_socket))
             except ConnectionRefusedError:
                 # Left behind by a process that was killed.
-                if door.is_socket():
-                    door.unlink(missing_ok=True)
+                if own_socket.is_socket():
+                    own_socket.unlink(missing_ok=True)
             except OSError:
                 # Gone by now, or so full of knocks that one more says nothing new.
                 continue
@@ -101,7 +101,7 @@ def _make_socket() -> socket.socket:
 
 
 def _make_private_folder(folder: Path) -> None:
-    """A folder that nobody else can put doors into."""
+    """A folder that nobody else can put sockets into."""
     folder.mkdir(mode=0o700, exist_ok=True)
     _check_private_folder(folder)
 

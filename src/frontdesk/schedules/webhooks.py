@@ -201,7 +201,7 @@ def _check_status(host: str, status: int, wait: float | None) -> None:
 
 
 MAX_CALLS_AT_ONCE = 16
-# What another process took and left is looked for this often; what this one writes rings the bell.
+# What another process took and left is looked for this often; this process notifies of its own writes.
 IDLE_SECONDS = 30.0
 DATABASE_SECONDS = 5.0
 
@@ -245,7 +245,7 @@ class WebhookForwarder:
                     await self._wakeup.wait()
 
     async def _begin(self, tasks: TaskGroup) -> None:
-        """Start on what is due, and know when it is worth looking again, unless the bell rings."""
+        """Start on what is due, and know when it is worth looking again without a notification."""
         free = MAX_CALLS_AT_ONCE - self._under_way
         if not free:
             self._rest_seconds = IDLE_SECONDS

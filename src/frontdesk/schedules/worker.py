@@ -302,7 +302,7 @@ CONCURRENCY = 128
 LEASE_S = 60.0
 TIMEOUT_S = 900.0
 DRAIN_S = 10.0
-# A clock that was set forward is noticed within this time, and so is what no bell told of. A sixth of a lease at most:
+# Work without a notification, and a clock set forward, are noticed within this time. A sixth of a lease at most:
 # who looks more rarely cannot tell whether it was left alone.
 IDLE_S = 10.0
 # What is due and yet not to be had is locked by another worker, for some milliseconds.
@@ -345,7 +345,7 @@ class Worker:
         self,
         database: Database,
         deliver: DeliverRun,
-        bell: WakeupNotifier,
+        notifier: WakeupNotifier,
         *,
         concurrency: int = CONCURRENCY,
         lease_s: float = LEASE_S,
@@ -360,9 +360,9 @@ class Worker:
         lease_us = int(lease_s * SECOND)
         self.owner = owner or LeaseOwner()
         self._store = DeliveryStore(database, str(self.owner), lease_us, clock)
-        self._past = HistoryStore(database, bell)
+        self._past = HistoryStore(database, notifier)
         self._deliver = deliver
-        self._bell = bell
+        self._notifier = notifier
         self._concurrency = concurrency
         self._lease_s = lease_s
         self._timeout_s = timeout_s
@@ -399,14 +399,14 @@ class Worker:
         self._started_us = self._clock()
         try:
             async with self._open_session(self._report_step) as shift, anyio.create_task_group() as tasks:
-                tasks.start_soon(self._bell.run)
+                tasks.start_soon(self._notifier.run)
                 tasks.start_soon(partial(PRUNE_JOB.run_every, PRUNE_EVERY_S, self._prune_history, at_once=True))
 
                 def ring(due_us: int) -> None:
                     if self._wakes_us is None or due_us < self._wakes_us:
                         shift.signal.set()
 
-                with self._bell.subscribed(ring):
+                with self._notifier.subscribed(ring):
                     await self._work(shift)
         finally:
             self._started_us = None
@@ -442,7 +442,7 @@ class Worker:
             finally:
                 with anyio.CancelScope(shield=True):
                     await shift.drain(self._drain_s)
-                self._bell.notify(0, 0)
+                self._notifier.notify(0, 0)
                 alive.cancel()
                 self._sessions.remove(shift)
                 self._in_doubt = True

@@ -299,7 +299,7 @@ class ToolSettings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _room(self) -> Self:
+    def _has_room_for_minimum(self) -> Self:
         if self.min_mcp_tools > self.max_mcp_tools:
             raise ValueError("MIN_MCP_TOOLS is more than MAX_MCP_TOOLS")
         return self

@@ -21,9 +21,7 @@ DESCRIPTION_LENGTH_SHOWN = 240
 PARAMETERS_SHOWN = 25
 SERVERS_SHOWN = 30
 NAMES_SHOWN = 12
-NO_TOOLS_YET = (
-    "There are no tools in the catalogue yet. Whoever runs Frontdesk can add a server: frontdesk tools add NAME URL"
-)
+NO_TOOLS_YET = "There are no tools in the catalogue yet. The operator can add a server: frontdesk tools add NAME URL"
 
 
 def describe_found_tools(
@@ -170,7 +168,7 @@ class CallToolArguments(ToolInput):
 
 
 class BuiltinTools:
-    """Handed to the agent host before the tools room stands, and opened once it does."""
+    """Passed to the agent host before the tools capability exists, and opened once it does."""
 
     def __init__(self) -> None:
         self._tools: ToolService | None = None

@@ -73,7 +73,7 @@ async def compact_if_full(
 ) -> ConversationSummary | None:
     """Sum up the older part of a conversation that fills the model's window; None where it does not.
 
-    Room has to be made, and so what is old is shortened where the model gives no summary of it.
+    The conversation has to get shorter, so old messages are shortened if the model gives no summary.
     """
     cut = count_to_summarise(messages, context_window(model))
     found = await summarise_oldest(model, summary, messages, cut, spent)
@@ -108,10 +108,12 @@ async def _ask_for_summary(
     model: Model, summary: str | None, old: Sequence[ModelMessage], spent: UsageTotal
 ) -> str | Failed:
     """The model's own summary, or why it gives none."""
-    room = int(context_window(model) * FULL_SHARE) * CHARACTERS_PER_TOKEN
+    budget = int(context_window(model) * FULL_SHARE) * CHARACTERS_PER_TOKEN
     try:
         with anyio.fail_after(SUMMARY_SECONDS):
-            answer = await model_request(model, [user_message(f"{transcript(summary, old, room)}\n\n{SUMMARY_PROMPT}")])
+            answer = await model_request(
+                model, [user_message(f"{transcript(summary, old, budget)}\n\n{SUMMARY_PROMPT}")]
+            )
     except TimeoutError as error:
         return _log_failure(error, Failed(FailureKind.UNAVAILABLE, f"The model gave no summary in {SUMMARY_SECONDS} s"))
     except MODEL_ERRORS as error:
@@ -130,12 +132,12 @@ def _log_failure(error: Exception | None, failure: Failed) -> Failed:
     return failure
 
 
-def transcript(summary: str | None, old: Sequence[ModelMessage], room: int) -> str:
+def transcript(summary: str | None, old: Sequence[ModelMessage], budget: int) -> str:
     """A conversation as plain text, each message cut to its share of the room."""
-    share = max(MIN_MESSAGE_CHARACTERS, room // (len(old) + 1))
+    share = max(MIN_MESSAGE_CHARACTERS, budget // (len(old) + 1))
     said = [("user" if isinstance(message, ModelRequest) else "you", message_text(message)) for message in old]
     lines = [f"{who}: {text[:share]}" for who, text in said if text]
-    return "\n".join([*([f"Earlier: {summary}"] if summary else []), *lines])[-room:]
+    return "\n".join([*([f"Earlier: {summary}"] if summary else []), *lines])[-budget:]
 
 
 def quote_person(summary: str | None, old: Sequence[ModelMessage]) -> str:
@@ -162,17 +164,17 @@ class CompactionRunner:
         new, speaker = self.new, TurnSender(self.new.user_id, runs=self.everyone)
         return await self.talk.read_turn_state(connection, new.agent_id, new.conversation_id, new.id, speaker)
 
-    async def run(self, scene: TurnState, emit: Emit) -> TurnEnd:
-        model = await self.models.open(scene.agent.model)
+    async def run(self, state: TurnState, emit: Emit) -> TurnEnd:
+        model = await self.models.open(state.agent.model)
         summed = await summarise_oldest(
-            model, scene.summary, scene.past, count_before_newest_turn(scene.past), self._spent
+            model, state.summary, state.past, count_before_newest_turn(state.past), self._spent
         )
         if isinstance(summed, Failed):
             # Nothing has to give way yet, so that all that was said stays as it is.
             await emit(replace(summed, message=f"Nothing was summed up, and nothing has changed. {summed.message}"))
             return TurnEnd(StopReason.ERROR, usage=self.usage(), failure=summed.trouble)
         if summed is not None:
-            await self.talk.store_summary(scene.conversation_id, summed.summary, summed.until)
+            await self.talk.store_summary(state.conversation_id, summed.summary, summed.until)
             await emit(Compacted(summed.summary, by_model=summed.by_model))
         return TurnEnd(StopReason.END_TURN, usage=self.usage())
 

@@ -284,7 +284,7 @@ def conversation_not_found(agent_id: str, conversation_id: str) -> NotFound:
 
 
 async def _create_first(connection: Transaction, agent_id: str, conversation_id: str, user_id: str | None) -> None:
-    """A person's first conversation begins when it is first spoken in; nobody else does so in this lane meanwhile."""
+    """A person's first conversation begins when it is first spoken in; nobody else does so in this lock meanwhile."""
     if user_id is None or conversation_id != first_conversation_id(agent_id, user_id):
         return
     given = _parameters(conversation_id, agent=agent_id)

@@ -91,15 +91,15 @@ class HostResources:
         self._own_tools = own_tools
 
     def turn_work(self, prompt: Prompt, new: NewTurn, hold: RequireOwnership) -> TurnWork[TurnState]:
-        performance = TurnRunner(
+        runner = TurnRunner(
             prompt, new, self._agents, self.conversations, self.models, self._toolbox, self._own_tools, hold
         )
-        return TurnWork(performance.begin, performance.run, performance.end, performance.spent)
+        return TurnWork(runner.begin, runner.run, runner.end, runner.spent)
 
     def compaction_work(self, new: NewTurn, *, everyone: bool) -> TurnWork[TurnState]:
         """A turn in which nothing is said: what was said before is summed up."""
-        room = CompactionRunner(new, self.conversations, self.models, everyone)
-        return TurnWork(room.begin, room.run, spent=room.usage)
+        runner = CompactionRunner(new, self.conversations, self.models, everyone)
+        return TurnWork(runner.begin, runner.run, spent=runner.usage)
 
     def model_choices(self) -> Sequence[ModelChoice]:
         """The models that a turn may be taken with."""

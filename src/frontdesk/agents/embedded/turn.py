@@ -64,19 +64,19 @@ class TurnRunner:
         _check_prompt(prompt)
         self._changes = self.agents.changes
         speaker = TurnSender(prompt.caller.user_id, prompt.runs or runs_installation(prompt.caller))
-        scene = await self.talk.read_turn_state(
+        state = await self.talk.read_turn_state(
             connection, prompt.agent_id, self.new.conversation_id, self.new.id, speaker
         )
         if prompt.text is not None:
-            await self._open(connection, scene, prompt.text)
+            await self._open(connection, state, prompt.text)
         else:
-            _check_approvals(prompt, scene)
-            await self.talk.settle(connection, scene.conversation_id)
-        return scene
+            _check_approvals(prompt, state)
+            await self.talk.settle(connection, state.conversation_id)
+        return state
 
-    async def _open(self, connection: Transaction, scene: TurnState, text: str) -> None:
+    async def _open(self, connection: Transaction, state: TurnState, text: str) -> None:
         """Store the words that the turn begins with; when they were sent before, only what is still to be said."""
-        prompt, thread = self.prompt, scene.conversation_id
+        prompt, thread = self.prompt, state.conversation_id
         earlier = (
             await self.talk.find_earlier_attempt(connection, thread, prompt.otid)
             if prompt.again and prompt.otid
@@ -85,20 +85,20 @@ class TurnRunner:
         if earlier is not None and earlier.completed:
             self._known = earlier
             return
-        if scene.pending:
-            raise PendingApproval([request.call_id for request in scene.pending])
-        if earlier is not None and earlier.is_newest(scene.past):
-            spoke_last = isinstance(scene.past[-1].message, ModelResponse)
+        if state.pending:
+            raise PendingApproval([request.call_id for request in state.pending])
+        if earlier is not None and earlier.is_newest(state.past):
+            spoke_last = isinstance(state.past[-1].message, ModelResponse)
             self._opening = user_message(CUT_OFF_NOTE) if spoke_last else None
         else:
             self._opening = user_message(text, [BinaryContent(one.data, media_type=one.mime) for one in prompt.media])
         if self._opening is not None:
             await self.talk.append(connection, thread, self.new.id, [self._opening])
 
-    async def run(self, scene: TurnState, emit: Emit) -> TurnEnd:
+    async def run(self, state: TurnState, emit: Emit) -> TurnEnd:
         if self._known is not None:
             return await _repeat_answer(self._known, emit)
-        name = self.prompt.model or scene.agent.model or self.models.default
+        name = self.prompt.model or state.agent.model or self.models.default
         try:
             model = await self.models.open(name)
             images, sounds = _check_media(self.prompt, name, self.models)
@@ -106,24 +106,24 @@ class TurnRunner:
             await emit(Failed(FailureKind.INVALID, str(error)))
             return TurnEnd(StopReason.ERROR, failure=FailureKind.INVALID)
         spent = UsageTotal(model.context_window or 0)
-        summary, past = await self._compact(scene, model, spent, emit)
+        summary, past = await self._compact(state, model, spent, emit)
         said = [*(one.message for one in past), *([self._opening] if self._opening is not None else [])]
         # What came after a call that needs approval was held back with it.
-        waiting = open_calls(said) if scene.pending else ()
+        waiting = open_calls(said) if state.pending else ()
         held = {call.tool_call_id for call in waiting}
         messages = repair_messages(replace_unfit_media(said, images=images, sounds=sounds), held)
         memory = MemoryTools(
             self.agents,
-            scene.agent.id,
-            scene.user_id,
-            scene.runs,
+            state.agent.id,
+            state.user_id,
+            state.runs,
             lambda transaction: self.hold(transaction, self.new.id),
-            {block.label: block for block in scene.blocks},
+            {block.label: block for block in state.blocks},
         )
         self._turn = turn = ModelTurn(
             model=model,
-            tools=self._turn_tools(scene, memory).tools,
-            instructions=lambda: build_instructions(scene, memory, summary, self.prompt.context),
+            tools=self._turn_tools(state, memory).tools,
+            instructions=lambda: build_instructions(state, memory, summary, self.prompt.context),
             messages=messages,
             store=self._keep,
             emit=emit,
@@ -135,16 +135,16 @@ class TurnRunner:
         if self.prompt.text is not None:
             return await turn.run()
         rejected = {word.call_id: word.reason for word in self.prompt.approvals if not word.approve}
-        return await turn.resume(waiting, rejected, {request.call_id for request in scene.pending})
+        return await turn.resume(waiting, rejected, {request.call_id for request in state.pending})
 
     async def _compact(
-        self, scene: TurnState, model: Model, spent: UsageTotal, emit: Emit
+        self, state: TurnState, model: Model, spent: UsageTotal, emit: Emit
     ) -> tuple[str | None, Sequence[StoredMessage]]:
         """The summary and the messages that the turn goes on from, once what is too long has been summed up."""
-        summed = await compact_if_full(model, scene.summary, scene.past, spent)
+        summed = await compact_if_full(model, state.summary, state.past, spent)
         if summed is None:
-            return scene.summary, scene.past
-        await self.talk.store_summary(scene.conversation_id, summed.summary, summed.until)
+            return state.summary, state.past
+        await self.talk.store_summary(state.conversation_id, summed.summary, summed.until)
         await emit(Compacted(summed.summary, by_model=summed.by_model))
         return summed.summary, summed.rest
 
@@ -162,25 +162,25 @@ class TurnRunner:
             await self.hold(transaction, self.new.id)
             await self.talk.append(transaction, self.new.conversation_id, self.new.id, said)
 
-    def _turn_tools(self, scene: TurnState, memory: MemoryTools) -> TurnTools:
+    def _turn_tools(self, state: TurnState, memory: MemoryTools) -> TurnTools:
         """The agent's own tools, the caller's, and those it holds; a name that is taken is not taken over."""
-        caller, token = replace(self.prompt.agent_caller, user_id=scene.user_id), self.prompt.user_token
-        if scene.user_id != self.prompt.caller.user_id:
+        caller, token = replace(self.prompt.agent_caller, user_id=state.user_id), self.prompt.user_token
+        if state.user_id != self.prompt.caller.user_id:
             # Whoever helps out in somebody's conversation lends nothing of their own to it.
             token = None
-        search = conversation_search(self.talk, scene.agent.id, scene.user_id)
+        search = conversation_search(self.talk, state.agent.id, state.user_id)
         every = [*memory.tools(), search, update_plan(), *self.own_tools(caller, token)]
         own = tools_by_name(permitted_tools(every, caller))
 
         def bind(tools: Sequence[AttachedTool]) -> Sequence[Tool]:
             return permitted_tools(self.tool_binder.bind(tools, caller, token), caller)
 
-        held = tools_by_name(bind(scene.tools))
+        held = tools_by_name(bind(state.tools))
         taken = [tool.name for tool in self.prompt.tools if tool.name in own or tool.name in held]
         if taken:
             raise Invalid(f"The agent has tools named {', '.join(taken)} already; give the turn's tools other names")
         fixed = own | tools_by_name(self.prompt.tools)
-        return TurnTools(self.agents, scene.agent.id, fixed, bind, self._changes, held, self.prompt.asks)
+        return TurnTools(self.agents, state.agent.id, fixed, bind, self._changes, held, self.prompt.asks)
 
 
 async def _repeat_answer(earlier: EarlierAttempt, emit: Emit) -> TurnEnd:
@@ -190,23 +190,23 @@ async def _repeat_answer(earlier: EarlierAttempt, emit: Emit) -> TurnEnd:
     return TurnEnd(earlier.stop)
 
 
-def build_instructions(scene: TurnState, memory: MemoryTools, summary: str | None, context: str = "") -> str:
+def build_instructions(state: TurnState, memory: MemoryTools, summary: str | None, context: str = "") -> str:
     """What the model is told before anything else; what changes least comes first, for the provider's cache."""
-    about = f"Your name is {scene.agent.name}. {scene.agent.description}".strip()
+    about = f"Your name is {state.agent.name}. {state.agent.description}".strip()
     earlier = f"\n\nEarlier in this conversation:\n{summary}" if summary else ""
     today = f"Today is {datetime.now(UTC):%A, %d %B %Y} (UTC)."
     where = f"\n\n{storable(context)}" if context.strip() else ""
-    return f"{BASE_INSTRUCTIONS}\n\n{about}\n\n{describe_person(scene)}\n\n{memory.render()}{earlier}\n\n{today}{where}"
+    return f"{BASE_INSTRUCTIONS}\n\n{about}\n\n{describe_person(state)}\n\n{memory.render()}{earlier}\n\n{today}{where}"
 
 
-def describe_person(scene: TurnState) -> str:
+def describe_person(state: TurnState) -> str:
     """Whom the model works for, in words that no name or id can be mistaken for."""
-    theirs = [block.label for block in scene.blocks if block.per_person]
-    if scene.user_id is None:
+    theirs = [block.label for block in state.blocks if block.per_person]
+    if state.user_id is None:
         return "You work for nobody in particular now: this conversation names no person."
-    name = one_line(scene.person or "", NAME_LENGTH)
+    name = one_line(state.person or "", NAME_LENGTH)
     called = f" and the name {json.dumps(name, ensure_ascii=False)}" if name else ""
-    who = f"the person with the user id {json.dumps(one_line(scene.user_id, NAME_LENGTH), ensure_ascii=False)}{called}"
+    who = f"the person with the user id {json.dumps(one_line(state.user_id, NAME_LENGTH), ensure_ascii=False)}{called}"
     kept = f" What you know of them goes into: {', '.join(theirs)}; nobody else sees it there." if theirs else ""
     return f"You work for {who} now, and for nobody else in this conversation.{kept}"
 
@@ -233,8 +233,8 @@ def _check_media(prompt: Prompt, name: str, models: ModelPool) -> tuple[bool, bo
     return images, sounds
 
 
-def _check_approvals(prompt: Prompt, scene: TurnState) -> None:
-    asked = {request.call_id for request in scene.pending}
+def _check_approvals(prompt: Prompt, state: TurnState) -> None:
+    asked = {request.call_id for request in state.pending}
     if not asked:
         raise Invalid("Nothing waits for approval in this conversation; send a message instead")
     answered = {word.call_id for word in prompt.approvals}

@@ -18,7 +18,7 @@ LEASE = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class NewTurn:
-    """A turn to be taken. Turns of one lane follow each other; those of different lanes do not wait.
+    """A turn to be taken. Turns of one lock follow each other; those of different locks do not wait.
 
     `otid` is the sender's own name for it, the same when it is sent again. `authority` is on whose word it is taken.
     """

@@ -185,7 +185,7 @@ class TurnService:
         await self._store.settle(lane, conversation_id)
 
     async def cancel(self, lane: str, conversation_id: str) -> bool:
-        """Stop what runs in a lane for a conversation, here or in another process; whether anything did."""
+        """Stop what runs in a lock for a conversation, here or in another process; whether anything did."""
         this = (lane, conversation_id)
         here = [turn for turn in self._running.values() if (turn.new.lane, turn.new.conversation_id) == this]
         for underway in here:
@@ -225,7 +225,7 @@ class TurnService:
                 await turn.finished.wait()
 
     async def recover(self, lane: str) -> None:
-        """Mark a turn of the lane that a dead process left behind as interrupted."""
+        """Mark a turn of the lock that a dead process left behind as interrupted."""
         await self._store.recover(self.owner, lane, set(self._running))
 
     async def run(self) -> None:
@@ -309,12 +309,12 @@ class TurnService:
                     return ending
                 if pause is not None:
                     await anyio.sleep(pause)
-        # The next who wants the lane finds it left, and the turn shows as interrupted.
+        # The next turn that wants the lock finds it left, and this turn shows as interrupted.
         return ending
 
 
 class HeldTurnLock:
-    """Waits for a place in a lane; forgets the lane when nobody is left in it."""
+    """Waits for a lock; forgets the lock when nobody uses it any more."""
 
     def __init__(self, lanes: dict[str, TurnLock], name: str) -> None:
         self._lanes = lanes

@@ -47,7 +47,7 @@ class TurnStore:
         self.authorities = AuthorityService(KeyStore(database))
 
     async def claim(self, new: NewTurn, owner: LeaseOwner, within: Callable[[Transaction], Awaitable[T]]) -> T | None:
-        """Begin a turn and do `within`; None while another turn of the lane is under way."""
+        """Begin a turn and do `within`; None while another turn of the lock is under way."""
         async with self._database.brief_transaction() as connection:
             if connection.dialect.name == "postgresql":
                 await connection.execute(LOCK_LANE, {"lane": new.lane})
@@ -74,11 +74,11 @@ class TurnStore:
             return await within(connection)
 
     async def _free(self, connection: Transaction, lane: str, owner: LeaseOwner, now: datetime) -> bool:
-        """Whether the lane may be entered; what a dead owner left there is marked on the way."""
+        """Whether the lock may be taken; a turn that a dead owner left is marked on the way."""
         found = (await connection.execute(RUNNING_TURN, {"lane": lane})).one_or_none()
         if found is None:
             return True
-        # Of ours there can be none left: in this process whoever is here has the lane to itself.
+        # Of ours there can be none left: in this process the caller already holds the lock.
         if found.owner != str(owner) and not _abandoned(found, owner, now):
             return False
         await connection.execute(_interrupt([found.id], now))
@@ -168,7 +168,7 @@ class TurnStore:
         return None if row is None else _record(row)
 
     async def running(self, lane: str) -> TurnRecord | None:
-        """The turn of a lane that is under way, wherever it runs."""
+        """The turn of a lock that is under way, wherever it runs."""
         async with self._database.read_transaction() as connection:
             row = (await connection.execute(RUNNING_TURN, {"lane": lane})).one_or_none()
         return None if row is None else _record(row)
@@ -196,7 +196,7 @@ class TurnStore:
 
 
 async def require_idle(connection: Transaction, lane: str) -> None:
-    """Refuse while a turn of the lane is under way; until the transaction's end none begins."""
+    """Refuse while a turn of the lock is under way; until the transaction's end none begins."""
     if connection.dialect.name == "postgresql":
         await connection.execute(LOCK_LANE, {"lane": lane})
     if (await connection.execute(RUNNING_TURN, {"lane": lane})).first() is not None:

@@ -29,7 +29,7 @@ from frontdesk.tools.finder import SearchTools, ToolMatch
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """Where a command is given: in which house, session and by whom; `caller` is of this one request."""
+    """Where a command is given: in which installation, session and by whom; `caller` is of this one request."""
 
     app: App
     session: CodingSession
@@ -333,7 +333,7 @@ async def run_tasks(desk: CommandContext, said: str) -> CommandReply:
 
 
 def _person_scope(desk: CommandContext) -> PersonScope:
-    """Whoever sits at this machine and names nobody has the tasks that the command line shows them."""
+    """A caller on this machine without a name has the tasks that the command line shows."""
     caller = desk.caller
     return PersonScope.for_caller(replace(caller, user_id=LOCAL_USER) if rights.is_operator(caller) else caller)
 

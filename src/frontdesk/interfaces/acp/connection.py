@@ -380,7 +380,7 @@ METHODS: Mapping[str, HandleMethod] = {
 async def open_local_connection(
     settings: Settings, peer: RpcPeer, can: EditorCapabilities, user: str, agent: str | None
 ) -> AsyncGenerator[EditorConnection]:
-    """A connection to a house of its own, which delivers due prompts too while it is open."""
+    """A connection with an app of its own, which delivers due prompts too while it is open."""
     logs.configure_logs(settings)
 
     async def who() -> Caller:

@@ -68,11 +68,14 @@ class PermissionPrompt:
     view: Callable[[], EventView]
     stop: Callable[[], None]
 
-    async def ask(self, deed: PermissionRequest) -> PermissionAnswer:
+    async def ask(self, permission_request: PermissionRequest) -> PermissionAnswer:
         """What the person chooses; no choice that can be read is a rejection."""
         screen = self.view()
-        await screen.wait_until_shown(deed.call_id)
-        asked = {"toolCall": describe_request(deed, screen.sent_id(deed.call_id)), "options": permission_options(deed)}
+        await screen.wait_until_shown(permission_request.call_id)
+        asked = {
+            "toolCall": describe_request(permission_request, screen.sent_id(permission_request.call_id)),
+            "options": permission_options(permission_request),
+        }
         try:
             method = "session/request_permission"
             answer = await self.editor.request(method, self.session_id, asked, PERSON_SECONDS)
@@ -82,24 +85,35 @@ class PermissionPrompt:
         if outcome.outcome == "cancelled":
             self.stop()
             return PermissionAnswer.CANCELLED
-        return read_choice(getattr(outcome, "option_id", ""), deed)
+        return read_choice(getattr(outcome, "option_id", ""), permission_request)
 
 
-def describe_request(deed: PermissionRequest, call_id: str) -> Json:
+def describe_request(permission_request: PermissionRequest, call_id: str) -> Json:
     """The call as the person has it before them while they decide."""
     content: list[Json] = [
-        {"type": "diff", "path": str(one.path), "oldText": one.before, "newText": one.after} for one in deed.diffs
+        {"type": "diff", "path": str(one.path), "oldText": one.before, "newText": one.after}
+        for one in permission_request.diffs
     ]
-    if deed.reason:
+    if permission_request.reason:
         # Editors differ in which of the two they show.
-        content.append(updates.call_content(updates.text_block(f"{deed.reason[0].upper()}{deed.reason[1:]}.")))
+        content.append(
+            updates.call_content(
+                updates.text_block(f"{permission_request.reason[0].upper()}{permission_request.reason[1:]}.")
+            )
+        )
     return {
         "toolCallId": call_id,
-        "title": f"{deed.title} ({deed.reason})" if deed.reason else deed.title,
-        "kind": deed.kind.value,
+        "title": f"{permission_request.title} ({permission_request.reason})"
+        if permission_request.reason
+        else permission_request.title,
+        "kind": permission_request.kind.value,
         "status": "pending",
         **({"content": content} if content else {}),
-        **({"locations": [_file_location(place) for place in deed.locations]} if deed.locations else {}),
+        **(
+            {"locations": [_file_location(place) for place in permission_request.locations]}
+            if permission_request.locations
+            else {}
+        ),
     }
 
 
@@ -107,20 +121,24 @@ def _file_location(place: FileLocation) -> Json:
     return {"path": str(place.path), **({"line": place.line} if place.line is not None else {})}
 
 
-def permission_options(deed: PermissionRequest) -> Sequence[Json]:
+def permission_options(permission_request: PermissionRequest) -> Sequence[Json]:
     """Once, and for good where a lasting word would have a bound."""
     allow, reject = ONCE_CHOICES
     lasting = [
-        (PermissionAnswer.ALLOW_ALWAYS, f"Always allow {deed.scope_text}{deed.warning}"),
-        (PermissionAnswer.REJECT_ALWAYS, f"Always reject {deed.scope_text}"),
+        (PermissionAnswer.ALLOW_ALWAYS, f"Always allow {permission_request.scope_text}{permission_request.warning}"),
+        (PermissionAnswer.REJECT_ALWAYS, f"Always reject {permission_request.scope_text}"),
     ]
-    named = [allow, lasting[0], reject, lasting[1]] if deed.scope and not deed.only_once else [allow, reject]
+    named = (
+        [allow, lasting[0], reject, lasting[1]]
+        if permission_request.scope and not permission_request.only_once
+        else [allow, reject]
+    )
     return [{"optionId": choice.value, "name": name, "kind": choice.value} for choice, name in named]
 
 
-def read_choice(option_id: str, deed: PermissionRequest) -> PermissionAnswer:
+def read_choice(option_id: str, permission_request: PermissionRequest) -> PermissionAnswer:
     """The choice that was offered under this id; a stranger's id is a rejection."""
-    offered = {str(option["optionId"]) for option in permission_options(deed)}
+    offered = {str(option["optionId"]) for option in permission_options(permission_request)}
     return PermissionAnswer(option_id) if option_id in offered else PermissionAnswer.REJECT_ONCE
 
 

@@ -44,7 +44,7 @@ class EditorCapabilities:
 
 @dataclass(frozen=True, slots=True)
 class AgentCapabilities:
-    """What depends on how this house is set up."""
+    """What depends on the settings."""
 
     images: bool = False
     sounds: bool = False
@@ -112,13 +112,13 @@ def agent_capabilities(settings: Settings) -> AgentCapabilities:
 INITIALIZE = "initialize"
 OPENING_SECONDS = 60
 
-# Opens a connection in the house, given the peer and what the editor can do.
+# Opens a connection in the app, given the peer and what the editor can do.
 OpenConnection = Callable[[RpcPeer, EditorCapabilities], AbstractAsyncContextManager["EditorConnection"]]
 
 
 @dataclass(slots=True)
 class AcpServer:
-    """One editor at the door. `open_connection` is called once it has introduced itself."""
+    """One editor that connects. `open_connection` is called once it has introduced itself."""
 
     transport: FrameTransport
     capabilities: AgentCapabilities
@@ -141,7 +141,7 @@ class AcpServer:
             await self.peer.run()
             self._leaving.set()
             if self._connection is None:
-                # Nobody waits for a house that is still being opened.
+                # Nobody waits for an app that is still being opened.
                 self._tasks.cancel_scope.cancel()
 
     async def answer(self, request: RpcRequest) -> Json:
@@ -177,7 +177,7 @@ class AcpServer:
         return self._connection
 
     async def _keep_open(self) -> None:
-        """The house, from when it is wanted until the editor leaves; entered and left by one task."""
+        """The app, from when it is wanted until the editor leaves; entered and left by one task."""
         try:
             async with self.open_connection(
                 self.peer, self._editor_capabilities or EditorCapabilities()

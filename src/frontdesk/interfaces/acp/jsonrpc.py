@@ -246,7 +246,7 @@ SendFrame = Callable[[bytes], Awaitable[None]]
 
 
 class OutgoingRequests:
-    """Each has a number of its own; whoever asks waits for its answer alone."""
+    """Each has a number of its own; the sender waits for its answer alone."""
 
     def __init__(self, send: SendFrame) -> None:
         self._send = send
@@ -415,8 +415,8 @@ class RpcPeer:
         with begun.life:
             try:
                 await self._carrier.send(await self._answered(begun))
-                for deed in begun.request.after_answer:
-                    await self._attempt(deed)
+                for action in begun.request.after_answer:
+                    await self._attempt(action)
             except ConnectionClosed:
                 self._reading.cancel()
 
@@ -442,12 +442,12 @@ class RpcPeer:
             del self._under_way[request.id]
         return error_frame(request.id, error)
 
-    async def _attempt(self, deed: Callable[[], Awaitable[None]]) -> None:
+    async def _attempt(self, action: Callable[[], Awaitable[None]]) -> None:
         try:
-            await deed()
+            await action()
         except ConnectionClosed:
             raise
-        except Exception as bug:  # noqa: BLE001 - the answer is out, and the next deed may still be done
+        except Exception as bug:  # noqa: BLE001 - the answer is out, and the next action may still be done
             self._on_bug(bug)
 
     def _cancel(self, number: object) -> None:

@@ -238,22 +238,22 @@ class PromptRun:
         name, kit = waiting.name, self.session.resources
         kind, title = tool_kind(name), call_title(name, waiting.arguments, kit.roots)
         if name in MEMORY_TOOLS and self.session.stored.asks_memory:
-            deed = PermissionRequest(
+            permission_request = PermissionRequest(
                 waiting.call_id, name, kind, title, scope="memory", scope_text="edits of its memory"
             )
-            return await self._approve_memory_edit(deed)
+            return await self._approve_memory_edit(permission_request)
         kind = OperationKind.OTHER if kind in READ_ONLY_KINDS else kind
-        deed = PermissionRequest(
+        permission_request = PermissionRequest(
             waiting.call_id, name, kind, title, scope=f"tool {name}", scope_text=f"the tool {name}"
         )
-        word = await kit.ask_permission(deed)
+        word = await kit.ask_permission(permission_request)
         return Approval(waiting.call_id, word.allowed, word.reason)
 
-    async def _approve_memory_edit(self, deed: PermissionRequest) -> Approval:
-        choice = await self.session.resources.permission_prompt.ask(deed)
+    async def _approve_memory_edit(self, permission_request: PermissionRequest) -> Approval:
+        choice = await self.session.resources.permission_prompt.ask(permission_request)
         if choice.lasts and choice.allows:
             await self.session.set(asks_memory=False)
-        return Approval(deed.call_id, choice.allows, "" if choice.allows else "the person said no")
+        return Approval(permission_request.call_id, choice.allows, "" if choice.allows else "the person said no")
 
     async def _pending(self) -> Sequence[ApprovalRequest]:
         kept = self.session.stored

@@ -59,32 +59,32 @@ class FrameReader:
         self._frames: deque[bytes] = deque()
         self._size = 0
         self._ended = False
-        self._room = threading.Condition()
-        self._bell = ThreadNotifier()
+        self._space = threading.Condition()
+        self._notifier = ThreadNotifier()
         threading.Thread(target=self._read, name="acp-in", daemon=True).start()
 
     async def take(self) -> bytes | None:
         while True:
-            with self._room:
+            with self._space:
                 if self._frames:
                     return self._first()
                 if self._ended:
                     return None
-                come = self._bell.wait()
+                come = self._notifier.wait()
             await come
 
     def end(self) -> None:
         """Nothing more is taken, whatever is still read."""
-        with self._room:
+        with self._space:
             self._ended = True
             self._frames.clear()
-            self._bell.notify()
+            self._notifier.notify()
 
     def _first(self) -> bytes:
         frame = self._frames.popleft()
         self._size -= len(frame)
         if self._size <= BACKLOG_BYTES:
-            self._room.notify()
+            self._space.notify()
         return frame
 
     def _read(self) -> None:
@@ -96,20 +96,20 @@ class FrameReader:
             # A terminal that is gone, a socket that was reset: an end like any other.
             pass
         finally:
-            with self._room:
+            with self._space:
                 self._ended = True
-                self._bell.notify()
+                self._notifier.notify()
             os.close(self._descriptor)
 
     def _put(self, data: bytes) -> None:
         frames = [line if isinstance(line, bytes) else OVERLONG for line in self._lines.feed(data)]
         if not frames:
             return
-        with self._room:
-            self._room.wait_for(lambda: self._size <= BACKLOG_BYTES)
+        with self._space:
+            self._space.wait_for(lambda: self._size <= BACKLOG_BYTES)
             self._frames += frames
             self._size += sum(map(len, frames))
-            self._bell.notify()
+            self._notifier.notify()
 
 
 class FrameWriter:
@@ -127,7 +127,7 @@ class FrameWriter:
         self._closing = False
         self._ended = False
         self._work = threading.Condition()
-        self._bell = ThreadNotifier()
+        self._notifier = ThreadNotifier()
         self._straight = ImmediateWriter(descriptor)
         threading.Thread(target=self._write, name="acp-out", daemon=True).start()
 
@@ -143,8 +143,8 @@ class FrameWriter:
             self._frames.append(rest)
             self._size += len(rest)
             self._work.notify()
-        while room := self._room():
-            await room
+        while space := self._space():
+            await space
 
     async def close(self, seconds: float) -> None:
         """Let what was handed over go out; `seconds` is the longest that this waits for a reader that is slow."""
@@ -155,15 +155,15 @@ class FrameWriter:
             while end := self._end():
                 await end
 
-    def _room(self) -> asyncio.Future[None] | None:
+    def _space(self) -> asyncio.Future[None] | None:
         with self._work:
             if self._ended:
                 raise ConnectionClosed("The other side does not listen any more")
-            return self._bell.wait() if self._size > BACKLOG_BYTES else None
+            return self._notifier.wait() if self._size > BACKLOG_BYTES else None
 
     def _end(self) -> asyncio.Future[None] | None:
         with self._work:
-            return None if self._ended else self._bell.wait()
+            return None if self._ended else self._notifier.wait()
 
     def _write(self) -> None:
         try:
@@ -179,7 +179,7 @@ class FrameWriter:
                 self._straight.close()
                 self._ended = True
                 self._frames.clear()
-                self._bell.notify()
+                self._notifier.notify()
 
     def _next(self) -> bytes:
         """What waits, up to a chunk or one frame; empty at the end."""
@@ -196,7 +196,7 @@ class FrameWriter:
         with self._work:
             self._size -= size
             if self._size <= BACKLOG_BYTES:
-                self._bell.notify()
+                self._notifier.notify()
 
 
 class ImmediateWriter:
@@ -317,8 +317,8 @@ def serve_stdio(user: str, agent: str | None) -> None:
 async def _serve_transport(settings: Settings, carrier: StdioTransport, user: str, agent: str | None) -> None:
     @asynccontextmanager
     async def connect(peer: RpcPeer, can: EditorCapabilities) -> AsyncGenerator["EditorConnection"]:
-        house = await anyio.to_thread.run_sync(import_module, CONNECTION_MODULE, abandon_on_cancel=True)
-        async with house.open_connection(settings, peer, can, user, agent) as connection:
+        connection_module = await anyio.to_thread.run_sync(import_module, CONNECTION_MODULE, abandon_on_cancel=True)
+        async with connection_module.open_connection(settings, peer, can, user, agent) as connection:
             yield connection
 
     async with anyio.create_task_group() as tasks:
@@ -338,7 +338,7 @@ async def _stop_on_signal(scope: anyio.CancelScope) -> None:
 
 
 def _log_error(settings: Settings, error: Exception) -> None:
-    # Loaded by then, mostly: without the house there is little that can go wrong.
+    # Loaded by then, mostly: without the app there is little that can go wrong.
     import structlog  # noqa: PLC0415
 
     from frontdesk.interfaces import logs  # noqa: PLC0415

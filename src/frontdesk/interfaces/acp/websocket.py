@@ -60,7 +60,7 @@ class WebSocketTransport:
 
 
 ACP_PATH = "/acp"
-NO_KEY_MESSAGE = "Show a key of this house: Authorization: Bearer KEY (frontdesk keys create --user USER makes one)"
+NO_KEY_MESSAGE = "Send a key of this server: Authorization: Bearer KEY (frontdesk keys create --user USER makes one)"
 
 log = structlog.get_logger("frontdesk.acp")
 

@@ -16,9 +16,9 @@ def serve(
     agent
         The agent for every folder, by id or name; each folder has one of its own when left out.
     user
-        The person who sits at the editor.
+        The person who uses the editor.
     listen
-        Serve editors by WebSocket at this HOST:PORT instead; they show a key of this house.
+        Serve editors by WebSocket at this HOST:PORT instead; they show a key of this installation.
     root
         With --listen: the folder on this machine whose files and commands editors elsewhere may use.
     """
@@ -31,7 +31,7 @@ def serve(
         return
     if root is not None:
         raise Invalid("--root goes with --listen; an editor on this machine says itself where it works")
-    # The rest of the house is loaded once the editor has its first answer.
+    # Everything else is loaded once the editor has its first answer.
     from frontdesk.interfaces.acp.stdio import serve_stdio  # noqa: PLC0415
 
     serve_stdio(user, agent)

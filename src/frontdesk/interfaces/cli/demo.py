@@ -27,7 +27,7 @@ def drop_log_event(expected: str) -> None:
 
 # One prompt of the day is given up, which is there to be looked at.
 EXPECTED_EVENT = "prompt_dead"
-PAGES_TO_VISIT = (
+PAGES_TO_OPEN = (
     ("/", "is all well?"),
     ("/agents", "Ada, Bruno and Cleo: who they are, what they hold and remember"),
     ("/tools", "search them: weather, invoice, meeting"),
@@ -39,12 +39,12 @@ PAGES_TO_VISIT = (
 
 
 def fill(*, data: Path | None = None) -> None:
-    """Fill an empty house with a day of agents at work, made by running Frontdesk itself; no model is needed.
+    """Fill an empty installation with a day of agents at work, by running Frontdesk itself; no model is needed.
 
     Parameters
     ----------
     data
-        The folder of a house of its own, on SQLite whatever else is set; FRONTDESK_DATA's when left out.
+        The folder of a separate installation, on SQLite whatever else is set; FRONTDESK_DATA's when left out.
     """
     settings = configure_quiet_logs(Settings.read(), "error")
     if settings.log_level != "debug":
@@ -61,10 +61,10 @@ def fill(*, data: Path | None = None) -> None:
     if data is None:
         print("Look at it, with frontdesk up:")
     else:
-        # The house that somebody set up here may be open meanwhile, and has its own port.
+        # An installation that is set up here may be running meanwhile, and has its own port.
         settings = settings.with_values(port=settings.port ^ 1)
         print(
             f"Look at it, with FRONTDESK_DATA={printable_line(str(settings.data))} frontdesk up --port {settings.port}:"
         )
-    for path, words in PAGES_TO_VISIT:
+    for path, words in PAGES_TO_OPEN:
         print(f"  {base_url(settings)}{path}  {words}")

@@ -30,7 +30,7 @@ FRIDAY = 4
 
 @dataclass(frozen=True, slots=True)
 class DemoDay:
-    """Hours are written `07:00`, and moments given back as the memory room reads them."""
+    """Hours are written `07:00`, and moments given back as the memory capability reads them."""
 
     now: datetime
     zone: ZoneInfo

@@ -11,7 +11,7 @@ from frontdesk.interfaces.demo.content import DEMO_SERVER, DEMO_SERVER_DESCRIPTI
 
 SKIES = ("clear", "a few clouds", "rain after noon", "wind from the west")
 RATES = {"EUR": 1.0, "USD": 1.09, "GBP": 0.84, "JPY": 163.0}
-ROOMS = ("Aster", "Birch", "Cedar")
+MEETING_ROOMS = ("Aster", "Birch", "Cedar")
 
 server = MCPServer(DEMO_SERVER, version=__version__, instructions=DEMO_SERVER_DESCRIPTION)
 
@@ -44,7 +44,7 @@ def book_meeting_room(
     """Book a meeting room in the office for a number of people."""
     if people > 20:
         raise ToolError(f"There is no room for {people} people; the largest takes 20")
-    return f"Room {ROOMS[people % len(ROOMS)]} is booked at {start} for {people}"
+    return f"Room {MEETING_ROOMS[people % len(MEETING_ROOMS)]} is booked at {start} for {people}"
 
 
 @server.tool()

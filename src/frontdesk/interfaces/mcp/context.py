@@ -31,27 +31,27 @@ class ToolRequest:
 
 
 def tool_request(ctx: SdkContext, arrived: RequestContext | None = None) -> ToolRequest:
-    """A call that came by the SDK; where there is no gate that made a visit, it has `arrived`, or gets a new one."""
-    visit = (
+    """A call that came through the SDK; without middleware that made a context, it has `arrived`, or gets a new one."""
+    context = (
         request_context(ctx.request.scope)
         if ctx.request is not None
         else arrived or RequestContext(ensure_request_id(None))
     )
     wanted = ctx.meta is not None and ctx.meta.get("progress_token") is not None
-    return ToolRequest(visit, ctx.protocol_version, ctx.params or {}, ctx.session.report_progress if wanted else None)
+    return ToolRequest(context, ctx.protocol_version, ctx.params or {}, ctx.session.report_progress if wanted else None)
 
 
 def gather_signals(exchange: ToolRequest, arguments: Mapping[str, object]) -> Signals:
     """Every signal of one `tools/call`."""
-    visit = exchange.request_context
-    headers = visit.headers
+    context = exchange.request_context
+    headers = context.headers
     return Signals(
-        request_id=visit.request_id,
+        request_id=context.request_id,
         header=headers.get("x-agent-id"),
         parameter=arguments.get("agent_id"),
         metadata=request_metadata(exchange.params),
-        credential=visit.credential,
-        forwarded=visit.forwarded,
+        credential=context.credential,
+        forwarded=context.forwarded,
         name=_printable(headers.get("x-agent-name")),
         capabilities=_capabilities(headers.get("x-agent-capabilities")),
     )
@@ -114,15 +114,15 @@ class CallContext:
 
 def call_context(exchange: ToolRequest) -> CallContext:
     """The line of one `tools/call`."""
-    visit = exchange.request_context
+    context = exchange.request_context
     return CallContext(
         exchange.version,
         exchange.progress,
-        visit.token,
+        context.token,
         exchange.params,
-        visit.session_id,
-        visit.proof,
-        visit.trusted,
-        visit.only_person,
-        visit.person_in_request,
+        context.session_id,
+        context.proof,
+        context.trusted,
+        context.only_person,
+        context.person_in_request,
     )

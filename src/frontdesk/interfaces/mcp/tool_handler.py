@@ -72,7 +72,7 @@ def wrap_tool_call(
     naming: bool = True,
     any_id: bool = False,
 ) -> ToolHandler:
-    """The walk around a piece of work: it is done for whoever the request says it is, and the journal has it.
+    """Wraps a piece of work: it runs for the caller that the request names, and the journal has it.
 
     What goes wrong is told as JSON, or as `plain` words. `naming`: the arguments may name who calls. `any_id`: an agent
     id that is none is passed over.
@@ -80,12 +80,12 @@ def wrap_tool_call(
     marked = shape is not ErrorFormat.ANSWER
 
     async def call(exchange: ToolRequest, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        visit = exchange.request_context
-        record = CallRecord(app.journal, "mcp", name, Caller(visit.request_id))
+        context = exchange.request_context
+        record = CallRecord(app.journal, "mcp", name, Caller(context.request_id))
         try:
             signals = record.signals = gather_signals(exchange, arguments if naming else {})
-            if visit.call_refusal is not None:
-                raise visit.call_refusal
+            if context.call_refusal is not None:
+                raise context.call_refusal
             line = call_context(exchange)
             try:
                 caller = await app.identity.identify(signals)
@@ -108,13 +108,13 @@ def wrap_tool_call(
             how = error_rule(error, shape)
             record.fail(error)
             if how.code is None:
-                # To the letter of the contracts; what only the house may know has a code, and is told by `build_error`.
+                # To the letter of the contracts; errors that only the operator may read have a code from `build_error`.
                 return _error_result(how.message or str(error), plain=plain, marked=marked)
             modern = exchange.version in MODERN_PROTOCOL_VERSIONS
-            raise build_error(error, how, visit, challenge, modern=modern) from error
+            raise build_error(error, how, context, challenge, modern=modern) from error
         finally:
             record.write()
-            log.debug("tool_called", tool=name, outcome=record.outcome, request_id=visit.request_id)
+            log.debug("tool_called", tool=name, outcome=record.outcome, request_id=context.request_id)
 
     return call
 

@@ -136,7 +136,7 @@ Before = Annotated[
 
 
 def add_schedule_routes(api: FastAPI, app: App, prefix: str) -> None:
-    """Its callers are agents too, so they are named as at the MCP door; `prefix` is where the API is mounted."""
+    """Its callers are agents too, so they are named as for MCP; `prefix` is where the API is mounted."""
     router = APIRouter(
         prefix=SCHEDULES_PATH, route_class=recorded_route(app, prefix, identify_caller), responses=ERROR_RESPONSES
     )

@@ -250,13 +250,13 @@ SEARCH_FIELDS = {
 
 
 async def search_memories(
-    room: RecordServices, scope: PersonScope, given: SearchMemories, text: str
+    services: RecordServices, scope: PersonScope, given: SearchMemories, text: str
 ) -> RecordPage[Memory]:
     """The best first, unless another order was asked for; a page of them."""
     said = given.provided("search", "limit", "offset")
-    hits = await room.search.search(scope, _memory_search(given, text))
+    hits = await services.search.search(scope, _memory_search(given, text))
     ids = [hit.item.id for hit in hits]
-    fitting = await room.memories.list(scope, MemoryFilter(**said, among=ids, limit=MAX_SEARCH_LIMIT))
+    fitting = await services.memories.list(scope, MemoryFilter(**said, among=ids, limit=MAX_SEARCH_LIMIT))
     places = {item_id: place for place, item_id in enumerate(ids)}
     memories = fitting.items if given.sort_by else sorted(fitting.items, key=lambda memory: places[memory.id])
     return RecordPage(memories[given.offset : given.offset + given.limit], fitting.total, given.offset)
@@ -331,49 +331,53 @@ class DeletedAnswer(ToolAnswer):
     deleted: bool
 
 
-async def add_memory_tool(room: RecordServices, scope: PersonScope, given: AddMemory) -> MemoryToolResult:
-    return await _memory_result(room, scope, await room.memories.create(scope, given.provided()), "Remembered.")
+async def add_memory_tool(services: RecordServices, scope: PersonScope, given: AddMemory) -> MemoryToolResult:
+    return await _memory_result(services, scope, await services.memories.create(scope, given.provided()), "Remembered.")
 
 
-async def search_memories_tool(room: RecordServices, scope: PersonScope, given: SearchMemories) -> MemoryToolResult:
+async def search_memories_tool(services: RecordServices, scope: PersonScope, given: SearchMemories) -> MemoryToolResult:
     page = await (
-        search_memories(room, scope, given, given.search) if given.search else _list_memories(room, scope, given)
+        search_memories(services, scope, given, given.search)
+        if given.search
+        else _list_memories(services, scope, given)
     )
-    zone = await person_zone(room, scope)
+    zone = await person_zone(services, scope)
     text = format_page(page, partial(format_memory_line, zone=zone), "memory", "memories", none=NO_MEMORIES)
     answer = MemoriesAnswer(memories=page.items, total=page.total, offset=page.offset, has_more=page.has_more)
     return MemoryToolResult(text, answer)
 
 
-async def get_memory_tool(room: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
-    return await _memory_result(room, scope, await room.memories.get(scope, given.id))
+async def get_memory_tool(services: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
+    return await _memory_result(services, scope, await services.memories.get(scope, given.id))
 
 
-async def update_memory_tool(room: RecordServices, scope: PersonScope, given: UpdateMemory) -> MemoryToolResult:
+async def update_memory_tool(services: RecordServices, scope: PersonScope, given: UpdateMemory) -> MemoryToolResult:
     return await _memory_result(
-        room, scope, await room.memories.update(scope, given.id, given.provided("id")), "Changed."
+        services, scope, await services.memories.update(scope, given.id, given.provided("id")), "Changed."
     )
 
 
-async def delete_memory_tool(room: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
-    await room.memories.delete(scope, given.id)
+async def delete_memory_tool(services: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
+    await services.memories.delete(scope, given.id)
     return MemoryToolResult(
         f"The memory {given.id} is deleted, and no longer found.", DeletedAnswer(id=given.id, deleted=True)
     )
 
 
-async def memory_stats_tool(room: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
-    figures = await room.memories.stats(scope)
+async def memory_stats_tool(services: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
+    figures = await services.memories.stats(scope)
     return MemoryToolResult(format_memory_stats(figures), MemoryStatsAnswer(stats=figures))
 
 
-async def _list_memories(room: RecordServices, scope: PersonScope, given: SearchMemories) -> RecordPage[Memory]:
+async def _list_memories(services: RecordServices, scope: PersonScope, given: SearchMemories) -> RecordPage[Memory]:
     said = given.provided("search", "limit", "offset")
-    return await room.memories.list(scope, MemoryFilter(**said, limit=given.limit, offset=given.offset))
+    return await services.memories.list(scope, MemoryFilter(**said, limit=given.limit, offset=given.offset))
 
 
-async def _memory_result(room: RecordServices, scope: PersonScope, memory: Memory, first: str = "") -> MemoryToolResult:
-    text = join_lines(first, format_memory(memory, await person_zone(room, scope)))
+async def _memory_result(
+    services: RecordServices, scope: PersonScope, memory: Memory, first: str = ""
+) -> MemoryToolResult:
+    text = join_lines(first, format_memory(memory, await person_zone(services, scope)))
     return MemoryToolResult(text, MemoryAnswer(memory=memory))
 
 
