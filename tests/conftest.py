@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import structlog
+from hypothesis import settings as hypothesis_settings
 
 from frontdesk.app import App, open_app
 from frontdesk.db.engine import Database
@@ -16,6 +17,9 @@ from tests.support.postgres import Postgres, open_postgres
 from tests.support.ready import Ready
 
 pytest_plugins = ("tests.support.sharing",)
+# On a busy machine the first example, which fills the caches, takes longer than the 200 ms that Hypothesis allows.
+hypothesis_settings.register_profile("frontdesk", deadline=None)
+hypothesis_settings.load_profile("frontdesk")
 
 
 @pytest.fixture(scope="session")

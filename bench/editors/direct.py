@@ -18,12 +18,11 @@ from bench.editors.places import settings_of
 from frontdesk.agents.host import Prompt
 from frontdesk.app import App, open_app, running
 from frontdesk.coding.commands import LocalCommands
-from frontdesk.coding.context import CodingContext, ShownItem
-from frontdesk.coding.files import LocalFiles
+from frontdesk.coding.files import FileView, LocalFiles
 from frontdesk.coding.guard import PathGuard
-from frontdesk.coding.model import CodingSession, PermissionDecision, PermissionRequest
+from frontdesk.coding.model import CodingSession, PermissionDecision, PermissionRequest, ShownItem
 from frontdesk.coding.paths import WorkspaceRoots
-from frontdesk.coding.tools import coding_tools
+from frontdesk.coding.tools import CodingContext, coding_tools
 from frontdesk.identity.model import Caller
 from frontdesk.interfaces import logs
 from frontdesk.interfaces.acp.session import MAX_STEPS, session_context
@@ -76,7 +75,7 @@ def _bench(roots: WorkspaceRoots) -> CodingContext:
     async def show(_call_id: str, _part: ShownItem) -> None:
         pass
 
-    return CodingContext(roots, files, LocalCommands(), leave, show, files, PathGuard(roots))
+    return CodingContext(roots, FileView(files, files), LocalCommands(), leave, show, files, PathGuard(roots))
 
 
 if __name__ == "__main__":

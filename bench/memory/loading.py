@@ -24,8 +24,8 @@ from frontdesk.db.schema import (
     recall_words,
     timeline_items,
 )
-from frontdesk.memory.search.ranking import BLOCK_SIZE, block_of, pack_entry, weigh_terms
-from frontdesk.memory.search.vectors_store import Floats, NumberedVectors
+from frontdesk.memory.search.index_store import BLOCK_SIZE, block_of, pack_entry, weigh_terms
+from frontdesk.search.vectors import Floats, NumberedVectors
 
 # What belongs to a person, in the order in which it can be put down.
 TABLES = (timeline_items, memories, recall_docs, recall_words, recall_cells, recall_regions)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from frontdesk.memory.search.vectors_store import Floats, NumberedVectors, TreePart, add_vectors
+from frontdesk.memory.search.vectors_store import TreePart, add_vectors
+from frontdesk.search.vectors import Floats, NumberedVectors
 
 BATCH = 4_096
 

@@ -22,8 +22,9 @@ from frontdesk.db.engine import Database
 from frontdesk.embedding.builtin import MODEL_NAME, BuiltinEmbedder
 from frontdesk.memory.model import ItemSearch, PersonScope
 from frontdesk.memory.search.service import ItemSearchService
-from frontdesk.memory.search.vectors_store import Floats, model_number, nearest_vectors
+from frontdesk.memory.search.vectors_store import COMPARE_ALL, model_number, nearest_vectors
 from frontdesk.memory.store import PersonDatabase, PersonTransaction
+from frontdesk.search.vectors import Floats
 from frontdesk.settings import Settings
 
 SQLITE, POSTGRESQL = "SQLite", "PostgreSQL"
@@ -140,4 +141,4 @@ async def _timed(recall: ItemSearchService, person: str, text: str) -> float:
 
 
 def _seen(mine: PersonTransaction, vector: Floats) -> set[int]:
-    return set(nearest_vectors(mine, model_number(MODEL_NAME), vector, every_one=False).numbers.tolist())
+    return set(nearest_vectors(mine, model_number(MODEL_NAME), vector, COMPARE_ALL + 1).numbers.tolist())

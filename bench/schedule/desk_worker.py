@@ -12,7 +12,7 @@ from bench.schedule.sender import AT_A_TIME, Sender
 from frontdesk.db.engine import Database
 from frontdesk.interfaces import logs
 from frontdesk.interfaces.app_runner import freeze_garbage
-from frontdesk.schedules.model import DeliveryResult, Occurrence
+from frontdesk.schedules.model import Occurrence
 from frontdesk.schedules.wakeup import WakeupNotifier
 from frontdesk.schedules.worker import Worker
 
@@ -20,9 +20,9 @@ from frontdesk.schedules.worker import Worker
 async def work(url: str, port: int) -> None:
     sender = Sender(port)
 
-    async def deliver(occurrence: Occurrence) -> DeliveryResult:
+    async def deliver(occurrence: Occurrence) -> str | None:
         await sender.send(occurrence.id, occurrence.intended_us, occurrence.prompt)
-        return DeliveryResult("Done.")
+        return "Done."
 
     database = await Database.open(settings(url))
     freeze_garbage()

@@ -6,7 +6,7 @@ import sys
 from bench.servers.listening import tool_names
 from frontdesk.app import App
 from frontdesk.identity.model import Caller
-from frontdesk.interfaces.cli.up import serve_http
+from frontdesk.interfaces.cli.serve import serve_http
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.interfaces.mcp.server import CORE_TOOLS
 from frontdesk.interfaces.mcp.tool_spec import McpToolInput, McpToolOutput, ToolSpec

@@ -54,9 +54,8 @@ from frontdesk.memory.people import OtherPersonData
 from frontdesk.memory.search.indexer import MemoryIndexer
 from frontdesk.memory.service import MemoryDependencies, RecordServices, open_memory
 from frontdesk.schedules.agents import UploadTool
-from frontdesk.schedules.build import DeliveryRuntime, open_schedules
 from frontdesk.schedules.operations import BuiltinScheduleTools
-from frontdesk.schedules.service import ScheduleService
+from frontdesk.schedules.service import ScheduleService, open_schedules
 from frontdesk.schedules.worker import Worker
 from frontdesk.settings import Settings
 from frontdesk.tools.build import ToolRuntime, open_tool_runtime, open_tools
@@ -68,6 +67,8 @@ DATABASE_NOT_WRITABLE = "cannot be written to"
 HOUSEKEEPING_SECONDS = 5
 # What PromptYoSelf says where LETTA_BASE_URL is not set; its clients read it as an address.
 DEFAULT_LETTA_URL = "http://localhost:8283"
+# What the extra frontdesk[letta] installs.
+LETTA_PACKAGES = frozenset({"letta_client", "httpx"})
 
 log = structlog.get_logger("frontdesk.app")
 HOUSEKEEPING_JOB = BackgroundJob(log, "housekeeping_waits", "housekeeping_failed")
@@ -98,15 +99,11 @@ class App:
     tools: ToolService
     handed: HandedToolStore
     schedules: ScheduleService
-    delivery: DeliveryRuntime
+    worker: Worker
     memory: RecordServices
     memory_indexer: MemoryIndexer
     workspace: CodingService
     sign_in_issuers: SignInIssuers
-
-    @property
-    def worker(self) -> Worker:
-        return self.delivery.worker
 
     async def check_parts(self) -> dict[str, str]:
         """The state of each part: `ok`, or what is wrong with it."""
@@ -184,7 +181,7 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         stack.push_async_callback(chat.close)
         workspace = open_coding(settings, database, host)
         talks = workspace.sessions.has_conversation
-        schedules, working = open_schedules(settings, database, host, upload, metrics.registry, tasks, talks)
+        schedules, worker = open_schedules(settings, database, host, upload, metrics.registry, tasks, talks)
         stack.push_async_callback(schedules.executor.close)
         own.open(schedules)
         waking, names = TaskWakeups(schedules), AgentNames(host)
@@ -198,7 +195,7 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         memory, reader = open_memory(database, reach.embedder, others)
         remembering.open(memory, StatusSources(partial(check_parts, database), journal))
         handed = HandedToolStore(database)
-        services = (host, turns, chat, tools, handed, schedules, working, memory, reader, workspace, upstreams)
+        services = (host, turns, chat, tools, handed, schedules, worker, memory, reader, workspace, upstreams)
         yield App(settings, database, keys, identity, journal, *services)
 
 
@@ -270,7 +267,7 @@ async def _background_tasks(app: App) -> AsyncGenerator[TaskGroup]:
 async def _delivering(app: App) -> AsyncGenerator[None]:
     """Deliver what is due; on the way out take on nothing new, and let what is under way end."""
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(app.delivery.run)
+        tasks.start_soon(app.worker.run)
         try:
             yield
         finally:
@@ -307,14 +304,22 @@ def _open_host(
             return [tool for tools in (reach.own.tools_for, *own) for tool in tools(caller, token)]
 
         return EmbeddedHost(database, turns, ModelAccess.from_settings(settings), toolbox, own_tools), None, ()
-    # Letta's client is slow to import, and only these setups need it.
-    from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
-    from frontdesk.agents.letta.people import AgentAssignments  # noqa: PLC0415
-    from frontdesk.agents.letta.people_store import AgentAssignmentStore  # noqa: PLC0415
-    from frontdesk.agents.letta.tools import (  # noqa: PLC0415
-        ToolRegistrar,
-        upload_tool,
-    )
+    # Letta's client is slow to import, and only these setups need it; it comes with an extra.
+    try:
+        from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
+        from frontdesk.agents.letta.people import AgentAssignments  # noqa: PLC0415
+        from frontdesk.agents.letta.people_store import AgentAssignmentStore  # noqa: PLC0415
+        from frontdesk.agents.letta.tools import (  # noqa: PLC0415
+            ToolRegistrar,
+            upload_tool,
+        )
+    except ModuleNotFoundError as missing:
+        if missing.name not in LETTA_PACKAGES:
+            raise
+        raise ConfigurationError(
+            f"LETTA_BASE_URL is set, and agents on a Letta server need the Python package {missing.name}, which is not "
+            "installed: run pip install 'frontdesk[letta]', or unset LETTA_BASE_URL for agents on the built-in host"
+        ) from missing
 
     token = settings.letta_secret
     secret = token.get_secret_value() if token else None

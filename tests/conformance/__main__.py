@@ -6,7 +6,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from frontdesk.app import App
-from frontdesk.interfaces.cli.up import serve_http
+from frontdesk.interfaces.cli.serve import serve_http
 from frontdesk.interfaces.http.application import assemble_application
 from frontdesk.interfaces.http.context import ASGIApp
 from frontdesk.interfaces.mcp.http import McpEndpoint

@@ -88,7 +88,7 @@ def test_what_is_installed_holds_every_file_of_the_package(tmp_path: Path) -> No
         held = {*archive.namelist()}
     files = (path for path in ROOT.joinpath("src/frontdesk").rglob("*") if path.is_file() and path.suffix != ".pyc")
     ours = {str(path.relative_to(ROOT / "src")) for path in files}
-    assert "frontdesk/surfaces/web/templates/base.html" in ours
+    assert "frontdesk/interfaces/web/templates/base.html" in ours
     assert ours <= held
 
 

@@ -203,7 +203,7 @@ async def test_a_follow_up_that_cannot_be_sent_disturbs_nobody(tmp_path: Path) -
         async with open_app(settings) as app:
             await run_follow_up(app.host, app.journal, Caller("req-1", agent_id="agent-1"), "Go on.")
             await run_follow_up(app.host, app.journal, Caller("req-1"), "Go on.")
-    assert [(line["event"], line["reason"]) for line in logs] == [("follow_up_not_sent", "LettaTrouble")]
+    assert [(line["event"], line["reason"]) for line in logs] == [("follow_up_not_sent", "LettaFailure")]
 
 
 @shows("TOOLS-LETTA")

@@ -13,7 +13,7 @@ from frontdesk.app import open_app
 from frontdesk.db.schema import turns
 from frontdesk.llm.events import Done, StopReason, TextChunk, UserText
 from frontdesk.schedules.delivery import make_deliver, prompt_of
-from frontdesk.schedules.model import DeliveryFailed, DeliveryResult, Occurrence, delivery_id, now_us
+from frontdesk.schedules.model import DeliveryFailed, Occurrence, delivery_id, now_us
 from tests.hosts.conftest import BUILT_IN
 from tests.hosts.lab import SECONDS, Lab, client_tool, said, script, take
 from tests.requirements import shows
@@ -43,7 +43,7 @@ def again(run: Occurrence) -> Occurrence:
     return replace(run, attempt=run.attempt + 1, fence=run.fence + 1, in_doubt=True)
 
 
-async def deliver(host: AgentHost, run: Occurrence) -> DeliveryResult:
+async def deliver(host: AgentHost, run: Occurrence) -> str | None:
     with anyio.fail_after(SECONDS):
         return await make_deliver(host)(run)
 
@@ -65,7 +65,7 @@ async def test_an_agent_gets_its_prompt_with_what_it_is_and_its_answer_comes_bac
     async with lab.open() as host:
         agent = await lab.agent(host)
         run = run_of(agent.id, f"Say hello. {script({'text': 'hello there'})}")
-        assert await deliver(host, run) == DeliveryResult("hello there")
+        assert await deliver(host, run) == "hello there"
         [text] = await told_of(host, run)
     assert text.startswith("[This is a scheduled run of schedule 42, number 1, and not a request to schedule anything")
     assert text.endswith(run.prompt)
@@ -77,7 +77,7 @@ async def test_a_run_in_a_conversation_of_its_own_stays_there(lab: Lab) -> None:
         agent = await lab.agent(host)
         thread = await host.start_conversation(agent.id)
         run = replace(run_of(agent.id, script({"text": "in here"})), conversation_id=thread.id)
-        assert await deliver(host, run) == DeliveryResult("in here")
+        assert await deliver(host, run) == "in here"
         assert await told_of(host, run) == []
         assert said([one.event for one in await host.history(agent.id, thread.id)]) == "in here"
 
@@ -91,7 +91,7 @@ async def test_a_run_that_was_taken_before_a_crash_is_known_and_not_told_again(l
         await take(host, agent.id, script({"text": "something else"}))
     asked = len(lab.models.seen)
     async with lab.open() as host:
-        assert await deliver(host, again(run)) == DeliveryResult("the only answer")
+        assert await deliver(host, again(run)) == "the only answer"
         assert len(await told_of(host, run)) == 1
     assert len(lab.models.seen) == asked, "no model was asked again"
 
@@ -109,7 +109,7 @@ async def test_a_run_that_was_cut_off_is_taken_up_by_the_next_worker_and_told_on
                 tasks.cancel_scope.cancel()
         assert await host.cancel(agent.id) is False, "the turn was left tidy"
     async with lab.open() as host:
-        assert (await deliver(host, again(run))).answer
+        assert await deliver(host, again(run))
         assert len(await told_of(host, run)) == 1
 
 
@@ -124,7 +124,7 @@ async def test_a_run_that_found_nobody_is_told_once_when_they_are_back(lab: Lab)
             assert (error.permanent, error.counted) == (False, True)
             run = again(run)
     async with lab.open() as host:
-        assert await deliver(host, run) == DeliveryResult("back again")
+        assert await deliver(host, run) == "back again"
         assert len(await told_of(host, run)) == 1
 
 
@@ -137,7 +137,7 @@ async def test_a_run_that_waits_for_approval_is_known_as_taken(lab: Lab) -> None
         with anyio.fail_after(SECONDS):
             events = [event async for event in host.send(replace(prompt_of(run, now_us()), tools=[tool]))]
         assert events[-1] == Done(StopReason.REQUIRES_APPROVAL)
-        assert await deliver(host, again(run)) == DeliveryResult("May I?")
+        assert await deliver(host, again(run)) == "May I?"
         later = await refused(host, run_of(agent.id, "hello", schedule_id=43))
         assert (later.permanent, later.counted, later.retry_after) == (False, False, 60.0)
         assert "approve or reject" in str(later)
@@ -179,11 +179,11 @@ async def test_an_agent_that_was_cut_off_in_its_answer_is_asked_to_go_on(lab: La
                 async for event in events:
                     if isinstance(event, TextChunk):
                         break
-        answer = (await deliver(host, again(run))).answer
+        answer = await deliver(host, again(run))
         assert answer is not None
         assert "You were cut off here" in answer, "the scripted model repeats what it was told last"
         assert len(await told_of(host, run)) == 1
-        whole = (await deliver(host, again(again(run)))).answer
+        whole = await deliver(host, again(again(run)))
         assert whole is not None
         assert whole.startswith("word")
         assert whole.endswith(f"word\n\n{answer}")
@@ -199,9 +199,9 @@ async def test_a_run_without_an_answer_is_told_again_when_the_talk_has_moved_on(
         await refused(host, run)
     async with lab.open() as host:
         await take(host, agent.id, script({"text": "good morning"}))
-        assert await deliver(host, again(run)) == DeliveryResult("at last")
+        assert await deliver(host, again(run)) == "at last"
         assert len(await told_of(host, run)) == 2
-        assert await deliver(host, again(again(run))) == DeliveryResult("at last")
+        assert await deliver(host, again(again(run))) == "at last"
 
 
 @pytest.mark.parametrize("lab", BUILT_IN, indirect=True)

@@ -13,7 +13,7 @@ from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app
 from frontdesk.llm.events import TextChunk, ToolReturn, UserText
 from frontdesk.schedules.delivery import compose_prompt
-from frontdesk.schedules.model import DeliveryResult, RunRecord, RunStatus, ScheduleState, now_us
+from frontdesk.schedules.model import RunRecord, RunStatus, ScheduleState, now_us
 from frontdesk.schedules.requests import ListRuns
 from tests.conftest import settings_with
 from tests.hosts.conftest import PASSWORD
@@ -112,7 +112,7 @@ async def test_a_run_that_a_dead_worker_left_at_work_is_waited_for_and_not_told_
         before = len(letta_models.seen)
         tasks.start_soon(left_at_work, client, agent.id, compose_prompt(run, now_us()), run.id)
         await until(lambda: len(letta_models.seen) > before)
-        assert await deliver(host, again(run)) == DeliveryResult("late, but here")
+        assert await deliver(host, again(run)) == "late, but here"
         assert len(await told_of(host, run)) == 1
 
 

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from frontdesk.agents.host import AgentHost
-from frontdesk.schedules.model import DeliveryFailed, DeliveryResult
+from frontdesk.schedules.model import DeliveryFailed
 from tests.conftest import settings_with
 from tests.hosts.lab import SECONDS, opened
 from tests.hosts.test_schedule_delivery import again, deliver, refused, run_of
@@ -35,7 +35,7 @@ async def host(tmp_path: Path, letta: MoodyLetta) -> AsyncGenerator[AgentHost]:
 @shows("SCHEDULE-DELIVERY")
 async def test_letta_is_told_whose_run_it_is_and_under_which_id(host: AgentHost, letta: MoodyLetta) -> None:
     run = run_of(AGENT, "Report.")
-    assert await deliver(host, run) == DeliveryResult("All is well.")
+    assert await deliver(host, run) == "All is well."
     [asked], [headers] = letta.asked, letta.headers
     assert asked["messages"][0]["otid"] == run.id
     assert asked["messages"][0]["content"].endswith("\n\nReport.")
@@ -74,7 +74,7 @@ async def test_a_failing_server_counts_and_is_tried_again(host: AgentHost, letta
     run = run_of(AGENT, "Report.")
     error = await refused(host, run)
     assert (error.permanent, error.counted, error.in_doubt) == (False, True, True)
-    assert await deliver(host, again(run)) == DeliveryResult("All is well.")
+    assert await deliver(host, again(run)) == "All is well."
     assert [asked["messages"][0]["otid"] for asked in letta.asked] == [run.id, run.id]
 
 
@@ -93,7 +93,7 @@ async def test_an_answer_that_was_cut_off_is_looked_up_and_nothing_is_said_twice
     error = await refused(host, run)
     assert (error.permanent, error.counted, error.in_doubt) == (False, True, True)
     assert letta.cancelled == [{"run_ids": [RUN]}], "the rest of it would be heard by nobody"
-    assert await deliver(host, again(run)) == DeliveryResult("All is well.")
+    assert await deliver(host, again(run)) == "All is well."
     assert len(letta.asked) == 1
 
 
@@ -109,19 +109,19 @@ async def test_a_server_that_hangs_is_left_when_the_worker_stops_and_its_run_is_
             await until(lambda: len(letta.asked) == 1)
             tasks.cancel_scope.cancel()
     assert letta.cancelled, "the turn is left tidy"
-    assert await deliver(host, again(run)) == DeliveryResult("All is well.")
+    assert await deliver(host, again(run)) == "All is well."
 
 
 @shows("SCHEDULE-DELIVERY")
 async def test_a_run_comes_after_what_was_begun_elsewhere(host: AgentHost, letta: MoodyLetta) -> None:
     letta.runs = [[a_run(1)], [a_run(1)], [a_run(1), a_run(2)], [a_run(2)]]
-    assert await deliver(host, run_of(AGENT, "Report.")) == DeliveryResult("All is well.")
+    assert await deliver(host, run_of(AGENT, "Report.")) == "All is well."
     assert letta.looks == 4, "the second began while we waited, and might be followed by a third"
 
 
 async def test_a_run_that_a_dead_server_left_behind_is_not_waited_for(host: AgentHost, letta: MoodyLetta) -> None:
     letta.runs = [[a_run(1, datetime.now(UTC) - timedelta(hours=1))]]
-    assert await deliver(host, run_of(AGENT, "Report.")) == DeliveryResult("All is well.")
+    assert await deliver(host, run_of(AGENT, "Report.")) == "All is well."
     assert letta.looks == 1
 
 
@@ -133,7 +133,7 @@ async def test_a_run_in_doubt_is_looked_for_once_it_has_ended(host: AgentHost, l
     said, letta.messages = letta.messages, []
     letta.runs = [[], [], [a_run(1)], [a_run(1)], []]
     waits = again(run)
-    outcome: list[DeliveryResult | DeliveryFailed] = []
+    outcome: list[str | DeliveryFailed | None] = []
 
     async def wait() -> None:
         outcome.append(await deliver(host, waits))
@@ -142,7 +142,7 @@ async def test_a_run_in_doubt_is_looked_for_once_it_has_ended(host: AgentHost, l
         tasks.start_soon(wait)
         await until(lambda: letta.looks >= 4)
         letta.messages = said
-    assert outcome == [DeliveryResult("All is well.")]
+    assert outcome == ["All is well."]
     assert len(letta.asked) == 1
 
 

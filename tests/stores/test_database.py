@@ -8,15 +8,12 @@ from typing import Any
 import anyio
 import psycopg
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
-from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, text
 
-from frontdesk.agents.letta.people_store import AgentAssignmentStore, AssignmentKind
 from frontdesk.db.engine import Database
-from frontdesk.db.migrate import HEAD_VERSION, MIGRATIONS, schema_version
+from frontdesk.db.migrate import HEAD_VERSION, schema_version
 from frontdesk.db.schema import metadata
 from frontdesk.db.sqlite import CHECKPOINT_IN_LULL
 from frontdesk.errors import ConfigurationError, Unavailable
@@ -71,89 +68,6 @@ async def test_a_database_from_a_newer_version_is_refused_and_left_alone(setting
     await database.close()
     with pytest.raises(ConfigurationError, match="newer"):
         await Database.open(settings)
-
-
-async def test_queues_are_kept_through_the_change_of_their_table(tmp_path: Path) -> None:
-    settings = settings_with(FRONTDESK_DATA=tmp_path / "data")
-    path = tmp_path / "data" / "frontdesk.db"
-    path.parent.mkdir()
-    _bring_to(path, "0004")
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("INSERT INTO lanes VALUES ('bob', 1, NULL), ('ada', 0, 7)")
-    await (await Database.open(settings)).close()
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT * FROM lanes").fetchall() == [("ada", 0, 7), ("bob", 1, None)]
-        [made] = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'lanes'").fetchone()
-        assert "WITHOUT ROWID" in made
-        assert connection.execute("SELECT name FROM sqlite_master WHERE name = 'ix_lanes_due_us'").fetchone()
-
-
-async def test_what_letta_was_answered_long_ago_waits_no_longer(tmp_path: Path) -> None:
-    settings = settings_with(FRONTDESK_DATA=tmp_path / "data")
-    path = tmp_path / "data" / "frontdesk.db"
-    path.parent.mkdir()
-    _bring_to(path, "0009")
-    turns = [
-        ("answered", "letta:ada", "default", "[]", "2026-01-01"),
-        ("sequel", "letta:ada", "default", None, "2026-01-02"),
-        ("waits", "letta:ada", "conv-1", "[]", "2026-01-01"),
-        ("built in", "conv-2", "conv-2", "[]", "2026-01-01"),
-        ("told again", "conv-2", "conv-2", None, "2026-01-02"),
-    ]
-    add = (
-        "INSERT INTO turns (id, lane, agent_id, conversation_id, running, stop, pending, owner, leased_until, "
-        "cancel_asked, input_tokens, output_tokens, started_at) "
-        "VALUES (?, ?, 'ada', ?, 0, 'requires_approval', ?, 'o', '2026-01-01', 0, 0, 0, ?)"
-    )
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.executemany(add, turns)
-    await (await Database.open(settings)).close()
-    with closing(sqlite3.connect(path)) as connection:
-        waiting = connection.execute("SELECT id FROM turns WHERE pending IS NOT NULL ORDER BY id").fetchall()
-    assert waiting == [("built in",), ("waits",)]
-
-
-@shows("KEPT-01")
-async def test_agents_of_letta_that_are_in_use_go_on_as_one_persons_or_as_shared(tmp_path: Path) -> None:
-    settings = settings_with(FRONTDESK_DATA=tmp_path / "data")
-    path = tmp_path / "data" / "frontdesk.db"
-    path.parent.mkdir()
-    _bring_to(path, "0010")
-    turns = [
-        ("letta:ada", "ada", "ann"),
-        ("letta:ada", "ada", "ann"),
-        ("letta:ada", "ada", None),
-        ("letta:bob", "bob", "ann"),
-        ("letta:bob", "bob", "cleo"),
-        ("letta:cid", "cid", None),
-        ("conv-1", "built in", "ann"),
-    ]
-    add = (
-        "INSERT INTO turns (id, lane, agent_id, user_id, conversation_id, running, owner, leased_until, "
-        "cancel_asked, input_tokens, output_tokens, started_at) "
-        "VALUES (?, ?, ?, ?, 'default', 0, 'o', '2026-01-01', 0, 0, 0, '2026-01-01')"
-    )
-    with closing(sqlite3.connect(path)) as connection, connection:
-        connection.executemany(add, [(f"turn-{number}", *turn) for number, turn in enumerate(turns)])
-    database = await Database.open(settings)
-    known = await AgentAssignmentStore(database).listed()
-    await database.close()
-    assert [(one.agent_id, one.kind, one.user_id) for one in known] == [
-        ("ada", AssignmentKind.PERSON, "ann"),
-        ("bob", AssignmentKind.SHARED, None),
-    ]
-    assert "Several people" in known[1].remark
-
-
-def _bring_to(path: Path, version: str) -> None:
-    """A database as an older version left it."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    engine = create_engine(f"sqlite:///{path}")
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, version)
-    engine.dispose()
 
 
 async def test_many_transactions_in_a_row_are_folded_back_while_others_write(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from frontdesk.agents.turns.model import TurnQuery
 from frontdesk.app import App, open_app
 from frontdesk.errors import Conflict, Invalid
 from frontdesk.identity.model import Caller
-from frontdesk.interfaces.demo.content import CLOTHES, DemoDay
-from frontdesk.interfaces.demo.sample_data import (
+from frontdesk.interfaces.cli.demo import (
     ACTIVITIES,
     DEMO_PERSON,
     HOME_ZONE,
@@ -21,6 +20,7 @@ from frontdesk.interfaces.demo.sample_data import (
     SampleData,
     create_sample_data,
 )
+from frontdesk.interfaces.demo_server import CLOTHES, DemoDay
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.journal.model import EntryKind, Outcome
 from frontdesk.journal.store import JournalQuery, ToolUseQuery

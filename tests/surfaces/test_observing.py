@@ -26,7 +26,7 @@ from frontdesk.errors import (
 from frontdesk.identity.model import AgentIdSource
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.journal.model import EntryKind, Outcome
-from frontdesk.journal.record import outcome_of_error
+from frontdesk.journal.service import outcome_of_error
 from frontdesk.journal.store import JournalQuery
 from tests.conftest import settings_with
 from tests.requirements import shows

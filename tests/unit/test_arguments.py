@@ -1,7 +1,8 @@
 """Arguments against a tool's schema: what fits passes, what does not is told so that an agent can mend it."""
 
+import marshal
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from frontdesk.errors import Invalid
 from frontdesk.tools import arguments
 from frontdesk.tools.arguments import ArgumentCheck
-from frontdesk.tools.json_schema import UnusableSchema, compile_plain_schema, find_violations
+from frontdesk.tools.json_schema import MAX_QUICK_SCHEMA, UnusableSchema, compile_quick_check, find_violations
 
 FORECAST: Mapping[str, Any] = {
     "type": "object",
@@ -186,7 +187,7 @@ VALUES = st.recursive(
 
 @given(
     st.dictionaries(NAMES, SIMPLE, max_size=3),
-    st.lists(NAMES, max_size=2),
+    st.lists(NAMES, max_size=2, unique=True),
     st.sampled_from([True, False, {"type": "integer"}]),
     st.dictionaries(NAMES, VALUES, max_size=3),
 )
@@ -194,22 +195,51 @@ def test_the_quick_way_says_what_the_validator_says(
     properties: dict[str, Any], required: list[str], more: object, value: dict[str, Any]
 ) -> None:
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": more}
-    fits = compile_plain_schema(schema)
+    fits = compile_quick_check(schema, marshal.dumps(schema, 2))
     assert fits is not None
     assert fits(value) == (find_violations(schema, value, 1) == [])
 
 
+TOO_MUCH_FOR_THE_QUICK_WAY: Sequence[Mapping[str, Any]] = [
+    {"$defs": {"a": {}}, "properties": {"a": {"$ref": "#/$defs/a"}}},
+    {"$dynamicRef": "#"},
+    {"$schema": "https://json-schema.org/draft/2019-09/schema", "$recursiveRef": "#"},
+    {"allOf": [{"properties": {"a": {}}}], "unevaluatedProperties": False},
+    {"$schema": "https://example.com/own"},
+    {"$id": "http://["},
+    {"type": "nothing"},
+    {"minimum": "3"},
+    {"properties": {"a": {"pattern": "(?=a)"}}},
+    {"properties": {"a": {"pattern": "(a{1000}){1000}"}}},
+    {"description": "x" * MAX_QUICK_SCHEMA},
+]
+
+
+@pytest.mark.parametrize("schema", TOO_MUCH_FOR_THE_QUICK_WAY)
+def test_a_schema_that_could_take_long_is_not_checked_the_quick_way(schema: Mapping[str, Any]) -> None:
+    assert compile_quick_check(schema, marshal.dumps(dict(schema), 2)) is None
+
+
 @pytest.mark.parametrize(
-    "schema",
+    ("schema", "value"),
     [
-        {"$ref": "#/$defs/a"},
-        {"$schema": "http://json-schema.org/draft-04/schema#"},
-        {"properties": {"a": {"allOf": []}}},
-        {"enum": [1, "a"]},
-        {"properties": {"a": True}},
-        {"minimum": "3"},
-        {"anyOf": []},
+        ({"properties": {"a": {"pattern": "^(a+)+$"}}}, {"a": "a" * 50_000 + "!"}),
+        ({"properties": {"a": {"items": {"anyOf": [{"const": n} for n in range(1000)]}}}}, {"a": [-1] * 9000}),
+        ({"properties": {"a": {"uniqueItems": True}}}, {"a": [{"n": n // 2} for n in range(9000)]}),
+        ({"required": ["b"]}, {"a": "\ud800"}),
+        ({"properties": {"a": {"const": 1}}}, {"a": "\ud800"}),
+        ({"required": ["b"]}, {1: 2}),
     ],
 )
-def test_what_is_not_plain_is_not_done_the_quick_way(schema: Mapping[str, Any]) -> None:
-    assert compile_plain_schema(schema) is None
+def test_the_quick_way_comes_to_an_end_and_raises_nothing(schema: dict[str, Any], value: dict[str, Any]) -> None:
+    fits = compile_quick_check(schema, marshal.dumps(schema, 2))
+    assert fits is not None
+    assert fits(value) is False
+
+
+async def test_arguments_nested_too_deep_for_the_quick_way_are_checked_by_the_other() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(900):
+        deep = {"a": deep}
+    schema = {"const": deep}
+    assert await passes(schema, deep)

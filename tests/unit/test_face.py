@@ -17,7 +17,11 @@ from tests.support.desk import clean_environment
 ROOT = Path(__file__).parents[2]
 EXTENSIONS = ROOT / "src/frontdesk/agent365/extensions"
 # What needs an extra, and where it is used.
-EXTRAS = {"openai-agents": EXTENSIONS / "openai.py", "agent-framework": EXTENSIONS / "agentframework.py"}
+EXTRAS = {
+    "letta": ROOT / "src/frontdesk/agents/letta",
+    "openai-agents": EXTENSIONS / "openai.py",
+    "agent-framework": EXTENSIONS / "agentframework.py",
+}
 
 
 def test_every_public_name_is_there_and_described() -> None:
@@ -46,7 +50,7 @@ def test_whatever_is_imported_is_declared() -> None:
     for extra, folder in {None: source, **EXTRAS}.items():
         known = [*project["dependencies"], *(project["optional-dependencies"][extra] if extra else ())]
         declared = {re.split(r"[\[<>=; ]", text)[0] for text in known}
-        others = [] if extra else list(EXTRAS.values())
+        others = [] if extra else [path for place in EXTRAS.values() for path in [place, *place.rglob("*.py")]]
         paths = [path for path in [folder, *folder.rglob("*.py")] if path.is_file() and path not in others]
         imported = {top for path in paths for top in _imported(path)}
         foreign = sorted(imported - {*sys.stdlib_module_names, "frontdesk"})

@@ -19,7 +19,7 @@ from frontdesk.identity.model import AgentIdSource
 from frontdesk.llm.events import Done, Event, Failed, FailureKind, Started, StopReason, TextChunk, ToolCall
 from frontdesk.schedules.delivery import ANSWER_BYTES, TRUNCATED, DeliveryTurn, compose_prompt, prompt_of
 from frontdesk.schedules.delivery_rules import settle_attempt
-from frontdesk.schedules.model import SECOND, DeliveryFailed, DeliveryResult, Occurrence, delivery_id
+from frontdesk.schedules.model import SECOND, DeliveryFailed, Occurrence, delivery_id
 
 DUE = 1_794_816_000_000_000
 LATE = DUE + 90_500_000
@@ -73,26 +73,26 @@ def test_a_run_is_in_the_name_of_its_agent_and_its_person_and_carries_its_id() -
     assert prompt_of(replace(RUN, in_doubt=True), LATE).again
 
 
-def outcome(*events: Event, occurrence: Occurrence = RUN) -> DeliveryResult:
+def outcome(*events: Event, occurrence: Occurrence = RUN) -> str | None:
     heard = DeliveryTurn(occurrence)
     for event in events:
         heard.add_event(event)
-    return heard.outcome()
+    return heard.answer()
 
 
 def test_what_the_agent_said_is_kept_with_its_steps_apart() -> None:
     tool = ToolCall("call-1", "look", {})
     words = (TextChunk("Let me "), TextChunk("see."), tool, tool, TextChunk("It is "), TextChunk("noon."))
-    assert outcome(STARTED, *words, Done(StopReason.END_TURN)) == DeliveryResult("Let me see.\n\nIt is noon.")
+    assert outcome(STARTED, *words, Done(StopReason.END_TURN)) == "Let me see.\n\nIt is noon."
 
 
 def test_an_agent_that_said_nothing_has_no_answer() -> None:
-    assert outcome(STARTED, TextChunk(" \n"), Done(StopReason.END_TURN)) == DeliveryResult(None)
+    assert outcome(STARTED, TextChunk(" \n"), Done(StopReason.END_TURN)) is None
 
 
 @pytest.mark.parametrize("letter", ["x", "ü", "😀"])
 def test_of_a_long_answer_the_beginning_is_kept(letter: str) -> None:
-    answer = outcome(STARTED, *[TextChunk(letter * 1000)] * 200, Done(StopReason.END_TURN)).answer
+    answer = outcome(STARTED, *[TextChunk(letter * 1000)] * 200, Done(StopReason.END_TURN))
     assert answer is not None
     assert answer.endswith(TRUNCATED)
     assert set(answer.removesuffix(TRUNCATED)) == {letter}
@@ -101,11 +101,11 @@ def test_of_a_long_answer_the_beginning_is_kept(letter: str) -> None:
 
 @pytest.mark.parametrize("stop", [StopReason.MAX_STEPS, StopReason.MAX_TOKENS, StopReason.REFUSAL])
 def test_a_turn_that_ended_short_was_taken_all_the_same(stop: StopReason) -> None:
-    assert outcome(STARTED, TextChunk("so far"), Done(stop)) == DeliveryResult("so far")
+    assert outcome(STARTED, TextChunk("so far"), Done(stop)) == "so far"
 
 
 def test_a_turn_that_waits_for_approval_was_taken() -> None:
-    assert outcome(STARTED, Done(StopReason.REQUIRES_APPROVAL)) == DeliveryResult(None)
+    assert outcome(STARTED, Done(StopReason.REQUIRES_APPROVAL)) is None
 
 
 def why(*events: Event, occurrence: Occurrence = RUN) -> DeliveryFailed:

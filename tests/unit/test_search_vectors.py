@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from frontdesk.search.fusion import CLAUSE_FACTOR
 from frontdesk.search.vectors import QuantisedVectors, join_vectors
-from frontdesk.tools.index import MANY_ROWS, ToolIndex
+from frontdesk.tools.index import CLAUSE_FACTOR, MANY_ROWS, ToolIndex
 from frontdesk.tools.index_segments import IndexQuery, ToolDocument
 
 Floats = NDArray[np.float32]

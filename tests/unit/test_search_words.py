@@ -1,12 +1,16 @@
 """How names and sentences are cut into words."""
 
+from collections.abc import Callable, Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.search.bm25 import term_rarity, weigh_terms
+from frontdesk.memory.search.index_store import MEMORY_BM25
+from frontdesk.search.ranking import Bm25
 from frontdesk.search.words import STOP_WORDS, split_words, stem, terms
 from frontdesk.tools.finder import MOST_CLAUSES, split_clauses
+from frontdesk.tools.index_segments import TOOL_BM25
 
 
 @pytest.mark.parametrize(
@@ -61,18 +65,30 @@ def test_any_text_can_be_cut_and_nothing_is_made_up(text: str) -> None:
 
 
 def test_a_word_of_the_name_weighs_more_than_one_of_the_description() -> None:
-    weights = {word: weight for _, word, weight in weigh_terms(("weather", "", "forecast", ""))}
+    weights = {word: weight for _, word, weight in TOOL_BM25.weigh(terms("weather"), [], terms("forecast"), [])}
     assert weights["weather"] > weights["forecast"] > 0
 
 
 @given(st.lists(st.text("abc _", max_size=40), min_size=4, max_size=4))
 def test_no_word_weighs_more_than_one(fields: list[str]) -> None:
-    assert all(0 < weight < 1 for _, _, weight in weigh_terms(fields))
+    assert all(0 < weight < 1 for _, _, weight in TOOL_BM25.weigh(*map(terms, fields)))
 
 
-def test_a_rare_word_tells_more_than_a_common_one_even_among_few_tools() -> None:
-    assert term_rarity(1, 1000) > term_rarity(500, 1000) > 0
-    assert term_rarity(1, 3) > term_rarity(3, 3) > term_rarity(3000, 3000)
+@pytest.mark.parametrize("rarity", [TOOL_BM25.rarity, MEMORY_BM25.rarity])
+def test_a_rare_word_tells_more_than_a_common_one_even_among_few(rarity: Callable[[float, int], float]) -> None:
+    assert rarity(1, 1000) > rarity(500, 1000) > 0
+    assert rarity(1, 3) > rarity(3, 3) > rarity(3000, 3000)
+
+
+def test_with_a_length_share_words_weigh_less_in_a_long_text_and_without_one_they_do_not() -> None:
+    short, long = terms("harbour sea"), terms("harbour " + "boats sails ropes " * 20)
+
+    def weight(weighing: Bm25, text: Sequence[tuple[str, str]]) -> float:
+        return {term: weight for term, _, weight in weighing.weigh(text)}["harbour"]
+
+    assert weight(Bm25(1.0), short) == weight(Bm25(1.0), long) == 0.5
+    assert weight(Bm25(1.0, length_share=0.5, usual_length=2), short) == 0.5
+    assert weight(Bm25(1.0, length_share=0.5, usual_length=2), long) < 0.1
 
 
 def test_a_short_query_is_one_text() -> None:

@@ -7,7 +7,7 @@ from pydantic import ValidationError, field_validator
 
 from frontdesk.llm.tools import ToolInput, describe_validation_errors
 from frontdesk.schedules.delivery_rules import ERROR_LENGTH, settle_attempt
-from frontdesk.schedules.model import DeliveryFailed, DeliveryResult
+from frontdesk.schedules.model import DeliveryFailed
 from frontdesk.text import is_storable, list_first, one_line, storable
 from tests.unit.test_schedule_prompt import RUN
 
@@ -65,7 +65,7 @@ def test_what_does_not_fit_is_told_by_its_place_and_without_what_was_sent() -> N
 
 
 def test_what_a_run_came_to_is_made_fit_to_be_stored() -> None:
-    said = settle_attempt(RUN, DeliveryResult(f"a\0{HALF}\ude00"), 0, 0, 0.0)
+    said = settle_attempt(RUN, f"a\0{HALF}\ude00", 0, 0, 0.0)
     failed = settle_attempt(RUN, DeliveryFailed(f"{HALF}{'x' * ERROR_LENGTH}"), 0, 0, 0.0)
     assert said.answer == f"a{WHOLE}"
     assert failed.error == MARK + "x" * (ERROR_LENGTH - 1)

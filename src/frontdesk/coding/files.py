@@ -66,6 +66,56 @@ class LocalFiles:
         return await to_thread.run_sync(disk.modification_time, self.roots, path, abandon_on_cancel=True)
 
 
+# Some disks note the time of a change in steps as coarse as this.
+TIMESTAMP_GRAIN_SECONDS = 2.0
+NEVER = math.inf
+ALWAYS = 0.0
+
+
+class FileView:
+    """Reads and writes files as a session sees them, and decides whether the editor or the disk has the newest text.
+
+    For each file it knows since when a change on the disk may come from a command or from us, and not from the editor.
+    `disk` is None where the editor is on another machine.
+    """
+
+    def __init__(self, files: Files, disk: LocalFiles | None) -> None:
+        self._files = files
+        self._disk = disk
+        self._since = NEVER
+        self._since_of: dict[Path, float] = {}
+
+    def note_command(self) -> None:
+        """From now on a command may change files on the disk."""
+        now = time.time() - TIMESTAMP_GRAIN_SECONDS
+        self._since = min(self._since, now)
+        self._since_of = {path: min(since, now) for path, since in self._since_of.items()}
+
+    def note_removal(self, path: Path) -> None:
+        """We removed this file from the disk, and the editor may still have it open."""
+        self._since_of[path] = ALWAYS
+
+    async def read(self, path: Path) -> str:
+        since = self._since_of.get(path, self._since)
+        if self._disk is not None and since != NEVER:
+            modified = await self._disk.modified(path)
+            # A file that is gone from the disk is gone, even where the editor has it open.
+            if modified is None or modified >= since:
+                return await self._disk.read(path)
+        return await self._files.read(path)
+
+    async def read_if_exists(self, path: Path) -> str | None:
+        try:
+            return await self.read(path)
+        except NotFound:
+            return None
+
+    async def write(self, path: Path, text: str) -> None:
+        """Write through the editor alone, which then has the newest text until the next command."""
+        await self._files.write(path, text)
+        self._since_of[path] = NEVER
+
+
 LISTING_DEPTH = 3
 LISTING_LIMIT = 1000
 LISTING_SECONDS = 10.0

@@ -54,6 +54,18 @@ class FileDiff:
 
 
 @dataclass(frozen=True, slots=True)
+class TerminalOutput:
+    """The terminal of the editor in which the command of a call runs."""
+
+    terminal_id: str
+
+
+ShownItem = FileDiff | FileLocation | TerminalOutput
+# Shows something of a call that is under way, by its id.
+ShowItem = Callable[[str, ShownItem], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
 class PermissionRequest:
     """Something a tool is about to do.
 

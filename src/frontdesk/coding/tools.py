@@ -15,9 +15,19 @@ from pydantic import Field
 
 from frontdesk.coding.command_scopes import scope_of_command, scope_of_kind
 from frontdesk.coding.commands import CommandResult, CommandRunner, shorten
-from frontdesk.coding.context import CodingContext, FileView, TerminalOutput
-from frontdesk.coding.files import FileSearchResults, LocalFiles, list_files, search_files
-from frontdesk.coding.model import ASK_SECONDS, FileDiff, FileLocation, OperationKind, PermissionRequest
+from frontdesk.coding.files import FileSearchResults, FileView, LocalFiles, list_files, search_files
+from frontdesk.coding.guard import PathGuard
+from frontdesk.coding.model import (
+    ASK_SECONDS,
+    AskPermission,
+    FileDiff,
+    FileLocation,
+    OperationKind,
+    PermissionRequest,
+    ShowItem,
+    TerminalOutput,
+)
+from frontdesk.coding.paths import WorkspaceRoots
 from frontdesk.coding.scan import FileLine, FileQuery
 from frontdesk.errors import Conflict, Denied, Invalid, NotFound
 from frontdesk.llm.tools import TOOL_SECONDS, Tool, ToolInput, ToolOutcome, typed_tool
@@ -27,6 +37,24 @@ from frontdesk.text import one_line
 PERSON_SECONDS = ASK_SECONDS + TOOL_SECONDS
 
 G = TypeVar("G", bound=ToolInput)
+
+
+@dataclass(frozen=True, slots=True)
+class CodingContext:
+    """What the tools of one prompt need.
+
+    `files` lasts as long as the session. `disk` and `commands` are None where the editor is on another machine and does
+    not do this for us; then the tools that need them are not offered. `guard` knows which files need an answer of the
+    person each time.
+    """
+
+    roots: WorkspaceRoots
+    files: FileView
+    commands: CommandRunner | None
+    ask_permission: AskPermission
+    show: ShowItem
+    disk: LocalFiles | None
+    guard: PathGuard
 
 
 def called_tool(
@@ -52,13 +80,13 @@ def called_tool(
 DEFAULT_REFUSAL = "This was refused; ask the person what to do instead"
 
 
-async def require_permission(bench: CodingContext, request: PermissionRequest) -> None:
-    """Returns when the action is allowed; `Denied` says in words for the model why it is not."""
+async def require_permission(context: CodingContext, request: PermissionRequest) -> None:
+    """Returns when the request may be done; `Denied` says in words for the model why it may not."""
     for shown in (*request.locations, *request.diffs):
-        await bench.show(request.call_id, shown)
-    word = await bench.ask_permission(request)
-    if not word.allowed:
-        raise Denied(word.reason or DEFAULT_REFUSAL)
+        await context.show(request.call_id, shown)
+    decision = await context.ask_permission(request)
+    if not decision.allowed:
+        raise Denied(decision.reason or DEFAULT_REFUSAL)
 
 
 READ_LINES = 2000
@@ -89,17 +117,16 @@ class SearchFiles(ToolInput):
 
 
 class ReadingTools:
-    """The three tools on one bench."""
+    """Read, list and search."""
 
-    def __init__(self, bench: CodingContext, sight: FileView) -> None:
-        self._bench = bench
-        self._sight = sight
+    def __init__(self, context: CodingContext) -> None:
+        self._context = context
 
     def tools(self) -> Sequence[Tool]:
         """Folders can be looked through only where there is a disk."""
         reading = "Read a text file, or so many of its lines, with what is not saved yet in the editor."
         read = called_tool("read_file", reading, ReadFile, self.read, reads_only=True)
-        if self._bench.disk is None:
+        if self._context.disk is None:
             return [read]
         listing = "List the files and folders of a folder, without those that git ignores."
         searching = "Find the lines with a text in the files of the workspace, without those that git ignores."
@@ -110,23 +137,23 @@ class ReadingTools:
         ]
 
     async def read(self, call_id: str, given: ReadFile) -> ToolOutcome:
-        path = self._bench.roots.resolve(given.path)
-        await self._bench.show(call_id, FileLocation(path, given.line))
-        return ToolOutcome(excerpt(await self._sight.read(path), given.line, given.limit))
+        path = self._context.roots.resolve(given.path)
+        await self._context.show(call_id, FileLocation(path, given.line))
+        return ToolOutcome(excerpt(await self._context.files.read(path), given.line, given.limit))
 
     async def list(self, call_id: str, given: ListFiles) -> ToolOutcome:
-        path = self._bench.roots.resolve(given.path)
-        await self._bench.show(call_id, FileLocation(path))
-        listing = await list_files(self._bench.roots, path, given.depth)
+        path = self._context.roots.resolve(given.path)
+        await self._context.show(call_id, FileLocation(path))
+        listing = await list_files(self._context.roots, path, given.depth)
         names = list(listing.names) or ["(nothing is in there)"]
         more = ["[There is more; name a folder in there, or a smaller depth]"] if listing.cut else []
         return ToolOutcome("\n".join(names + more))
 
     async def search(self, call_id: str, given: SearchFiles) -> ToolOutcome:
-        path = None if given.path is None else self._bench.roots.resolve(given.path)
-        await self._bench.show(call_id, FileLocation(path or self._bench.roots.cwd))
+        path = None if given.path is None else self._context.roots.resolve(given.path)
+        await self._context.show(call_id, FileLocation(path or self._context.roots.cwd))
         query = FileQuery(given.query, plain=not given.regex, any_case=not given.case, glob=given.glob)
-        return ToolOutcome(describe_search_results(await search_files(self._bench.roots, query, path)))
+        return ToolOutcome(describe_search_results(await search_files(self._context.roots, query, path)))
 
 
 def excerpt(text: str, line: int, limit: int) -> str:
@@ -240,10 +267,9 @@ class MoveFile(ToolInput):
 class EditingTools:
     """One change at a time: a model may ask for two of the same file at once, and neither is to be lost."""
 
-    def __init__(self, bench: CodingContext, sight: FileView) -> None:
-        self._bench = bench
-        self._roots = bench.roots
-        self._sight = sight
+    def __init__(self, context: CodingContext) -> None:
+        self._context = context
+        self._roots = context.roots
         self._lock = anyio.Lock()
 
     def tools(self) -> Sequence[Tool]:
@@ -254,7 +280,7 @@ class EditingTools:
             called_tool("write_file", writing, WriteFile, self.write, PERSON_SECONDS),
             called_tool("edit_file", editing, EditFile, self.edit, PERSON_SECONDS),
         ]
-        if (disk := self._bench.disk) is None:
+        if (disk := self._context.disk) is None:
             return written
         delete, move = partial(self.delete, disk), partial(self.move, disk)
         return [
@@ -267,26 +293,26 @@ class EditingTools:
         path = self._roots.resolve(given.path)
         shown = self._roots.display(path)
         async with self._lock:
-            before = await self._sight.read_if_exists(path)
+            before = await self._context.files.read_if_exists(path)
             if before == given.content:
                 return ToolOutcome(f"{shown} has exactly this in it already.")
             done = f"{'Made' if before is None else 'Wrote'} {shown}."
             request = _edit_request(call_id, "write_file", f"Write {shown}", FileDiff(path, before, given.content))
             return await self._write_shown(
-                _ask_once(request, await self._bench.guard.check_file(given.path, path)), done
+                _ask_once(request, await self._context.guard.check_file(given.path, path)), done
             )
 
     async def edit(self, call_id: str, given: EditFile) -> ToolOutcome:
         path = self._roots.resolve(given.path)
         shown = self._roots.display(path)
         async with self._lock:
-            before = await self._sight.read(path)
+            before = await self._context.files.read(path)
             after = replace_text(before, given.old_string, given.new_string, every=given.replace_all)
             request = _edit_request(
                 call_id, "edit_file", f"Edit {shown}", FileDiff(path, before, after.text), after.line
             )
             places = "in 1 place" if after.count == 1 else f"in {after.count} places"
-            request = _ask_once(request, await self._bench.guard.check_file(given.path, path))
+            request = _ask_once(request, await self._context.guard.check_file(given.path, path))
             return await self._write_shown(request, f"Edited {shown} {places}, from line {after.line}.")
 
     async def delete(self, disk: LocalFiles, call_id: str, given: DeleteFile) -> ToolOutcome:
@@ -296,10 +322,10 @@ class EditingTools:
             await self._require_existing(path)
             request = _file_request(call_id, "delete_file", OperationKind.DELETE, f"Delete {shown}", FileLocation(path))
             await require_permission(
-                self._bench, _ask_once(request, await self._bench.guard.check_file(given.path, path))
+                self._context, _ask_once(request, await self._context.guard.check_file(given.path, path))
             )
             await disk.delete(path)
-            self._sight.note_removal(path)
+            self._context.files.note_removal(path)
         return ToolOutcome(f"Deleted {shown}.")
 
     async def move(self, disk: LocalFiles, call_id: str, given: MoveFile) -> ToolOutcome:
@@ -314,21 +340,21 @@ class EditingTools:
             request = _file_request(
                 call_id, "move_file", OperationKind.MOVE, f"Move {title}", FileLocation(source), FileLocation(target)
             )
-            why = await self._bench.guard.check_move((given.source, source), (given.target, target))
-            await require_permission(self._bench, _ask_once(request, why))
+            why = await self._context.guard.check_move((given.source, source), (given.target, target))
+            await require_permission(self._context, _ask_once(request, why))
             await disk.move(source, target)
-            self._sight.note_removal(source)
+            self._context.files.note_removal(source)
         return ToolOutcome(f"Moved {title}.")
 
     async def _write_shown(self, request: PermissionRequest, done: str) -> ToolOutcome:
         """Write what was shown, where it still changes what was shown."""
         [diff] = request.diffs
-        await require_permission(self._bench, request)
-        if await self._sight.read_if_exists(diff.path) != diff.before:
+        await require_permission(self._context, request)
+        if await self._context.files.read_if_exists(diff.path) != diff.before:
             raise Conflict(
                 f"{self._roots.display(diff.path)} was changed meanwhile; read it again before you change it"
             )
-        await self._sight.write(diff.path, diff.after)
+        await self._context.files.write(diff.path, diff.after)
         return ToolOutcome(done)
 
     async def _require_existing(self, path: Path) -> None:
@@ -381,14 +407,13 @@ class RunCommand(ToolInput):
 
 
 class CommandTool:
-    """The tool on one bench."""
+    """Run a command."""
 
-    def __init__(self, bench: CodingContext, sight: FileView) -> None:
-        self._bench = bench
-        self._sight = sight
+    def __init__(self, context: CodingContext) -> None:
+        self._context = context
 
     def tools(self) -> Sequence[Tool]:
-        if (commands := self._bench.commands) is None:
+        if (commands := self._context.commands) is None:
             return ()
         seconds = PERSON_SECONDS + MAX_COMMAND_SECONDS + SPARE_SECONDS
         return [called_tool("run_command", RUN_COMMAND_DESCRIPTION, RunCommand, partial(self.run, commands), seconds)]
@@ -396,18 +421,18 @@ class CommandTool:
     async def run(self, commands: CommandRunner, call_id: str, given: RunCommand) -> ToolOutcome:
         if not given.command.strip() or "\0" in given.command:
             raise Invalid("Give a command line to run")
-        cwd = self._bench.roots.resolve(given.cwd)
-        await require_permission(self._bench, await self._request(call_id, given.command, cwd))
+        cwd = self._context.roots.resolve(given.cwd)
+        await require_permission(self._context, await self._request(call_id, given.command, cwd))
 
         async def opened(terminal_id: str) -> None:
-            await self._bench.show(call_id, TerminalOutput(terminal_id))
+            await self._context.show(call_id, TerminalOutput(terminal_id))
 
-        self._sight.note_command()
+        self._context.files.note_command()
         ran = await commands.run(given.command, cwd, given.seconds, opened)
         return ToolOutcome(describe_command_result(ran, given.seconds), ok=ran.exit_code == 0)
 
     async def _request(self, call_id: str, command: str, cwd: Path) -> PermissionRequest:
-        roots, guard = self._bench.roots, self._bench.guard
+        roots, guard = self._context.roots, self._context.guard
         scope = scope_of_command(command, "" if cwd == roots.cwd else roots.display(cwd))
         return PermissionRequest(
             call_id,
@@ -445,11 +470,6 @@ def _describe_end(ran: CommandResult, seconds: float) -> str:
     return f"Ended by {ran.signal}" if ran.signal else "Ended, and nobody knows how"
 
 
-def coding_tools(bench: CodingContext) -> Sequence[Tool]:
-    """Made once for a session: they remember from when on commands may have changed what is on the disk."""
-    sight = FileView(bench)
-    return [
-        *ReadingTools(bench, sight).tools(),
-        *EditingTools(bench, sight).tools(),
-        *CommandTool(bench, sight).tools(),
-    ]
+def coding_tools(context: CodingContext) -> Sequence[Tool]:
+    """The tools of one prompt."""
+    return [*ReadingTools(context).tools(), *EditingTools(context).tools(), *CommandTool(context).tools()]

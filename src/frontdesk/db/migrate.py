@@ -7,6 +7,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontdesk.errors import ConfigurationError
 
+# The first migration stands for the fourteen that were never released, and so do its number and these two.
+FIRST_VERSION = "0014"
 HEAD_VERSION = "0014"
 # Any number that no other program on the same database uses.
 ADVISORY_LOCK = 3_020_115
@@ -31,6 +33,11 @@ def _upgrade_schema(connection: Connection) -> None:
         raise ConfigurationError(
             f"The database has schema {version}, newer than this Frontdesk's {HEAD_VERSION}; "
             "start a newer Frontdesk on it"
+        )
+    if version is not None and version < FIRST_VERSION:
+        raise ConfigurationError(
+            f"The database has schema {version}, made before the first release, which cannot be upgraded; "
+            "start with a new database, by another FRONTDESK_DATA or FRONTDESK_DATABASE_URL"
         )
     # Importing Alembic takes 0.2 s, which a start on a current schema need not pay.
     from alembic import command  # noqa: PLC0415

@@ -17,7 +17,7 @@ from frontdesk.identity.keys import LOCAL_USER
 from frontdesk.identity.model import Caller
 from frontdesk.interfaces import logs
 from frontdesk.interfaces.http.context import ensure_request_id
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 from frontdesk.llm.tools import describe_validation_errors
 from frontdesk.memory.id_lookup_store import IdLookup
 from frontdesk.memory.model import PersonScope

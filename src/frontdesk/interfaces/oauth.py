@@ -33,7 +33,7 @@ from frontdesk.interfaces.http.context import request_context
 from frontdesk.interfaces.http.errors import retry_after_header
 from frontdesk.interfaces.http.middleware import presented_credential
 from frontdesk.journal.model import Outcome
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 
 NO_STORE = {"cache-control": "no-store", "pragma": "no-cache"}
 BASIC_CHALLENGE = {"www-authenticate": 'Basic realm="frontdesk", charset="UTF-8"'}

@@ -1,7 +1,6 @@
-"""Says which models may be used, with which keys, and which of them take images and audio.
+"""Decides which models can be used, with which keys, and which of them accept images and audio.
 
-An unknown model takes text alone; to allow images, name it in `FRONTDESK_IMAGE_MODELS` if it takes
-pictures.
+An unknown model gets text alone; `FRONTDESK_IMAGE_MODELS` names further models that accept images.
 """
 
 import re
@@ -41,7 +40,7 @@ class ModelAccess:
 
     @property
     def libraries(self) -> tuple[str, ...]:
-        """What has to be imported to reach the providers that have a key here."""
+        """The modules to import for the providers that have a key here."""
         openai = self.openai_key or self.openai_url
         return (
             *(("pydantic_ai.models.openai",) if openai else ()),
@@ -50,23 +49,23 @@ class ModelAccess:
 
     @property
     def default_model(self) -> str:
-        """The model of an agent that names none."""
+        """The model of agents that have no model of their own."""
         if self.default:
             return self.default
         if self.anthropic_key:
             return ANTHROPIC_DEFAULT
-        # Behind another address there is no telling which models are served.
+        # At another address, it is not known which models are served.
         if self.openai_key and not self.openai_url:
             return OPENAI_DEFAULT
         return OFFLINE
 
 
-# What every API takes that takes any.
+# The types that every API with images or audio accepts.
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 AUDIO_TYPES = frozenset({"audio/wav", "audio/mpeg"})
-# Providers without one model that takes pictures, whatever the model is called elsewhere.
+# Providers without any model that accepts images, whatever the model's name.
 PROVIDERS_WITHOUT_IMAGES = frozenset({"cerebras", "cohere", "deepseek"})
-# Families of models that take pictures, whoever serves them.
+# Families of models that accept images, with any provider.
 IMAGE_MODELS = re.compile(
     r"""
     claude-(?!2|instant|v) | gemini-(?!embedding|1\.0)
@@ -78,7 +77,7 @@ IMAGE_MODELS = re.compile(
     """,
     re.VERBOSE,
 )
-# Of the same families, but made for sound or for one purpose.
+# Models of the same families that are made for audio or for one purpose.
 NOT_IMAGE_MODELS = re.compile(r"audio|realtime|transcribe|tts|search|embedding|codex-mini")
 AUDIO_PROVIDERS = frozenset({"google", "google-cloud", "google-gla", "google-vertex"})
 AUDIO_FAMILY = "gemini"
@@ -86,9 +85,9 @@ AUDIO_NAME = "audio"
 
 
 def accepted_media(name: str, image_models: Collection[str] = ()) -> tuple[bool, bool]:
-    """Whether a model takes pictures, and whether it takes sounds; of `image_models` somebody said that they do."""
+    """Whether a model accepts images, and whether it accepts audio; `image_models` are known to accept images."""
     if name == OFFLINE:
-        # It answers whatever it is sent.
+        # The offline model answers anything.
         return True, True
     provider, model = split_model_name(name)
     known = (
@@ -102,11 +101,11 @@ def accepted_media(name: str, image_models: Collection[str] = ()) -> tuple[bool,
 
 
 def takes_audio_by_chat(provider: str, model: str) -> bool:
-    """Whether this is a model of OpenAI's for sounds, which only the older of its two APIs takes."""
+    """Whether this is an audio model of OpenAI, which only the older of its two APIs serves."""
     return provider in ("openai", "openai-chat") and AUDIO_NAME in model
 
 
 def split_model_name(name: str) -> tuple[str, str]:
-    """`PROVIDER:MODEL` or `PROVIDER/MODEL` in two; nothing for the model where the name is neither."""
+    """Split `PROVIDER:MODEL` or `PROVIDER/MODEL`; the model is empty where the name is neither."""
     provider, _, model = name.partition(":") if ":" in name else name.partition("/")
     return provider, model

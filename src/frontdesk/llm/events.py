@@ -20,12 +20,12 @@ class StopReason(StrEnum):
 
     @property
     def is_broken(self) -> bool:
-        """Whether the turn was cut short or failed, so that there is no answer to go by."""
+        """Whether the turn was cut short or failed, so that it has no complete answer."""
         return self in (StopReason.ERROR, StopReason.CANCELLED, StopReason.INTERRUPTED)
 
 
 class FailureKind(StrEnum):
-    """What kind of failure ended a turn, so that an interface can say it in its own way."""
+    """The kind of failure that ended a turn; each interface has its own code for it."""
 
     UNAUTHENTICATED = "unauthenticated"
     UNAVAILABLE = "unavailable"
@@ -62,7 +62,7 @@ class StepStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The host took the turn on; the first event of every turn."""
+    """The host accepted the turn; the first event of every turn."""
 
     turn_id: str
     conversation_id: str
@@ -70,14 +70,14 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class UserText:
-    """What the person said: in a history, and in a turn where they said it while the agent was at work."""
+    """A text of the person: in a history, and in a turn where it came while the agent was at work."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class UserMedia:
-    """A picture or a sound that came with what the person said; only in a history."""
+    """An image or audio that came with the person's text; only in a history."""
 
     mime: str
     data: bytes = field(repr=False)
@@ -117,7 +117,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolReturn:
-    """What a tool call came to; every `ToolCall` of a finished turn has one, but for those held back by an approval."""
+    """The result of a tool call; in a finished turn every `ToolCall` has one, unless it waits for an approval."""
 
     call_id: str
     name: str
@@ -127,7 +127,7 @@ class ToolReturn:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRequest:
-    """A tool call that waits for somebody's word."""
+    """A tool call that waits for approval."""
 
     call_id: str
     name: str
@@ -160,9 +160,9 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the turn took so far; `cost_usd` is None where no price is known.
+    """The usage of the turn so far; `cost_usd` is None where no price is known.
 
-    `context_tokens` is how much the model has before its eyes now, and `window` how much it can have; 0 where unknown.
+    `context_tokens` is the size of the context now, and `window` its limit; 0 where unknown.
     """
 
     input_tokens: int
@@ -176,9 +176,9 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What was said earlier has been summed up, to make room.
+    """Earlier messages were summed up to make room.
 
-    Where it was not `by_model`, the summary is no more than the person's own words, shortened.
+    Where `by_model` is false, the summary is only the person's messages, shortened.
     """
 
     summary: str
@@ -189,7 +189,7 @@ class Compacted:
 class Failed:
     """The turn could not go on; a `Done` with `StopReason.ERROR` follows.
 
-    `retry_after` are the seconds to wait, where the other side named them.
+    `retry_after` is the number of seconds to wait, where the provider gave one.
     """
 
     trouble: FailureKind
@@ -225,7 +225,7 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class TurnEnd:
-    """How a turn ended, for the record; `failure` is the kind of failure, never what was said."""
+    """How a turn ended, for its record; `failure` is the kind of failure, without any message."""
 
     stop: StopReason
     pending: Sequence[ApprovalRequest] = ()

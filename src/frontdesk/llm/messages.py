@@ -1,5 +1,5 @@
-"""Keeps the messages of a conversation fit for a model: every call is answered, requests are joined, media that the
-model cannot take are replaced by a note, and the oldest tool results go first when there is no room.
+"""Prepares the messages of a conversation for a model: answers every call, joins requests, replaces media that the
+model does not accept by a note, and drops the oldest tool results when there is no room.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ def user_message(text: str, media: Sequence[BinaryContent] = ()) -> ModelRequest
 
 
 def prompt_text(part: UserPromptPart) -> str:
-    """What the person said, without what came with it."""
+    """The person's text, without media."""
     content = [part.content] if isinstance(part.content, str) else part.content
     return "\n".join(one for one in content if isinstance(one, str))
 
@@ -46,7 +46,10 @@ def prompt_media(part: UserPromptPart) -> Sequence[BinaryContent]:
 
 
 def replace_unfit_media(messages: Sequence[ModelMessage], *, images: bool, sounds: bool) -> list[ModelMessage]:
-    """The messages with notes in place of what the model cannot take, or did not: it would refuse every turn since."""
+    """The messages with notes in place of media that the model does not accept; it would refuse every later turn.
+
+    Media of a request that no model ever answered are replaced too, since they may be why.
+    """
     return [
         _replace_media(one, images, sounds, taken=not _goes_unanswered(messages, at))
         if isinstance(one, ModelRequest)
@@ -56,7 +59,7 @@ def replace_unfit_media(messages: Sequence[ModelMessage], *, images: bool, sound
 
 
 def _goes_unanswered(messages: Sequence[ModelMessage], at: int) -> bool:
-    """Whether the person's words were followed by others of theirs, and by nothing of the model's."""
+    """Whether a request of the person is followed by another one, with no response between."""
     after = messages[at + 1] if at + 1 < len(messages) else None
     return isinstance(after, ModelRequest) and any(isinstance(part, UserPromptPart) for part in after.parts)
 
@@ -79,7 +82,7 @@ def _replace_media(message: ModelRequest, images: bool, sounds: bool, *, taken: 
 
 
 CHARACTERS_PER_TOKEN = 4
-# About what a large picture, or a minute of sound, takes.
+# An estimate for a large picture, or a minute of sound.
 MEDIA_TOKENS = 1600
 MESSAGE_TOKENS = 8
 CONTENT_LEFT_OUT = "[left out to make room]"
@@ -87,14 +90,14 @@ TOOL_INTERRUPTED = "The turn was interrupted before this tool answered; it may o
 
 
 def message_text(message: ModelMessage) -> str:
-    """What was said in a message, for searching: the person's words or the agent's."""
+    """The text of a message for searching: the person's or the agent's."""
     if isinstance(message, ModelRequest):
         return storable("\n".join(prompt_text(part) for part in message.parts if isinstance(part, UserPromptPart)))
     return storable("".join(part.content for part in message.parts if isinstance(part, TextPart)))
 
 
 def make_tool_return(call: ToolCallPart, text: str, status: ToolStatus, events: Iterable[Event] = ()) -> ToolReturnPart:
-    """A tool's answer as the model and the history get it."""
+    """A tool's result as a message part, for the model and for the history."""
     outcome = {ToolStatus.OK: "success", ToolStatus.DENIED: "denied"}.get(status, "failed")
     metadata = {"status": status, **_event_metadata(events)}
     return ToolReturnPart(
@@ -112,7 +115,7 @@ def tool_return_status(part: ToolReturnPart) -> ToolStatus:
 
 
 def stored_events(part: ToolReturnPart) -> Sequence[Event]:
-    """What a tool showed besides its answer."""
+    """The events that a tool emitted besides its result."""
     metadata: Mapping[str, Any] = part.metadata or {}
     edits: list[Event] = [MemoryEdit(**edit) for edit in metadata.get("memory", ())]
     plans = [
@@ -123,7 +126,7 @@ def stored_events(part: ToolReturnPart) -> Sequence[Event]:
 
 
 def unanswered_calls(messages: Sequence[ModelMessage]) -> Sequence[ToolCallPart]:
-    """The tool calls that have no answer before the model speaks again, in order."""
+    """The tool calls that have no result before the next response, in order."""
     lost: list[ToolCallPart] = []
     waiting: dict[str, ToolCallPart] = {}
     for message in messages:
@@ -137,15 +140,15 @@ def unanswered_calls(messages: Sequence[ModelMessage]) -> Sequence[ToolCallPart]
 
 
 def open_calls(messages: Sequence[ModelMessage]) -> Sequence[ToolCallPart]:
-    """The calls of the model's newest message that have no answer yet, in order."""
+    """The calls of the newest response that have no result yet, in order."""
     newest = next((at for at in reversed(range(len(messages))) if isinstance(messages[at], ModelResponse)), 0)
     return unanswered_calls(messages[newest:])
 
 
 def repair_messages(messages: Sequence[ModelMessage], pending: Collection[str] = ()) -> list[ModelMessage]:
-    """The messages as a model takes them: each call answered, at once and once; requests that follow each other joined.
+    """The messages in the form that models accept: each call has one result right after it, and requests are joined.
 
-    What was lost is answered as interrupted; the calls in `pending` are left open, to be answered yet.
+    A call without a result gets one that says it was interrupted; the calls in `pending` stay open.
     """
     whole: list[ModelMessage] = []
     waiting: dict[str, ToolCallPart] = {}
@@ -172,7 +175,7 @@ def repair_messages(messages: Sequence[ModelMessage], pending: Collection[str] =
 
 
 def add_request(messages: list[ModelMessage], parts: Sequence[ModelRequestPart]) -> None:
-    """Put parts behind the messages, into the request that stands last if one does."""
+    """Append parts; they go into the last message if that is a request."""
     if not parts:
         return
     last = messages[-1] if messages else None
@@ -183,7 +186,7 @@ def add_request(messages: list[ModelMessage], parts: Sequence[ModelRequestPart])
 
 
 def clean_response(response: ModelResponse) -> ModelResponse:
-    """An answer as it can be stored and sent again."""
+    """A response in a form that can be stored and sent again."""
     return replace(response, parts=[_clean_part(part) for part in response.parts])
 
 
@@ -208,20 +211,20 @@ def _tool_returns(message: ModelRequest) -> Sequence[ToolReturnPart]:
 
 
 def partial_response(response: ModelResponse) -> ModelResponse | None:
-    """What is worth keeping of an answer that was cut off: its words, not its half-written calls."""
+    """The text of a response that broke off, without its incomplete calls; None where there is no text."""
     parts = [part for part in clean_response(response).parts if isinstance(part, TextPart) and part.content]
     return replace(response, parts=parts) if parts else None
 
 
 def estimate_tokens(message: ModelMessage) -> int:
-    """A rough count, on the safe side for English and code."""
+    """A rough estimate, which is rather too high for English and code."""
     media = sum(len(prompt_media(part)) for part in message.parts if isinstance(part, UserPromptPart))
     words = sum(len(_part_text(part)) for part in message.parts)
     return MESSAGE_TOKENS + media * MEDIA_TOKENS + words // CHARACTERS_PER_TOKEN
 
 
 def trim_messages(messages: list[ModelMessage], budget: int) -> list[ModelMessage]:
-    """The messages with the oldest tool answers left out until they fit; the last two are never touched."""
+    """Drop the oldest tool results until the messages fit; the last two messages stay as they are."""
     total = sum(map(estimate_tokens, messages))
     fit = list(messages)
     for index, message in enumerate(messages[:-2]):

@@ -26,7 +26,7 @@ ENVIRONMENT_VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]+)`")
 
 
 class ModelPool:
-    """Opened models by name: one connection pool each, shared by all turns, since all use the same keys."""
+    """The opened models by name, each with one connection pool for all turns, since the keys belong to Frontdesk."""
 
     def __init__(self, access: ModelAccess) -> None:
         self._access = access
@@ -40,7 +40,7 @@ class ModelPool:
         return self._access.default_model
 
     def accepted_media(self, name: str) -> tuple[bool, bool]:
-        """Whether a model takes pictures, and whether it takes sounds."""
+        """Whether a model accepts images, and whether it accepts audio."""
         return accepted_media(name, self._access.image_models)
 
     async def open(self, name: str | None) -> Model:
@@ -55,7 +55,7 @@ class ModelPool:
 
     @contextmanager
     def use_canned_replies(self, lines: CannedReplies) -> Generator[None]:
-        """Within it no provider is asked, whichever model is named: turns are acted out from these lines."""
+        """Within this context, every model answers with these replies, and no provider is called."""
         self._canned = CannedModel(lines)
         try:
             yield
@@ -67,7 +67,7 @@ class ModelPool:
 
     async def _add(self, name: str) -> None:
         if name not in self._opened:
-            # Aside: a provider's library is slow to import.
+            # In a thread, since a provider's library is slow to import.
             model = await anyio.to_thread.run_sync(self._open, name)
             await self._clients.enter_async_context(model)
             self._opened[name] = model
@@ -93,7 +93,7 @@ class ModelPool:
             # The client is slow to import, and only turns on this API need it.
             from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
 
-            # An endpoint of one's own may need no key; the client insists on one.
+            # A private endpoint may need no key, but the client requires one.
             key = access.openai_key.get_secret_value() if access.openai_key else "none"
             return OpenAIProvider(api_key=key, base_url=access.openai_url)
         if name == "anthropic" and access.anthropic_key:
@@ -104,18 +104,18 @@ class ModelPool:
 
 
 def _unusable_reason(error: Exception) -> str:
-    """What to do about it; the library would speak of its own code."""
+    """What to do about the error; the library's own message is about its code."""
     missing = ENVIRONMENT_VARIABLE.findall(str(error))
     return f"set {' or '.join(dict.fromkeys(missing))}" if missing else str(error).partition(". ")[0]
 
 
 def context_window(model: Model) -> int:
-    """How many tokens a model takes in."""
+    """The context window of a model in tokens."""
     return model.context_window or FALLBACK_WINDOW
 
 
 def model_profile(name: str) -> Mapping[str, Any]:
-    """What is known of a model by its name; nothing where its provider's library is not installed."""
+    """The library's profile of a model; empty where the provider's library is not installed."""
     try:
         return infer_model_profile(":".join(split_model_name(name)))
     except ImportError:

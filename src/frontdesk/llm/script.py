@@ -15,7 +15,7 @@ ARGUMENTS_CHUNK = 16
 
 @dataclass(frozen=True, slots=True)
 class ScriptedCall:
-    """One tool call of a step; `raw` stands for arguments that are to be sent as they are, broken ones too."""
+    """One tool call of a step; `raw` are arguments that are sent unchanged, even if they are broken."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -30,7 +30,7 @@ class ScriptedCall:
 
 @dataclass(frozen=True, slots=True)
 class ScriptStep:
-    """What the model does when it is asked once: think, speak, call tools; or fail.
+    """One response of the model: thoughts, text and tool calls, or a failure.
 
     `error` is the status of a refusal, `drop` breaks the connection off, and `cut` ends it without a finish reason.
     """
@@ -57,7 +57,7 @@ SCRIPT_ADAPTER = TypeAdapter(list[ScriptStep])
 
 
 def parse_script(message: str) -> Sequence[ScriptStep] | None:
-    """The script in a message, or None where there is none (or none that can be read)."""
+    """The script in a message; None where there is none, or it cannot be parsed."""
     found = SCRIPT_MARK.search(message)
     if found is None:
         return None
@@ -68,7 +68,7 @@ def parse_script(message: str) -> Sequence[ScriptStep] | None:
 
 
 def split_words(text: str) -> Sequence[str]:
-    """A text word by word, as models stream it."""
+    """Split a text into words, as models stream it."""
     return WORD.findall(text)
 
 

@@ -44,7 +44,7 @@ ChooseStep = Callable[[Sequence[ModelMessage]], ScriptStep]
 
 
 class ScriptedModel(FunctionModel):
-    """Acts out the step that is `due` by what was said so far."""
+    """Plays the step that `due` chooses from the messages so far."""
 
     def __init__(self, due: ChooseStep, name: str) -> None:
         def speak(messages: list[ModelMessage], _info: AgentInfo) -> AsyncGenerator[StreamPiece]:
@@ -73,12 +73,12 @@ def offline_model() -> FunctionModel:
 
 
 async def play_step(step: ScriptStep, model: str) -> AsyncGenerator[StreamPiece]:
-    """One step as a model of this name would stream it."""
+    """Stream one step as a model of this name would."""
     await anyio.sleep(step.delay)
     if step.error:
         raise ModelHTTPError(step.error, model)
     if not step.reasoning:
-        # Something has to be said, if only nothing; before a thought it would stand as the first part of the answer.
+        # The library needs a first piece, even an empty one; before a thought it would become a part of the answer.
         yield ""
     for piece in split_words(step.reasoning):
         yield {0: DeltaThinkingPart(content=piece)}
@@ -96,7 +96,7 @@ async def play_step(step: ScriptStep, model: str) -> AsyncGenerator[StreamPiece]
 
 
 def next_script_step(messages: Sequence[ModelMessage]) -> ScriptStep:
-    """The step that is due in the script that the person's last words hold."""
+    """The next step of the script in the person's last message."""
     said, answers = last_prompt(messages)
     script = parse_script(said)
     if script is None:
@@ -105,7 +105,7 @@ def next_script_step(messages: Sequence[ModelMessage]) -> ScriptStep:
 
 
 def last_prompt(messages: Sequence[ModelMessage]) -> tuple[str, int]:
-    """The person's last words, and how many answers have been given since: so many steps are done."""
+    """The person's last message, and the number of responses since, which is the number of steps done."""
     said, answers = "", 0
     for message in messages:
         if isinstance(message, ModelResponse):
@@ -117,7 +117,7 @@ def last_prompt(messages: Sequence[ModelMessage]) -> tuple[str, int]:
 
 def _request_prompt(message: ModelRequest) -> str | None:
     said = [prompt_text(part) for part in message.parts if isinstance(part, UserPromptPart)]
-    # What an interrupted turn left unanswered stands before it in the same request.
+    # Results of an interrupted turn may come before it in the same request.
     return said[-1] if said else None
 
 
@@ -127,7 +127,7 @@ CannedReplies = Mapping[str, Sequence[ScriptStep]]
 
 
 class CannedModel(ScriptedModel):
-    """What is said ends with one of the `lines`: a scheduled prompt comes with a head before it."""
+    """Plays the reply to the line with which the message ends; a scheduled prompt has a header before its line."""
 
     def __init__(self, lines: CannedReplies) -> None:
         super().__init__(partial(next_canned_step, lines), CANNED_MODEL)
@@ -147,7 +147,7 @@ class CannedModel(ScriptedModel):
 
 
 def next_canned_step(lines: CannedReplies, messages: Sequence[ModelMessage]) -> ScriptStep:
-    """The step that is due."""
+    """The next step of the canned reply."""
     said, answers = last_prompt(messages)
     steps = next((steps for line, steps in lines.items() if said.endswith(line)), None)
     if steps is None:
@@ -156,7 +156,7 @@ def next_canned_step(lines: CannedReplies, messages: Sequence[ModelMessage]) -> 
 
 
 def _estimate_input_tokens(messages: Sequence[ModelMessage], parameters: ModelRequestParameters) -> int:
-    """About how many tokens another model would have been sent, its instructions and tools among them."""
+    """An estimate of the tokens that another model would get, with instructions and tools."""
     told = [part.content for part in parameters.instruction_parts or ()]
     tools = [
         f"{tool.name}{tool.description}{json.dumps(tool.parameters_json_schema)}" for tool in parameters.function_tools

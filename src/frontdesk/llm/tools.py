@@ -1,4 +1,4 @@
-"""Defines a tool as a turn uses it, checks its arguments, and runs it within its time."""
+"""Defines the tools of a turn, checks their arguments, and runs them within a time limit."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,18 +16,18 @@ from frontdesk.llm.events import Event
 
 DEFINITIONS_KEY = "$defs"
 REFERENCE_PREFIX = "#/$defs/"
-# In these each key is somebody's name for a schema, and no word of the schema itself.
+# In these, each key is the name of a schema and not a keyword.
 SCHEMA_MAP_KEYS = ("properties", "patternProperties")
-# In these there is data, in which a key may be called like a word of a schema.
+# These contain data, in which a key may have the name of a keyword.
 DATA_KEYS = ("default", "const", "enum", "examples")
 
 Schema = Mapping[str, Any]
 
 
 def inline_definitions(schema: Schema) -> dict[str, Any]:
-    """The schema with each definition where it is referred to, and without the names that classes and fields have.
+    """The schema with its definitions inlined, and without titles.
 
-    Where a definition holds itself, anything is taken: no schema can be written out that has no end.
+    A definition that contains itself becomes `{}` there, which accepts anything.
     """
     definitions: Mapping[str, Schema] = schema.get(DEFINITIONS_KEY, {})
     return _inline_schema({key: value for key, value in schema.items() if key != DEFINITIONS_KEY}, definitions, ())
@@ -66,7 +66,7 @@ log = structlog.get_logger("frontdesk.llm")
 
 @dataclass(frozen=True, slots=True)
 class ToolOutcome:
-    """What a tool answered: text for the model, whether it worked, and what else those who watch should see."""
+    """The result of a tool: text for the model, whether it worked, and events to show."""
 
     text: str
     ok: bool = True
@@ -79,11 +79,11 @@ ReadsOnly = Callable[[Mapping[str, Any]], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A name, a JSON schema, and what runs.
+    """A tool that a model can call.
 
-    `run_call`, where there is one, runs instead, and is told the id of the call. `seconds` is how long it may take.
-    `reads_only` decides the order of calls and nothing else: what a server says of its own tools proves nothing.
-    `scope` is what the credential needs that asked for the turn; None where any turn may use it.
+    `run_call`, where it is set, runs in place of `run`, and gets the id of the call. `seconds` limits its time.
+    `reads_only` decides the order of calls and nothing else, since what a server says of its tools proves nothing.
+    `scope` is what the credential behind the turn needs; None where every turn may use the tool.
     """
 
     name: str
@@ -97,7 +97,7 @@ class Tool:
     scope: str | None = None
 
 
-# The tools that somebody has for a caller, and for the person behind it whose token comes along.
+# Gives tools for a caller, with the token of the person where there is one.
 ToolProvider = Callable[[Caller, SecretStr | None], Sequence[Tool]]
 
 
@@ -107,10 +107,10 @@ C = TypeVar("C")
 async def group_calls(
     calls: Sequence[C], described: Callable[[C], tuple[Tool | None, Mapping[str, Any] | None]]
 ) -> AsyncGenerator[Sequence[C]]:
-    """The calls in groups, to be run one group after the other; those in one group change nothing.
+    """Groups of calls, to be run one group after the other: a single call, or several that only read.
 
-    `described` gives the tool and the arguments of a call, or None. A group is formed when the one before has run,
-    since a change may have altered what a tool does.
+    `described` gives the tool and the arguments of a call, or None. A group is formed after the one before has run,
+    since that may have changed what a tool does.
     """
     reading: list[C] = []
     for call in calls:
@@ -131,7 +131,7 @@ async def _reads_only(tool: Tool, arguments: Mapping[str, Any]) -> bool:
 
 
 async def run_tool(tool: Tool, arguments: Mapping[str, Any], call_id: str = "") -> ToolOutcome:
-    """What a tool answers; whatever goes wrong in it is told to the model, and stops nothing else."""
+    """Run a tool; an error in it becomes a result for the model, and stops nothing else."""
     try:
         with anyio.fail_after(tool.seconds):
             if tool.run_call is not None:
@@ -141,13 +141,13 @@ async def run_tool(tool: Tool, arguments: Mapping[str, Any], call_id: str = "") 
         return ToolOutcome(f"No answer in {tool.seconds:g} s; the tool was stopped", ok=False)
     except FrontdeskError as error:
         return ToolOutcome(f"Error: {error.public_message}", ok=False)
-    except Exception as error:  # noqa: BLE001 - a tool is foreign code, and the model can often do something about it
+    except Exception as error:  # noqa: BLE001 - a tool is other people's code, and the model can often react to the error
         log.debug("tool_failed", tool=tool.name, error=type(error).__name__)
         return ToolOutcome(f"Error: {error}" if str(error) else f"Error: {type(error).__name__}", ok=False)
 
 
 class ToolInput(BaseModel):
-    """The arguments of one of our own tools; what is not known is refused."""
+    """The arguments of one of our own tools; unknown arguments are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -164,7 +164,7 @@ def typed_tool(
     *,
     reads_only: bool | ReadsOnly = False,
 ) -> Tool:
-    """A tool whose arguments are checked; what it raises on purpose is told to the model."""
+    """A tool with checked arguments; a `FrontdeskError` becomes its result."""
 
     async def call(given: Mapping[str, Any]) -> ToolOutcome:
         try:
@@ -178,7 +178,7 @@ def typed_tool(
 
 
 def permitted_tools(tools: Sequence[Tool], caller: Caller) -> Sequence[Tool]:
-    """Those of the tools that a caller's credential allows."""
+    """The tools that a caller's credential allows."""
     return [tool for tool in tools if tool.scope is None or rights.allows_scope(caller.scopes, tool.scope)]
 
 
@@ -189,7 +189,7 @@ def _input_schema(arguments: type[ToolInput]) -> Mapping[str, Any]:
 
 
 def describe_validation_errors(error: ValidationError) -> str:
-    """What does not fit in arguments, in words for a model; nothing that was sent is repeated."""
+    """The mistakes in arguments, in words for a model; the values are not repeated."""
     problems = error.errors(include_url=False, include_input=False, include_context=False)
     return "; ".join(
         f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg'].removeprefix('Value error, ')}"

@@ -71,16 +71,16 @@ from frontdesk.text import closest_name, parse_json_object, storable
 
 @dataclass(slots=True)
 class UsageTotal:
-    """The sum over a turn's requests; no cost where one of them has no known price.
+    """The sum of usage over a turn's requests; the cost is None once a request has no known price.
 
-    `window` is how many tokens the model that takes the turn can have before its eyes, 0 where that is not known.
+    `window` is the context window of the model in tokens; 0 where it is not known.
     """
 
     window: int = 0
     total: Usage = field(default_factory=lambda: Usage(0, 0, cost_usd=0.0))
 
     def add(self, response: ModelResponse) -> Usage:
-        """Count one answer in, and tell the sum."""
+        """Add one response, and return the sum."""
         used, cost = response.usage, _response_cost(response)
         before = self.total
         self.total = Usage(
@@ -137,21 +137,21 @@ MODEL_ERROR_TABLE: tuple[tuple[type[Exception], FailureKind, str], ...] = (
 
 
 def describe_model_error(error: Exception) -> Failed:
-    """The event for an error of the model's."""
+    """The event for an error of the model library."""
     model = error.model_name if isinstance(error, ModelAPIError) else "the model"
-    trouble, text = next((trouble, text) for kind, trouble, text in MODEL_ERROR_TABLE if isinstance(error, kind))
+    failure, text = next((failure, text) for kind, failure, text in MODEL_ERROR_TABLE if isinstance(error, kind))
     wait = error.retry_after if isinstance(error, ModelAPIError) else None
-    return Failed(trouble, text.format(model=model, error=str(error)[:ERROR_SHOWN]), wait)
+    return Failed(failure, text.format(model=model, error=str(error)[:ERROR_SHOWN]), wait)
 
 
-# The library takes a stream of this API that ends without a finish reason for one that came to its end.
+# For this API, the library reports "stop" for a stream that ends without a finish reason.
 ENDS_WITHOUT_REASON = "OpenAIChatModel"
 RAW_FINISH_REASON = "finish_reason"
 HIGH_SURROGATES = frozenset(chr(code) for code in range(0xD800, 0xDC00))
 
 
 class StreamConverter:
-    """Emits an answer piece by piece; remembers which call each piece of arguments belongs to."""
+    """Emits a streamed response as events; remembers which call each piece of arguments belongs to."""
 
     def __init__(self, emit: Callable[[Event], Awaitable[None]]) -> None:
         self._emit = emit
@@ -159,9 +159,9 @@ class StreamConverter:
         self._halves: dict[type[TextChunk | ThoughtChunk], str] = {}
 
     async def feed(self, event: ModelResponseStreamEvent) -> None:
-        said = self._convert(event)
-        if said is not None:
-            await self._emit(said)
+        converted = self._convert(event)
+        if converted is not None:
+            await self._emit(converted)
 
     def _convert(self, event: ModelResponseStreamEvent) -> Event | None:
         match event:
@@ -182,24 +182,24 @@ class StreamConverter:
                 return None
 
     def _chunk(self, kind: type[TextChunk | ThoughtChunk], text: str | None) -> Event | None:
-        """A piece of text; the first half of a character waits for the second."""
-        said = self._halves.pop(kind, "") + (text or "")
-        if said and said[-1] in HIGH_SURROGATES:
-            said, self._halves[kind] = said[:-1], said[-1]
-        return kind(storable(said)) if said else None
+        """A piece of text; half of a surrogate pair is held back until the other half comes."""
+        piece = self._halves.pop(kind, "") + (text or "")
+        if piece and piece[-1] in HIGH_SURROGATES:
+            piece, self._halves[kind] = piece[:-1], piece[-1]
+        return kind(storable(piece)) if piece else None
 
 
 def is_complete(model: Model, response: ModelResponse) -> bool:
-    """Whether a model came to the end of an answer: it said why it stopped, and that was no error."""
-    said = RAW_FINISH_REASON in (response.provider_details or {})
+    """Whether a response came to its end: the model gave a finish reason, and that is not an error."""
+    has_reason = RAW_FINISH_REASON in (response.provider_details or {})
     match response.finish_reason:
         case "error":
             return False
         case None:
-            # A reason that the library has no word for is one all the same.
-            return said
+            # The provider gave a reason that the library does not know.
+            return has_reason
         case "stop":
-            return said or all(kind.__name__ != ENDS_WITHOUT_REASON for kind in type(model).__mro__)
+            return has_reason or all(kind.__name__ != ENDS_WITHOUT_REASON for kind in type(model).__mro__)
         case _:
             return True
 
@@ -224,10 +224,12 @@ STOP_REASONS = {"length": StopReason.MAX_TOKENS, "content_filter": StopReason.RE
 
 @dataclass(slots=True)
 class ModelTurn:
-    """A turn under way. `keep` stores messages as they come to be; what is left in `unsaved` belongs to the end.
+    """One turn of a model.
 
-    `tools` is asked before each request: what one tool brings, the model can use in the same turn. `heard` is asked
-    before each but the first, and before the end: what the person has said meanwhile. `effort` is how hard to think.
+    `store` saves messages as they arise; the caller saves what is left in `unsaved` when the turn ends. `tools` is
+    called before each request, so that the model can use a tool in the same turn in which it was attached.
+    `take_new_texts` gives what the person said meanwhile; it is called before each request but the first, and before
+    the end.
     """
 
     model: Model
@@ -244,7 +246,7 @@ class ModelTurn:
     _offered: Mapping[str, Tool] = field(default_factory=dict[str, Tool], init=False)
 
     async def run(self) -> TurnEnd:
-        """Go on until the model is done, something waits for approval, or the steps are used up."""
+        """Request, run tools, and repeat until the model is done, a call waits for approval, or the steps are used."""
         for left in reversed(range(self.max_steps)):
             try:
                 response = await self._request_model()
@@ -255,7 +257,7 @@ class ModelTurn:
             calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
             if not calls:
                 stop = STOP_REASONS.get(response.finish_reason or "", StopReason.END_TURN)
-                # What is said after the last step is for the next turn to hear.
+                # A text that comes after the last step is for the next turn.
                 if left == 0 or stop is not StopReason.END_TURN or not await self._add_new_texts():
                     return self._ending(stop)
                 continue
@@ -268,7 +270,7 @@ class ModelTurn:
     async def resume(
         self, calls: Sequence[ToolCallPart], rejected: Mapping[str, str], approved: Collection[str]
     ) -> TurnEnd:
-        """Go on from calls that waited, for a word or for others before them; the rejected are told the reason."""
+        """Continue with calls that waited for approval or for a call before them; `rejected` has reasons by call id."""
         self._offered = await self.tools()
         denied = [
             await self._deny(call, rejected[call.tool_call_id]) for call in calls if call.tool_call_id in rejected
@@ -282,28 +284,28 @@ class ModelTurn:
     async def _run_until_approval(
         self, calls: Sequence[ToolCallPart], denied: Sequence[ToolReturnPart] = (), approved: Collection[str] = ()
     ) -> TurnEnd | None:
-        """Run calls up to the first that needs approval; what comes after it waits with it, to be run in its order."""
+        """Run the calls before the first one that needs approval; those after it wait too, to keep the order."""
         waiting = [call for call in calls if call.tool_call_id not in approved and self._needs_approval(call)]
         free = calls[: calls.index(waiting[0])] if waiting else calls
         await self._run_tools(free, denied)
         return await self._request_approval(waiting) if waiting else None
 
     async def _add_new_texts(self) -> bool:
-        """Take in what the person has said since; whether it was anything."""
-        said = [text for text in self.take_new_texts() if text.strip()]
-        for text in said:
-            words = user_message(text)
-            add_request(self.messages, words.parts)
-            self.unsaved.append(words)
-        if said:
+        """Add what the person has said since to the messages; returns False where that is nothing."""
+        texts = [text for text in self.take_new_texts() if text.strip()]
+        for text in texts:
+            message = user_message(text)
+            add_request(self.messages, message.parts)
+            self.unsaved.append(message)
+        if texts:
             await self._save()
-        for text in said:
+        for text in texts:
             await self.emit(UserText(storable(text)))
-        return bool(said)
+        return bool(texts)
 
     async def _request_model(self) -> ModelResponse | None:
-        """One request to the model, streamed; the answer joins the messages. None for one that was broken off."""
-        speech = StreamConverter(self.emit)
+        """Stream one request; the response joins the messages. Returns None for a response that broke off."""
+        converter = StreamConverter(self.emit)
         self._offered = await self.tools()
         parameters = ModelRequestParameters(
             function_tools=[_tool_definition(tool) for tool in self._offered.values()],
@@ -318,15 +320,15 @@ class ModelTurn:
         ) as stream:
             try:
                 async for event in stream:
-                    await speech.feed(event)
+                    await converter.feed(event)
             except BaseException:
-                # Whatever cut the answer off, what the person has read of it stays.
+                # Whatever ended the stream, the text that the person has read stays.
                 if (kept := partial_response(stream.get())) is not None:
                     self.unsaved.append(kept)
                 raise
             response = clean_response(stream.get())
         whole = is_complete(self.model, response)
-        # Of half an answer the words stay; its calls may be half-written too, and do not run.
+        # The text of a broken-off response stays; its calls may be incomplete, and do not run.
         kept = response if whole else partial_response(response)
         if kept is not None and kept.parts:
             self.messages.append(kept)
@@ -335,8 +337,8 @@ class ModelTurn:
         return response if whole else None
 
     async def _run_tools(self, calls: Sequence[ToolCallPart], denied: Sequence[ToolReturnPart] = ()) -> None:
-        """Run tools in the order of the calls, those that only read beside each other; answers join the messages."""
-        # What is about to happen is on record before it does: after a crash nothing is run a second time.
+        """Run the calls in order, with those that only read at the same time; the results join the messages."""
+        # The calls are stored before they run, so that after a crash none runs a second time.
         await self._save(*denied)
         answers: dict[str, ToolReturnPart] = {}
         failures: list[FrontdeskError] = []
@@ -346,7 +348,7 @@ class ModelTurn:
             try:
                 async with limit:
                     answers[call.tool_call_id] = answer = await self._call_tool(call, given)
-                # At once: what has taken effect must not be forgotten because another tool takes longer.
+                # Stored at once: the effect of one tool must not be lost because another tool takes longer.
                 await self._save(answer)
             except FrontdeskError as error:
                 failures.append(error)
@@ -368,8 +370,8 @@ class ModelTurn:
         if tool is None:
             known = ", ".join(sorted(self._offered)) or "none"
             meant = closest_name(call.tool_name, self._offered)
-            near = f"perhaps you mean '{meant}'; there are" if meant else "there are"
-            outcome, status = ToolOutcome(f"Tool '{call.tool_name}' not found; {near}: {known}"), ToolStatus.UNKNOWN
+            hint = f"perhaps you mean '{meant}'; there are" if meant else "there are"
+            outcome, status = ToolOutcome(f"Tool '{call.tool_name}' not found; {hint}: {known}"), ToolStatus.UNKNOWN
         else:
             outcome = ARGUMENTS_NOT_AN_OBJECT if given is None else await run_tool(tool, given, call.tool_call_id)
             status = ToolStatus.OK if outcome.ok else ToolStatus.ERROR
@@ -401,14 +403,14 @@ class ModelTurn:
         return TurnEnd(StopReason.ERROR, usage=self.usage, failure=failure.trouble)
 
     async def _save(self, *answers: ToolReturnPart) -> None:
-        said = [*self.unsaved, *([ModelRequest(parts=list(answers))] if answers else [])]
+        messages = [*self.unsaved, *([ModelRequest(parts=list(answers))] if answers else [])]
         self.unsaved = []
-        if said:
-            # Cut off here, nobody would know whether they were stored.
+        if messages:
+            # Shielded: after a cancel here it would be unknown whether they were stored.
             with anyio.move_on_after(SAVE_SECONDS, shield=True):
-                await self.store(said)
+                await self.store(messages)
                 return
-            raise Unavailable("What was said could not be stored in time")
+            raise Unavailable("The messages of the turn could not be stored in time")
 
     def _ending(self, stop: StopReason, pending: Sequence[ApprovalRequest] = ()) -> TurnEnd:
         return TurnEnd(stop, pending, self.usage)

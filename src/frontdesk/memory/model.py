@@ -585,9 +585,17 @@ class TimelineFilter:
 
 @dataclass(frozen=True, slots=True)
 class PersonSummary:
-    """Somebody of whom something is kept: where they live, since when, and how many items can be found."""
+    """A person with records here: their time zone, since when, and how many items a search can find."""
 
     user_id: str
     zone: str
     created_at: datetime
     items: int
+
+
+@dataclass(frozen=True, slots=True)
+class PersonActivity:
+    """A person, and when one of their records was last created or changed."""
+
+    person: PersonSummary
+    last_change: datetime | None

@@ -10,8 +10,8 @@ from frontdesk import zones
 from frontdesk.db.engine import Database
 from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
-from frontdesk.identity.rights import INSTALLATION_ADMIN, require_operator_or_granted
-from frontdesk.memory.model import PersonScope, PersonSummary
+from frontdesk.identity.rights import INSTALLATION_ADMIN, TIMELINE_READ, require_operator_or_granted, require_scope
+from frontdesk.memory.model import PersonActivity, PersonScope, PersonSummary
 from frontdesk.memory.people_export import (
     EXPORT_FORMAT,
     EXPORT_VERSION,
@@ -25,12 +25,11 @@ from frontdesk.memory.people_store import (
     count_rows,
     erase_person,
     export_rows,
-    fetch_last_change,
     fetch_person,
     import_rows,
     index_all_items,
+    list_active_people,
     list_people,
-    list_people_after,
     save_zone,
 )
 from frontdesk.memory.store import PersonDatabase, PersonTransaction
@@ -86,11 +85,6 @@ class PersonDataService:
         await self._records.change(scope, partial(save_zone, name=known))
         return known
 
-    async def last_change(self, scope: PersonScope) -> datetime | None:
-        """When something of theirs was last made or changed, or time began to be tracked."""
-        scope.require(rights.TIMELINE_READ)
-        return await self._records.read(scope, fetch_last_change)
-
     async def counts(self, scope: PersonScope) -> Mapping[str, int]:
         """How many records of what there are."""
         scope.require(rights.MEMORY_ADMIN)
@@ -142,27 +136,29 @@ def _import_and_index(mine: PersonTransaction, zone: str, rows: ExportRows) -> M
 
 
 class PeopleDirectory:
-    """For the operator alone: nobody else learns who has records here."""
+    """Tells operators who keeps records here, and nobody else."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def list_people(self, caller: Caller, limit: int, offset: int = 0) -> Sequence[PersonSummary]:
         _require_installation_admin(caller)
-        return await list_people(self._database, limit, offset)
+        return await self._database.read(partial(list_people, limit=limit, offset=offset))
 
-    async def list_people_after(
+    async def list_active_people(
         self, caller: Caller, limit: int, after: str = "", beginning: str = ""
-    ) -> Sequence[PersonSummary]:
-        """Those that come after an id, of those whose ids begin so."""
+    ) -> Sequence[PersonActivity]:
+        """People whose ids start with `beginning`, in the order of their ids, from the one that follows `after`."""
         _require_installation_admin(caller)
-        return await list_people_after(self._database, limit, after, beginning)
+        require_scope(caller, TIMELINE_READ)
+        return await self._database.read(partial(list_active_people, limit=limit, after=after, beginning=beginning))
 
-    async def person(self, caller: Caller, user_id: str) -> PersonSummary | None:
-        """None where nothing is kept of them."""
+    async def person(self, caller: Caller, user_id: str) -> PersonActivity | None:
+        """One person; None where nothing is stored for this id."""
         _require_installation_admin(caller)
-        return await fetch_person(self._database, user_id)
+        require_scope(caller, TIMELINE_READ)
+        return await self._database.read(partial(fetch_person, user_id=user_id))
 
 
 def _require_installation_admin(caller: Caller) -> None:
-    require_operator_or_granted(caller, INSTALLATION_ADMIN, "Who keeps something here")
+    require_operator_or_granted(caller, INSTALLATION_ADMIN, "The list of people")

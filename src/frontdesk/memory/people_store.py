@@ -2,15 +2,29 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Boolean, Column, Float, Integer, Select, String, Table, delete, func, insert, select, update
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Float,
+    Integer,
+    Select,
+    String,
+    Table,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.types import TypeEngine
 
-from frontdesk.db.engine import Database
+from frontdesk.db.row_security import can_set_role, set_person
 from frontdesk.db.schema import (
     UtcDateTime,
     activities,
@@ -33,7 +47,7 @@ from frontdesk.memory.activities_store import ACTIVITY_ROWS, activity_from_row
 from frontdesk.memory.items_store import category_key, item_from_row, item_text, join_tags, split_tags
 from frontdesk.memory.memories_rules import memory_text
 from frontdesk.memory.memories_store import MEMORY_ROWS, memory_from_row
-from frontdesk.memory.model import ItemStatus, ItemType, PersonSummary
+from frontdesk.memory.model import ItemStatus, ItemType, PersonActivity, PersonSummary
 from frontdesk.memory.people_export import ColumnKind, ColumnSchema, ExportRows
 from frontdesk.memory.search.index_store import clear_index, index_item
 from frontdesk.memory.store import PersonTransaction
@@ -103,15 +117,6 @@ def export_rows(mine: PersonTransaction) -> dict[str, list[dict[str, Any]]]:
 def count_rows(mine: PersonTransaction) -> dict[str, int]:
     counted = {table.name: select(func.count()).where(table.c.user_id == mine.user_id) for table in PERSON_TABLES}
     return {name: mine.connection.execute(number).scalar_one() for name, number in counted.items()}
-
-
-def fetch_last_change(mine: PersonTransaction) -> datetime | None:
-    newest = (
-        select(func.max(timeline_items.c.updated_at)).where(timeline_items.c.user_id == mine.user_id),
-        select(func.max(time_entries.c.start_at)).where(time_entries.c.user_id == mine.user_id),
-    )
-    found = [mine.connection.execute(one).scalar_one() for one in newest]
-    return max((at for at in found if at is not None), default=None)
 
 
 def import_rows(mine: PersonTransaction, zone: str, rows: ExportRows) -> dict[str, int]:
@@ -247,25 +252,45 @@ def _plain_item_texts(mine: PersonTransaction) -> Iterator[tuple[str, str]]:
 
 
 SELECT_PEOPLE = select(people.c.user_id, people.c.zone, people.c.created_at, people.c.found)
+# When a record of the person was last created or changed, and when time was last tracked.
+SELECT_LAST_CHANGES = select(
+    select(func.max(timeline_items.c.updated_at))
+    .where(timeline_items.c.user_id == bindparam("person"))
+    .scalar_subquery(),
+    select(func.max(time_entries.c.start_at)).where(time_entries.c.user_id == bindparam("person")).scalar_subquery(),
+)
 
 
-async def list_people(database: Database, limit: int, offset: int) -> Sequence[PersonSummary]:
-    """By their ids."""
-    return await _fetch_people(database, SELECT_PEOPLE.order_by(people.c.user_id).limit(limit).offset(offset))
+def list_people(connection: Connection, limit: int, offset: int) -> Sequence[PersonSummary]:
+    """People in the order of their ids."""
+    return _fetch_people(connection, SELECT_PEOPLE.order_by(people.c.user_id).limit(limit).offset(offset))
 
 
-async def list_people_after(database: Database, limit: int, after: str, beginning: str) -> Sequence[PersonSummary]:
-    """By their ids, from the one after this."""
+def list_active_people(connection: Connection, limit: int, after: str, beginning: str) -> Sequence[PersonActivity]:
+    """People whose ids start with `beginning`, in the order of their ids, from the one that follows `after`."""
     wanted = SELECT_PEOPLE.where(people.c.user_id > after) if after else SELECT_PEOPLE
     if beginning:
         wanted = wanted.where(people.c.user_id.istartswith(beginning, autoescape=True))
-    return await _fetch_people(database, wanted.order_by(people.c.user_id).limit(limit))
+    return _with_last_changes(connection, _fetch_people(connection, wanted.order_by(people.c.user_id).limit(limit)))
 
 
-async def fetch_person(database: Database, user_id: str) -> PersonSummary | None:
-    return next(iter(await _fetch_people(database, SELECT_PEOPLE.where(people.c.user_id == user_id))), None)
+def fetch_person(connection: Connection, user_id: str) -> PersonActivity | None:
+    found = _fetch_people(connection, SELECT_PEOPLE.where(people.c.user_id == user_id))
+    return next(iter(_with_last_changes(connection, found)), None)
 
 
-async def _fetch_people(database: Database, wanted: Select[Any, Any, Any, Any]) -> Sequence[PersonSummary]:
-    async with database.read_transaction() as connection:
-        return [PersonSummary(*row) for row in await connection.execute(wanted)]
+def _fetch_people(connection: Connection, wanted: Select[Any, Any, Any, Any]) -> Sequence[PersonSummary]:
+    return [PersonSummary(*row) for row in connection.execute(wanted)]
+
+
+def _with_last_changes(connection: Connection, found: Sequence[PersonSummary]) -> Sequence[PersonActivity]:
+    """Row-level security shows one person's records at a time, so the transaction is set to each person in turn."""
+    secured = connection.dialect.name == "postgresql"
+    has_role = secured and bool(found) and can_set_role(connection)
+    active: list[PersonActivity] = []
+    for person in found:
+        if secured:
+            set_person(connection, person.user_id, role=has_role)
+        changes = connection.execute(SELECT_LAST_CHANGES, {"person": person.user_id}).one()
+        active.append(PersonActivity(person, max((at for at in changes if at is not None), default=None)))
+    return active

@@ -18,7 +18,7 @@ from frontdesk.schedules.model import OwnerFilter
 
 
 def is_agent_calling(caller: Caller) -> bool:
-    """Whether it is the agent itself that calls, most likely in the midst of a turn, and nobody on its behalf.
+    """Whether the agent itself calls, most likely in a turn, and no program on its behalf.
 
     A program that runs an agent's prompts names the agent in the call's arguments.
     """
@@ -26,12 +26,12 @@ def is_agent_calling(caller: Caller) -> bool:
 
 
 def is_schedules_admin(caller: Caller) -> bool:
-    """The operator, or who was granted it by name."""
+    """Whether this is the operator, or a credential with the scope."""
     return rights.is_operator_or_granted(caller, SCHEDULES_ADMIN)
 
 
 def require_read(caller: Caller) -> None:
-    """Refuse a credential that is limited to other things."""
+    """Refuse a credential without the scope."""
     if not is_schedules_admin(caller):
         require_scope(caller, SCHEDULES_READ)
 
@@ -42,11 +42,11 @@ def require_write(caller: Caller) -> None:
 
 
 def owner_filter(caller: Caller) -> OwnerFilter:
-    """Whose schedules the caller may see and change: everybody's only for an admin.
+    """Whose schedules the caller may see and change; an admin those of all owners.
 
-    With an agent and a user it is the agent's schedules that are this user's; and nobody's too where the request or
-    its credential named the agent. An agent that merely stood in does not hide a user's own from them, and gives
-    nobody a right over what others planned with it.
+    With an agent and a user, those of this user for the agent, and where the request or its credential named the
+    agent, also those of no user. An agent that was only a default neither hides a user's schedules from them, nor
+    gives a right to those of others.
     """
     if is_schedules_admin(caller):
         return OwnerFilter()
@@ -61,16 +61,16 @@ def owner_filter(caller: Caller) -> OwnerFilter:
 
 
 def owner_filter_for_turn(caller: Caller) -> OwnerFilter:
-    """Whose schedules an agent sees and cancels in a turn: those of the person that it is for.
+    """Whose schedules an agent sees and cancels in a turn: those of the person that the turn is for.
 
-    What belongs to nobody belongs to the person at this machine, who is called `local` in an editor.
+    Schedules of no user belong to calls from this machine, whose user is `local` in an editor.
     """
     person = caller.user_id or LOCAL_USER
     return OwnerFilter(caller.agent_id, person, include_unowned=person == LOCAL_USER)
 
 
 def owner_filter_for_agent(caller: Caller, agent_id: str | None) -> OwnerFilter:
-    """Of those that the caller may see, one agent's."""
+    """What the caller may see, of one agent."""
     found = owner_filter(caller)
     if agent_id is None:
         return found
@@ -80,7 +80,7 @@ def owner_filter_for_agent(caller: Caller, agent_id: str | None) -> OwnerFilter:
 
 
 def can_see(caller: Caller, agent_id: str, user_id: str | None) -> bool:
-    """Whether the caller may see what belongs to these."""
+    """Whether the caller may see the schedules of this owner."""
     try:
         return owner_filter(caller).covers(agent_id, user_id)
     except MissingAgentId:
@@ -88,12 +88,12 @@ def can_see(caller: Caller, agent_id: str, user_id: str | None) -> bool:
 
 
 def can_act_for(caller: Caller, agent_id: str) -> bool:
-    """Whether the agent is the caller's own; who names none, and could have named any, may have this one."""
+    """Whether the caller may schedule for the agent: its own, or any where the credential is for any and names none."""
     return is_schedules_admin(caller) or caller.agent_id == agent_id or (caller.any_agent and not names_agent(caller))
 
 
 def require_acting_for(caller: Caller, agent_id: str) -> None:
-    """Refuse to act for an agent that is not the caller's own."""
+    """Refuse to schedule for an agent that is not the caller's own."""
     if can_act_for(caller, agent_id):
         return
     own = f"you speak for agent '{caller.agent_id}'" if caller.agent_id else "you speak for no agent"
@@ -101,5 +101,5 @@ def require_acting_for(caller: Caller, agent_id: str) -> None:
 
 
 def require_schedules_admin(caller: Caller, what: str) -> None:
-    """For what concerns everybody."""
+    """Refuse callers who may not see or change everybody's schedules."""
     rights.require_operator_or_granted(caller, SCHEDULES_ADMIN, what)

@@ -1,4 +1,4 @@
-"""Finds the agent and the conversation that a schedule is for, and what its host says of them."""
+"""Finds the agent and the conversation of a schedule, and asks the agent host about them."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -29,20 +29,22 @@ from frontdesk.settings.model import clean_agent_id
 MAX_CONVERSATIONS = 1000
 TITLE_LENGTH = 80
 
-# Whether a person keeps this conversation of an agent's elsewhere: (user, agent, conversation).
+# Whether a person has this conversation of an agent elsewhere: (user, agent, conversation).
 KeepsConversation = Callable[[str, str, str], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationChooser:
-    """An agent can repeat anything from a conversation in it, so a person's prompts stay in their own."""
+    """Chooses the conversation of a schedule. A person's prompts stay in their own, as anyone in a conversation can ask
+    the agent about it.
+    """
 
     host: AgentHost
     sessions: ChatSessionStore
     keeps_conversation: KeepsConversation
 
     async def choose(self, new: ScheduleDefinition, wanted: str | None) -> str | None:
-        """The conversation for a schedule; None is the first one of nobody in particular."""
+        """The conversation for a schedule; None is the agent's first, which belongs to no person."""
         if wanted is not None:
             await self._check(new, wanted)
             return wanted
@@ -51,7 +53,7 @@ class ConversationChooser:
     async def _check(self, new: ScheduleDefinition, wanted: str) -> None:
         if new.user_id is None:
             known = {found.id for found in await self.host.conversations(new.agent_id, MAX_CONVERSATIONS, None)}
-            # The text of a person's conversation is for that person, and not for all who may see the agent's own.
+            # A person's conversation is for that person, and not for all who may see the agent's own.
             if await self.sessions.is_a_persons(new.agent_id, wanted):
                 known.discard(wanted)
         else:
@@ -86,7 +88,7 @@ UploadTool = Callable[[str, str | None], Awaitable[tuple[str, str | None]]]
 
 @dataclass(frozen=True, slots=True)
 class ScheduleHost:
-    """The host behind the scheduler; `upload` is None where it takes no tools, `keyed` says whether we have its key."""
+    """The agent host for schedules; `upload` is None where it takes no tools, `keyed` whether we have its key."""
 
     host: AgentHost
     address: str | None
@@ -94,7 +96,7 @@ class ScheduleHost:
     keyed: bool
 
     async def validate(self, agent_id: str) -> None:
-        """Refuse an agent that the host does not know."""
+        """Raise `Invalid` for an agent that the host does not know."""
         try:
             found = await self.host.find(agent_id)
         except Unavailable as error:
@@ -105,7 +107,7 @@ class ScheduleHost:
             raise Invalid(f"Agent validation failed: agent '{agent_id}' is not known to the agent host")
 
     async def agents(self, caller: Caller) -> Sequence[Agent]:
-        """The agents that the caller could name."""
+        """The agents for which the caller may schedule."""
         require_read(caller)
         if is_schedules_admin(caller) or (caller.any_agent and not rights.names_agent(caller)):
             return await self.host.list(MAX_AGENTS)
@@ -113,7 +115,7 @@ class ScheduleHost:
         return [found] if found is not None else []
 
     async def test(self, caller: Caller) -> HostTest:
-        """Ask the host something that it can always answer."""
+        """Send the host a request that it can always answer."""
         require_read(caller)
         await self.host.list(1)
         details = {"host": "letta", "base_url": self.address} if self.address else {"host": "built in"}
@@ -122,7 +124,7 @@ class ScheduleHost:
     async def upload_tool(
         self, caller: Caller, source_code: str, name: str | None = None, description: str | None = None
     ) -> UploadedHostTool:
-        """Give the host a tool made of Python source; it is called what its function is, and `name` is for the log."""
+        """Give the host a tool made of Python source, named after its function; `name` is for the log."""
         require_write(caller)
         log.info("tool_upload", name=name, request_id=caller.request_id)
         if not caller.keyless and not is_schedules_admin(caller):
@@ -155,7 +157,7 @@ ValidateAgent = Callable[[str], Awaitable[None]]
 
 
 class DefaultAgents:
-    """Each caller has a scope of its own, and changes no other: only an admin sets anybody else's."""
+    """Default agents. Each caller has a scope of its own; only an admin sets the default of another scope."""
 
     def __init__(
         self,
@@ -175,7 +177,7 @@ class DefaultAgents:
         return await self._infer(caller)
 
     async def _infer(self, caller: Caller) -> InferredAgent:
-        """The caller's agent; else a default that the caller could have named; else what stands in for nobody."""
+        """The caller's agent; else a default for which the caller may schedule; else the fallback for any caller."""
         if rights.names_agent(caller):
             return self._inferred(caller.agent_id, caller.source)
         own = scope_of(caller)
@@ -188,7 +190,7 @@ class DefaultAgents:
         return self._inferred(caller.agent_id, caller.source, key)
 
     async def agent_for(self, caller: Caller, given: str | None) -> str:
-        """The agent a schedule is for, if the caller may make it one."""
+        """The agent of a new schedule, if the caller may schedule for it."""
         named = clean_agent_id(given)
         if named is None:
             found = (await self._infer(caller)).agent_id
@@ -200,7 +202,7 @@ class DefaultAgents:
         return found
 
     async def set(self, caller: Caller, agent_id: str | None, scope: str | None = None) -> ScopedDefaultAgent:
-        """Set a default, or take it away with None; without a `scope` it is the caller's own."""
+        """Set the default of a scope, the caller's own unless given, or remove it with None."""
         require_write(caller)
         chosen = self._scope(caller, scope)
         if agent_id is not None:
@@ -243,11 +245,11 @@ class DefaultAgents:
 
 
 def scope_of(caller: Caller) -> str | None:
-    """The scope that is the caller's own: a person's, a key's, an agent's, or that of the caller at this machine."""
+    """The caller's own scope: of a person, a key, an agent, or of calls from this machine."""
     if caller.user_id is not None:
         return f"user:{caller.user_id}"
     if caller.credential_id is not None and caller.credential_id.startswith(KEY_PREFIX):
-        # In a turn that others bound, theirs stand behind it.
+        # In a turn that is limited by other credentials too, those follow.
         return caller.credential_id.split()[0]
     if rights.names_agent(caller):
         return f"agent:{caller.agent_id}"

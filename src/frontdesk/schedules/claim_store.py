@@ -1,5 +1,9 @@
-"""Claims runs from the queues that are due: fires schedules, starts runs again, and takes over lost ones."""
+"""The queue of each agent: when it is due, and how a worker claims runs from it.
 
+A claim fires schedules, starts runs again that wait for a retry, and takes over those of lost workers.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -7,12 +11,15 @@ from typing import Any, NamedTuple
 import structlog
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Connection,
     Executable,
     Row,
     Select,
     String,
+    Table,
     bindparam,
+    case,
     cast,
     exists,
     insert,
@@ -23,6 +30,7 @@ from sqlalchemy import (
     update,
 )
 
+from frontdesk.db.notify import notify
 from frontdesk.db.schema import RUN_IS_ACTIVE, SCHEDULE_IS_WAITING, attempts, lanes, occurrences, schedules
 from frontdesk.db.statements import BatchUpdate, one_of, per_dialect
 from frontdesk.errors import Invalid
@@ -50,21 +58,145 @@ from frontdesk.schedules.model import (
     delivery_id,
     from_us,
 )
-from frontdesk.schedules.queue_store import (
-    ACTIVE_RUNS,
-    IS_RUNNING,
-    NOW,
-    SCHEDULE_CANCELLED,
-    end_after_last_run,
-    end_schedules,
-    occurrence_of,
-    owned_by,
-)
 from frontdesk.schedules.triggers import add_jitter
+from frontdesk.schedules.wakeup import SOON_US, WAKEUP_CHANNEL
+
+# Runs that may overlap wait in a queue of their own.
+PARALLEL_SUFFIX = " beside"
+
+
+def queue_of(agent_id: str, overlap: Overlap) -> str:
+    return agent_id + PARALLEL_SUFFIX if overlap is Overlap.ALLOW else agent_id
+
+
+def _build_lower_due(make: Any) -> Executable:  # noqa: ANN401 - the two dialects' inserts have no common type
+    given = make(lanes)
+    new, old = given.excluded.due_us, lanes.c.due_us
+    sooner = case((or_(old.is_(None), new < old), new), else_=old)
+    return given.on_conflict_do_update(index_elements=[lanes.c.name], set_={"due_us": sooner})
+
+
+LOWER_DUE = per_dialect(_build_lower_due)
+
+
+def lower_due(connection: Connection, due: Mapping[str, int | None], now_us: int) -> None:
+    """Have workers look at these queues by these times, or None; the queues are locked until the transaction ends."""
+    # In order, so that two transactions that lock the same queues do not wait for each other.
+    rows = [{"name": name, "serial": not name.endswith(PARALLEL_SUFFIX), "due_us": due[name]} for name in sorted(due)]
+    connection.execute(LOWER_DUE[connection.dialect.name], rows)
+    soonest = min((at for at in due.values() if at is not None), default=None)
+    if soonest is not None and soonest <= now_us + SOON_US:
+        notify(connection, WAKEUP_CHANNEL, str(soonest))
+
+
+def owned_by(table: Table, whose: OwnerFilter) -> list[ColumnElement[bool]]:
+    """The conditions for rows of schedules or runs that belong to these owners."""
+    found: list[ColumnElement[bool]] = []
+    if whose.agent_id is not None:
+        found.append(table.c.agent_id == whose.agent_id)
+    if whose.user_id is not None:
+        theirs = table.c.user_id == whose.user_id
+        found.append(or_(theirs, table.c.user_id.is_(None)) if whose.include_unowned else theirs)
+    return found
+
+
+SCHEDULE_CANCELLED = "The schedule was cancelled"
+NOW = bindparam("now", type_=BigInteger)
+IS_RUNNING = occurrences.c.standing == literal_column("'running'")
+
+END_SCHEDULES = (
+    update(schedules)
+    .where(
+        one_of(schedules.c.id, "ids"), schedules.c.state.in_((ScheduleState.ACTIVE.value, ScheduleState.PAUSED.value))
+    )
+    .where(schedules.c.intended_us.is_(None))
+    .values(state=ScheduleState.ENDED.value, updated_us=NOW)
+)
+# A schedule keeps its last time while that run is under way, and is written once, when it is over.
+END_AFTER_LAST_RUN = BatchUpdate(
+    schedules,
+    ["id", "intended_us"],
+    ["last_us"],
+    {
+        "intended_us": None,
+        "fire_us": None,
+        "fired": schedules.c.fired + literal_column("1"),
+        "state": literal_column("'ended'"),
+        "updated_us": NOW,
+    },
+)
+
+
+def end_schedules(connection: Connection, ids: Sequence[int], now_us: int) -> None:
+    """End those of these schedules that will not fire again."""
+    if ids:
+        connection.execute(END_SCHEDULES, {"ids": ids, "now": now_us})
+
+
+def end_after_last_run(connection: Connection, runs: Sequence[Occurrence], now_us: int) -> None:
+    """End the schedules of these runs, which were their last."""
+    kept = [(one.schedule_id, one.intended_us, one.created_us) for one in runs]
+    if END_AFTER_LAST_RUN.execute(connection, kept, {"now": now_us}) < len(kept):
+        end_schedules(connection, [one.schedule_id for one in runs], now_us)
+
+
+ACTIVE_RUNS = (
+    select(
+        occurrences,
+        schedules.c.prompt,
+        schedules.c.attempts,
+        schedules.c.conversation_id,
+        schedules.c.webhook,
+        schedules.c.kind,
+        schedules.c.overlap,
+        schedules.c.state,
+        schedules.c.credentials,
+        schedules.c.scopes,
+        schedules.c.intended_us.label("next_us"),
+    )
+    .join(schedules, schedules.c.id == occurrences.c.schedule_id)
+    .where(RUN_IS_ACTIVE)
+)
+RUNNING_RUNS = ACTIVE_RUNS.where(IS_RUNNING)
+
+
+def occurrence_of(row: Row[Any], **changed: Any) -> Occurrence:  # noqa: ANN401 - fields of `Occurrence`
+    """A run as it is stored, with what was just changed."""
+    now: dict[str, Any] = {
+        "attempt": row.attempt,
+        "fence": row.fence,
+        "in_doubt": row.in_doubt,
+        "started_us": row.started_us or 0,
+        **changed,
+    }
+    # A schedule keeps its last time while that run is under way.
+    next_us = None if row.next_us == row.intended_us else row.next_us
+    return Occurrence(
+        id=row.id,
+        schedule_id=row.schedule_id,
+        agent_id=row.agent_id,
+        user_id=row.user_id,
+        prompt=row.prompt,
+        intended_us=row.intended_us,
+        number=row.number,
+        attempts=row.attempts,
+        conversation_id=row.conversation_id,
+        webhook=row.webhook,
+        last=next_us is None,
+        manual=row.manual,
+        recurring=row.kind != "once",
+        overlap=Overlap(row.overlap),
+        next_us=next_us,
+        due_us=row.available_us or row.intended_us,
+        created_us=row.created_us,
+        lane=row.lane,
+        authority=Authority.from_columns(row.credentials, row.scopes),
+        **now,
+    )
 
 
 class DueSchedule(NamedTuple):
-    """The first of a queue. A tuple, since thousands a second are made straight from rows."""
+    """The first schedule of a queue. A tuple, as thousands a second are made straight from rows."""
 
     id: int
     lane: str
@@ -92,10 +224,10 @@ class DueSchedule(NamedTuple):
     scopes: str | None
 
 
-# A rule that this machine cannot read, of a zone that it does not know, is looked at again after this time: soon, as
+# A rule that this machine cannot read, as one in a zone that it does not know, is tried again after this time: soon, as
 # another machine may read it.
 UNREADABLE_PAUSE_US = 60 * SECOND
-# A rule, zone or choice that is not known here, or a time beyond the calendar.
+# An unknown rule, zone or choice, or a time beyond the calendar.
 UNREADABLE_ERRORS = (Invalid, ValueError, LookupError, ArithmeticError)
 
 log = structlog.get_logger("frontdesk.schedules")
@@ -105,7 +237,7 @@ THOUSAND = literal_column("1000", BigInteger)
 DELIVERY_ID_SUFFIX = (
     cast(schedules.c.id, String) + literal_column("'-'", String) + cast(schedules.c.intended_us // THOUSAND, String)
 )
-# An occurrence of a schedule's next intended time, as it begins.
+# The run of a schedule's next intended time, as it begins.
 RUN_ON_TIME: dict[str, Any] = {
     "id": literal_column("'run-'", String) + DELIVERY_ID_SUFFIX,
     "schedule_id": schedules.c.id,
@@ -143,11 +275,11 @@ START_LATE = per_dialect(_build_start_late)
 STARTED_NOW = select(occurrences.c.id).where(
     one_of(occurrences.c.id, "ids"), occurrences.c.owner == bindparam("me"), occurrences.c.created_us == NOW, IS_RUNNING
 )
-# Begun by a clock that was ahead, and over.
+# Started by a clock that was ahead, and over.
 STARTED_BY_FAST_CLOCK = select(occurrences.c.id).where(
     one_of(occurrences.c.id, "ids"), occurrences.c.created_us > bindparam("soon"), occurrences.c.ended_us.is_not(None)
 )
-# Under this much later an occurrence comes again whose time was reached before by a clock that was ahead.
+# A run whose time a clock that was ahead had reached before comes again, so much later.
 SET_BACK_SHIFT_US = 1000
 MAX_SET_BACKS = 5
 FIRED_COLUMNS = {"fired": schedules.c.fired + literal_column("1"), "last_us": NOW}
@@ -168,9 +300,9 @@ def _cached_policy(overlap: str, misfire: str, max_late_s: int | None, attempts:
 
 @dataclass(slots=True)
 class FireBatch:
-    """What is to be written for the schedules that fire together."""
+    """What to write for the schedules that fire in one transaction."""
 
-    view: ClaimContext
+    context: ClaimContext
     claimed: list[Occurrence] = field(default_factory=list[Occurrence])
     heads: dict[int, DueSchedule] = field(default_factory=dict[int, DueSchedule])
     on_time: list[int] = field(default_factory=list[int])
@@ -183,16 +315,16 @@ class FireBatch:
     )
 
     def add(self, head: DueSchedule) -> None:
-        """What a schedule is due for; one whose rule cannot be read here lets the others go on."""
+        """Take in a due schedule; one whose rule cannot be read here does not stop the others."""
         try:
             self._add(head)
         except UNREADABLE_ERRORS:
             log.exception("schedule_unreadable", schedule_id=head.id)
-            self.pass_over.append((head.id, head.intended_us, self.view.now_us + UNREADABLE_PAUSE_US))
+            self.pass_over.append((head.id, head.intended_us, self.context.now_us + UNREADABLE_PAUSE_US))
 
     def _add(self, head: DueSchedule) -> None:
-        """One run at most, and a record of those that were left out."""
-        now_us = self.view.now_us
+        """One run at most, and one record of the fires that were skipped."""
+        now_us = self.context.now_us
         trigger = Trigger(KINDS_BY_VALUE[head.kind], head.value, head.zone, head.start_us, head.end_us, head.jitter_s)
         policy = _cached_policy(head.overlap, head.misfire, head.max_late_s, head.attempts)
         decided = plan_fire(
@@ -201,14 +333,14 @@ class FireBatch:
         next_us = decided.next_us
         fire_us = None if next_us is None else add_jitter(trigger, head.id, next_us)
         if decided.skipped is not None:
-            self.late.append(_skipped_row(head, decided.skipped, self.view))
+            self.late.append(_skipped_row(head, decided.skipped, self.context))
         if decided.fire_us is None:
             self.pass_over.append((head.id, next_us, fire_us))
             return
         if decided.fire_us == head.intended_us:
             self.on_time.append(head.id)
         else:
-            self.late.append(_run_row(head, decided.fire_us, self.view))
+            self.late.append(_run_row(head, decided.fire_us, self.context))
         if next_us is not None and fire_us is not None:
             self.go_on.append((head.id, next_us, fire_us))
         elif decided.fire_us == head.intended_us and policy.overlap is not Overlap.ALLOW:
@@ -219,9 +351,9 @@ class FireBatch:
         self.heads[head.id] = head
 
     def write(self, connection: Connection) -> list[Occurrence]:
-        """What begins; what turns out to have been begun before is not begun again."""
-        now_us, dialect = self.view.now_us, connection.dialect.name
-        common = {"me": self.view.owner, "until": now_us + self.view.lease_us, "now": now_us}
+        """Write what was added; returns the runs that begin, without those that had begun before."""
+        now_us, dialect = self.context.now_us, connection.dialect.name
+        common = {"me": self.context.owner, "until": now_us + self.context.lease_us, "now": now_us}
         begun = 0
         if self.on_time:
             begun = connection.execute(START_ON_TIME[dialect], {**common, "ids": self.on_time}).rowcount
@@ -242,14 +374,14 @@ class FireBatch:
         return [one for one in self.claimed if one.id in ours]
 
     def _ours(self, connection: Connection) -> set[str]:
-        found = {"ids": [one.id for one in self.claimed], "me": self.view.owner, "now": self.view.now_us}
+        found = {"ids": [one.id for one in self.claimed], "me": self.context.owner, "now": self.context.now_us}
         return set(connection.execute(STARTED_NOW, found).scalars())
 
     def _again_after_set_back(self, connection: Connection) -> bool:
-        """What recurs and was begun at these times by a clock that was ahead comes again, a moment later."""
+        """Start recurring runs a moment later where a clock that was ahead had started them at these times."""
         ours = self._ours(connection)
         left = [one.id for one in self.claimed if one.id not in ours and one.recurring]
-        soon = self.view.set_back_us + CLOCK_SLACK_US
+        soon = self.context.set_back_us + CLOCK_SLACK_US
         ahead = (
             set(connection.execute(STARTED_BY_FAST_CLOCK, {"ids": left, "soon": soon}).scalars())
             if left
@@ -263,17 +395,17 @@ class FireBatch:
                 later_us = one.intended_us + SET_BACK_SHIFT_US
                 new_id = delivery_id(one.schedule_id, later_us)
                 self.claimed[at] = replace(one, id=new_id, intended_us=later_us)
-                rows.append(_run_row(self.heads[one.schedule_id], later_us, self.view))
+                rows.append(_run_row(self.heads[one.schedule_id], later_us, self.context))
         connection.execute(START_LATE[connection.dialect.name], rows)
         return True
 
     def _undo(self, connection: Connection, before: set[int]) -> None:
-        """These had been begun before, and do not count again."""
+        """These schedules had fired before, and that does not count again."""
         kept = before.intersection(self.kept)
         SKIP_TO_NEXT_FIRE.execute(connection, [(number, None, None) for number in sorted(kept)], {})
         if counted := sorted(before - kept):
             connection.execute(UNDO_FIRED, {"ids": counted})
-        end_schedules(connection, sorted(before), self.view.now_us)
+        end_schedules(connection, sorted(before), self.context.now_us)
 
 
 def _new_occurrence(
@@ -304,7 +436,7 @@ def _new_occurrence(
     )
 
 
-def _run_row(head: DueSchedule, intended_us: int, view: ClaimContext) -> dict[str, Any]:
+def _run_row(head: DueSchedule, intended_us: int, context: ClaimContext) -> dict[str, Any]:
     return {
         "id": delivery_id(head.id, intended_us),
         "schedule_id": head.id,
@@ -319,24 +451,24 @@ def _run_row(head: DueSchedule, intended_us: int, view: ClaimContext) -> dict[st
         "attempt": 1,
         "lost": 0,
         "in_doubt": False,
-        "owner": view.owner,
+        "owner": context.owner,
         "fence": 1,
-        "leased_until_us": view.now_us + view.lease_us,
-        "created_us": view.now_us,
-        "started_us": view.now_us,
+        "leased_until_us": context.now_us + context.lease_us,
+        "created_us": context.now_us,
+        "started_us": context.now_us,
         "ended_us": None,
         "reason": None,
     }
 
 
-def _skipped_row(head: DueSchedule, skipped: SkippedFires, view: ClaimContext) -> dict[str, Any]:
-    """One record for all that were left out together, under the first of them."""
+def _skipped_row(head: DueSchedule, skipped: SkippedFires, context: ClaimContext) -> dict[str, Any]:
+    """One record for all fires that were skipped together, under the first of them."""
     reason = skipped.reason
     if skipped.count > 1:
         reason = f"{reason} ({skipped.count} of them, until {from_us(skipped.last_us).isoformat()})"
     ended = {"standing": RunStatus.SKIPPED.value, "attempt": 0, "fence": 0, "owner": None, "leased_until_us": None}
-    row = _run_row(head, skipped.first_us, view) | ended
-    return row | {"started_us": None, "ended_us": view.now_us, "reason": reason}
+    row = _run_row(head, skipped.first_us, context) | ended
+    return row | {"started_us": None, "ended_us": context.now_us, "reason": reason}
 
 
 WORKER_LOST = "The worker was lost"
@@ -372,31 +504,31 @@ ADD_LOST_ATTEMPT = insert(attempts)
 
 @dataclass(slots=True)
 class RetryBatch:
-    """What is to be written for occurrences that were begun before."""
+    """What to write for runs that had begun before: those that start again, and those that are given up."""
 
-    view: ClaimContext
+    context: ClaimContext
     claimed: list[Occurrence] = field(default_factory=list[Occurrence])
     again: list[tuple[str, int, int, int, bool]] = field(default_factory=list[tuple[str, int, int, int, bool]])
     lost: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     given_up: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     over: list[Occurrence] = field(default_factory=list[Occurrence])
 
-    def add(self, do: QueueAction, row: Row[Any]) -> None:
-        if do in (QueueAction.DROP, QueueAction.BURY):
-            self._give_up(do, row)
+    def add(self, action: QueueAction, row: Row[Any]) -> None:
+        if action in (QueueAction.DROP, QueueAction.BURY):
+            self._give_up(action, row)
             return
-        taken = do is QueueAction.TAKE_OVER
+        taken = action is QueueAction.TAKE_OVER
         attempt = row.attempt if taken else row.attempt + 1
         in_doubt = bool(row.in_doubt or taken)
         self.again.append((row.id, row.fence, attempt, row.lost + taken, in_doubt))
         if taken:
-            self.lost.append(_lost_attempt_row(row, self.view.now_us))
-        begun = {"attempt": attempt, "in_doubt": in_doubt, "started_us": self.view.now_us}
+            self.lost.append(_lost_attempt_row(row, self.context.now_us))
+        begun = {"attempt": attempt, "in_doubt": in_doubt, "started_us": self.context.now_us}
         self.claimed.append(occurrence_of(row, fence=row.fence + 1, **begun))
 
     def write(self, connection: Connection) -> list[Occurrence]:
-        now_us = self.view.now_us
-        common = {"me": self.view.owner, "until": now_us + self.view.lease_us, "now": now_us}
+        now_us = self.context.now_us
+        common = {"me": self.context.owner, "until": now_us + self.context.lease_us, "now": now_us}
         START_AGAIN.execute(connection, self.again, common)
         if self.lost:
             connection.execute(ADD_LOST_ATTEMPT, self.lost)
@@ -405,13 +537,13 @@ class RetryBatch:
         end_after_last_run(connection, self.over, now_us)
         return self.claimed
 
-    def _give_up(self, do: QueueAction, row: Row[Any]) -> None:
+    def _give_up(self, action: QueueAction, row: Row[Any]) -> None:
         standing, reason = (
             (RunStatus.CANCELLED, SCHEDULE_CANCELLED)
-            if do is QueueAction.DROP
+            if action is QueueAction.DROP
             else (RunStatus.DEAD, WORKER_LOST_TOO_OFTEN)
         )
-        place = {"the_id": row.id, "the_fence": row.fence, "now": self.view.now_us}
+        place = {"the_id": row.id, "the_fence": row.fence, "now": self.context.now_us}
         self.given_up.append({**place, "standing": standing.value, "reason": reason})
         run = occurrence_of(row)
         if run.last:
@@ -433,11 +565,11 @@ def active_run_of(row: Row[Any]) -> ActiveRun:
 
 
 def _lost_attempt_row(row: Row[Any], now_us: int) -> dict[str, Any]:
-    told = {"number": row.attempt, "started_us": row.started_us, "ended_us": now_us, "error": WORKER_LOST}
-    return {"occurrence_id": row.id, **told}
+    attempt = {"number": row.attempt, "started_us": row.started_us, "ended_us": now_us, "error": WORKER_LOST}
+    return {"occurrence_id": row.id, **attempt}
 
 
-# A queue that gives nothing to run makes capability for another one.
+# A queue that gives nothing to run makes room for another one.
 CLAIM_ROUNDS = 4
 DUE_QUEUES = (
     select(lanes.c.name, lanes.c.serial)
@@ -473,20 +605,23 @@ SET_QUEUE_DUE = BatchUpdate(lanes, ["name"], ["due_us"], {})
 HOLD_QUEUES = update(lanes).where(one_of(lanes.c.name, "names")).values(due_us=bindparam("until"))
 
 
-def claim_runs(connection: Connection, view: ClaimContext) -> list[Occurrence]:
-    """Occurrences to run now, for as many places as there are."""
+def claim_runs(connection: Connection, context: ClaimContext) -> list[Occurrence]:
+    """Claim due runs, for as many places as the worker has.
+
+    Due queues are locked, oldest first, and each gives one run at most. What other workers have locked is skipped.
+    """
     claimed: list[Occurrence] = []
-    due = _due_queues(view.request.whose)
-    by = view.now_us if view.request.due_by_us is None else min(view.now_us, view.request.due_by_us)
+    due = _due_queues(context.request.whose)
+    due_by = context.now_us if context.request.due_by_us is None else min(context.now_us, context.request.due_by_us)
     for _ in range(CLAIM_ROUNDS):
-        places = view.request.places - len(claimed)
+        places = context.request.places - len(claimed)
         if places <= 0:
             break
-        found = connection.execute(due, {"now": by, "places": places}).all()
+        found = connection.execute(due, {"now": due_by, "places": places}).all()
         if not found:
             break
-        begun = _claim_from_queues(connection, view, {row.name: row.serial for row in found})
-        view.held.update(one.id for one in begun)
+        begun = _claim_from_queues(connection, context, {row.name: row.serial for row in found})
+        context.held.update(one.id for one in begun)
         claimed += begun
     return claimed
 
@@ -499,15 +634,15 @@ def _due_queues(whose: OwnerFilter) -> Select[Any, Any]:
     return DUE_QUEUES.where(or_(waits, underway))
 
 
-def _claim_from_queues(connection: Connection, view: ClaimContext, found: dict[str, bool]) -> list[Occurrence]:
-    """One thing is done in each lane, so that each is held by one run at most."""
-    firing, repeating = FireBatch(view), RetryBatch(view)
+def _claim_from_queues(connection: Connection, context: ClaimContext, found: dict[str, bool]) -> list[Occurrence]:
+    """Do one thing in each queue, so that one run at most holds it."""
+    firing, repeating = FireBatch(context), RetryBatch(context)
     rest: list[tuple[str, int | None]] = []
     seen: set[str] = set()
     for head in map(DueSchedule._make, connection.execute(FIRST_OF_FREE_QUEUES, {"names": list(found)}).all()):
-        if head.fire_us <= view.now_us:
+        if head.fire_us <= context.now_us:
             seen.add(head.lane)
-            if _is_wanted(view, head):
+            if _is_wanted(context, head):
                 firing.add(head)
     if len(seen) < len(found):
         left = {name: serial for name, serial in found.items() if name not in seen}
@@ -515,15 +650,15 @@ def _claim_from_queues(connection: Connection, view: ClaimContext, found: dict[s
     claimed = firing.write(connection) + repeating.write(connection)
     SET_QUEUE_DUE.execute(connection, rest, {})
     if held := [one.lane for one in claimed if one.overlap is not Overlap.ALLOW]:
-        connection.execute(HOLD_QUEUES, {"names": held, "until": view.now_us + view.lease_us})
+        connection.execute(HOLD_QUEUES, {"names": held, "until": context.now_us + context.lease_us})
     return claimed
 
 
 def _decide_queues(
     connection: Connection, found: dict[str, bool], firing: FireBatch, repeating: RetryBatch
 ) -> list[tuple[str, int | None]]:
-    """The queues that take more thought: something is under way there, or due later than it seemed."""
-    view, names = firing.view, {"names": list(found)}
+    """Decide about the queues that have a run under way, or are due later than it seemed."""
+    context, names = firing.context, {"names": list(found)}
     rows: dict[str, list[Row[Any]]] = {}
     for row in connection.execute(RUNS_IN_QUEUES, names):
         rows.setdefault(row.lane, []).append(row)
@@ -532,18 +667,18 @@ def _decide_queues(
     for name, serial in found.items():
         here, head = rows.get(name, []), heads.get(name)
         fire_us = None if head is None else head.fire_us
-        verdict = decide_queue(view, [active_run_of(row) for row in here], fire_us, serial=serial)
-        if verdict.action is QueueAction.REST:
-            rest.append((name, verdict.due_us))
-        elif verdict.action is QueueAction.FIRE:
-            if head is not None and _is_wanted(view, head):
+        decision = decide_queue(context, [active_run_of(row) for row in here], fire_us, serial=serial)
+        if decision.action is QueueAction.REST:
+            rest.append((name, decision.due_us))
+        elif decision.action is QueueAction.FIRE:
+            if head is not None and _is_wanted(context, head):
                 firing.add(head)
         else:
-            repeating_row = next(row for row in here if row.id == verdict.id)
-            if _is_wanted(view, repeating_row):
-                repeating.add(verdict.action, repeating_row)
+            repeating_row = next(row for row in here if row.id == decision.id)
+            if _is_wanted(context, repeating_row):
+                repeating.add(decision.action, repeating_row)
     return rest
 
 
-def _is_wanted(view: ClaimContext, row: Row[Any] | DueSchedule) -> bool:
-    return view.request.whose.covers(row.agent_id, row.user_id)
+def _is_wanted(context: ClaimContext, row: Row[Any] | DueSchedule) -> bool:
+    return context.request.whose.covers(row.agent_id, row.user_id)

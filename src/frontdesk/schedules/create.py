@@ -66,7 +66,7 @@ def is_recurring(trigger: Trigger, max_repetitions: int | None) -> bool:
 
 
 def check_may_schedule(runs: Sequence[CurrentRun], made: int, *, recurring: bool) -> None:
-    """Refuse what an agent should not plan in the middle of these runs; `made` is how many they planned already."""
+    """Refuse what an agent must not schedule during these runs; `made` is how many schedules they made already."""
     again = next((run for run in runs if run.recurring), None)
     if recurring and again is not None:
         raise Conflict(
@@ -80,7 +80,7 @@ def check_may_schedule(runs: Sequence[CurrentRun], made: int, *, recurring: bool
 
 
 def check_may_start_run(runs: Sequence[CurrentRun]) -> None:
-    """Refuse to have a run start another one, which could go on for ever."""
+    """Refuse that a run starts another run, which could go on for ever."""
     if runs:
         raise Conflict(
             f"This is a scheduled run of schedule {runs[0].schedule_id}, and a run cannot start another; "
@@ -90,7 +90,7 @@ def check_may_start_run(runs: Sequence[CurrentRun]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleLimits:
-    """Per agent, and the same for every caller."""
+    """The limits of schedules: the same for all agents and callers."""
 
     count: int = 200
     shortest_s: int = 10
@@ -105,7 +105,7 @@ class ScheduleLimits:
             raise Invalid(f"The prompt has {len(prompt)} characters; at most {self.longest_prompt} are allowed")
 
     def check_pace(self, trigger: Trigger, max_repetitions: int | None) -> None:
-        """Refuse a rule of which two fires come too close together."""
+        """Refuse a rule with two fires too close together."""
         closest = closest_fires_s(trigger)
         if is_recurring(trigger, max_repetitions) and closest < self.shortest_s:
             raise Invalid(
@@ -125,14 +125,14 @@ BARE_NUMBER = (
     '"in 10 minutes" or "every 10 minutes"'
 )
 LONGEST_RULE = 500
-# `9am`, `17:30` and `24.12.2026` say what they are; other single words with figures are rules, or slips in one.
+# `9am`, `17:30` and `24.12.2026` are clear; other single words with figures are rules, or mistakes in a rule.
 PLAIN_FIGURES = re.compile(
     r"\d{1,2}([:.]\d{2})?[ap]\.?m\.?|\d{1,2}:\d{2}(:\d{2})?|\d{1,2}([./-])\d{1,2}\3\d{4}|\d{1,2}\.\d{1,2}\.|"
     r"\d{4}([/-])\d{1,2}\4\d{1,2}",
     re.IGNORECASE,
 )
 NUMBER = re.compile(r"[+-]?[\d.,]+")
-# What a rule of each kind is given as.
+# What each kind of rule is, and the parameter that takes it.
 KIND_PARAMETERS = {
     TriggerKind.ONCE: ("is one moment", "time"),
     TriggerKind.CRON: ("repeats by the calendar", "cron"),
@@ -140,56 +140,56 @@ KIND_PARAMETERS = {
 }
 
 
-# What reads a rule, in a zone, at a time.
+# Parses a rule: (text, zone, now_us).
 RuleParser = Callable[[str, str | None, int], "ParsedRule"]
 
 
 class MissingRule(Invalid):
-    """Nothing says when, in the words of the contract; an interface with more ways to say it names them all."""
+    """The request has no rule; the message is PromptYoSelf's, and interfaces with more fields name theirs."""
 
     def __init__(self) -> None:
         super().__init__(NO_RULE)
 
 
 class OtherRuleKind(Invalid):
-    """Words for a rule of another kind than was asked for."""
+    """The words are a rule of another kind than the field's."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedRule:
-    """A rule that was read; `words` are the plain words it was told in, if it was."""
+    """A parsed rule, with the plain words in which it was given, if any."""
 
     trigger: Trigger
     words: str | None = None
 
 
-def parse_rule(said: RuleRequest, now_us: int) -> ParsedRule:
-    """The whole rule; what would never run is refused."""
-    told = _parse_one_rule(said, now_us)
-    if said.end_at and told.trigger.end_us is not None:
+def parse_rule(request: RuleRequest, now_us: int) -> ParsedRule:
+    """Parse a rule with its bounds and jitter; refuse one that would never run."""
+    parsed = _parse_one_rule(request, now_us)
+    if request.end_at and parsed.trigger.end_us is not None:
         raise Invalid("The words say already when it ends; leave end_at out, or those words")
-    trigger = apply_bounds(told.trigger, said, now_us)
-    return replace(told, trigger=_count_steps_from_start(trigger) if told.words and said.start_at else trigger)
+    trigger = apply_bounds(parsed.trigger, request, now_us)
+    return replace(parsed, trigger=_count_steps_from_start(trigger) if parsed.words and request.start_at else trigger)
 
 
-def apply_bounds(trigger: Trigger, said: RuleRequest, now_us: int) -> Trigger:
-    """The rule between its start and its end, with its jitter."""
-    if trigger.kind is TriggerKind.ONCE and (said.start_at or said.end_at):
+def apply_bounds(trigger: Trigger, request: RuleRequest, now_us: int) -> Trigger:
+    """The rule with its start, end and jitter."""
+    if trigger.kind is TriggerKind.ONCE and (request.start_at or request.end_at):
         raise Invalid("start_at and end_at go with a rule that repeats: cron or every")
-    if said.start_at:
-        start = parse_time_us(said.start_at, said.zone, now_us)
+    if request.start_at:
+        start = parse_time_us(request.start_at, request.zone, now_us)
         if start <= now_us:
             raise Invalid(START_IN_PAST)
         trigger = replace(trigger, start_us=start)
-    if said.end_at:
-        trigger = replace(trigger, end_us=parse_time_us(said.end_at, said.zone, now_us))
-    if said.jitter is not None:
-        trigger = replace(trigger, jitter_s=parse_jitter_s(said.jitter))
+    if request.end_at:
+        trigger = replace(trigger, end_us=parse_time_us(request.end_at, request.zone, now_us))
+    if request.jitter is not None:
+        trigger = replace(trigger, jitter_s=parse_jitter_s(request.jitter))
     return check_fires(trigger, now_us)
 
 
 def _count_steps_from_start(trigger: Trigger) -> Trigger:
-    """Words such as "every other tuesday" count from the first time after the start."""
+    """Words such as "every other tuesday" count from the first fire after the start."""
     fields, steps = split_cron_steps(trigger.value) if trigger.kind is TriggerKind.CRON else ("", None)
     first_us = next_fire_after(replace(trigger, value=fields), (trigger.start_us or 0) - 1) if steps else None
     if steps is None or first_us is None:
@@ -199,7 +199,7 @@ def _count_steps_from_start(trigger: Trigger) -> Trigger:
 
 
 def check_fires(trigger: Trigger, now_us: int) -> Trigger:
-    """The rule, if it fires at all, and each fire before the next."""
+    """Refuse a rule that never fires, or whose jitter reaches the next fire."""
     if first_fire(trigger, now_us) is None:
         raise Invalid("It would never run: its end comes before its first run; move the end, or leave it out")
     if trigger.jitter_s and trigger.jitter_s >= closest_fires_s(trigger):
@@ -208,7 +208,7 @@ def check_fires(trigger: Trigger, now_us: int) -> Trigger:
 
 
 def parse_time_us(text: str, zone: str | None, now_us: int) -> int:
-    """A moment: an exact time, or words for one."""
+    """A time, exact or in words."""
     if not is_iso_time(text):
         found = _parse_words(text, zone, now_us)
         if found is not None and found.kind is TriggerKind.ONCE:
@@ -216,34 +216,34 @@ def parse_time_us(text: str, zone: str | None, now_us: int) -> int:
     return to_us(parse_iso_time(text, zones.zone_name(zone) if zone else None))
 
 
-def _parse_one_rule(said: RuleRequest, now_us: int) -> ParsedRule:
-    if said.any_kind:
-        time, by_cron, every = (_accept_any_kind(way) for way in (_parse_time, _parse_cron, _parse_every))
+def _parse_one_rule(request: RuleRequest, now_us: int) -> ParsedRule:
+    if request.any_kind:
+        time, by_cron, every = (_accept_any_kind(parse) for parse in (_parse_time, _parse_cron, _parse_every))
     else:
         time, by_cron, every = _parse_time, _parse_cron, _parse_every
-    ways: list[tuple[str | int | None, RuleParser]] = [
-        (said.time, time),
-        (said.cron, by_cron),
-        (said.every, every),
-        (said.when, _parse_any),
+    fields: list[tuple[str | int | None, RuleParser]] = [
+        (request.time, time),
+        (request.cron, by_cron),
+        (request.every, every),
+        (request.when, _parse_any),
     ]
-    given = [(str(value).strip(), way) for value, way in ways if value is not None and str(value).strip()]
+    given = [(str(value).strip(), parse) for value, parse in fields if value is not None and str(value).strip()]
     if not given:
         raise MissingRule
     if len(given) > 1:
         raise Invalid(SEVERAL_RULES)
-    text, way = given[0]
+    text, parse = given[0]
     if len(text) > LONGEST_RULE:
         raise Invalid(f"A rule has at most {LONGEST_RULE} characters")
-    return way(text, said.zone or None, now_us)
+    return parse(text, request.zone or None, now_us)
 
 
-def _accept_any_kind(way: RuleParser) -> RuleParser:
-    """Where one call takes any kind of rule, words under another kind's name are taken too."""
+def _accept_any_kind(parse: RuleParser) -> RuleParser:
+    """Where a caller accepts any kind of rule, accept words for another kind than the field's."""
 
     def read_any(text: str, zone: str | None, now_us: int) -> ParsedRule:
         try:
-            return way(text, zone, now_us)
+            return parse(text, zone, now_us)
         except OtherRuleKind:
             return _parse_any(text, zone, now_us)
 
@@ -292,7 +292,7 @@ def _parse_any(text: str, zone: str | None, now_us: int) -> ParsedRule:
 def _parse_exact_or_words(
     text: str, zone: str | None, now_us: int, kind: TriggerKind, exact: Callable[[], Trigger]
 ) -> ParsedRule:
-    """What is no rule of the kind that was asked for may be words; what is neither is told as that kind would."""
+    """Parse a rule of this kind, or else words for one; where both fail, the error is that of the rule."""
     try:
         return ParsedRule(exact())
     except Invalid:
@@ -303,7 +303,7 @@ def _parse_exact_or_words(
 
 
 def _require_kind(found: Trigger, kind: TriggerKind, text: str) -> Trigger:
-    """What was asked for as one kind of rule is of that kind, whatever else the words may say."""
+    """Refuse words that mean another kind of rule than the field's."""
     if found.kind is not kind:
         what, name = KIND_PARAMETERS[found.kind]
         raise OtherRuleKind(f'"{text}" {what}. Give it as {name}, not as {KIND_PARAMETERS[kind][1]}')
@@ -311,7 +311,7 @@ def _require_kind(found: Trigger, kind: TriggerKind, text: str) -> Trigger:
 
 
 def is_bare_number(text: str) -> bool:
-    """A number, with or without a unit: never words, so that a slip in one is told as what it is."""
+    """A number, with or without a unit, is never parsed as words, so that a mistake in one gets the right error."""
     return text[:1] in "+-0123456789" and len(text.split()) == 1 and PLAIN_FIGURES.fullmatch(text) is None
 
 
@@ -327,27 +327,27 @@ NO_TIMELINE = "There is no timeline yet that an answer could go into; leave `tim
 
 
 def build_schedule(
-    asked: NewSchedule, agent_id: str, user_id: str | None, limits: ScheduleLimits, now_us: int
+    request: NewSchedule, agent_id: str, user_id: str | None, limits: ScheduleLimits, now_us: int
 ) -> ScheduleDefinition:
-    """A schedule as it was asked for; its conversation is chosen elsewhere."""
-    prompt = _check_prompt(asked.prompt, limits)
-    told = parse_rule(asked, now_us)
-    most = parse_max_repetitions(asked.max_repetitions)
-    limits.check_pace(told.trigger, most)
+    """The definition of a new schedule; its conversation is chosen elsewhere."""
+    prompt = _check_prompt(request.prompt, limits)
+    parsed = parse_rule(request, now_us)
+    most = parse_max_repetitions(request.max_repetitions)
+    limits.check_pace(parsed.trigger, most)
     return ScheduleDefinition(
         agent_id=agent_id,
         prompt=prompt,
-        trigger=told.trigger,
+        trigger=parsed.trigger,
         user_id=user_id,
-        policy=_build_policy(asked, SchedulePolicy()),
+        policy=_build_policy(request, SchedulePolicy()),
         max_repetitions=most,
-        words=told.words,
-        forward=_build_forwarding(asked, AnswerForwarding()),
+        words=parsed.words,
+        forward=_build_forwarding(request, AnswerForwarding()),
     )
 
 
 def change_schedule(old: Schedule, change: ScheduleChange, limits: ScheduleLimits, now_us: int) -> ScheduleDefinition:
-    """The schedule as it is to be; what the change does not name stays."""
+    """The changed definition of a schedule; fields that the change leaves out stay."""
     if change == ScheduleChange():
         raise Invalid(NO_CHANGE)
     unknown = change.clear.difference(CLEARABLE_FIELDS)
@@ -356,12 +356,12 @@ def change_schedule(old: Schedule, change: ScheduleChange, limits: ScheduleLimit
             f"{', '.join(sorted(unknown))} cannot be cleared; these can: {', '.join(sorted(CLEARABLE_FIELDS))}"
         )
     was = old.what
-    told = _changed_rule(was, change, now_us)
+    parsed = _changed_rule(was, change, now_us)
     new = replace(
         was,
         prompt=was.prompt if change.prompt is None else _check_changed_prompt(change.prompt, limits),
-        trigger=told.trigger,
-        words=told.words,
+        trigger=parsed.trigger,
+        words=parsed.words,
         policy=_build_policy(change, was.policy),
         max_repetitions=_changed_repetitions(old, change),
         forward=_build_forwarding(change, was.forward),
@@ -376,19 +376,19 @@ def _changed_rule(was: ScheduleDefinition, change: ScheduleChange, now_us: int) 
         return ParsedRule(was.trigger, was.words)
     old = was.trigger
     if any((change.time, change.cron, change.every, change.when)):
-        # A new time is read in a zone only if one is named with it; a rule stays in the zone that it was in.
+        # A new time has a zone only if one is given with it; a new rule stays in the zone of the old one.
         zone = change.zone or (None if change.time else old.zone)
-        told = parse_rule(replace(change, zone=zone, start_at=None, end_at=None, jitter=None), now_us)
-        told = replace(told, trigger=_keep_end_and_jitter(told.trigger, old))
+        parsed = parse_rule(replace(change, zone=zone, start_at=None, end_at=None, jitter=None), now_us)
+        parsed = replace(parsed, trigger=_keep_end_and_jitter(parsed.trigger, old))
     elif change.zone:
-        told = ParsedRule(replace(old, zone=zones.zone_name(change.zone)))
+        parsed = ParsedRule(replace(old, zone=zones.zone_name(change.zone)))
     else:
-        told = ParsedRule(old, was.words)
-    return replace(told, trigger=apply_bounds(_clear_trigger_fields(told.trigger, change, now_us), change, now_us))
+        parsed = ParsedRule(old, was.words)
+    return replace(parsed, trigger=apply_bounds(_clear_trigger_fields(parsed.trigger, change, now_us), change, now_us))
 
 
 def _keep_end_and_jitter(new: Trigger, old: Trigger) -> Trigger:
-    """A new rule ends when the old one would have, unless its words say when, and has its jitter."""
+    """A new rule keeps the end of the old one, unless its words have an end, and the jitter."""
     if new.kind is TriggerKind.ONCE:
         return new
     return replace(new, end_us=old.end_us if new.end_us is None else new.end_us, jitter_s=old.jitter_s)
@@ -419,13 +419,13 @@ def _check_prompt(text: str | None, limits: ScheduleLimits) -> str:
     return text
 
 
-def _build_policy(said: ScheduleFields, was: SchedulePolicy) -> SchedulePolicy:
-    late = None if _clears(said, "max_late") else was.max_late_s
+def _build_policy(request: ScheduleFields, was: SchedulePolicy) -> SchedulePolicy:
+    late = None if _clears(request, "max_late") else was.max_late_s
     return SchedulePolicy(
-        overlap=was.overlap if said.overlap is None else parse_choice(Overlap, "overlap", said.overlap),
-        misfire=was.misfire if said.misfire is None else parse_choice(Misfire, "misfire", said.misfire),
-        max_late_s=late if said.max_late is None else parse_max_late_s(said.max_late),
-        attempts=was.attempts if said.attempts is None else parse_attempts(said.attempts),
+        overlap=was.overlap if request.overlap is None else parse_choice(Overlap, "overlap", request.overlap),
+        misfire=was.misfire if request.misfire is None else parse_choice(Misfire, "misfire", request.misfire),
+        max_late_s=late if request.max_late is None else parse_max_late_s(request.max_late),
+        attempts=was.attempts if request.attempts is None else parse_attempts(request.attempts),
     )
 
 
@@ -440,12 +440,12 @@ def _changed_repetitions(old: Schedule, change: ScheduleChange) -> int | None:
     return most
 
 
-def _build_forwarding(said: ScheduleFields, was: AnswerForwarding) -> AnswerForwarding:
-    if said.timeline:
+def _build_forwarding(request: ScheduleFields, was: AnswerForwarding) -> AnswerForwarding:
+    if request.timeline:
         raise Invalid(NO_TIMELINE)
-    kept = None if _clears(said, "webhook") else was.webhook
-    return AnswerForwarding(said.webhook or kept, was.timeline and said.timeline is None)
+    kept = None if _clears(request, "webhook") else was.webhook
+    return AnswerForwarding(request.webhook or kept, was.timeline and request.timeline is None)
 
 
-def _clears(said: ScheduleFields, name: str) -> bool:
-    return isinstance(said, ScheduleChange) and name in said.clear
+def _clears(request: ScheduleFields, name: str) -> bool:
+    return isinstance(request, ScheduleChange) and name in request.clear

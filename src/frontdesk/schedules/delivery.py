@@ -1,6 +1,6 @@
-"""Delivers one run to its agent: writes the prompt, takes the turn's events, and says how it ended."""
+"""Delivers one run to its agent: writes the prompt, reads the turn's events, and returns the answer or a failure."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
@@ -12,34 +12,26 @@ from frontdesk.identity.authority import Authority, AuthorityService
 from frontdesk.identity.model import AgentIdSource, Caller
 from frontdesk.identity.rights import INSTALLATION_ADMIN, SCHEDULES_ADMIN, SCHEDULES_WRITE
 from frontdesk.llm.events import Done, Event, Failed, FailureKind, Started, StopReason, TextChunk, ToolCall
-from frontdesk.schedules.model import (
-    DeliverRun,
-    DeliveryFailed,
-    DeliveryResult,
-    Occurrence,
-    format_utc,
-    from_us,
-    now_us,
-)
+from frontdesk.schedules.model import DeliverRun, DeliveryFailed, Occurrence, format_utc, from_us, now_us
 
 
 def compose_prompt(occurrence: Occurrence, now_us: int) -> str:
-    """The whole text, for a delivery at this time."""
+    """The text that the agent receives: a header that says what this is, then the schedule's prompt."""
     return f"[{' '.join(_prompt_header(occurrence, now_us))}]\n\n{occurrence.prompt}"
 
 
 def _prompt_header(occurrence: Occurrence, now_us: int) -> list[str]:
     due, now = format_utc(from_us(occurrence.intended_us)), format_utc(from_us(now_us))
     run = f"This is a scheduled run of schedule {occurrence.schedule_id}, number {occurrence.number}"
-    said = [
+    sentences = [
         f"{run}, and not a request to schedule anything again.",
         f"It was started by hand at {due}." if occurrence.manual else f"It was due at {due} and comes at {now}.",
         _describe_repetition(occurrence),
         f"Attempt {occurrence.attempt}, delivery {occurrence.id}.",
     ]
     if occurrence.in_doubt:
-        said.append("An earlier attempt may have reached you: what you did for this delivery id, do not do twice.")
-    return [sentence for sentence in said if sentence]
+        sentences.append("An earlier attempt may have reached you: what you did for this delivery id, do not do twice.")
+    return [sentence for sentence in sentences if sentence]
 
 
 def _describe_repetition(occurrence: Occurrence) -> str:
@@ -50,58 +42,48 @@ def _describe_repetition(occurrence: Occurrence) -> str:
 
 ANSWER_BYTES = 64 * 1024
 TRUNCATED = "\n[The rest was left out]"
-# A busy agent is asked again soon; one that waits for a person's word will not be ready so soon.
+# A busy agent is tried again soon; one that waits for an approval will not be ready so soon.
 BUSY_SECONDS = 2.0
 APPROVAL_SECONDS = 60.0
-# Who may do none of these any more has nobody prompted.
+# A credential without any of these scopes has no agent prompted any more.
 SCHEDULING_SCOPES = frozenset({SCHEDULES_WRITE, SCHEDULES_ADMIN, INSTALLATION_ADMIN})
-
-GetAuthority = Callable[[Authority], Awaitable[Authority]]
-
-
-async def stored_authority(authority: Authority) -> Authority:
-    """The rights as they were stored."""
-    return authority
-
-
-def current_authority(authorities: AuthorityService) -> GetAuthority:
-    """A function that finds the rights of a run: those that the credentials have now which made its schedule."""
-
-    async def now(authority: Authority) -> Authority:
-        found = await authorities.current(authority)
-        if found.scopes is not None and not found.scopes & SCHEDULING_SCOPES:
-            raise MissingScope(SCHEDULES_WRITE)
-        return found
-
-    return now
 
 
 def make_deliver(
-    host: AgentHost, standing: GetAuthority = stored_authority, clock: Callable[[], int] = now_us
+    host: AgentHost, authorities: AuthorityService | None = None, clock: Callable[[], int] = now_us
 ) -> DeliverRun:
-    """A function that delivers to this host; it returns once the agent's turn has ended, or raises `DeliveryFailed`.
+    """A function that delivers one run to the host, and returns the agent's answer once its turn has ended.
 
-    Cancelled, it ends the turn before it leaves. `standing` says what a run may do by now.
+    A run acts with the rights that the credentials behind its schedule have now; without `authorities`, with those
+    that were stored. Where it is cancelled, it ends the turn first.
     """
 
-    async def deliver(occurrence: Occurrence) -> DeliveryResult:
-        heard = DeliveryTurn(occurrence)
+    async def deliver(occurrence: Occurrence) -> str | None:
+        turn = DeliveryTurn(occurrence)
         try:
-            run = replace(occurrence, authority=await standing(occurrence.authority))
-            async with aclosing(host.send(prompt_of(run, clock()))) as events:
+            if authorities is not None:
+                occurrence = replace(occurrence, authority=await _current_authority(authorities, occurrence))
+            async with aclosing(host.send(prompt_of(occurrence, clock()))) as events:
                 async for event in events:
-                    heard.add_event(event)
+                    turn.add_event(event)
         except FrontdeskError as error:
-            # Cut off by a stop in the midst of a query, the database seems to fail; the stop is what counts.
+            # Cancelled in the middle of a query, the database seems to fail; the cancellation is what counts.
             await checkpoint_if_cancelled()
-            raise heard.failure_of(error) from error
-        return heard.outcome()
+            raise turn.failure_of(error) from error
+        return turn.answer()
 
     return deliver
 
 
+async def _current_authority(authorities: AuthorityService, occurrence: Occurrence) -> Authority:
+    found = await authorities.current(occurrence.authority)
+    if found.scopes is not None and not found.scopes & SCHEDULING_SCOPES:
+        raise MissingScope(SCHEDULES_WRITE)
+    return found
+
+
 def prompt_of(occurrence: Occurrence, at_us: int) -> Prompt:
-    """The turn that an occurrence asks for, in the name of the agent and the person whose schedule it is."""
+    """The turn for a run, in the name of the agent and the person whose schedule it is."""
     caller = Caller(occurrence.id, occurrence.agent_id, occurrence.user_id, AgentIdSource.SCHEDULE)
     return Prompt(
         occurrence.agent_id,
@@ -115,7 +97,7 @@ def prompt_of(occurrence: Occurrence, at_us: int) -> Prompt:
 
 
 class AnswerText:
-    """An agent's words, as many as are kept; what it said between two tools stands apart."""
+    """Collects an agent's answer, cut to `ANSWER_BYTES`, with a blank line where the agent called a tool."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -136,7 +118,7 @@ class AnswerText:
 
     @property
     def text(self) -> str | None:
-        """What was said, or None where nothing was."""
+        """The answer, or None where the agent wrote nothing."""
         whole = "".join(self._parts)
         if self._size <= ANSWER_BYTES:
             return whole.strip() or None
@@ -146,7 +128,7 @@ class AnswerText:
 
 @dataclass(slots=True)
 class DeliveryTurn:
-    """What a turn has told so far."""
+    """Reads the events of a turn, and decides what they mean for the run."""
 
     occurrence: Occurrence
     _started: bool = False
@@ -169,10 +151,10 @@ class DeliveryTurn:
             case _:
                 return
 
-    def outcome(self) -> DeliveryResult:
-        """The turn ended: what the agent said, or why it came to nothing."""
+    def answer(self) -> str | None:
+        """The agent's answer after the end of the turn; raises `DeliveryFailed` where the turn failed."""
         if not self._stop.is_broken:
-            return DeliveryResult(self._answer.text)
+            return self._answer.text
         if self._stop is StopReason.CANCELLED:
             raise self._undelivered("Somebody cancelled the run", permanent=True)
         failed = self._failed
@@ -184,7 +166,7 @@ class DeliveryTurn:
         raise self._undelivered(failed.message, permanent=permanent, retry_after=failed.retry_after)
 
     def failure_of(self, error: FrontdeskError) -> DeliveryFailed:
-        """The turn was not taken on, or its host is gone."""
+        """The failure of a turn that the host refused, or broke off."""
         text = error.public_message
         match error:
             case PendingApproval():
@@ -199,6 +181,6 @@ class DeliveryTurn:
     def _undelivered(
         self, text: str, *, permanent: bool = False, counted: bool = True, retry_after: float | None = None
     ) -> DeliveryFailed:
-        # A doubt from before stays until a turn has been begun that looked into it.
+        # An earlier doubt stays until a turn has begun that could look into it.
         doubt = self._started or self.occurrence.in_doubt
         return DeliveryFailed(text, permanent=permanent, counted=counted, retry_after=retry_after, in_doubt=doubt)

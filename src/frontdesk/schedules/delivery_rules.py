@@ -1,7 +1,8 @@
-"""Decides, without I/O, what to claim from a queue, what a missed fire becomes, and when to retry."""
+"""Decides, without I/O, what to claim from a queue, what to do about missed fires, and when to retry."""
 
 import sys
-from collections.abc import Callable, Collection, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
@@ -10,7 +11,6 @@ from zoneinfo import ZoneInfo
 from frontdesk.schedules.model import (
     SECOND,
     DeliveryFailed,
-    DeliveryResult,
     Misfire,
     Occurrence,
     Overlap,
@@ -26,19 +26,54 @@ from frontdesk.text import storable
 
 
 class RunLease(NamedTuple):
-    """Who holds an occurrence, and until when; each renewal makes it another."""
+    """Who holds a run, and until when; a renewal makes it another lease."""
 
     id: str
     owner: str | None
     until_us: int
 
 
+class LeaseWatch:
+    """Finds the leases that nobody renews, by watching them on a clock that nobody sets.
+
+    A lease past its end may only look lost: the clock was set, or the database was away and nobody could renew it. A
+    living owner renews within a third of a lease's length, and soon after the database answers again. So a lease is
+    abandoned when it was seen unchanged for two thirds of its length, in looks that are at most a third apart. A
+    longer silence, of the database or of this watch, starts the count again.
+    """
+
+    def __init__(self, lease_us: int, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._third_us = lease_us // 3
+        self._monotonic = monotonic
+        self._looked_us: int | None = None
+        self._first_seen_us: dict[RunLease, int] = {}
+
+    def observe(self, leases: Iterable[RunLease]) -> set[RunLease]:
+        """Take in all leases that others hold now; return the abandoned ones."""
+        now_us = self._now_us()
+        before = self._first_seen_us if self._is_recent(now_us) else {}
+        self._first_seen_us = {lease: before.get(lease, now_us) for lease in leases}
+        self._looked_us = now_us
+        return {lease for lease in self._first_seen_us if self.is_abandoned(lease)}
+
+    def is_abandoned(self, lease: RunLease) -> bool:
+        now_us = self._now_us()
+        since_us = self._first_seen_us.get(lease, now_us)
+        return self._is_recent(now_us) and now_us - since_us >= 2 * self._third_us
+
+    def _is_recent(self, now_us: int) -> bool:
+        return self._looked_us is not None and now_us - self._looked_us <= self._third_us
+
+    def _now_us(self) -> int:
+        return int(self._monotonic() * SECOND)
+
+
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
-    """So many occurrences to run, and what the asking worker knows.
+    """How many runs to claim, of which owners, and what the worker knows of other workers.
 
-    `dead` are owners that are surely gone. A lease that is past its end has run out where it was left alone, and not
-    where its owner may be about to renew it. `due_by_us`: nothing that is due later.
+    `dead_owners` are workers that no longer exist. `is_abandoned` tells whether an expired lease is lost, or its
+    owner may be about to renew it. With `due_by_us`, nothing that is due later is claimed.
     """
 
     places: int
@@ -50,7 +85,10 @@ class ClaimRequest:
 
 @dataclass(frozen=True, slots=True)
 class SettledRun:
-    """How an attempt ended. What goes on waiting does so for `wait_us`; not `counted`, the attempt does not count."""
+    """How an attempt ended.
+
+    A run that waits for another attempt waits for `wait_us`; an attempt that is not `counted` does not use one up.
+    """
 
     occurrence: Occurrence
     standing: RunStatus
@@ -61,10 +99,16 @@ class SettledRun:
     counted: bool = True
     in_doubt: bool = False
 
+    @property
+    def delivered(self) -> bool:
+        return self.standing is RunStatus.DELIVERED
+
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """What one transaction did: `kept` are those whose end was still theirs to tell, `next_us` is when to look next."""
+    """What one transaction did: `recorded` are the ends that this worker could still record, `next_us` when to look
+    again.
+    """
 
     now_us: int
     recorded: Sequence[SettledRun]
@@ -72,16 +116,16 @@ class StepResult:
     next_us: int | None
 
 
-# So many at once of what may run beside other things, so that one agent cannot take every place.
+# Of the runs that may overlap, so many at once, so that one agent cannot take every place.
 MAX_PARALLEL_RUNS = 8
-# One that takes its worker down with it each time is given up.
+# A run whose worker is lost each time is given up.
 MAX_LOST = 25
 # Clocks of two machines differ by less than this.
 CLOCK_SLACK_US = 10 * SECOND
 
 
 class QueueAction(Enum):
-    """FIRE: what the queue's first schedule is due for. REST: nothing before the time given."""
+    """What to do in a queue. FIRE: run its first due schedule. REST: do nothing before the given time."""
 
     TAKE_OVER = 1
     START = 2
@@ -93,7 +137,7 @@ class QueueAction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ActiveRun:
-    """An occurrence of the queue that has not ended: it is leased until a time, or available from it on."""
+    """A run of the queue that has not ended; a running one is leased until `time_us`, a waiting one due from it on."""
 
     id: str
     standing: RunStatus
@@ -107,7 +151,7 @@ class ActiveRun:
 
 @dataclass(frozen=True, slots=True)
 class QueueDecision:
-    """What to do: with which occurrence, or until when nothing."""
+    """What to do, with which run; or until when to do nothing."""
 
     action: QueueAction
     id: str = ""
@@ -116,9 +160,9 @@ class QueueDecision:
 
 @dataclass(frozen=True, slots=True)
 class ClaimContext:
-    """Who looks, when, and at what: `held` are the occurrences that the owner runs or is about to settle.
+    """The worker that claims, and the time: `held` are the runs that it has under way or is about to settle.
 
-    What was begun after `set_back_us`, and is over, was begun by a clock that was ahead.
+    A run that began after `set_back_us` and is over was started by a clock that was ahead.
     """
 
     request: ClaimRequest
@@ -130,7 +174,7 @@ class ClaimContext:
 
     def is_abandoned(self, one: ActiveRun) -> bool:
         if one.owner == self.owner:
-            # A claim whose answer never arrived is nobody's.
+            # The database claimed it, and this worker never got the answer.
             return one.id not in self.held
         if one.owner in self.request.dead_owners:
             return True
@@ -138,47 +182,47 @@ class ClaimContext:
         return over and self.request.is_abandoned(RunLease(one.id, one.owner, one.time_us))
 
     def next_check_us(self, lease_until_us: int) -> int:
-        """When to look at what runs: never at once, and not much later than a new lease would end."""
+        """When to look at a running run again: never at once, and not much later than a new lease would end."""
         return min(max(lease_until_us, self.now_us + SECOND), self.now_us + self.lease_us)
 
 
 def is_expired(begun_us: int, leased_until_us: int, now_us: int, lease_us: int) -> bool:
-    """Whether a lease is past its end, or was given before the clock was set back and never renewed since."""
+    """Whether a lease is past its end, or was never renewed since the clock was set back."""
     set_back = begun_us > now_us + CLOCK_SLACK_US and leased_until_us > now_us + 2 * lease_us
     return leased_until_us < now_us or set_back
 
 
 def decide_queue(
-    view: ClaimContext, underway: Sequence[ActiveRun], fire_us: int | None, *, serial: bool
+    context: ClaimContext, underway: Sequence[ActiveRun], fire_us: int | None, *, serial: bool
 ) -> QueueDecision:
-    """One thing to do in a queue; `fire_us` is when the first of its schedules fires."""
+    """Decide what to do next in a queue; `fire_us` is when the first of its schedules fires."""
     ordered = sorted(underway, key=lambda one: (one.standing is not RunStatus.RUNNING, one.intended_us))
     full = sum(one.standing is RunStatus.RUNNING for one in ordered) >= MAX_PARALLEL_RUNS
     times: list[int] = []
     for one in ordered:
-        verdict = _decide_run(view, one)
-        if full and verdict.action is QueueAction.START:
+        decision = _decide_run(context, one)
+        if full and decision.action is QueueAction.START:
             continue
-        if verdict.due_us is None or serial:
-            return verdict
-        times.append(verdict.due_us)
+        if decision.due_us is None or serial:
+            return decision
+        times.append(decision.due_us)
     if fire_us is not None and not full:
-        if fire_us <= view.now_us:
+        if fire_us <= context.now_us:
             return QueueDecision(QueueAction.FIRE)
         times.append(fire_us)
     return QueueDecision(QueueAction.REST, due_us=min(times, default=None))
 
 
-def _decide_run(view: ClaimContext, one: ActiveRun) -> QueueDecision:
+def _decide_run(context: ClaimContext, one: ActiveRun) -> QueueDecision:
     if one.standing is RunStatus.RUNNING:
-        if not view.is_abandoned(one):
-            return QueueDecision(QueueAction.REST, due_us=view.next_check_us(one.time_us))
+        if not context.is_abandoned(one):
+            return QueueDecision(QueueAction.REST, due_us=context.next_check_us(one.time_us))
         if one.cancelled:
             return QueueDecision(QueueAction.DROP, one.id)
         return QueueDecision(QueueAction.BURY if one.lost >= MAX_LOST else QueueAction.TAKE_OVER, one.id)
     if one.cancelled:
         return QueueDecision(QueueAction.DROP, one.id)
-    if one.time_us > view.now_us:
+    if one.time_us > context.now_us:
         return QueueDecision(QueueAction.REST, due_us=one.time_us)
     return QueueDecision(QueueAction.START, one.id)
 
@@ -195,7 +239,7 @@ MISSED = "missed"
 
 @dataclass(frozen=True, slots=True)
 class SkippedFires:
-    """Fires that were passed over, from the first to the last of them."""
+    """Fires that are skipped together, from the first to the last of them."""
 
     count: int
     first_us: int
@@ -205,7 +249,7 @@ class SkippedFires:
 
 @dataclass(frozen=True, slots=True)
 class FirePlan:
-    """The fire to run now, if any; those passed over, if any; and the intended time of the next one, if any."""
+    """The fire to run now, the fires to skip, and the intended time of the next one; each may be None."""
 
     fire_us: int | None
     skipped: SkippedFires | None
@@ -221,14 +265,14 @@ def plan_fire(
     max_repetitions: int | None = None,
     last_ended_us: int | None = None,
 ) -> FirePlan:
-    """What to do about a schedule whose fire of `intended_us` is due.
+    """Decide what to do about a schedule whose fire of `intended_us` is due.
 
-    `last_ended_us` is when its last run ended, for the overlap policy that leaves out what fell into that run.
+    `last_ended_us` is when its last run ended: with `Overlap.SKIP`, fires during that run are skipped.
     """
     if max_repetitions is not None and fired >= max_repetitions:
         return FirePlan(None, None, None)
     slack_us = trigger.jitter_s * SECOND
-    # Within the jitter a later fire may not have had its turn yet, so it is not called missed.
+    # A later fire within the jitter may still come, so it is not missed yet.
     latest = _latest_fire(trigger, intended_us, now_us - slack_us)
     fire, reasons = _choose_fire(trigger, policy, intended_us, latest, now_us - slack_us, last_ended_us)
     ends = fire is not None and max_repetitions is not None and fired + 1 >= max_repetitions
@@ -240,7 +284,7 @@ def plan_fire(
 def _choose_fire(
     trigger: Trigger, policy: SchedulePolicy, intended_us: int, latest: int, now_us: int, last_ended_us: int | None
 ) -> tuple[int | None, list[str]]:
-    """The one to run of the fires from `intended_us` to `latest`, and why those before it are left out."""
+    """Which of the fires from `intended_us` to `latest` to run, and why those before it are skipped."""
     reasons: list[str] = []
     at: int | None = intended_us
     if policy.max_late_s is not None and at < now_us - policy.max_late_s * SECOND:
@@ -265,7 +309,7 @@ def _first_fire_since(trigger: Trigger, bound_us: int, latest: int) -> int | Non
 
 
 def _latest_fire(trigger: Trigger, since_us: int, until_us: int) -> int:
-    """The last fire in the span; the one it begins with is there in any case."""
+    """The last fire from `since_us`, which is one, to `until_us`."""
     if trigger.end_us is not None:
         until_us = min(until_us, trigger.end_us)
     if until_us <= since_us or trigger.kind is TriggerKind.ONCE:
@@ -310,20 +354,23 @@ FIRST_RETRY_S = 2.0
 LONGEST_RETRY_S = 300.0
 FIRST_BUSY_RETRY_S = 1.0
 LONGEST_BUSY_RETRY_S = 30.0
-# However long the other side says that we are to wait.
+# Longer than this nobody waits, whatever the agent host asks for.
 LONGEST_RETRY_AFTER_S = 3600.0
-# Longer than this nobody waits for an agent that is always busy.
+# After this long, failures because the agent is busy count as attempts.
 BUSY_PATIENCE_US = 24 * 3600 * SECOND
 ERROR_LENGTH = 2_000
 WORKER_STOPPED = "The worker stopped before this ended"
 
 
 def settle_attempt(
-    occurrence: Occurrence, outcome: DeliveryResult | DeliveryFailed, now_us: int, took_us: int, chance: float
+    occurrence: Occurrence, outcome: str | DeliveryFailed | None, now_us: int, took_us: int, chance: float
 ) -> SettledRun:
-    """How an attempt is recorded; `chance`, from 0 to 1, spreads those that failed together."""
-    if isinstance(outcome, DeliveryResult):
-        answer = None if outcome.answer is None else storable(outcome.answer)
+    """Decide from the agent's answer, or from the failure, whether a run is delivered, waits for a retry, or is dead.
+
+    `chance`, from 0 to 1, spreads the retries of runs that failed together.
+    """
+    if not isinstance(outcome, DeliveryFailed):
+        answer = None if outcome is None else storable(outcome)
         return SettledRun(occurrence, RunStatus.DELIVERED, took_us, answer=answer)
     error = storable(str(outcome))[:ERROR_LENGTH]
     counted = outcome.counted or now_us - occurrence.created_us > BUSY_PATIENCE_US
@@ -338,12 +385,12 @@ def settle_attempt(
 
 
 def release_attempt(occurrence: Occurrence, took_us: int) -> SettledRun:
-    """For somebody else to go on with at once."""
+    """How a worker that stops hands a run back: due at once, and the attempt does not count."""
     return SettledRun(occurrence, RunStatus.WAITING, took_us, error=WORKER_STOPPED, counted=False, in_doubt=True)
 
 
 def retry_wait_s(occurrence: Occurrence, outcome: DeliveryFailed, chance: float, *, counted: bool) -> float:
-    """Never sooner than the other side says."""
+    """Seconds until the next attempt; never fewer than the agent host asked for, up to an hour."""
     first, longest, times = (
         (FIRST_RETRY_S, LONGEST_RETRY_S, occurrence.attempt) if counted else _busy_backoff(occurrence)
     )
@@ -354,10 +401,10 @@ def retry_wait_s(occurrence: Occurrence, outcome: DeliveryFailed, chance: float,
 
 
 def backoff_s(times: int, first_s: float, longest_s: float, chance: float) -> float:
-    """Twice as long each time, up to a limit; less up to half by `chance`, so that not all come back together."""
+    """Twice as long each time, up to a limit; `chance` takes off up to half, so that retries spread out."""
     return min(longest_s, first_s * 2 ** min(times - 1, 30)) * (1 - chance / 2)
 
 
 def _busy_backoff(occurrence: Occurrence) -> tuple[float, float, int]:
-    """Each start raises the fence, and only those that count the attempt."""
+    """The backoff of a busy agent, from how often the run was started without counting an attempt."""
     return FIRST_BUSY_RETRY_S, LONGEST_BUSY_RETRY_S, max(1, occurrence.fence - occurrence.attempt + 1)

@@ -1,4 +1,4 @@
-"""Runs a worker's transactions: settles what ended, claims what is due, renews, releases and recovers leases."""
+"""Runs a worker's transactions: settles ended runs, claims due ones, renews, releases and recovers leases."""
 
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -28,7 +28,18 @@ from frontdesk.db.statements import BatchUpdate, one_of
 from frontdesk.identity.model import AgentIdSource
 from frontdesk.journal.model import EntryKind, Outcome
 from frontdesk.journal.store import insert_from_select
-from frontdesk.schedules.claim_store import NEXT_DUE_US, UNREADABLE_ERRORS, claim_runs
+from frontdesk.schedules.claim_store import (
+    IS_RUNNING,
+    NEXT_DUE_US,
+    NOW,
+    RUNNING_RUNS,
+    SCHEDULE_CANCELLED,
+    UNREADABLE_ERRORS,
+    claim_runs,
+    end_after_last_run,
+    lower_due,
+    occurrence_of,
+)
 from frontdesk.schedules.delivery_rules import (
     CLOCK_SLACK_US,
     ClaimContext,
@@ -49,21 +60,12 @@ from frontdesk.schedules.model import (
     from_us,
     now_us,
 )
-from frontdesk.schedules.queue_store import (
-    IS_RUNNING,
-    NOW,
-    RUNNING_RUNS,
-    SCHEDULE_CANCELLED,
-    end_after_last_run,
-    lower_due,
-    occurrence_of,
-)
 from frontdesk.schedules.triggers import add_jitter, recompute_after_clock_set_back
 from frontdesk.schedules.webhook_store import add_webhook_calls, build_webhook_call
 
 IS_OWNED = occurrences.c.owner == bindparam("me")
 # Made once: to build a statement takes longer than to run it, and each of these runs for every batch.
-# PostgreSQL's alone, in the order of `sorted`, by which others lock queues: a language has another one.
+# For PostgreSQL, in the order of `sorted`, in which all lock queues; other collations order names differently.
 QUEUE_ORDER = lanes.c.name.collate("C")
 LOCK_QUEUES = select(lanes.c.name).where(one_of(lanes.c.name, "names")).order_by(QUEUE_ORDER).with_for_update()
 STILL_OWNED = (
@@ -72,8 +74,8 @@ STILL_OWNED = (
     .with_for_update()
 )
 NO_OWNER = {"owner": None, "leased_until_us": None}
-# What is still ours is locked by then, and found by its key and fence alone: PostgreSQL would look for those that run
-# first, of which it expects one, and go through all rows that are given for each.
+# The rows are locked by then, and found by their key and fence alone: with a condition on running runs, of which it
+# expects one, PostgreSQL would look for those first, and go through all given rows for each.
 MARK_DELIVERED = BatchUpdate(
     occurrences,
     ["id", "fence"],
@@ -108,7 +110,7 @@ FIRST_FIRE_IN_QUEUE = (
     .limit(1)
     .scalar_subquery()
 )
-# What waits in a serial queue goes first. A queue beside has more than that to look at, and is looked at.
+# In a serial queue a waiting retry goes first. A queue of overlapping runs has more to look at, and is due now.
 FREE_QUEUES = (
     update(lanes)
     .where(one_of(lanes.c.name, "names"))
@@ -142,7 +144,10 @@ APPEND_TO_JOURNAL = insert_from_select(
 
 
 def settle_runs(connection: Connection, owner: str, settled: Sequence[SettledRun], now_us: int) -> list[SettledRun]:
-    """Record how attempts ended, with all that follows from it; those that were still the owner's to end."""
+    """Record how attempts ended: answer or failure, journal, calls to webhooks, and when their queues are due next.
+
+    Returns the attempts that the owner still held; another worker has taken over the others.
+    """
     names = sorted({one.occurrence.lane for one in settled})
     if connection.dialect.name == "postgresql":
         connection.execute(LOCK_QUEUES, {"names": names})
@@ -159,10 +164,16 @@ def settle_runs(connection: Connection, owner: str, settled: Sequence[SettledRun
     if len(delivered) < len(kept):
         _record_failures(connection, [one for one in kept if one.standing is not RunStatus.DELIVERED], now_us)
     _end_runs(connection, kept, now_us)
-    _add_webhook_calls(connection, delivered, now_us)
-    told = {"ids": [one.occurrence.id for one in kept], "at": from_us(now_us), "now": now_us}
-    connection.execute(APPEND_TO_JOURNAL, told)
-    # Not the queues of those that somebody else runs by now.
+    calls = [
+        build_webhook_call(one.occurrence, one.occurrence.webhook, one.answer, now_us)
+        for one in delivered
+        if one.occurrence.webhook is not None
+    ]
+    if calls:
+        add_webhook_calls(connection, calls, now_us)
+    journaled = {"ids": [one.occurrence.id for one in kept], "at": from_us(now_us), "now": now_us}
+    connection.execute(APPEND_TO_JOURNAL, journaled)
+    # Not the queues of runs that another worker has taken over.
     connection.execute(FREE_QUEUES, {"names": sorted({one.occurrence.lane for one in kept}), "now": now_us})
     return kept
 
@@ -195,13 +206,6 @@ def _end_runs(connection: Connection, kept: Sequence[SettledRun], now_us: int) -
         connection.execute(RECORD_LAST_ENDED, {"ids": noted, "now": now_us})
 
 
-def _add_webhook_calls(connection: Connection, delivered: Sequence[SettledRun], now_us: int) -> None:
-    found = [(one, one.occurrence.webhook) for one in delivered if one.occurrence.webhook is not None]
-    add_webhook_calls(
-        connection, [build_webhook_call(one.occurrence, url, one.answer, now_us) for one, url in found], now_us
-    )
-
-
 def _attempt_columns(one: SettledRun, now_us: int) -> dict[str, Any]:
     return {
         "occurrence_id": one.occurrence.id,
@@ -214,16 +218,16 @@ def _attempt_columns(one: SettledRun, now_us: int) -> dict[str, Any]:
 
 log = structlog.get_logger("frontdesk.schedules")
 
-# So many rows take a few milliseconds, for which everybody else in this process waits.
+# So many rows take a few milliseconds, for which the whole process waits.
 SMALL_BATCH = 32
-# So many ends take PostgreSQL long enough to claim meanwhile in a transaction of its own.
+# Settling so many takes PostgreSQL long enough to claim meanwhile, in another transaction.
 SPLIT_BATCH = 16
-# So many rules are reckoned anew in one transaction.
+# So many rules are computed again in one transaction.
 RECOMPUTE_BATCH = 500
-# What is done in place leaves SQLite's log of changes to grow; what is done aside folds it back.
+# Writes in place let SQLite's write-ahead log grow; a write in a thread runs a checkpoint.
 ASIDE_EVERY_STEPS = 64
-# A plan made while these tables were small, or not counted yet, would read them whole for as long as it is kept; all
-# that a step looks for, it finds by an index.
+# A plan made while these tables were small, or had no statistics yet, would go on to scan them; everything that a step
+# reads has an index.
 READ_CLOCK = text(
     "SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), set_config('enable_seqscan', 'off', true),"
     " set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)"
@@ -251,7 +255,7 @@ RUNS_OF_OTHERS = (
     .where(RUN_IS_ACTIVE, occurrences.c.standing == literal_column("'running'"))
     .where(occurrences.c.owner != bindparam("owner"))
 )
-# Tried at a time that has not come yet: the clock was set back since, and what was a wait of seconds is one of hours.
+# Tried at a time that has not come yet: the clock was set back since, and a wait of seconds became one of hours.
 TRIED_LATER = (
     select(occurrences.c.id, occurrences.c.lane)
     .where(RUN_IS_ACTIVE, occurrences.c.standing == literal_column("'waiting'"))
@@ -263,7 +267,7 @@ MAKE_AVAILABLE = (
     .where(one_of(occurrences.c.id, "ids"), occurrences.c.standing == literal_column("'waiting'"))
     .values(available_us=bindparam("now"))
 )
-# The latest that anything was done to a schedule at a time that has not come yet.
+# The latest change of a schedule, at a time that has not come yet.
 CHANGED_US = case(
     (func.coalesce(schedules.c.last_us, 0) > schedules.c.updated_us, schedules.c.last_us), else_=schedules.c.updated_us
 )
@@ -276,7 +280,7 @@ RECURRING = (
         *(schedules.c[name] for name in ("intended_us", "created_us", "updated_us")),
     )
     .where(SCHEDULE_IS_WAITING, schedules.c.fire_us > bindparam("now"), schedules.c.kind != literal_column("'once'"))
-    # One that is being run for the last time keeps that time until it has ended.
+    # A schedule in its last run keeps that time until the run has ended.
     .where(
         ~exists().where(
             occurrences.c.schedule_id == schedules.c.id, occurrences.c.intended_us == schedules.c.intended_us
@@ -290,7 +294,7 @@ MOVE_SCHEDULES = BatchUpdate(schedules, ["id"], ["start_us", "intended_us", "fir
 
 
 class DeliveryStore:
-    """One for a worker: `owner` is its name. PostgreSQL's own clock says what is due, unless one is given."""
+    """The transactions of one worker, whose name is `owner`. Without a `clock`, PostgreSQL's own counts there."""
 
     def __init__(self, database: Database, owner: str, lease_us: int, clock: Callable[[], int] | None = None) -> None:
         self._database = database
@@ -298,62 +302,62 @@ class DeliveryStore:
         self._lease_us = lease_us
         self._clock = clock
         self._steps = 0
-        # How far the clock was ahead of one that nobody sets, at most; and whether what is stored was looked at yet.
+        # How far the clock was ahead of the monotonic one, at most; and whether stored times were checked yet.
         self._ahead_us: int | None = None
         self._looked = False
-        # When the clock was set back, and which time it had reached before.
+        # When the clock was set back, and the time that it had reached before.
         self._set_back: tuple[int, int] | None = None
         self.held_ids: set[str] = set()
-        # Two transactions of one worker would want the same rows in different orders. A claim passes over what is
-        # locked, and waits for nobody; but each must know what was claimed before, and so must whoever hands back.
+        # Two settlements of one worker would lock the same rows in different orders. A claim skips what is locked, and
+        # waits for nobody; but a claim, and a release, must know what was claimed before.
         self._settle_lock = anyio.Lock()
         self._claim_lock = anyio.Lock()
 
-    async def settle_and_claim(self, settled: Sequence[SettledRun], ask: ClaimRequest) -> StepResult:
-        """Record how attempts ended, and claim what is due for as many places as are asked for."""
+    async def settle_and_claim(self, settled: Sequence[SettledRun], request: ClaimRequest) -> StepResult:
+        """Record how attempts ended, and claim due runs, in one transaction."""
 
         def work(connection: Connection) -> StepResult:
             now = self._now(connection)
             kept = settle_runs(connection, self._owner, settled, now) if settled else []
-            if ask.places <= 0:
+            if request.places <= 0:
                 return StepResult(now, kept, [], None)
-            view = self._context(ask, now)
-            claimed = claim_runs(connection, view)
+            context = self._context(request, now)
+            claimed = claim_runs(connection, context)
             return StepResult(now, kept, claimed, connection.execute(NEXT_DUE_US).scalar())
 
         self._steps += 1
-        small = len(settled) + ask.places <= SMALL_BATCH and self._steps % ASIDE_EVERY_STEPS != 0
+        small = len(settled) + request.places <= SMALL_BATCH and self._steps % ASIDE_EVERY_STEPS != 0
         async with self._settle_lock, self._claim_lock:
             done = await self._database.write(work, small=small)
             self.held_ids.difference_update(one.occurrence.id for one in settled)
             self.held_ids.update(one.id for one in done.claimed)
             return done
 
-    def should_split(self, ended: int, ask: ClaimRequest) -> bool:
-        """Whether to `settle_runs` and to `begin` at the same time, instead of one `step`.
+    def should_split(self, ended: int, request: ClaimRequest) -> bool:
+        """Whether to settle and to claim in two transactions at the same time.
 
-        What is settled meanwhile frees queues that the claim does not see: not for who claims no more after it.
+        The claim then does not see the queues that are freed meanwhile, so not for a caller that claims no more after.
         """
-        return self._database.shared and ended >= SPLIT_BATCH and ask.places > 0 and ask.due_by_us is None
+        return self._database.shared and ended >= SPLIT_BATCH and request.places > 0 and request.due_by_us is None
 
-    async def claim_batch(self, ask: ClaimRequest) -> StepResult:
-        """Claim, while others of this worker settle; there may be more to claim at once."""
+    async def claim_batch(self, request: ClaimRequest) -> StepResult:
+        """Claim while this worker settles in another transaction; there may be more to claim at once."""
 
         def work(connection: Connection) -> StepResult:
             now = self._now(connection)
-            view = self._context(ask, now)
-            return StepResult(now, [], claim_runs(connection, view), now)
+            context = self._context(request, now)
+            return StepResult(now, [], claim_runs(connection, context), now)
 
         async with self._claim_lock:
             done = await self._database.write(work, small=False)
             self.held_ids.update(one.id for one in done.claimed)
             return done
 
-    async def claim(self, ask: ClaimRequest) -> Sequence[Occurrence]:
-        return (await self.settle_and_claim((), ask)).claimed
+    async def claim(self, request: ClaimRequest) -> Sequence[Occurrence]:
+        return (await self.settle_and_claim((), request)).claimed
 
     async def settle(self, settled: Sequence[SettledRun]) -> Sequence[SettledRun]:
-        """Those whose end was still this worker's to tell."""
+        """Record how attempts ended; returns those that this worker still held."""
 
         def work(connection: Connection) -> list[SettledRun]:
             return settle_runs(connection, self._owner, settled, self._now(connection))
@@ -364,7 +368,7 @@ class DeliveryStore:
             return kept
 
     async def renew(self) -> frozenset[str]:
-        """Keep what is held; what of it has been taken over by somebody else, and is held no longer."""
+        """Renew the leases; returns the runs that other workers have taken over."""
 
         def work(connection: Connection) -> set[str]:
             until = self._now(connection) + self._lease_us
@@ -372,7 +376,7 @@ class DeliveryStore:
             return set(connection.execute(OWN_RUNS, {"owner": self._owner}).scalars())
 
         async with self._settle_lock:
-            # Not what is claimed meanwhile, which this may not see.
+            # Without what is claimed meanwhile, which this transaction may not see.
             held = frozenset(self.held_ids)
             if not held:
                 return held
@@ -381,7 +385,7 @@ class DeliveryStore:
             return lost
 
     async def release(self, ids: Collection[str] = ()) -> int:
-        """Let others go on with these, and with what this worker has without knowing it; how many there were."""
+        """Hand back these runs, and those that this worker claimed without knowing it; returns how many."""
 
         def work(connection: Connection) -> int:
             now = self._now(connection)
@@ -400,12 +404,12 @@ class DeliveryStore:
     async def recover(
         self,
         knows_dead: Callable[[str], bool],
-        look: Callable[[Sequence[RunLease]], Collection[RunLease]] = lambda leases: leases,
+        find_abandoned: Callable[[Sequence[RunLease]], Collection[RunLease]] = lambda leases: leases,
     ) -> frozenset[str]:
-        """The owners that are surely gone; what they left running is due at once, and so is what is leased no longer.
+        """Make the runs of lost workers due at once; returns the workers that no longer exist.
 
-        So is what a clock that was set back keeps waiting for a time that it had reached before. `look` is shown the
-        leases of all others, and says which were left alone.
+        So are retries that a clock that was set back keeps waiting. `find_abandoned` gets the leases of all other
+        workers, and returns those that nobody renews.
         """
 
         def work(connection: Connection) -> frozenset[str]:
@@ -413,9 +417,9 @@ class DeliveryStore:
             rows = connection.execute(RUNS_OF_OTHERS, {"owner": self._owner}).all()
             found = {RunLease(row.id, row.owner, row.leased_until_us): row for row in rows}
             dead = frozenset(owner for owner in {row.owner for row in rows} if knows_dead(owner))
-            alone = look(list(found))
+            abandoned = find_abandoned(list(found))
             over = {
-                lease for lease in alone if is_expired(found[lease].started_us, lease.until_us, now, self._lease_us)
+                lease for lease in abandoned if is_expired(found[lease].started_us, lease.until_us, now, self._lease_us)
             }
             left = {row.lane for lease, row in found.items() if lease in over or row.owner in dead}
             waiting = connection.execute(TRIED_LATER, {"soon": now + CLOCK_SLACK_US}).all()
@@ -431,7 +435,7 @@ class DeliveryStore:
             return dead
 
     async def _recompute_after_clock_set_back(self) -> None:
-        """Rules that recur go on by the new time, where a clock that was ahead had moved them to a later one."""
+        """After the clock was set back, compute again the next times of recurring schedules."""
 
         def was_set_back(connection: Connection) -> bool:
             now = self._now(connection)
@@ -439,7 +443,7 @@ class DeliveryStore:
             self._ahead_us = now - _monotonic_us()
             reached = before_us + _monotonic_us() if self._ahead_us < before_us - CLOCK_SLACK_US else None
             if reached is None and not self._looked:
-                # Where this process is new, what is stored tells whether the clock was ahead before.
+                # In a new process, stored times show whether the clock was ahead before.
                 reached = connection.execute(LATEST_FUTURE_CHANGE, {"soon": now + CLOCK_SLACK_US}).scalar()
             self._looked = True
             if reached is not None:
@@ -452,9 +456,11 @@ class DeliveryStore:
         while after is not None:
             after = await self._database.write(partial(_recompute_schedules, clock=self._now, after=after), small=False)
 
-    def _context(self, ask: ClaimRequest, now: int) -> ClaimContext:
+    def _context(self, request: ClaimRequest, now: int) -> ClaimContext:
         since, reached = self._set_back or (0, 0)
-        return ClaimContext(ask, self._owner, set(self.held_ids), now, self._lease_us, since if now <= reached else now)
+        return ClaimContext(
+            request, self._owner, set(self.held_ids), now, self._lease_us, since if now <= reached else now
+        )
 
     def _now(self, connection: Connection) -> int:
         if self._clock is not None:
@@ -467,17 +473,17 @@ class DeliveryStore:
 
 
 def _monotonic_us() -> int:
-    """A clock that nobody sets."""
+    """A clock that is never set."""
     return time.monotonic_ns() // 1000
 
 
 def _recompute_schedules(connection: Connection, clock: Callable[[Connection], int], after: int) -> int | None:
-    """Reckon the next few rules anew; the id to go on after, None at the end."""
+    """Compute the next times of some schedules again; returns the id to continue after, None at the end."""
     now = clock(connection)
     rows = connection.execute(RECURRING_BATCH, {"now": now, "after": after}).all()
     found = [row for row in rows if _recomputed(row, now) is not None]
     if found:
-        # Nobody fires them meanwhile: who holds a queue may change what stands in it.
+        # Locks their queues, so that none of them fires meanwhile.
         lower_due(connection, dict.fromkeys((row.lane for row in found), None), now)
         moved: list[tuple[int, int | None, int, int]] = []
         lanes: dict[str, int] = {}
@@ -500,5 +506,5 @@ def _recomputed(row: Row[Any], now: int) -> tuple[Trigger, int] | None:
     try:
         return recompute_after_clock_set_back(trigger, row.intended_us, now, (row.created_us, row.updated_us))
     except UNREADABLE_ERRORS:
-        # It is told of when it fires.
+        # It is logged when it fires.
         return None

@@ -18,12 +18,12 @@ LAST_DAYS = {"L": "on the last day of every month", "LW": "on the last weekday o
 UNIT_WORDS = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
 EVERY_DAY = "every day"
 NO_PLAIN_WORDS = "by a cron rule"
-# More times of a day are easier to read as the rule has them.
+# More times a day than this are easier to read in the rule itself.
 MAX_TIMES_IN_WORDS = 6
 
 
 def describe_rule(rule: str) -> str:
-    """A rule as `echo.rule` tells it, in words; one for which there are none is called what it is."""
+    """A rule in plain words, from the text of `format_rule`; where there are none, `NO_PLAIN_WORDS`."""
     kind, _, value = rule.partition(" ")
     if kind == "cron":
         return _describe_cron(value) or NO_PLAIN_WORDS
@@ -31,7 +31,7 @@ def describe_rule(rule: str) -> str:
 
 
 def _describe_cron(value: str) -> str | None:
-    """Fields, and after them which of their days are left out: `every 2 weeks from 2026-11-24`."""
+    """The fields of a cron rule, and the steps after them: `every 2 weeks from 2026-11-24`."""
     fields, every, rest = value.partition(" every ")
     plainly = _describe_cron_fields(fields.split())
     if not every or plainly is None:
@@ -75,7 +75,7 @@ def _describe_times(minute: str, hour: str) -> str | None:
 
 
 def _describe_frequency(minute: str, hour: str) -> str | None:
-    """What comes again and again through the day."""
+    """A rule that repeats through the day."""
     every_minutes, every_hours, past = _even_step(minute, 60), _even_step(hour, 24), _parse_numbers(minute)
     if every_hours == 1 and every_minutes is not None:
         return _describe_interval(f"{every_minutes}m")
@@ -86,7 +86,7 @@ def _describe_frequency(minute: str, hour: str) -> str | None:
 
 
 def _even_step(field: str, whole: int) -> int | None:
-    """How far apart, where that is the same all day long."""
+    """The step of a field, where it divides the whole evenly."""
     if field == "*":
         return 1
     start, _, step = field.partition("/")
@@ -166,7 +166,7 @@ def _join_words(words: Sequence[str]) -> str:
 
 
 def describe_facts(trigger: Trigger, fire_us: int | None) -> dict[str, str | None]:
-    """The facts, for a program; the times are None when nothing follows."""
+    """A description for programs; the times are None where the trigger does not fire again."""
     return {
         "rule": format_rule(trigger),
         "zone": trigger.zone,
@@ -176,7 +176,7 @@ def describe_facts(trigger: Trigger, fire_us: int | None) -> dict[str, str | Non
 
 
 def describe_trigger(trigger: Trigger, fire_us: int | None) -> str:
-    """The same, for a person."""
+    """A description for people."""
     until = _describe_end(trigger)
     if fire_us is None:
         return f"{_rule_with_words(trigger)}, {trigger.zone}{until}; it does not fire again"
@@ -198,10 +198,10 @@ def _describe_end(trigger: Trigger) -> str:
 
 
 def _rule_with_words(trigger: Trigger) -> str:
-    """The rule, and the same in plain words where they say more."""
+    """The rule, and where there are plain words for it, these too."""
     exact = format_rule(trigger)
-    said = describe_rule(exact) if trigger.kind is TriggerKind.CRON else NO_PLAIN_WORDS
-    return exact if said == NO_PLAIN_WORDS else f"{exact} ({said})"
+    words = describe_rule(exact) if trigger.kind is TriggerKind.CRON else NO_PLAIN_WORDS
+    return exact if words == NO_PLAIN_WORDS else f"{exact} ({words})"
 
 
 def format_rule(trigger: Trigger) -> str:

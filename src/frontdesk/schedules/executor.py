@@ -20,11 +20,10 @@ from frontdesk.schedules.access import (
     require_schedules_admin,
     require_write,
 )
+from frontdesk.schedules.delivery_rules import SettledRun
 from frontdesk.schedules.history_store import HistoryQuery, HistoryStore, OverdueSchedule, RunHolder
-from frontdesk.schedules.metrics import ScheduleMetrics
 from frontdesk.schedules.model import (
     OwnerFilter,
-    RunOutcome,
     RunRecord,
     RunStatus,
     Schedule,
@@ -40,21 +39,21 @@ from frontdesk.schedules.requests import (
     parse_within,
 )
 from frontdesk.schedules.store import ScheduleFilter, ScheduleStore
-from frontdesk.schedules.worker import Worker
+from frontdesk.schedules.worker import ScheduleMetrics, Worker
 
 ON_DEMAND_JOB = BackgroundJob(structlog.get_logger("frontdesk.schedules"), "schedule_waits", "schedule_failed")
 
 
 @dataclass(frozen=True, slots=True)
 class OnDemandRun:
-    """One of them, from its start to its end."""
+    """A run on demand in the background, from its start to its end."""
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     ended: anyio.Event = field(default_factory=anyio.Event)
 
 
 class OnDemandRuns:
-    """Each caller's are delivered in one stretch at a time, however often they ask."""
+    """Delivers due prompts in the background: for each caller once at a time, however often they ask."""
 
     def __init__(self, tasks: TaskGroup, deliver: Callable[[OwnerFilter], Awaitable[object]]) -> None:
         self._tasks = tasks
@@ -67,20 +66,20 @@ class OnDemandRuns:
             self._tasks.start_soon(self._run, whose, self._under_way[whose])
 
     async def close(self) -> None:
-        """Let what runs end, for as long as a worker would; to be called while agents can still take their turns."""
+        """Let deliveries end, for as long as a worker would; call it while agents can still take turns."""
         under_way = list(self._under_way.values())
-        for stretch in under_way:
-            stretch.scope.cancel()
-        for stretch in under_way:
-            await stretch.ended.wait()
+        for run in under_way:
+            run.scope.cancel()
+        for run in under_way:
+            await run.ended.wait()
 
-    async def _run(self, whose: OwnerFilter, stretch: OnDemandRun) -> None:
+    async def _run(self, whose: OwnerFilter, run: OnDemandRun) -> None:
         try:
-            with stretch.scope:
+            with run.scope:
                 await ON_DEMAND_JOB.attempt(partial(self._deliver, whose))
         finally:
             del self._under_way[whose]
-            stretch.ended.set()
+            run.ended.set()
 
 
 MEASURE_SECONDS = 2.0
@@ -95,7 +94,7 @@ ReportRound = Callable[[int, Sequence[ExecutedRun]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class ScheduleExecutor:
-    """What is told is what the caller may see; the worker's own loop needs nobody's word."""
+    """Delivers due prompts for a caller, and reports what the caller may see of the worker."""
 
     worker: Worker
     store: ScheduleStore
@@ -107,30 +106,33 @@ class ScheduleExecutor:
     on_demand: OnDemandRuns
 
     async def run_due(self, caller: Caller) -> Sequence[ExecutedRun]:
-        """Deliver what is due now, and wait for it; what stands behind another's in an agent's line waits its turn.
+        """Deliver what is due now, and wait for it.
 
-        An agent that asks in the midst of its own turn would wait for itself: its prompts come after that turn.
+        An agent that calls this in its own turn would wait for itself: its prompts come after that turn.
         """
         require_write(caller)
         whose = owner_filter(caller)
-        # A database that is away is found out here at once: the worker would try for a while to make up with it.
+        # Fails at once where the database is away; the worker would retry for a while.
         await self.store.next_due()
         if await self._is_in_a_turn(caller):
             return await self._hand_over(whose)
         done = await self.worker.deliver_due(whose)
-        mine = [ran for ran in done if whose.covers(ran.occurrence.agent_id, ran.occurrence.user_id)]
-        return [await self._executed_run(ran) for ran in mine]
+        return [
+            await self._executed_run(one)
+            for one in done
+            if whose.covers(one.occurrence.agent_id, one.occurrence.user_id)
+        ]
 
     async def loop(
         self,
         caller: Caller,
         interval: object = None,
         seconds: object = MAX_LOOP_SECONDS,
-        told: ReportRound | None = None,
+        report: ReportRound | None = None,
     ) -> int:
-        """Deliver what is due, again and again, for a bounded time; how many were run.
+        """Deliver what is due, again and again, for a bounded time; returns how many prompts were run.
 
-        It ends where something waits for the caller's own turn to end.
+        Ends early where a prompt has to wait for the end of the caller's own turn.
         """
         pause = parse_loop_interval_s(self.interval_s if interval is None else interval)
         most = parse_within("max_seconds", seconds, MAX_LOOP_SECONDS)
@@ -138,22 +140,22 @@ class ScheduleExecutor:
         while True:
             ran = await self.run_due(caller)
             number, count = number + 1, count + len(ran)
-            if told is not None:
-                await told(number, ran)
+            if report is not None:
+                await report(number, ran)
             if anyio.current_time() + pause > until or any(one.later for one in ran):
                 return count
             await anyio.sleep(pause)
 
     async def state(self, caller: Caller) -> ExecutorState:
-        """How the worker is doing; what waits altogether is for an admin to know."""
+        """How the worker of this process is doing; an admin also gets the figures of all schedules."""
         require_read(caller)
         status = self.worker.status()
-        told = ExecutorState(status.running, self.autostart, self.interval_s, self.concurrency)
+        state = ExecutorState(status.running, self.autostart, self.interval_s, self.concurrency)
         if not is_schedules_admin(caller):
-            return told
+            return state
         figures = await self.past.figures(now_us())
         return replace(
-            told,
+            state,
             in_flight=status.in_flight,
             delivered=status.delivered,
             failed=status.failed,
@@ -166,21 +168,21 @@ class ScheduleExecutor:
         )
 
     async def overdue(self, caller: Caller, limit: int) -> Sequence[OverdueSchedule]:
-        """What is overdue, whoever's it is, the oldest first."""
+        """Overdue schedules of all owners, the oldest first; for an admin."""
         require_schedules_admin(caller, "To see what is overdue")
         return await self.past.overdue(now_us(), limit)
 
     async def holders(self, caller: Caller, limit: int) -> Sequence[RunHolder]:
-        """The workers that have runs under way, in this process and in others."""
+        """The workers that have runs under way, in all processes; for an admin."""
         require_schedules_admin(caller, "To see who delivers")
         return await self.past.holders(limit)
 
     async def close(self) -> None:
-        """Let what was begun behind somebody's back come to an end."""
+        """Let deliveries in the background end."""
         await self.on_demand.close()
 
     async def update_metrics(self) -> None:
-        """Figures that somebody is about to read; while the database is away they stay as they were."""
+        """Read the figures for the metrics; while the database is away they stay as they were."""
         try:
             with anyio.fail_after(MEASURE_SECONDS):
                 self.metrics.set_figures(await self.past.figures(now_us()))
@@ -194,7 +196,7 @@ class ScheduleExecutor:
         return named is not None and await self.store.under_way(named) is not None
 
     async def _hand_over(self, whose: OwnerFilter) -> Sequence[ExecutedRun]:
-        """What is due, to be delivered behind the caller's back: by the worker, or where none runs here by itself."""
+        """Return what is due, and have it delivered in the background, by the worker where one runs here."""
         now = now_us()
         listed = await self.store.list(ScheduleFilter(whose, (ScheduleState.ACTIVE,), limit=MAX_HANDED_OVER))
         due = [_deferred_schedule(one) for one in listed if one.fire_us is not None and one.fire_us <= now]
@@ -204,20 +206,20 @@ class ScheduleExecutor:
             self.on_demand.start(whose)
         return due
 
-    async def _executed_run(self, ran: RunOutcome) -> ExecutedRun:
-        run = ran.occurrence
+    async def _executed_run(self, settled: SettledRun) -> ExecutedRun:
+        run = settled.occurrence
         schedule = await self.store.get(run.schedule_id)
         most = schedule.what.max_repetitions if schedule else None
         return ExecutedRun(
             id=run.schedule_id,
             agent_id=run.agent_id,
-            delivered=ran.delivered,
+            delivered=settled.delivered,
             delivery_id=run.id,
             next_us=schedule.intended_us if schedule else None,
             repetition_count=run.number,
             max_repetitions=most,
-            completed=ran.delivered and most is not None and run.number >= most,
-            error=ran.error,
+            completed=settled.delivered and most is not None and run.number >= most,
+            error=settled.error,
         )
 
 

@@ -1,4 +1,4 @@
-"""Stores what became of runs: history, dead letters, figures, pruning."""
+"""Reads the history of runs, retries dead ones, counts what is due and under way, and prunes old rows."""
 
 import re
 from collections.abc import Sequence
@@ -32,8 +32,9 @@ from frontdesk.db.schema import (
     schedules,
 )
 from frontdesk.errors import Conflict, Invalid, NotFound
+from frontdesk.schedules.claim_store import lower_due, owned_by
 from frontdesk.schedules.model import Attempt, OwnerFilter, RunRecord, RunStatus, ScheduleState, WebhookStatus, to_us
-from frontdesk.schedules.queue_store import LAST_FIRE_BEGAN_US, lower_due, owned_by
+from frontdesk.schedules.store import LAST_FIRE_BEGAN_US
 from frontdesk.schedules.triggers import parse_iso_time
 from frontdesk.schedules.wakeup import WakeupNotifier
 
@@ -42,7 +43,7 @@ CURSOR_SHAPE = re.compile(r"(\d{1,18})\.([\w.:-]{1,64})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class HistoryCursor:
-    """What was intended before `intended_us`; with an `id` also what was intended then, and comes after that run."""
+    """A place in the history: before `intended_us`, or with an `id`, after that run of the same time."""
 
     intended_us: int
     id: str | None = None
@@ -52,12 +53,12 @@ class HistoryCursor:
 
     @classmethod
     def after_run(cls, last: RunRecord) -> "HistoryCursor":
-        """Where a page goes on that ended with this run."""
+        """Where the page after this run begins."""
         return cls(last.intended_us, last.id)
 
     @classmethod
     def parse(cls, text: str) -> "HistoryCursor":
-        """As it was handed out, or a time with an offset."""
+        """A cursor as a page gave it, or a time with an offset."""
         if found := CURSOR_SHAPE.fullmatch(text.strip()):
             return cls(int(found[1]), found[2])
         try:
@@ -70,15 +71,15 @@ class HistoryCursor:
 
 PRUNE_BATCH = 2_000
 IMPORT_PREFIX = "import:"
-# So many queues are looked into at once, so many times, to find what is due next.
+# So many queues are read at once, so many times, to find what is due next.
 QUEUES_PER_LOOK, MAX_LOOKS = 100, 20
-# So many runs are looked through for those of one standing.
+# So many runs are searched for those of one standing.
 RUNS_LOOKED_THROUGH = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryQuery:
-    """Which occurrences to tell of, newest first: the next `limit` from this place on."""
+    """Which runs to read, newest first: the next `limit` from `before` on."""
 
     whose: OwnerFilter = field(default_factory=OwnerFilter)
     schedule_id: int | None = None
@@ -89,7 +90,7 @@ class HistoryQuery:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleFigures:
-    """How the schedule stands: `oldest_overdue_us` is how late the latest one is, of those that nobody has begun."""
+    """Counts of schedules and runs; `oldest_overdue_us` is how late the oldest due schedule is that no worker began."""
 
     due: int
     oldest_overdue_us: int
@@ -100,7 +101,7 @@ class ScheduleFigures:
 
 @dataclass(frozen=True, slots=True)
 class OverdueSchedule:
-    """A schedule whose time has come, and that nobody has begun."""
+    """A schedule that is due, and that no worker has begun."""
 
     schedule_id: int
     agent_id: str
@@ -109,7 +110,7 @@ class OverdueSchedule:
 
 @dataclass(frozen=True, slots=True)
 class RunHolder:
-    """A worker that has runs under way, anywhere: how many, and until when the last of its leases is."""
+    """A worker with runs under way, in any process: how many, and when the last of its leases ends."""
 
     owner: str
     runs: int
@@ -117,7 +118,7 @@ class RunHolder:
 
 
 class HistoryStore:
-    """History, dead letters, figures."""
+    """Reads and prunes the history of runs."""
 
     def __init__(self, database: Database, notifier: WakeupNotifier) -> None:
         self._database = database
@@ -131,15 +132,15 @@ class HistoryStore:
             wanted = wanted.where(occurrences.c.standing.in_(query.standings))
         if query.before is not None:
             wanted = wanted.where(*_is_before(query.before))
-        # Many may be due at one moment: only with their ids does every one of them have a place.
+        # Many may be due at one time: their ids give each of them a place.
         in_order = wanted.order_by(occurrences.c.intended_us.desc(), occurrences.c.id.desc())
         return await self._read(in_order.limit(query.limit))
 
     async def ended(self, query: HistoryQuery) -> tuple[Sequence[RunRecord], HistoryCursor | None]:
-        """Those that are over, the last one first, and where to go on: all by their end, an agent's by their due time.
+        """Runs that are over, the last first, by their end, or for one agent by their due time; and where to continue.
 
-        Of a standing that may be rare only those among the newest `RUNS_LOOKED_THROUGH` are told; one goes on behind
-        these.
+        Runs of a standing that may be rare are searched among the newest `RUNS_LOOKED_THROUGH`; the next page
+        continues after these.
         """
         at = occurrences.c.ended_us if query.whose.agent_id is None else occurrences.c.intended_us
         order = (at.desc(), occurrences.c.id.desc())
@@ -172,7 +173,7 @@ class HistoryStore:
         return found, None if row is None else HistoryCursor(row.at, row.id)
 
     async def under_way(self, query: HistoryQuery) -> Sequence[RunRecord]:
-        """Runs that have begun or wait for another try, in no order: there may be a great many."""
+        """Runs that have begun or wait for a retry, in no order: there may be very many."""
         return await self._read(
             select(occurrences).where(RUN_IS_ACTIVE, *owned_by(occurrences, query.whose)).limit(query.limit)
         )
@@ -182,7 +183,7 @@ class HistoryStore:
         return found[0] if found else None
 
     async def redrive(self, occurrence_id: str, now_us: int) -> bool:
-        """Try a dead letter again, with all its attempts before it; False when it is not dead."""
+        """Try a dead run again, with all its attempts; False where it is not dead."""
         this = occurrences.c.id == occurrence_id
         of_schedule = (schedules, schedules.c.id == occurrences.c.schedule_id)
 
@@ -214,13 +215,13 @@ class HistoryStore:
         return changed
 
     async def figures(self, now_us: int) -> ScheduleFigures:
-        """Counts what is due and under way, however many schedules wait."""
+        """Count what is due and under way, in a time that does not depend on how many schedules wait."""
         standing = (
             select(occurrences.c.standing, func.count().label("number"))
             .where(RUN_IS_ACTIVE)
             .group_by(occurrences.c.standing)
         )
-        # What is due stands in a queue that is due itself, or taken.
+        # A due schedule is in a queue that is due itself, or busy.
         busy = select(occurrences.c.lane).where(RUN_IS_ACTIVE)
         names = select(lanes.c.name).where(lanes.c.due_us.is_not(None), lanes.c.due_us <= now_us).union(busy)
         due = select(func.count(), func.min(schedules.c.fire_us)).where(
@@ -242,7 +243,7 @@ class HistoryStore:
             )
 
     async def overdue(self, now_us: int, limit: int) -> Sequence[OverdueSchedule]:
-        """What is overdue, the oldest first; where very many queues are due, of those that have been so the longest."""
+        """Overdue schedules, the oldest first; where very many queues are due, from those that have been so longest."""
         overdue = select(lanes.c.name).where(lanes.c.due_us.is_not(None), lanes.c.due_us <= now_us)
         overdue = overdue.order_by(lanes.c.due_us).limit(QUEUES_PER_LOOK)
         busy = select(occurrences.c.lane).where(RUN_IS_ACTIVE).limit(QUEUES_PER_LOOK)
@@ -262,7 +263,7 @@ class HistoryStore:
         return await self._database.read(work)
 
     async def holders(self, limit: int) -> Sequence[RunHolder]:
-        """Who has runs under way just now."""
+        """The workers that have runs under way now."""
         running = (
             RUN_IS_ACTIVE,
             occurrences.c.standing == literal_column("'running'"),
@@ -275,14 +276,14 @@ class HistoryStore:
         return [RunHolder(row.owner, row.runs, row.until_us or 0) for row in rows]
 
     async def next_us(self) -> int | None:
-        """When anything is due next; what waits behind a run that is under way comes after that."""
+        """When anything is due next, without what waits for a run under way to end."""
         best: int | None = None
         ahead = select(lanes.c.name, lanes.c.due_us).where(lanes.c.due_us.is_not(None))
         ahead = ahead.order_by(lanes.c.due_us, lanes.c.name).limit(QUEUES_PER_LOOK)
         async with self._database.read_transaction() as connection:
             for number in range(MAX_LOOKS):
                 found = (await connection.execute(ahead.offset(number * QUEUES_PER_LOOK))).all()
-                # A queue may be looked at sooner than anything is due in it: for one that has been cancelled since.
+                # A queue may be due before anything in it is: for a schedule that was cancelled since.
                 for when in _next_due_in_queues([row.name for row in found]):
                     at = (await connection.execute(when)).scalar_one()
                     best = at if best is None or (at is not None and at < best) else best
@@ -291,9 +292,9 @@ class HistoryStore:
         return best
 
     async def prune(self, before_us: int, dead_before_us: int) -> int:
-        """Forget what ended before then, dead letters a while later, and schedules that are over and left no trace.
+        """Delete runs that ended before then, dead ones later, and schedules that are over and have no runs left.
 
-        Those that were imported are kept: by them a second import knows what it need not take over again.
+        Imported schedules are kept: by them, a second import knows what it need not import again.
         """
         old = select(occurrences.c.id).where(occurrences.c.ended_us.is_not(None))
         gone = await self._delete_runs(
@@ -335,8 +336,8 @@ class HistoryStore:
             tried = select(attempts).where(attempts.c.occurrence_id.in_(ids))
             earlier: dict[str, list[Attempt]] = {}
             for row in (await connection.execute(tried.order_by(attempts.c.id))).all():
-                told = Attempt(row.number, row.started_us, row.ended_us, row.error)
-                earlier.setdefault(row.occurrence_id, []).append(told)
+                attempt = Attempt(row.number, row.started_us, row.ended_us, row.error)
+                earlier.setdefault(row.occurrence_id, []).append(attempt)
             sent = select(forwards).where(forwards.c.occurrence_id.in_(ids)).order_by(forwards.c.id)
             forwarded = {
                 row.occurrence_id: WebhookStatus(row.state, row.attempt, row.error)
@@ -346,14 +347,14 @@ class HistoryStore:
 
 
 def _next_due_in_queues(names: Sequence[str]) -> list[Select[Any]]:
-    """When the first of these queues' schedules fires, and when the first of their runs is to be tried again."""
+    """Statements for when the first schedule in these queues fires, and when their first retry is due."""
     waiting = (occurrences.c.lane.in_(names), RUN_IS_ACTIVE, occurrences.c.standing == RunStatus.WAITING)
     line = select(schedules.c.fire_us).where(
         schedules.c.lane == lanes.c.name, SCHEDULE_IS_WAITING, LAST_FIRE_BEGAN_US.is_(None)
     )
     first = line.order_by(schedules.c.fire_us, schedules.c.id).limit(1).correlate(lanes).scalar_subquery()
     return [
-        # The first of each queue by the index, however many stand behind it.
+        # The first of each queue, by the index, however many follow it.
         select(func.min(first)).where(lanes.c.name.in_(names)),
         select(func.min(occurrences.c.available_us)).where(*waiting),
     ]
@@ -363,7 +364,7 @@ def _is_before(place: HistoryCursor, at: ColumnElement[int] = occurrences.c.inte
     name = occurrences.c.id
     if place.id is None:
         return [at < place.intended_us]
-    # The first says nothing new, but is what an index can be asked.
+    # The first condition adds nothing, but an index can serve it.
     return [at <= place.intended_us, or_(at < place.intended_us, name < place.id)]
 
 

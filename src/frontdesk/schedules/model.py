@@ -14,7 +14,7 @@ DEFAULT_ATTEMPTS = 10
 
 
 class TriggerKind(StrEnum):
-    """How a rule is told."""
+    """The kind of rule."""
 
     ONCE = "once"
     CRON = "cron"
@@ -22,7 +22,7 @@ class TriggerKind(StrEnum):
 
 
 class ScheduleState(StrEnum):
-    """Of a schedule."""
+    """The state of a schedule."""
 
     ACTIVE = "active"
     PAUSED = "paused"
@@ -31,7 +31,7 @@ class ScheduleState(StrEnum):
 
 
 class Overlap(StrEnum):
-    """What happens to a fire that falls into the run before it: it waits its turn, is left out, or runs beside it."""
+    """What happens to a fire during the run before it: it waits, is skipped, or runs at the same time."""
 
     QUEUE = "queue"
     SKIP = "skip"
@@ -39,7 +39,7 @@ class Overlap(StrEnum):
 
 
 class Misfire(StrEnum):
-    """What happens to fires that nobody was there for: one run makes up for all, each is run, or none."""
+    """What happens to fires that were missed: one run makes up for all, all are run, or none."""
 
     ONCE = "once"
     ALL = "all"
@@ -47,7 +47,7 @@ class Misfire(StrEnum):
 
 
 class RunStatus(StrEnum):
-    """Of an occurrence. The first two are under way; the others are its end."""
+    """The state of a run. The first two are under way; the others are its end."""
 
     RUNNING = "running"
     WAITING = "waiting"
@@ -59,10 +59,10 @@ class RunStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """The whole rule of when.
+    """When a schedule fires.
 
-    `value` is an ISO time in UTC, a cron rule of five fields, or an interval such as 30s. An interval is counted from
-    `start_us`; `end_us` is the last moment at which anything fires. Each fire comes up to `jitter_s` later than meant.
+    `value` is an ISO time in UTC, a cron rule of five fields, or an interval such as 30s. An interval counts from
+    `start_us`; nothing fires after `end_us`. Each fire comes up to `jitter_s` after its intended time.
     """
 
     kind: TriggerKind
@@ -75,7 +75,7 @@ class Trigger:
 
 @dataclass(frozen=True, slots=True)
 class SchedulePolicy:
-    """What to do when things do not go as planned; what is later than `max_late_s` is left out, and recorded so."""
+    """What to do about late, missed and failed runs; a fire later than `max_late_s` is skipped, and recorded so."""
 
     overlap: Overlap = Overlap.QUEUE
     misfire: Misfire = Misfire.ONCE
@@ -85,7 +85,7 @@ class SchedulePolicy:
 
 @dataclass(frozen=True, slots=True)
 class AnswerForwarding:
-    """Where an agent's answer goes on to; `timeline` is reserved, and nobody can ask for it yet."""
+    """Where an agent's answer is forwarded to; `timeline` is reserved, and refused for now."""
 
     webhook: str | None = None
     timeline: bool = False
@@ -93,9 +93,9 @@ class AnswerForwarding:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleDefinition:
-    """A schedule to be made; `words` are the plain words it was told in, `made_by` the run in which it was.
+    """What a schedule is: `words` are the plain words of its rule, `made_by` the run in which an agent made it.
 
-    `authority` is on whose word it runs.
+    `authority` limits what its runs may do.
     """
 
     agent_id: str
@@ -113,9 +113,9 @@ class ScheduleDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """A schedule as it stands: `intended_us` is when it is next meant to fire, `fire_us` when it will, jitter and all.
+    """A stored schedule: `intended_us` is its next intended time, `fire_us` the same with jitter.
 
-    `fired` counts its occurrences that were run, `last_us` is when the last one was begun.
+    `fired` counts its runs, `last_us` is when the last one started.
     """
 
     id: int
@@ -131,11 +131,10 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One run to be made now, by whoever holds it under this `fence`; `id` is the delivery id.
+    """A claimed run, held by its worker under this `fence`; `id` is the delivery id.
 
-    `in_doubt`: an earlier attempt may have reached the agent, and nobody knows. `last`: nothing follows it, otherwise
-    `next_us` is when its schedule is meant to fire next. `due_us` is when it was to begin, jitter and all; `lane` is
-    its queue: runs of a queue are taken one at a time where it is `serial`.
+    `in_doubt`: an earlier attempt may have reached the agent. `last`: no run follows; otherwise `next_us` is the next
+    intended time of its schedule. `due_us` is when it should start, jitter included. `lane` is its queue.
     """
 
     id: str
@@ -165,7 +164,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class OwnerFilter:
-    """Whose schedules are meant; with `or_nobodys` a user's and those that belong to no user in particular."""
+    """The owners whose schedules are meant; with `include_unowned`, those of no user besides the user's own."""
 
     agent_id: str | None = None
     user_id: str | None = None
@@ -179,7 +178,7 @@ class OwnerFilter:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try that came to nothing, or the last one."""
+    """An attempt of a run that failed."""
 
     number: int
     started_us: int
@@ -189,7 +188,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class WebhookStatus:
-    """What became of an answer on its way to a webhook: waiting, sent, or dead, and why the last try failed."""
+    """Whether an answer was sent to a webhook: waiting, sent, or dead, and why the last attempt failed."""
 
     state: str
     attempt: int
@@ -198,7 +197,7 @@ class WebhookStatus:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What became of an occurrence."""
+    """A run in the history."""
 
     id: str
     schedule_id: int
@@ -217,32 +216,15 @@ class RunRecord:
     forwarded: WebhookStatus | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryResult:
-    """The agent took its turn, and said this."""
-
-    answer: str | None = None
-
-
-# Returns once the agent's turn has ended, or raises `DeliveryFailed`.
-DeliverRun = Callable[[Occurrence], Awaitable[DeliveryResult]]
-
-
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
-    """What became of an occurrence that was run on somebody's word."""
-
-    occurrence: Occurrence
-    delivered: bool
-    answer: str | None = None
-    error: str | None = None
+# Returns the agent's answer once its turn has ended, or raises `DeliveryFailed`.
+DeliverRun = Callable[[Occurrence], Awaitable[str | None]]
 
 
 class DeliveryFailed(Exception):
-    """A try came to nothing.
+    """An attempt failed.
 
-    `permanent`: trying again will not help. Not `counted`: the agent was busy, which is nobody's fault. `retry_after`
-    is in seconds, where the other side named them. `in_doubt`: the agent may have got it all the same.
+    `permanent`: a retry will not help. Not `counted`: the agent was busy, and the attempt does not count.
+    `retry_after`: the seconds that the agent host asked for. `in_doubt`: the prompt may have reached the agent.
     """
 
     def __init__(
@@ -262,7 +244,7 @@ class DeliveryFailed(Exception):
 
 
 def delivery_id(schedule_id: int, intended_us: int) -> str:
-    """The same for every attempt at one occurrence, so that a receiver can tell a repetition."""
+    """The same for all attempts of a run, so that a receiver recognises a repetition."""
     return f"run-{schedule_id}-{intended_us // 1000}"
 
 
@@ -275,10 +257,10 @@ def from_us(microseconds: int) -> datetime:
 
 
 def now_us() -> int:
-    """This machine's clock."""
+    """The time on this machine's clock."""
     return time_ns() // 1000
 
 
 def format_utc(at: datetime) -> str:
-    """A time as it is told to agents and webhooks: UTC, to the second."""
+    """A time as agents and webhooks get it: UTC, to the second."""
     return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -27,7 +27,7 @@ PROMPT_LENGTH = 200
 
 
 class SchedulePromptInput(ToolInput):
-    """What to be told, and when."""
+    """The prompt, and its time."""
 
     prompt: str = Field(min_length=1, description="What you want to be told then, understandable by itself")
     when: str = Field(min_length=1, max_length=500, description="When, in plain words or as a rule")
@@ -36,7 +36,7 @@ class SchedulePromptInput(ToolInput):
 
 
 class ListSchedulesInput(ToolInput):
-    """Nothing to say."""
+    """No arguments."""
 
 
 class CancelScheduleInput(ToolInput):
@@ -46,7 +46,7 @@ class CancelScheduleInput(ToolInput):
 
 
 class BuiltinScheduleTools:
-    """Handed to the agent host before the scheduler stands, and opened once it does."""
+    """Offers the tools. The agent host gets this before schedules are open, and `open` completes it."""
 
     def __init__(self) -> None:
         self._schedules: ScheduleService | None = None
@@ -55,18 +55,18 @@ class BuiltinScheduleTools:
         self._schedules = schedules
 
     def of(self, caller: Caller, _user_token: SecretStr | None) -> Sequence[Tool]:
-        """The three tools, for one agent, and for the person it works for."""
+        """The three tools, for one agent and the person it works for."""
         schedules = self._schedules
         if schedules is None or caller.agent_id is None:
             return ()
-        # The agent acts here, and that it is this one we know ourselves. The credential of a person does not name it.
+        # The agent calls, and we know which. The credential of a person does not name it.
         of_person = caller.user_id is not None and not runs_installation(caller)
         source = AgentIdSource.NONE if of_person else AgentIdSource.CREDENTIAL
         own = replace(caller, source=source, verified=True, local=False, any_agent=False)
 
         async def plan(given: SchedulePromptInput) -> ToolOutcome:
-            asked = NewSchedule(given.prompt, when=given.when, zone=given.zone, max_repetitions=given.max_repetitions)
-            added = await schedules.add(own, asked)
+            new = NewSchedule(given.prompt, when=given.when, zone=given.zone, max_repetitions=given.max_repetitions)
+            added = await schedules.add(own, new)
             return ToolOutcome(f"Scheduled with number {added.schedule.id}: {added.rule.sentence}")
 
         async def show(_given: ListSchedulesInput) -> ToolOutcome:

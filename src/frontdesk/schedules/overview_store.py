@@ -1,4 +1,4 @@
-"""Reads lists of schedules and runs for pages: by next fire, by number, around now."""
+"""Reads lists of schedules and runs for pages: by next fire, by number, around now. Every list is bounded."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Select, TextClause, func, lite
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import SCHEDULE_IS_WAITING, occurrences, schedules, turns
 from frontdesk.errors import Invalid
+from frontdesk.schedules.claim_store import owned_by, queue_of
 from frontdesk.schedules.model import (
     Overlap,
     OwnerFilter,
@@ -20,15 +21,14 @@ from frontdesk.schedules.model import (
     Trigger,
     from_us,
 )
-from frontdesk.schedules.queue_store import owned_by, queue_of, schedule_of, trigger_of
-from frontdesk.schedules.store import SELECT_SCHEDULES
+from frontdesk.schedules.store import SELECT_SCHEDULES, schedule_of, trigger_of
 
 CURSOR_SHAPE = re.compile(r"(\d{1,18})\.(\d{1,16})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class UpcomingCursor:
-    """Where a list by next times goes on: after this schedule, which fires then."""
+    """Where a list by next times continues: after this schedule, which fires at `fire_us`."""
 
     fire_us: int
     id: int
@@ -46,7 +46,7 @@ class UpcomingCursor:
 
 @dataclass(frozen=True, slots=True)
 class UpcomingPage:
-    """Schedules that will fire, the next one first; `next` is where the list goes on, None at the end."""
+    """Schedules that will fire, the next one first; `next` is where the list continues, None at the end."""
 
     schedules: Sequence[Schedule]
     next: str | None = None
@@ -54,7 +54,7 @@ class UpcomingPage:
 
 @dataclass(frozen=True, slots=True)
 class NewestPage:
-    """Schedules by their numbers, the newest first; `next` goes into `before`."""
+    """Schedules by their numbers, the newest first; pass `next` as `before`."""
 
     schedules: Sequence[Schedule]
     next: int | None = None
@@ -62,7 +62,7 @@ class NewestPage:
 
 @dataclass(frozen=True, slots=True)
 class EndedRunsPage:
-    """Runs that are over, the last one first; `next` goes into `before`, and may be there though nothing was found."""
+    """Runs that are over, the last first; pass `next` as `before`. It may be set though nothing was found."""
 
     runs: Sequence[RunRecord]
     next: str | None = None
@@ -78,7 +78,7 @@ class UpcomingFire:
 
 @dataclass(frozen=True, slots=True)
 class FiresAroundNow:
-    """What fires after now and what ended before; `more` where there are so many that some are left out."""
+    """What fires after now and what ended before; `more` where some were left out."""
 
     ahead: Sequence[int] = ()
     behind: Sequence[tuple[int, RunStatus]] = ()
@@ -87,7 +87,7 @@ class FiresAroundNow:
 
 @dataclass(frozen=True, slots=True)
 class ChangeMark:
-    """What is different once something happened: the last end of a run, the newest schedule, and what fires next."""
+    """A mark that changes when something happens: the last end of a run, the newest schedule, and the next fires."""
 
     ended_us: int
     schedule_id: int
@@ -95,42 +95,42 @@ class ChangeMark:
 
     @property
     def digest(self) -> str:
-        """The same in a word."""
+        """The mark as one word."""
         return f"{self.ended_us}.{self.schedule_id}.{crc32(repr(self.coming).encode()):08x}"
 
 
 @dataclass(frozen=True, slots=True)
 class RunReference:
-    """A run as whoever finds its id elsewhere wants to know it."""
+    """A run that a page found by its id elsewhere."""
 
     run_id: str
     schedule_id: int
     agent_id: str
 
 
-# What does not wait for its time; these are few beside all others, and found by an index of their own.
+# Schedules that do not wait for their time are few, and have an index of their own.
 IS_NOT_ACTIVE = text("state IN ('paused', 'cancelled', 'ended')")
 
 
 class OverviewStore:
-    """Looks, and changes nothing; every list is bounded."""
+    """Reads for pages, and changes nothing."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def upcoming(self, whose: OwnerFilter, after: UpcomingCursor | None, limit: int) -> Sequence[Schedule]:
-        """Those that wait for their time, the next one first."""
+        """Schedules that wait for their time, the next one first."""
         wanted = SELECT_SCHEDULES.where(*_waits_for_its_time(whose))
         if after is not None:
             at, number = schedules.c.fire_us, schedules.c.id
-            # The first says nothing new, but is what an index can be asked.
+            # The first condition adds nothing, but an index can serve it.
             wanted = wanted.where(at >= after.fire_us, or_(at > after.fire_us, number > after.id))
         return await self._read(wanted.order_by(schedules.c.fire_us, schedules.c.id).limit(limit))
 
     async def newest(
         self, whose: OwnerFilter, state: ScheduleState | None, before: int | None, limit: int
     ) -> Sequence[Schedule]:
-        """By their numbers, the newest first."""
+        """Schedules by their numbers, the newest first."""
         wanted = SELECT_SCHEDULES.where(*owned_by(schedules, whose))
         if state is not None:
             wanted = wanted.where(
@@ -141,7 +141,7 @@ class OverviewStore:
         return await self._read(wanted.order_by(schedules.c.id.desc()).limit(limit))
 
     async def fires_until(self, whose: OwnerFilter, until_us: int, limit: int) -> Sequence[UpcomingFire]:
-        """What fires by then."""
+        """Schedules that fire by then."""
         names = ("fire_us", "kind", "value", "zone", "start_us", "end_us", "jitter_s")
         wanted = select(*(schedules.c[name] for name in names)).where(
             *_waits_for_its_time(whose), schedules.c.fire_us <= until_us
@@ -151,26 +151,27 @@ class OverviewStore:
         return [UpcomingFire(row["fire_us"], trigger_of(row)) for row in rows]
 
     async def ended_since(self, whose: OwnerFilter, since_us: int, limit: int) -> Sequence[tuple[int, RunStatus]]:
-        """What ended since then, the last one first."""
+        """When runs ended since then and how, the last one first."""
         at = occurrences.c.ended_us
         wanted = select(at, occurrences.c.standing).where(*owned_by(occurrences, whose), at >= since_us)
-        # An agent's runs are kept by when they were due, which is before they end.
+        # The index of an agent's runs is by their due time, which is before their end.
         by = at if whose.agent_id is None else occurrences.c.intended_us
         wanted = wanted.where(by >= since_us).order_by(by.desc()).limit(limit)
         rows = await self._database.read(lambda connection: connection.execute(wanted).all())
         return [(row.ended_us, RunStatus(row.standing)) for row in rows]
 
     async def dead(self, whose: OwnerFilter, most: int) -> int:
-        """How many runs were given up; nobody counts further than `most`."""
+        """How many runs were given up, counted up to `most`."""
         given_up = occurrences.c.standing == literal_column("'dead'")
         some = select(occurrences.c.id).where(given_up, *owned_by(occurrences, whose)).limit(most).subquery()
         count = select(func.count()).select_from(some)
         return await self._database.read(lambda connection: connection.execute(count).scalar_one())
 
     async def change_mark(self, whose: OwnerFilter, most: int) -> ChangeMark:
-        """By what one can tell that something happened: no index has when a schedule was changed, and none is needed.
+        """A mark that changes when something happened.
 
-        What is made, paused, resumed, moved or begun changes what fires next; the index that has this has all of it.
+        There is no index of when schedules changed, and none is needed: whatever is made, paused, resumed, moved or
+        begun changes what fires next, which has an index.
         """
         ended = select(func.max(occurrences.c.ended_us)).where(occurrences.c.ended_us.is_not(None))
         newest = select(ended.scalar_subquery(), select(func.max(schedules.c.id)).scalar_subquery())
@@ -190,14 +191,14 @@ class OverviewStore:
         return {row.id: row.zone for row in rows}
 
     async def run_references(self, whose: OwnerFilter, ids: Collection[str]) -> Mapping[str, RunReference]:
-        """Of these ids those of runs, and which schedule's they are."""
+        """The runs among these ids."""
         columns = (occurrences.c.id, occurrences.c.schedule_id, occurrences.c.agent_id)
         wanted = select(*columns).where(occurrences.c.id.in_(ids), *owned_by(occurrences, whose))
         rows = await self._database.read(lambda connection: connection.execute(wanted).all())
         return {row.id: RunReference(row.id, row.schedule_id, row.agent_id) for row in rows}
 
     async def turns_of(self, run: RunRecord, now_us: int, apart_us: int, limit: int) -> Sequence[str]:
-        """The turns that a run made, the newest first: among those its agent took meanwhile, by clocks so far apart."""
+        """The turns of a run, the newest first; clocks of two machines may differ by `apart_us`."""
         begun = [at for at in (run.started_us, *(one.started_us for one in run.earlier)) if at]
         if not begun:
             return []
@@ -213,7 +214,7 @@ class OverviewStore:
 
 
 def _waits_for_its_time(whose: OwnerFilter) -> list[ColumnElement[bool] | TextClause]:
-    """What waits for its time; an agent's stand in its two lines, and are kept there by time."""
+    """The conditions for schedules that wait for their time; for one agent, by the index of its two queues."""
     found: list[ColumnElement[bool] | TextClause] = [SCHEDULE_IS_WAITING, *owned_by(schedules, whose)]
     if whose.agent_id is not None:
         found.append(schedules.c.lane.in_([queue_of(whose.agent_id, one) for one in (Overlap.QUEUE, Overlap.ALLOW)]))

@@ -32,14 +32,14 @@ from frontdesk.schedules.store import ScheduleFilter, ScheduleStore
 from frontdesk.schedules.triggers import cron_trigger, format_interval, next_fire_after, parse_interval, parse_iso_time
 from frontdesk.settings.model import AGENT_ID_PATTERN, clean_agent_id
 
-# Of the two tables the newer comes first: what is in both is taken from there.
+# The newer of the two tables comes first: a schedule that is in both is imported from it.
 TABLES = ("unified_reminders", "schedules")
 IMPORT_MARK = "import:"
 
 
 @dataclass(frozen=True, slots=True)
 class PromptYoSelfRow:
-    """What was found under a column's name, or None; nothing of it is checked yet."""
+    """A row as it was read, not checked yet; None where the table has no such column."""
 
     table: str
     id: object
@@ -61,17 +61,17 @@ class PromptYoSelfRow:
 
     @property
     def identity(self) -> tuple[object, ...]:
-        """By which the two tables' rows for one schedule are told to be the same."""
+        """What rows of both tables have in common where they are the same schedule."""
         return self.agent_id, self.prompt, self.kind, self.value
 
     @property
     def mark(self) -> str:
-        """The same whenever this row is read again, wherever the file lies by then and however often it has run."""
-        said = repr((self.table, self.id, *self.identity, self.created_at))
-        return f"{IMPORT_MARK}{hashlib.sha256(said.encode(errors='replace')).hexdigest()[:32]}"
+        """Stays the same when the row is read again, from whichever path and however often it has run meanwhile."""
+        content = repr((self.table, self.id, *self.identity, self.created_at))
+        return f"{IMPORT_MARK}{hashlib.sha256(content.encode(errors='replace')).hexdigest()[:32]}"
 
 
-# By which name each of our fields goes there; the first one that a table has counts.
+# The columns for each of our fields; the first one that a table has counts.
 COLUMNS: Mapping[str, Sequence[str]] = {
     "id": ("id",),
     "agent_id": ("agent_id",),
@@ -91,7 +91,7 @@ WAIT_SECONDS = 5
 
 
 def read_promptyoself(path: Path) -> Sequence[PromptYoSelfRow]:
-    """Every row of the tables that hold schedules, all read before any is used."""
+    """Read all rows of the tables that hold schedules."""
     if not path.is_file():
         raise NotFound(f"There is no file {path}")
     try:
@@ -116,7 +116,7 @@ def _check_file(database: sqlite3.Connection, path: Path) -> None:
 
 
 def _known_columns(database: sqlite3.Connection, table: str) -> Mapping[str, str]:
-    """Our names for a table's columns; empty where there is no such table."""
+    """The columns of a table by our names for them; empty where there is no such table."""
     there = {str(row[1]) for row in database.execute(f"PRAGMA table_info({table})")}
     found = {ours: next((name for name in theirs if name in there), None) for ours, theirs in COLUMNS.items()}
     return {ours: name for ours, name in found.items() if name is not None} if there else {}
@@ -128,19 +128,19 @@ def _read_rows(
     missing = [COLUMNS[name][0] for name in REQUIRED_COLUMNS if name not in columns]
     if missing:
         raise Invalid(f"{path} has a table {table} without {', '.join(missing)}: it is not PromptYoSelf's")
-    # The names are ours, from the lists above, and never the file's.
+    # The names come from the lists above, and never from the file.
     found = database.execute(f"SELECT {', '.join(columns.values())} FROM {table} ORDER BY id")  # noqa: S608
     return [PromptYoSelfRow(table, **dict(zip(columns, row, strict=True))) for row in found]
 
 
-# Their executor may have been down while it was moved; older ones have lost their point.
+# Their executor may have been down during a move; a prompt that is older than this is not imported.
 STILL_DUE_US = 24 * 3600 * SECOND
 ACTIVE_STATUSES = frozenset({"", "active", "pending", "scheduled"})
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedImport:
-    """A schedule to be made, when it is next meant to fire, and how often it has run over there."""
+    """A schedule to add, its next intended time, and how often it has run before."""
 
     new: ScheduleDefinition
     intended_us: int
@@ -149,14 +149,14 @@ class PlannedImport:
 
 @dataclass(slots=True)
 class ImportPlan:
-    """What is to be made, and what is left out, by row, and why."""
+    """The schedules to add, and the rows to leave out, with the reasons."""
 
     taken: list[PlannedImport] = field(default_factory=list[PlannedImport])
     left_out: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
 def plan_import(rows: Sequence[PromptYoSelfRow], limits: ScheduleLimits, now_us: int) -> ImportPlan:
-    """Row by row; what both tables have is taken once."""
+    """Decide about each row; a schedule in both tables is imported once."""
     made = ImportPlan()
     newer = {row.identity for row in rows if row.table == TABLES[0]}
     for row in rows:
@@ -203,7 +203,7 @@ def _row_prompt(row: PromptYoSelfRow, limits: ScheduleLimits) -> str:
 
 
 def _row_repetitions(row: PromptYoSelfRow) -> tuple[int | None, int]:
-    """How often it may run in all, and how often it has."""
+    """How often it may run in all, and how often it has run."""
     most = _parse_whole(row.max_repetitions, "max_repetitions")
     count = max(0, _parse_whole(row.repetition_count, "repetition_count") or 0)
     if most is not None and not 1 <= most <= MAX_WHOLE_NUMBER:
@@ -239,7 +239,7 @@ def _row_trigger(row: PromptYoSelfRow, now_us: int) -> tuple[Trigger, int]:
 
 
 def _once_row_trigger(row: PromptYoSelfRow, value: str, now_us: int) -> tuple[Trigger, int]:
-    # What its user wrote holds the offset, which the time beside it was worked out without.
+    # The value that the user wrote has the offset; `next_run` was computed without it.
     at = _parse_exact_time(value) or _parse_stored_time(row.next_run) or _parse_stored_time(value)
     if at is None:
         raise Invalid(f"'{value[:60]}' is no time")
@@ -257,7 +257,7 @@ def _parse_exact_time(text: str) -> int | None:
 
 
 def _parse_stored_time(value: object) -> int | None:
-    """A time as they store it: UTC where it does not say."""
+    """A time as PromptYoSelf stores it: UTC where it has no offset."""
     if value is None or not str(value).strip():
         return None
     try:
@@ -268,14 +268,14 @@ def _parse_stored_time(value: object) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class PromptYoSelfImporter:
-    """What was taken over before is known by its mark, also after it was cancelled here or has ended."""
+    """Imports schedules; each is marked, so that a second import knows it, also after it was cancelled or has ended."""
 
     store: ScheduleStore
     limits: ScheduleLimits
     host: AgentHost
 
     async def import_file(self, caller: Caller, path: Path) -> ImportResult:
-        """Read the whole file, decide about each row, and make what is to be made in one go."""
+        """Read the whole file, decide about each row, and add all new schedules in one transaction."""
         require_schedules_admin(caller, "An import")
         rows = await to_thread.run_sync(partial(read_promptyoself, path))
         now = now_us()
@@ -288,7 +288,7 @@ class PromptYoSelfImporter:
         return ImportResult(str(path), made, len(known), planned.left_out, warnings)
 
     async def _warnings(self, counts: Mapping[str, int]) -> Sequence[str]:
-        """The agents among these that the host does not know: each of their runs would be a dead letter."""
+        """Warnings about agents that the host does not know: their runs would all fail."""
         try:
             gone = [agent_id for agent_id in counts if await self.host.find(agent_id) is None]
         except Unavailable as error:

@@ -1,4 +1,4 @@
-"""Reads schedules, runs and previews for a caller; what belongs to others is not found."""
+"""Reads schedules, runs and previews for a caller; what the caller may not see is not found."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,13 +50,13 @@ NO_SCHEDULE = "Schedule {} not found"
 
 @dataclass(frozen=True, slots=True)
 class ScheduleQueries:
-    """What belongs to others is `NotFound`, in the words for what is not there at all."""
+    """Reads for a caller. What the caller may not see is `NotFound`, with the message for what does not exist."""
 
     store: ScheduleStore
     past: HistoryStore
 
     async def list(self, caller: Caller, wanted: ListSchedules | None = None) -> SchedulePage:
-        """Those that the caller may see, in the order they were made."""
+        """The schedules that the caller may see, in the order they were made."""
         require_read(caller)
         asked = wanted or ListSchedules()
         whose = owner_filter_for_agent(caller, asked.agent_id)
@@ -67,18 +67,18 @@ class ScheduleQueries:
         return SchedulePage(found[:limit], found[limit - 1].id if len(found) > limit else None)
 
     async def list_for_turn(self, caller: Caller, limit: int) -> SchedulePage:
-        """Those that an agent may see in a turn for one person."""
+        """The schedules that an agent may see in a turn for one person."""
         require_read(caller)
         found = await self.store.list(ScheduleFilter(owner_filter_for_turn(caller), LIVE_STATES, limit=limit + 1))
         return SchedulePage(found[:limit], found[limit - 1].id if len(found) > limit else None)
 
     async def next_fire_of_agents(self, caller: Caller, agents: Sequence[str]) -> Mapping[str, int]:
-        """When each of these agents is prompted next; for whoever may see everybody's."""
+        """When each of these agents is prompted next; for an admin."""
         require_schedules_admin(caller, "To see when every agent is prompted next")
         return await self.store.next_fire_of_agents(agents)
 
     async def upcoming(self, caller: Caller, agent_id: str, limit: int) -> Sequence[Schedule]:
-        """What an agent is prompted with next, the soonest first; for whoever may see everybody's."""
+        """The next schedules of an agent, the soonest first; for an admin."""
         require_schedules_admin(caller, "To see what an agent is prompted with next")
         return await self.store.upcoming(agent_id, limit)
 
@@ -87,7 +87,7 @@ class ScheduleQueries:
         return await self.get_visible(caller, schedule_id)
 
     async def history(self, caller: Caller, wanted: ListRuns | None = None) -> RunPage:
-        """What became of the runs that the caller may see, the newest first."""
+        """The runs that the caller may see, the newest first."""
         require_read(caller)
         asked = wanted or ListRuns()
         limit = parse_within("limit", asked.limit, MAX_LIMIT)
@@ -99,7 +99,7 @@ class ScheduleQueries:
         return RunPage(found[:limit], str(HistoryCursor.after_run(found[limit - 1])) if len(found) > limit else None)
 
     async def preview(self, caller: Caller, schedule_id: object, count: object = DEFAULT_PREVIEW) -> RulePreview:
-        """When a schedule is meant to fire next."""
+        """The next intended times of a schedule."""
         require_read(caller)
         wanted = parse_within("count", count, MAX_PREVIEW)
         found = await self.get_visible(caller, schedule_id)
@@ -108,16 +108,16 @@ class ScheduleQueries:
         times = preview_fires(trigger, now_us(), left if found.state in LIVE_STATES else 0)
         return RulePreview(RuleDescription.of(trigger, found.intended_us), trigger.zone, times)
 
-    async def preview_rule(self, caller: Caller, said: RuleRequest, count: object = DEFAULT_PREVIEW) -> RulePreview:
-        """When a rule would fire, without making it."""
+    async def preview_rule(self, caller: Caller, request: RuleRequest, count: object = DEFAULT_PREVIEW) -> RulePreview:
+        """The next times of a rule, without making a schedule."""
         require_read(caller)
         wanted, now = parse_within("count", count, MAX_PREVIEW), now_us()
-        trigger = parse_rule(said, now).trigger
+        trigger = parse_rule(request, now).trigger
         times = preview_fires(trigger, now, wanted)
         return RulePreview(RuleDescription.of(trigger, times[0] if times else None), trigger.zone, times)
 
     async def get_visible(self, caller: Caller, schedule_id: object, gone: str = NO_SCHEDULE) -> Schedule:
-        """A schedule that is the caller's to see, whatever is to be done with it."""
+        """A schedule that the caller may see."""
         number = parse_schedule_id(schedule_id)
         found = await self.store.get(number) if number else None
         if found is None or not can_see(caller, found.what.agent_id, found.what.user_id):
@@ -125,31 +125,31 @@ class ScheduleQueries:
         return found
 
     async def get_visible_run(self, caller: Caller, delivery_id: str) -> RunRecord:
-        """The same for a run."""
+        """A run that the caller may see."""
         found = await self.past.get(delivery_id)
         if found is None or not can_see(caller, found.agent_id, found.user_id):
             raise NotFound(f"There is no run '{delivery_id[:64]}'; the history lists them")
         return found
 
 
-# Of one agent or of all: so many schedules and runs around now are looked at, and so many times told.
+# So many schedules and runs around now are read, and so many times returned.
 MAX_AROUND = 150
 MAX_FIRES = 300
 MAX_DEAD = 100
 MAX_TURNS = 20
-# A turn's time is the database's, a run's that of the machine which delivers it.
+# A turn has the time of the database, a run that of the machine that delivers it.
 CLOCKS_APART_US = 120 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleOverview:
-    """What belongs to others is left out."""
+    """Lists for pages, without what the caller may not see."""
 
     store: OverviewStore
     past: HistoryStore
 
     async def upcoming(self, caller: Caller, agent_id: str | None, after: str | None, limit: object) -> UpcomingPage:
-        """Those that will fire, the next one first."""
+        """Schedules that will fire, the next one first."""
         require_read(caller)
         most = parse_within("limit", limit, MAX_LIMIT)
         place = UpcomingCursor.parse(after) if after else None
@@ -160,7 +160,7 @@ class ScheduleOverview:
     async def newest(
         self, caller: Caller, agent_id: str | None, state: ScheduleState | None, before: object, limit: object
     ) -> NewestPage:
-        """Those of one state, or all, by their numbers."""
+        """Schedules of one state, or of all, by their numbers."""
         require_read(caller)
         most = parse_within("limit", limit, MAX_LIMIT)
         number = None if before in (None, "") else parse_within("before", before, MAX_SCHEDULE_ID)
@@ -180,19 +180,19 @@ class ScheduleOverview:
         return EndedRunsPage(runs, None if following is None else str(following))
 
     async def under_way(self, caller: Caller, agent_id: str | None, limit: object) -> Sequence[RunRecord]:
-        """Some of the runs that have begun or wait for another try."""
+        """Some of the runs that have begun or wait for a retry."""
         require_read(caller)
         most = parse_within("limit", limit, MAX_LIMIT)
         return await self.past.under_way(HistoryQuery(owner_filter_for_agent(caller, agent_id), limit=most))
 
     async def around(self, caller: Caller, agent_id: str | None, now_us: int, span_us: int) -> FiresAroundNow:
-        """When something fires in the next span of time, and what ended in the last."""
+        """What fires within `span_us` from now, and what ended within `span_us` before."""
         require_read(caller)
         whose = owner_filter_for_agent(caller, agent_id)
         waiting = await self.store.fires_until(whose, now_us + span_us, MAX_AROUND)
         ended = await self.store.ended_since(whose, now_us - span_us, MAX_AROUND)
         if len(waiting) == MAX_AROUND:
-            # Where not even the next time of each is told, those after it need not be found.
+            # Where not even the next time of each fits, the times after it are not needed.
             return FiresAroundNow([one.fire_us for one in waiting], ended, more=True)
         ahead, more = expand_fires(waiting, now_us + span_us, MAX_FIRES)
         return FiresAroundNow(ahead, ended, more or len(ended) == MAX_AROUND)
@@ -203,35 +203,35 @@ class ScheduleOverview:
         return await self.store.dead(owner_filter_for_agent(caller, agent_id), MAX_DEAD)
 
     async def change_mark(self, caller: Caller, agent_id: str | None = None) -> str:
-        """A word that is another one once something was made, paused, moved, begun or has ended.
+        """A mark that changes once something was made, paused, moved or begun, or has ended.
 
-        What fires only after many others may change without it.
+        It may miss changes of schedules that fire only after many others.
         """
         require_schedules_admin(caller, "To look over everybody's schedules")
         return (await self.store.change_mark(owner_filter_for_agent(caller, agent_id), MAX_AROUND)).digest
 
     async def zones(self, caller: Caller, runs: Sequence[RunRecord]) -> Mapping[int, str]:
-        """The zones of the schedules that these runs are of, by their numbers."""
+        """The zones of the schedules of these runs, by schedule number."""
         require_read(caller)
         return await self.store.zones({run.schedule_id for run in runs})
 
     async def run_references(self, caller: Caller, ids: Collection[str]) -> Mapping[str, RunReference]:
-        """Of these names of turns those that are runs' own: whoever sends a turn may name it as they like."""
+        """The runs among these ids of turns; the sender of a turn may give it any id."""
         require_read(caller)
         return await self.store.run_references(owner_filter(caller), ids) if ids else {}
 
     async def turns_of(self, caller: Caller, run: RunRecord) -> Sequence[str]:
-        """The turns that a run made, the newest first; one for each attempt that reached the agent."""
+        """The turns of a run, the newest first; one for each attempt that reached the agent."""
         require_read(caller)
         return await self.store.turns_of(run, now_us(), CLOCKS_APART_US, MAX_TURNS)
 
 
 def expand_fires(waiting: Sequence[UpcomingFire], until_us: int, most: int) -> tuple[Sequence[int], bool]:
-    """The next time of each and the ones after it, and whether there are more of them than are told."""
+    """The next times of these schedules, up to `most` of them, and whether there are more."""
     found = [one.fire_us for one in waiting]
     going = [(one.trigger, one.fire_us) for one in waiting]
     while going and len(found) < most:
-        # All of them by one time further, so that none fills the strip alone.
+        # One more time of each in turn, so that no schedule fills the list alone.
         following = [(trigger, _next_known_fire(trigger, at)) for trigger, at in going]
         going = [(trigger, at) for trigger, at in following if at is not None and at <= until_us]
         found += [at for _, at in going]
@@ -239,7 +239,7 @@ def expand_fires(waiting: Sequence[UpcomingFire], until_us: int, most: int) -> t
 
 
 def _next_known_fire(trigger: Trigger, at: int) -> int | None:
-    """The time after this one; of a rule in a zone that is not known here nobody can tell it."""
+    """The fire after this one; None where the zone of the rule is not known here."""
     try:
         return next_fire_after(trigger, at)
     except Invalid:

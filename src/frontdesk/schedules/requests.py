@@ -1,4 +1,4 @@
-"""Defines what callers ask of the scheduler and what they get back, and checks numbers and choices."""
+"""Defines the requests to the schedules capability and their results, and checks numbers and choices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
@@ -11,7 +11,7 @@ from frontdesk.schedules.model import RunRecord, RunStatus, Schedule, ScheduleSt
 from frontdesk.schedules.triggers import parse_interval
 
 Choice = TypeVar("Choice", bound=StrEnum)
-# What the database's whole numbers hold.
+# The largest integer of the database.
 MAX_WHOLE_NUMBER = 2**31 - 1
 MAX_SCHEDULE_ID = 2**53
 MAX_ATTEMPTS = 100
@@ -19,7 +19,7 @@ LONGEST_JITTER_S = 86_400
 
 
 def parse_schedule_id(value: object) -> int:
-    """A schedule's number; one that no schedule can have is 0, which none has."""
+    """A schedule's number; a number that no schedule can have becomes 0, which none has."""
     found = parse_whole_number(value)
     if found is None:
         raise Invalid("Schedule ID must be a number")
@@ -65,7 +65,7 @@ def parse_loop_interval_s(value: object) -> float:
 
 
 def parse_within(name: str, value: object, most: int, least: int = 1) -> int:
-    """How many of something."""
+    """A whole number within bounds."""
     found = parse_whole_number(value)
     if found is None or not least <= found <= most:
         raise Invalid(f"{name} must be a whole number from {least} to {most}")
@@ -95,7 +95,7 @@ def parse_whole_number(value: object) -> int | None:
 
 
 CLEARABLE_FIELDS = ("start_at", "end_at", "jitter", "max_repetitions", "max_late", "webhook", "conversation_id")
-# How many are told unless more are asked for, and how many at most.
+# How many schedules or runs a list has by default, and at most.
 DEFAULT_LIMIT = 100
 MAX_LIMIT = 1000
 DEFAULT_PREVIEW = 5
@@ -105,11 +105,10 @@ MAX_LOOP_SECONDS = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRequest:
-    """A rule as it was said: exactly one of `time`, `cron`, `every` and `when`, each as a rule or in plain words.
+    """A rule: exactly one of `time`, `cron`, `every` and `when`, each as a rule or in plain words.
 
     `zone` is an IANA name; times without an offset are in it, and without either they are refused. `jitter` is
-    seconds, or an interval such as 5m. Words for another kind of rule than they were given as are refused, unless they
-    are meant `loosely`.
+    seconds, or an interval such as 5m. Words for another kind of rule than the field's are refused, unless `any_kind`.
     """
 
     time: str | None = None
@@ -129,10 +128,10 @@ class RuleRequest:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleFields(RuleRequest):
-    """Whatever can be said of a schedule; what is left out is None.
+    """All fields of a schedule; a field that is left out is None.
 
-    `max_late` is seconds, or an interval. What is given as an object is checked here, so that the caller is told in
-    the same words in every interface.
+    `max_late` is seconds, or an interval. Fields of type object are checked by this capability, so that every
+    interface gives the same error messages.
     """
 
     prompt: str | None = None
@@ -149,7 +148,7 @@ class ScheduleFields(RuleRequest):
 
 @dataclass(frozen=True, slots=True)
 class NewSchedule(ScheduleFields):
-    """A schedule to be made; without an agent it is inferred."""
+    """A new schedule; without an `agent_id`, the agent is inferred."""
 
     agent_id: str | None = None
     skip_validation: bool = field(default=False, kw_only=True)
@@ -157,9 +156,9 @@ class NewSchedule(ScheduleFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleChange(ScheduleFields):
-    """What is to be different about a schedule; None leaves a thing as it is, a name in `clear` takes it away.
+    """The changes of a schedule. None leaves a field as it is; a name of `CLEARABLE_FIELDS` in `clear` empties it.
 
-    `CLEARABLE_FIELDS` are the names of what can be taken away. A new time, cron, every or when replaces the whole rule.
+    A new time, cron, every or when replaces the whole rule.
     """
 
     clear: frozenset[str] = frozenset()
@@ -167,7 +166,7 @@ class ScheduleChange(ScheduleFields):
 
 @dataclass(frozen=True, slots=True)
 class RuleDescription:
-    """A rule said back exactly: the `facts` (rule, zone, next_local, next_utc) and the same as a sentence."""
+    """An exact description of a rule: `facts` (rule, zone, next_local, next_utc) and the same as a sentence."""
 
     facts: Mapping[str, str | None]
     sentence: str
@@ -179,7 +178,7 @@ class RuleDescription:
 
 @dataclass(frozen=True, slots=True)
 class SavedSchedule:
-    """A schedule as it now stands, and its rule said back."""
+    """A schedule that was added or changed, with a description of its rule."""
 
     schedule: Schedule
 
@@ -190,9 +189,9 @@ class SavedSchedule:
 
 @dataclass(frozen=True, slots=True)
 class ListSchedules:
-    """Which schedules to list, by id: of those one may see, the next `limit` after `after_id`.
+    """Which schedules to list, by id: the first `limit` after `after_id` that the caller may see.
 
-    Those that are cancelled or have ended are left out unless they are asked for; `state` asks for one kind alone.
+    Cancelled and ended ones only with `include_cancelled`; with `state`, only those of that state.
     """
 
     agent_id: str | None = None
@@ -204,7 +203,7 @@ class ListSchedules:
 
 @dataclass(frozen=True, slots=True)
 class SchedulePage:
-    """Some schedules; `next` is the `after_id` to go on with, None at the end."""
+    """A page of schedules; `next` is the `after_id` of the next page, None at the end."""
 
     schedules: Sequence[Schedule]
     next: int | None = None
@@ -212,7 +211,7 @@ class SchedulePage:
 
 @dataclass(frozen=True, slots=True)
 class ListRuns:
-    """Which runs to tell of, the newest first; `before` is a time, or `next` of the page before."""
+    """Which runs to list, the newest first; `before` is a time, or `next` of the page before."""
 
     schedule_id: int | None = None
     agent_id: str | None = None
@@ -223,7 +222,7 @@ class ListRuns:
 
 @dataclass(frozen=True, slots=True)
 class RunPage:
-    """Some runs; `next` is the `before` to go on with, None at the end."""
+    """A page of runs; `next` is the `before` of the next page, None at the end."""
 
     runs: Sequence[RunRecord]
     next: str | None = None
@@ -231,7 +230,7 @@ class RunPage:
 
 @dataclass(frozen=True, slots=True)
 class RulePreview:
-    """When a rule fires next, in UTC microseconds; jitter comes on top."""
+    """The next times of a rule, in UTC microseconds, without jitter."""
 
     rule: RuleDescription
     zone: str
@@ -240,9 +239,9 @@ class RulePreview:
 
 @dataclass(frozen=True, slots=True)
 class ExecutedRun:
-    """What became of one due prompt that was run on somebody's word; `error` is there when it was not delivered.
+    """The outcome of one due prompt that was run on demand; `error` says why it was not delivered.
 
-    One that is `later` was handed over, and comes when the caller's own turn has ended.
+    `later`: it was handed to the worker, and comes when the caller's own turn has ended.
     """
 
     id: int
@@ -259,11 +258,11 @@ class ExecutedRun:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorState:
-    """How the worker of this process is doing, and what waits for any; times are UTC microseconds.
+    """The state of this process's worker, and the figures of all schedules; times are UTC microseconds.
 
-    `autostart` and `interval_s` are the settings that older clients look for: the worker sleeps until the next due
-    time and does not tick. `oldest_overdue_us` is how late the latest is. What concerns everybody's schedules is None
-    for who may not see them.
+    `autostart` and `interval_s` are settings that older clients read: the worker sleeps until the next due time, and
+    not for an interval. `oldest_overdue_us` is how late the oldest is. Figures of all schedules are None for callers
+    who may not see them.
     """
 
     running: bool
@@ -306,7 +305,7 @@ class ScopedDefaultAgent:
 
 @dataclass(frozen=True, slots=True)
 class HostTest:
-    """The agent host answered."""
+    """The agent host answered a test request."""
 
     message: str
     details: Mapping[str, object]
@@ -322,10 +321,9 @@ class UploadedHostTool:
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What an import came to: ids of the schedules that were made, how many were here before, and why others were not.
+    """The result of an import: the ids of new schedules, and how many were imported before.
 
-    `left_out` has a line for each row that was not taken over: (table and row, why). `warnings` say what is wrong with
-    those that were.
+    `left_out` has each row that was not imported: (table and row, reason). `warnings` are about those that were.
     """
 
     path: str

@@ -1,18 +1,25 @@
-"""Offers the schedules capability to every interface: add, change, cancel, run now, redrive."""
+"""Offers the schedules capability to every interface: add, change, cancel, run now, redrive; and builds it."""
 
+import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
 import anyio
+from anyio.abc import TaskGroup
+from prometheus_client import CollectorRegistry
 
+from frontdesk.agents.chat.store import ChatSessionStore
+from frontdesk.agents.host import AgentHost
+from frontdesk.db.engine import Database
 from frontdesk.errors import Conflict, NotFound
 from frontdesk.identity import rights
 from frontdesk.identity.authority import AuthorityService
 from frontdesk.identity.model import Caller
+from frontdesk.identity.store import KeyStore
 from frontdesk.schedules.access import is_schedules_admin, require_write
-from frontdesk.schedules.agents import ConversationChooser, DefaultAgents, ScheduleHost
+from frontdesk.schedules.agents import ConversationChooser, DefaultAgents, KeepsConversation, ScheduleHost, UploadTool
 from frontdesk.schedules.create import (
     CurrentRun,
     ScheduleLimits,
@@ -22,7 +29,9 @@ from frontdesk.schedules.create import (
     check_may_start_run,
     is_recurring,
 )
-from frontdesk.schedules.executor import ScheduleExecutor
+from frontdesk.schedules.delivery import make_deliver
+from frontdesk.schedules.executor import OnDemandRuns, ScheduleExecutor
+from frontdesk.schedules.history_store import HistoryStore
 from frontdesk.schedules.model import (
     OwnerFilter,
     RunRecord,
@@ -32,20 +41,26 @@ from frontdesk.schedules.model import (
     Trigger,
     now_us,
 )
+from frontdesk.schedules.overview_store import OverviewStore
 from frontdesk.schedules.promptyoself import PromptYoSelfImporter
 from frontdesk.schedules.queries import ScheduleOverview, ScheduleQueries
 from frontdesk.schedules.requests import NewSchedule, SavedSchedule, ScheduleChange
-from frontdesk.schedules.store import ScheduleFilter, ScheduleStore, StaleSchedule
+from frontdesk.schedules.store import DefaultAgentStore, ScheduleFilter, ScheduleStore, StaleSchedule
 from frontdesk.schedules.triggers import first_fire, next_fire_after
-from frontdesk.schedules.webhooks import check_webhook
+from frontdesk.schedules.wakeup import WakeupNotifier
+from frontdesk.schedules.webhook_store import WebhookStore
+from frontdesk.schedules.webhooks import WebhookForwarder, check_webhook
+from frontdesk.schedules.worker import ScheduleMetrics, Worker
+from frontdesk.settings import Settings
+from frontdesk.settings.model import clean_agent_id, variable_names
 
-# A change is made anew from what another one has made of the schedule meanwhile, so that neither is lost.
+# A change is made again on top of another one that came first, so that neither is lost.
 UPDATE_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookOptions:
-    """Whether answers can be signed on their way out, and may go to private networks."""
+    """Whether answers to webhooks can be signed, and may go to private networks."""
 
     signed: bool = False
     private: bool = False
@@ -53,10 +68,7 @@ class WebhookOptions:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleService:
-    """Every method asks for the caller, and does what that caller may.
-
-    What belongs to others is `NotFound`, in the words for what is not there at all.
-    """
+    """Adds and changes schedules for a caller. What the caller may not see is `NotFound`, as what does not exist."""
 
     store: ScheduleStore
     queries: ScheduleQueries
@@ -69,30 +81,30 @@ class ScheduleService:
     executor: ScheduleExecutor
     importer: PromptYoSelfImporter
     authorities: AuthorityService
-    # One plan at a time for each agent, so that what a run may make is counted right.
+    # One new schedule at a time for each agent, so that the limits of a run are counted right.
     agent_locks: WeakValueDictionary[str, anyio.Lock] = field(default_factory=WeakValueDictionary[str, anyio.Lock])
 
-    async def add(self, caller: Caller, asked: NewSchedule) -> SavedSchedule:
+    async def add(self, caller: Caller, request: NewSchedule) -> SavedSchedule:
         """Make a schedule for the caller's agent."""
         require_write(caller)
-        agent_id = await self.defaults.agent_for(caller, asked.agent_id)
+        agent_id = await self.defaults.agent_for(caller, request.agent_id)
         now = now_us()
-        new = build_schedule(asked, agent_id, caller.user_id, self.limits, now)
+        new = build_schedule(request, agent_id, caller.user_id, self.limits, now)
         self._check_webhook(new)
-        if not asked.skip_validation:
+        if not request.skip_validation:
             await self.host.validate(agent_id)
         async with self.agent_locks.setdefault(agent_id, anyio.Lock()):
-            # A conversation that is made for a schedule stays, also where there is no room for the schedule.
+            # Checked first: a conversation that was made for a schedule stays, even if the schedule is refused.
             self.limits.check_count(agent_id, await self.store.count_active(agent_id))
             new = replace(
                 new, made_by=await self._creating_run(caller, new), authority=await self.authorities.of(caller)
             )
-            new = replace(new, conversation_id=await self.conversations.choose(new, asked.conversation_id or None))
+            new = replace(new, conversation_id=await self.conversations.choose(new, request.conversation_id or None))
             made = await self.store.add(new, _require_first_fire(new.trigger, now), now, self.limits.count)
         return SavedSchedule(made)
 
     async def cancel(self, caller: Caller, schedule_id: object, only: OwnerFilter | None = None) -> Schedule:
-        """No run of it begins any more; one that is under way ends by itself. `only` these may be cancelled now."""
+        """Cancel a schedule: no run of it begins any more. With `only`, refuse schedules of other owners."""
         require_write(caller)
         gone = "Schedule {} not found or already cancelled"
         old = await self.queries.get_visible(caller, schedule_id, gone)
@@ -110,7 +122,7 @@ class ScheduleService:
         return await self._reload(old)
 
     async def resume(self, caller: Caller, schedule_id: object) -> SavedSchedule:
-        """Go on from now; a one-time prompt whose time went by meanwhile is run at once."""
+        """Resume a schedule; a one-time prompt that was due meanwhile runs at once."""
         require_write(caller)
         old = await self.queries.get_visible(caller, schedule_id)
         found = await self.store.resume(old.id, now_us())
@@ -137,7 +149,7 @@ class ScheduleService:
         if (new.prompt, new.forward, new.conversation_id) != (
             *(old.what.prompt, old.what.forward, old.what.conversation_id),
         ):
-            # What is said, and where the answer goes, is by now the word of whoever changed it too.
+            # Whoever changes the prompt, or where the answer goes, limits its runs too.
             new = replace(new, authority=new.authority.combined_with(await self.authorities.of(caller)))
         found = await self.store.update(old.id, new, _new_intended_us(old, new, now), now, old)
         if found is None:
@@ -145,14 +157,14 @@ class ScheduleService:
         return SavedSchedule(found)
 
     async def run_now(self, caller: Caller, schedule_id: object) -> str:
-        """Run it once more, next in its agent's line; the delivery id."""
+        """Run a schedule once more, next in its agent's queue; returns the delivery id."""
         require_write(caller)
         old = await self.queries.get_visible(caller, schedule_id)
         check_may_start_run(await self._current_runs(caller, old.what.agent_id))
         return await self.store.run_now(old.id, now_us())
 
     async def redrive(self, caller: Caller, delivery_id: str) -> RunRecord:
-        """Give a dead run all of its attempts again."""
+        """Try a dead run again, with all its attempts."""
         require_write(caller)
         past = self.queries.past
         found = await self.queries.get_visible_run(caller, delivery_id)
@@ -164,7 +176,7 @@ class ScheduleService:
         return await self.store.get(old.id) or old
 
     async def _current_runs(self, caller: Caller, agent_id: str) -> Sequence[CurrentRun]:
-        """The run that the caller may be in the middle of: an agent's own, and never a person's or an admin's."""
+        """The run in which the caller may be: an agent in its own run, and never a person or an admin."""
         if is_schedules_admin(caller) or not rights.names_agent(caller):
             return ()
         run = await self.store.under_way(agent_id)
@@ -173,7 +185,7 @@ class ScheduleService:
         return (CurrentRun(run.id, run.schedule_id, run.recurring),)
 
     async def _creating_run(self, caller: Caller, new: ScheduleDefinition) -> str | None:
-        """The run in which it is made, if that run may."""
+        """The run in which the schedule is made, if any; refused where that run may not make it."""
         runs = await self._current_runs(caller, new.agent_id)
         if not runs:
             return None
@@ -194,13 +206,72 @@ def _require_first_fire(trigger: Trigger, now: int) -> int:
 
 
 def _new_intended_us(old: Schedule, new: ScheduleDefinition, now: int) -> int | None:
-    """When a changed schedule is to fire, if that is not when it was to anyway."""
+    """The next time of a changed schedule; None where the change leaves it as it was."""
     if new.trigger != old.what.trigger:
         return _require_first_fire(new.trigger, now)
-    # Its last run is under way, and was not to be followed by another.
+    # Its last run is under way, and no other was to follow.
     goes_on = old.intended_us is None and new.max_repetitions != old.what.max_repetitions
     return next_fire_after(new.trigger, now) if goes_on else None
 
 
 def _definition_recurs(what: ScheduleDefinition) -> bool:
     return is_recurring(what.trigger, what.max_repetitions)
+
+
+def open_schedules(
+    settings: Settings,
+    database: Database,
+    host: AgentHost,
+    upload: UploadTool | None,
+    registry: CollectorRegistry,
+    tasks: TaskGroup,
+    keeps_conversation: KeepsConversation,
+) -> tuple[ScheduleService, Worker]:
+    """The service, and the worker; a process that delivers prompts runs the worker in a task of its own."""
+    notifier, metrics, authorities = (
+        WakeupNotifier(database),
+        ScheduleMetrics(registry),
+        AuthorityService(KeyStore(database)),
+    )
+    store, past = ScheduleStore(database, notifier), HistoryStore(database, notifier)
+    limits = ScheduleLimits(settings.schedule_limit, settings.schedule_shortest, settings.schedule_longest_prompt)
+    worker = Worker(
+        database,
+        make_deliver(host, authorities),
+        notifier,
+        concurrency=settings.worker_concurrency,
+        keep_days=settings.journal_days,
+        metrics=metrics,
+        webhooks=WebhookForwarder(WebhookStore(database), settings.webhook_secret, private=settings.webhook_private),
+    )
+    executor = ScheduleExecutor(
+        worker=worker,
+        store=store,
+        past=past,
+        metrics=metrics,
+        autostart=settings.delivers_prompts,
+        interval_s=settings.executor_interval,
+        concurrency=settings.worker_concurrency,
+        on_demand=OnDemandRuns(tasks, worker.deliver_due),
+    )
+    schedule_host = ScheduleHost(host, settings.letta_base_url, upload, settings.letta_secret is not None)
+    present = {name: clean_agent_id(os.environ.get(name)) is not None for name in variable_names("default_agent_id")}
+    service = ScheduleService(
+        store=store,
+        queries=ScheduleQueries(store, past),
+        overview=ScheduleOverview(OverviewStore(database), past),
+        limits=limits,
+        webhooks=WebhookOptions(settings.webhook_secret is not None, settings.webhook_private),
+        conversations=ConversationChooser(host, ChatSessionStore(database), keeps_conversation),
+        defaults=DefaultAgents(
+            DefaultAgentStore(database),
+            schedule_host.validate,
+            present,
+            single_agent_fallback=settings.single_agent_fallback,
+        ),
+        host=schedule_host,
+        executor=executor,
+        importer=PromptYoSelfImporter(store, limits, host),
+        authorities=authorities,
+    )
+    return service, worker

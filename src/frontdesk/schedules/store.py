@@ -1,51 +1,60 @@
-"""Stores schedules and default agents."""
+"""Stores schedules, their states and default agents."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import Connection, RowMapping, Select, delete, func, insert, select, true, update
 
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import RUN_IS_ACTIVE, SCHEDULE_IS_WAITING, agent_defaults, lanes, occurrences, schedules
 from frontdesk.errors import Conflict, NotFound
+from frontdesk.identity.authority import Authority
+from frontdesk.schedules.claim_store import (
+    RUNNING_RUNS,
+    SCHEDULE_CANCELLED,
+    lower_due,
+    occurrence_of,
+    owned_by,
+    queue_of,
+)
 from frontdesk.schedules.model import (
+    AnswerForwarding,
+    Misfire,
     Occurrence,
     Overlap,
     OwnerFilter,
     RunStatus,
     Schedule,
     ScheduleDefinition,
+    SchedulePolicy,
     ScheduleState,
+    Trigger,
     TriggerKind,
     delivery_id,
-)
-from frontdesk.schedules.queue_store import (
-    LAST_FIRE_BEGAN_US,
-    RUNNING_RUNS,
-    SCHEDULE_CANCELLED,
-    columns_after_last_fire,
-    definition_columns,
-    lower_due,
-    occurrence_of,
-    owned_by,
-    queue_of,
-    schedule_of,
-    trigger_of,
 )
 from frontdesk.schedules.triggers import add_jitter, next_fire_after
 from frontdesk.schedules.wakeup import WakeupNotifier
 
+# A schedule keeps its last time while that run is under way; this is when the run was started.
+LAST_FIRE_BEGAN_US = (
+    select(occurrences.c.created_us)
+    .where(
+        occurrences.c.schedule_id == schedules.c.id, occurrences.c.intended_us == schedules.c.intended_us, RUN_IS_ACTIVE
+    )
+    .correlate(schedules)
+    .scalar_subquery()
+)
 SELECT_SCHEDULES = select(schedules, LAST_FIRE_BEGAN_US.label("began_us"))
 LIVE_STATES = (ScheduleState.ACTIVE, ScheduleState.PAUSED)
 INSERT_BATCH = 1_000
-# Runs of one agent that were asked for by hand and have not ended.
+# Runs of one agent that were started by hand and have not ended.
 MAX_MANUAL_RUNS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class ScheduleFilter:
-    """Which schedules to list: the `limit` that come after the id `after`; `made_by` is the run that made them."""
+    """Which schedules to list: the first `limit` with an id above `after`; `made_by` is the run that made them."""
 
     whose: OwnerFilter = field(default_factory=OwnerFilter)
     states: Sequence[ScheduleState] = (ScheduleState.ACTIVE,)
@@ -55,18 +64,91 @@ class ScheduleFilter:
 
 
 class StaleSchedule(Conflict):
-    """Somebody else changed it since it was read; what was read is not to be written back."""
+    """The schedule was changed since it was read, so a change based on what was read is refused."""
+
+
+class RowValues(Protocol):
+    """A row of the table, or the values of one."""
+
+    def __getitem__(self, name: str, /) -> Any: ...  # noqa: ANN401 - a column of any type
+
+
+def definition_columns(what: ScheduleDefinition) -> dict[str, Any]:
+    """The columns for the definition of a schedule."""
+    trigger, policy, forward = what.trigger, what.policy, what.forward
+    return {
+        "agent_id": what.agent_id,
+        "user_id": what.user_id,
+        "lane": queue_of(what.agent_id, policy.overlap),
+        "prompt": what.prompt,
+        "kind": trigger.kind,
+        "value": trigger.value,
+        "zone": trigger.zone,
+        "start_us": trigger.start_us,
+        "end_us": trigger.end_us,
+        "jitter_s": trigger.jitter_s,
+        "max_repetitions": what.max_repetitions,
+        "overlap": policy.overlap,
+        "misfire": policy.misfire,
+        "max_late_s": policy.max_late_s,
+        "attempts": policy.attempts,
+        "words": what.words,
+        "webhook": forward.webhook,
+        "timeline": forward.timeline,
+        "conversation_id": what.conversation_id,
+        "made_by": what.made_by,
+        **what.authority.columns,
+    }
+
+
+def trigger_of(row: RowValues) -> Trigger:
+    times = (row["start_us"], row["end_us"], row["jitter_s"])
+    return Trigger(TriggerKind(row["kind"]), row["value"], row["zone"], *times)
+
+
+def columns_after_last_fire(row: RowValues) -> dict[str, Any]:
+    """The columns of a schedule in its last run, as if they had been written when that run started."""
+    return {"intended_us": None, "fire_us": None, "fired": row["fired"] + 1, "last_us": row["began_us"]}
+
+
+def schedule_of(row: RowValues) -> Schedule:
+    """A schedule from its row, and from when its last run started, if that is under way."""
+    times = row if row["began_us"] is None else columns_after_last_fire(row)
+    what = ScheduleDefinition(
+        agent_id=row["agent_id"],
+        prompt=row["prompt"],
+        trigger=trigger_of(row),
+        user_id=row["user_id"],
+        policy=SchedulePolicy(Overlap(row["overlap"]), Misfire(row["misfire"]), row["max_late_s"], row["attempts"]),
+        max_repetitions=row["max_repetitions"],
+        words=row["words"],
+        forward=AnswerForwarding(row["webhook"], row["timeline"]),
+        conversation_id=row["conversation_id"],
+        made_by=row["made_by"],
+        authority=Authority.from_columns(row["credentials"], row["scopes"]),
+    )
+    return Schedule(
+        id=row["id"],
+        what=what,
+        state=ScheduleState(row["state"]),
+        intended_us=times["intended_us"],
+        fire_us=times["fire_us"],
+        fired=times["fired"],
+        last_us=times["last_us"],
+        created_us=row["created_us"],
+        updated_us=row["updated_us"],
+    )
 
 
 class ScheduleStore:
-    """`intended_us` is always given: when a trigger fires is decided elsewhere."""
+    """Stores schedules. Callers give `intended_us`: when a trigger fires is decided elsewhere."""
 
     def __init__(self, database: Database, notifier: WakeupNotifier) -> None:
         self._database = database
         self._notifier = notifier
 
     async def add(self, new: ScheduleDefinition, intended_us: int, now_us: int, limit: int | None = None) -> Schedule:
-        """A new schedule; an agent that has `limit` of them already gets no more."""
+        """Add a schedule, unless the agent has `limit` of them already."""
 
         def work(connection: Connection) -> RowMapping:
             lower_due(connection, {queue_of(new.agent_id, new.policy.overlap): intended_us}, now_us)
@@ -85,9 +167,9 @@ class ScheduleStore:
     async def add_many(
         self, news: Sequence[tuple[ScheduleDefinition, int]], now_us: int, fired: Sequence[int] = ()
     ) -> Sequence[int]:
-        """Many new schedules, each with its intended time, all or none of them; their ids.
+        """Add many schedules, each with its intended time, all or none; returns their ids.
 
-        `fired` is how often each has run elsewhere; left out, none has.
+        `fired` is how often each has run before, elsewhere.
         """
 
         def work(connection: Connection) -> list[int]:
@@ -125,7 +207,7 @@ class ScheduleStore:
         return await self.count(ScheduleFilter(OwnerFilter(agent_id), LIVE_STATES))
 
     async def cancel(self, schedule_id: int, now_us: int) -> bool:
-        """Nothing of it begins from now on, though what runs may end; False when it was over already."""
+        """Cancel a schedule: no run of it begins any more, a running one may end. False where it was over already."""
 
         def work(connection: Connection) -> bool:
             row = _lock_schedule(connection, schedule_id, now_us)
@@ -141,7 +223,7 @@ class ScheduleStore:
                 "available_us": None,
             }
             if connection.execute(update(occurrences).where(*waiting).values(ended)).rowcount:
-                # What stood behind it may begin now.
+                # The next run in the queue may begin now.
                 lower_due(connection, dict.fromkeys(_queues_of(row["agent_id"]), now_us), now_us)
             return True
 
@@ -150,7 +232,7 @@ class ScheduleStore:
         return changed
 
     async def pause(self, schedule_id: int, now_us: int) -> bool:
-        """Fire no more until it is resumed; what is under way goes on. False when it was not active."""
+        """Pause a schedule; a run under way continues. False where it was not active."""
 
         def work(connection: Connection) -> bool:
             row = _lock_schedule(connection, schedule_id, now_us)
@@ -162,10 +244,10 @@ class ScheduleStore:
         return await self._database.write(work, small=True)
 
     async def resume(self, schedule_id: int, now_us: int) -> Schedule | None:
-        """Go on; None when it was not paused.
+        """Resume a schedule; None where it was not paused.
 
-        What recurs goes on with its next time, and leaves out those that passed meanwhile. What fires once and was
-        due meanwhile is run now, or left out, as its policy says.
+        A recurring one continues with its next time, and skips those that passed meanwhile. A one-time schedule that
+        was due meanwhile runs now or is skipped, by its policy.
         """
 
         def work(connection: Connection) -> RowMapping | None:
@@ -193,9 +275,9 @@ class ScheduleStore:
         now_us: int,
         seen: Schedule | None = None,
     ) -> Schedule | None:
-        """Make it another; None when it is over. Without a new intended time it keeps the one it has.
+        """Change a schedule; None where it is over. Without `intended_us` it keeps its next time.
 
-        `seen` is what the change was made from; `StaleSchedule` if it is not that any more.
+        `seen` is the schedule that the change is based on; `StaleSchedule` where it was changed since.
         """
 
         def work(connection: Connection) -> RowMapping | None:
@@ -220,7 +302,7 @@ class ScheduleStore:
         return self._notify_for(await self._database.write(work, small=True), now_us)
 
     async def run_now(self, schedule_id: int, now_us: int) -> str:
-        """Have it run as soon as its agent is free, beside its rule; the delivery id."""
+        """Add a run as soon as the agent is free, besides the rule; returns the delivery id."""
 
         def work(connection: Connection) -> str:
             row = _lock_schedule(connection, schedule_id, now_us)
@@ -244,7 +326,7 @@ class ScheduleStore:
         return made
 
     async def under_way(self, agent_id: str) -> Occurrence | None:
-        """The run that an agent is in just now: of several, the one begun last."""
+        """The running run of an agent; of several, the one that started last."""
         running = (
             RUNNING_RUNS.where(occurrences.c.lane.in_(_queues_of(agent_id)))
             .order_by(occurrences.c.started_us.desc())
@@ -255,12 +337,12 @@ class ScheduleStore:
         return None if row is None else occurrence_of(row)
 
     async def next_due(self) -> int | None:
-        """When a worker must look next."""
+        """When a worker must look for work next."""
         async with self._database.read_transaction() as connection:
             return (await connection.execute(select(func.min(lanes.c.due_us)))).scalar_one()
 
     async def next_fire_of_agents(self, agents: Sequence[str]) -> Mapping[str, int]:
-        """When each of these agents is prompted next; who has nothing to come is left out."""
+        """When each of these agents is prompted next; agents without a schedule are left out."""
         soonest = select(func.min(schedules.c.fire_us)).where(schedules.c.lane == lanes.c.name, SCHEDULE_IS_WAITING)
         names = {lane: agent for agent in agents for lane in _queues_of(agent)}
         wanted = select(lanes.c.name, soonest.scalar_subquery().label("us")).where(lanes.c.name.in_(names))
@@ -269,7 +351,7 @@ class ScheduleStore:
         return {agent: min(us for name, us in rows if name == agent) for agent, _ in rows}
 
     async def upcoming(self, agent_id: str, limit: int) -> Sequence[Schedule]:
-        """What an agent is prompted with next, the soonest first."""
+        """The next schedules of an agent, the soonest first."""
 
         def work(connection: Connection) -> list[Schedule]:
             found: list[Schedule] = []
@@ -308,7 +390,7 @@ def _new_schedule_columns(intended_us: int, now_us: int) -> dict[str, Any]:
 
 
 def _earliest_by_queue(news: Sequence[tuple[ScheduleDefinition, int]]) -> dict[str, int | None]:
-    """When each queue is due for these."""
+    """When each queue is due for these schedules."""
     due: dict[str, int | None] = {}
     for new, intended in news:
         lane = queue_of(new.agent_id, new.policy.overlap)
@@ -335,7 +417,7 @@ def _insert_batch(
 def _insert_manual(connection: Connection, row: RowMapping, now_us: int) -> str:
     intended = now_us
     taken = select(occurrences.c.id).where(occurrences.c.schedule_id == row["id"])
-    # The id tells milliseconds, and this one may have been given away.
+    # The id has milliseconds, and this one may be taken.
     while connection.execute(taken.where(occurrences.c.id == delivery_id(row["id"], intended))).first():
         intended += 1_000
     made = delivery_id(row["id"], intended)
@@ -362,17 +444,17 @@ def _insert_manual(connection: Connection, row: RowMapping, now_us: int) -> str:
 
 
 def _lock_schedule(connection: Connection, schedule_id: int, now_us: int) -> RowMapping | None:
-    """The schedule, which nobody else claims or changes before this transaction ends."""
+    """Read a schedule and lock it: nothing else claims or changes it before this transaction ends."""
     wanted = SELECT_SCHEDULES.where(schedules.c.id == schedule_id)
     row = connection.execute(wanted).mappings().first()
     if row is None:
         return None
-    # Both lines of the agent: the schedule may be moved from one to the other, and its runs stand where they began.
+    # Both queues of the agent: the schedule may move from one to the other, and its runs stay where they began.
     lower_due(connection, dict.fromkeys(_queues_of(row["agent_id"])), now_us)
     row = connection.execute(wanted).mappings().first()
     if row is None or row["began_us"] is None:
         return row
-    # It is about to be changed: the end of the run must not take what it will be for what it was.
+    # It is about to change: the end of the run must not take the new schedule for the one that it belongs to.
     _update_schedule(connection, schedule_id, columns_after_last_fire(row))
     return _read_schedule(connection, schedule_id)
 
@@ -402,7 +484,7 @@ def _fire_columns(row: RowMapping | dict[str, Any], intended_us: int | None) -> 
 
 
 class DefaultAgentStore:
-    """The scope '' is everybody's."""
+    """Stores default agents by scope; '' is the scope of all callers."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -414,7 +496,7 @@ class DefaultAgentStore:
             ).scalar_one_or_none()
 
     async def set(self, scope: str, agent_id: str | None, now_us: int) -> None:
-        """From now on this agent; None: none in particular."""
+        """Set the default agent of a scope, or remove it with None."""
         async with self._database.transaction() as connection:
             await connection.execute(delete(agent_defaults).where(agent_defaults.c.scope == scope))
             if agent_id is not None:

@@ -1,12 +1,12 @@
 """Computes when triggers fire: one-time, cron and interval triggers, in a zone, across changes of the clock.
 
-A rule whose minute and hour both name times (neither begins with a star) keeps its appointments: what falls into the
-hour that is skipped in spring fires right after it, and what falls into the hour that comes twice in autumn fires the
-first time only. Any other rule fires whenever the clock on the wall shows a matching time: in the hour that comes
-twice it fires in both, and in the skipped hour there is nothing to fire at.
+A rule whose minute and hour both name times (neither begins with a star) keeps its appointments: a time in the hour
+that is skipped in spring fires right after that hour, and a time in the hour that comes twice in autumn fires the first
+time only. Any other rule fires whenever the local clock shows a matching time: in the hour that comes twice it fires in
+both, and in the skipped hour it does not fire.
 
-cronsim reads the fields and knows the days. The search is our own, because cronsim goes by whole hours and misses
-fires where the clock moves by half an hour (Lord Howe Island).
+cronsim parses the fields and matches the days. The search for the next time is our own, because cronsim goes by whole
+hours and misses fires where the clock moves by half an hour (Lord Howe Island).
 """
 
 import re
@@ -41,34 +41,34 @@ def is_iso_time(text: str) -> bool:
 
 
 def parse_iso_time(text: str, zone: str | None = None) -> datetime:
-    """The moment in UTC; a time without an offset is read in `zone`."""
+    """The time in UTC; a time without an offset is in `zone`."""
     shape = ISO_TIME.fullmatch(text.strip())
     if shape is None:
         raise Invalid(INVALID_TIME)
     day, hours, seconds, fraction, offset = shape.groups()
-    told = _read_iso(f"{day}T{hours}{seconds or ':00'}{_iso_fraction(fraction)}{_iso_offset(offset)}")
-    if not EARLIEST_YEAR <= told.year <= LATEST_YEAR:
+    parsed = _read_iso(f"{day}T{hours}{seconds or ':00'}{_iso_fraction(fraction)}{_iso_offset(offset)}")
+    if not EARLIEST_YEAR <= parsed.year <= LATEST_YEAR:
         raise Invalid(INVALID_TIME)
-    if told.tzinfo is not None:
-        return told.astimezone(UTC)
+    if parsed.tzinfo is not None:
+        return parsed.astimezone(UTC)
     if zone is None:
         raise Invalid(INVALID_TIME)
-    return resolve_local_time(told, zone)
+    return resolve_local_time(parsed, zone)
 
 
 def resolve_local_time(clock_time: datetime, zone: str) -> datetime:
-    """The one moment at which clocks in the zone show `wall`; those shown twice or never are refused."""
+    """The UTC time at which clocks in the zone show `wall`; refuse a time that they show twice or never."""
     there = ZoneInfo(zone)
     shown = [moment.astimezone(there).isoformat() for moment in zones.utc_times(clock_time, there)]
-    said = clock_time.isoformat(" ", "minutes")
+    local = clock_time.isoformat(" ", "minutes")
     if not shown:
         later = zones.end_of_gap(clock_time, there).astimezone(there)
         raise Invalid(
-            f"{said} does not exist in {zone}: clocks are set forward over it. "
+            f"{local} does not exist in {zone}: clocks are set forward over it. "
             f"The first time after that is {later.isoformat()}"
         )
     if len(shown) > 1:
-        raise Invalid(f"{said} comes twice in {zone}, where clocks are set back. Write {shown[0]} or {shown[1]}")
+        raise Invalid(f"{local} comes twice in {zone}, where clocks are set back. Write {shown[0]} or {shown[1]}")
     return zones.utc_times(clock_time, there)[0]
 
 
@@ -101,7 +101,7 @@ LONGEST_INTERVAL_S = 100 * 366 * 86400
 
 
 def parse_interval(text: str) -> int:
-    """How long the interval is; a number alone is seconds."""
+    """The length of an interval in seconds; a number alone is seconds."""
     plain = text.strip()
     shape = INTERVAL_SHAPE.fullmatch(plain)
     if shape is None:
@@ -111,7 +111,7 @@ def parse_interval(text: str) -> int:
 
 
 def check_interval(length_s: int, text: str) -> int:
-    """A length that can be waited for; `text` is how it was told."""
+    """Refuse an interval of no length or of more than a century; `text` is for the message."""
     if not 1 <= length_s <= LONGEST_INTERVAL_S:
         raise Invalid(f"Invalid interval format: {text[:100]}. Use formats like '30s', '5m', '1h'")
     return length_s
@@ -152,14 +152,14 @@ CRON_STEP = re.compile(r"/([0-9]+)")
 # February has a fifth Monday every 28 years, and every 40 around 2100.
 CRON_HORIZON_DAYS = 41 * 366
 ONE_DAY = timedelta(days=1)
-# What cron itself has no way to say: `0 17 * * TUE every 2 weeks from 2026-11-24`.
+# An extension of cron: `0 17 * * TUE every 2 weeks from 2026-11-24`.
 CRON_EVERY = re.compile(r"every ([0-9]{1,4}) (days|weeks|months) from ([0-9]{4}-[0-9]{2}-[0-9]{2})", re.IGNORECASE)
 MAX_CRON_STEPS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class CronSteps:
-    """Every so manieth day, week (from Monday) or month, counted from that of a first day; nothing before that day."""
+    """Every n-th day, week (from Monday) or month, counted from a first day; no day before it."""
 
     number: int
     unit: str
@@ -183,7 +183,7 @@ class CronSteps:
 
 @dataclass(frozen=True, slots=True)
 class CronRule:
-    """A rule that was read: its times of the day, its days, and whether it keeps appointments (see above)."""
+    """A parsed rule: its times of the day, its days, and whether it keeps appointments (see above)."""
 
     times: tuple[time, ...]
     days: CronSim
@@ -194,7 +194,7 @@ class CronRule:
         return day.month in self.days.months and self.days.match_day(day) and (self.steps is None or self.steps.on(day))
 
     def local_times(self, after: datetime) -> Iterator[datetime]:
-        """The matching times on a clock that is never changed, after the one given, in order."""
+        """The matching local times after `after`, in order, as if the clock never changed."""
         day = after.date()
         if self.steps is not None and day < self.steps.first - ONE_DAY:
             after = datetime.combine(self.steps.first - ONE_DAY, time.max)
@@ -213,7 +213,7 @@ class CronRule:
                     yield datetime.combine(day, at)
 
     def fire_times(self, clock_time: datetime, zone: ZoneInfo) -> Sequence[datetime]:
-        """When a matching time makes the rule fire, in UTC."""
+        """The UTC times at which the rule fires for a matching local time."""
         shown = zones.utc_times(clock_time, zone)
         if not self.appointments:
             return shown
@@ -228,12 +228,12 @@ def normalize_cron(text: str) -> str:
 
 
 def looks_like_cron_fields(text: str) -> bool:
-    """Whether it may be meant as a rule, with however many fields."""
+    """Whether a text may be meant as cron fields, with however many fields."""
     return CRON_FIELDS.fullmatch(text.strip()) is not None and "*" in text
 
 
 def looks_like_cron(text: str) -> bool:
-    """The same, and not words: its minute and its hour are figures or stars, or it is a nickname."""
+    """Whether a text is meant as a cron rule: its first two fields are figures or stars, or it is a nickname."""
     first = text.split()[:2]
     return text.startswith("@") or looks_like_cron_fields(text) or (len(text.split()) >= 5 and _are_figures(first))
 
@@ -244,7 +244,7 @@ def _are_figures(fields: Sequence[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def parse_cron(text: str) -> CronRule:
-    """Read five fields, and how many of their days are left out, if any."""
+    """Parse five fields, and the steps after them, if any."""
     cron_text, steps = split_cron_steps(text)
     fields = cron_text.split()
     if len(fields) in {6, 7} or (len(fields) != 5 and looks_like_cron_fields(cron_text)):
@@ -254,7 +254,7 @@ def parse_cron(text: str) -> CronRule:
         )
     if len(fields) != 5 or len(text) > LONGEST_CRON:
         raise Invalid(f"Invalid cron expression: {text[:LONGEST_CRON]}")
-    # Every 90 minutes cannot be told as */90, which would be every hour.
+    # Every 90 minutes cannot be written as */90, which would be every hour.
     if any(
         int(step) > most
         for field, most in zip(fields, CRON_FIELD_MAXIMA, strict=True)
@@ -262,7 +262,7 @@ def parse_cron(text: str) -> CronRule:
     ):
         raise Invalid(f"Invalid cron expression: {text}", "a step is larger than its field")
     try:
-        # Where to start from is asked later, of the rule.
+        # The start does not matter: the rule is only used to match days.
         read = CronSim(cron_text, EPOCH)
     except CronSimError as error:
         raise Invalid(f"Invalid cron expression: {text}") from error
@@ -288,21 +288,21 @@ def split_cron_steps(text: str) -> tuple[str, CronSteps | None]:
 
 
 def next_cron_fire(text: str, zone: ZoneInfo, after: datetime) -> datetime | None:
-    """The first fire later than `after`, in UTC; None when there is none in forty years."""
-    told = parse_cron(text)
+    """The first fire later than `after`, in UTC; None where there is none in forty years."""
+    rule = parse_cron(text)
     now = after.astimezone(zone).replace(tzinfo=None, fold=0)
     ahead = next(
-        (fire for clock_time in told.local_times(now) for fire in told.fire_times(clock_time, zone) if fire > after),
+        (fire for clock_time in rule.local_times(now) for fire in rule.fire_times(clock_time, zone) if fire > after),
         None,
     )
-    if told.appointments or zones.constant_offset(now.date(), zone) is not None:
+    if rule.appointments or zones.constant_offset(now.date(), zone) is not None:
         return ahead
-    # Clocks may be about to be set back behind `now`, and then show earlier times once more.
+    # Clocks may soon be set back behind `now`, and then show earlier times again.
     back = zones.utc_offset(now, zone) - zones.utc_offset(now, zone, fold=1)
-    for clock_time in told.local_times(now - back):
+    for clock_time in rule.local_times(now - back):
         if clock_time > now:
             break
-        for fire in told.fire_times(clock_time, zone):
+        for fire in rule.fire_times(clock_time, zone):
             if fire > after:
                 return fire if ahead is None else min(fire, ahead)
     return ahead
@@ -310,33 +310,33 @@ def next_cron_fire(text: str, zone: ZoneInfo, after: datetime) -> datetime | Non
 
 def count_cron_fires(text: str, zone: ZoneInfo, after: datetime, until: datetime) -> int:
     """How many fires there are later than `after` and no later than `until`."""
-    told = parse_cron(text)
+    rule = parse_cron(text)
     low, high = (moment.astimezone(zone).replace(tzinfo=None, fold=0) for moment in (after, until))
     day, plain, changed = low.date(), 0, set[datetime]()
     while day <= high.date():
-        if not told.on(day):
+        if not rule.on(day):
             pass
         elif zones.constant_offset(day, zone) is not None:
-            since = bisect_right(told.times, low.time()) if day == low.date() else 0
-            plain += (bisect_right(told.times, high.time()) if day == high.date() else len(told.times)) - since
+            since = bisect_right(rule.times, low.time()) if day == low.date() else 0
+            plain += (bisect_right(rule.times, high.time()) if day == high.date() else len(rule.times)) - since
         else:
-            clock_times = (datetime.combine(day, at) for at in told.times)
+            clock_times = (datetime.combine(day, at) for at in rule.times)
             changed.update(
                 fire
                 for clock_time in clock_times
-                for fire in told.fire_times(clock_time, zone)
+                for fire in rule.fire_times(clock_time, zone)
                 if after < fire <= until
             )
         day += ONE_DAY
     return plain + len(changed)
 
 
-# Past this, a datetime in some zone no longer fits the calendar.
+# After this, a datetime in some zone no longer fits the calendar.
 LAST_MOMENT_US = 250_000_000_000 * SECOND
 
 
 def next_fire_after(trigger: Trigger, after_us: int) -> int | None:
-    """The first time the trigger is meant to fire that is later than `after_us`."""
+    """The first intended time later than `after_us`."""
     found = _next_fire_without_end(trigger, after_us)
     if found is None or found > LAST_MOMENT_US or (trigger.end_us is not None and found > trigger.end_us):
         return None
@@ -344,7 +344,7 @@ def next_fire_after(trigger: Trigger, after_us: int) -> int | None:
 
 
 def first_fire(trigger: Trigger, now_us: int) -> int | None:
-    """When a schedule made now is first meant to fire; a one-time trigger keeps its time, be it past."""
+    """The first intended time of a schedule made now; a one-time trigger keeps its time, even in the past."""
     if trigger.kind is TriggerKind.ONCE:
         return parse_once_us(trigger.value)
     return next_fire_after(trigger, now_us - 1)
@@ -353,10 +353,10 @@ def first_fire(trigger: Trigger, now_us: int) -> int | None:
 def recompute_after_clock_set_back(
     trigger: Trigger, intended_us: int, now_us: int, made_us: Collection[int]
 ) -> tuple[Trigger, int] | None:
-    """The rule and its next time, where `intended_us` was reckoned by a clock that was ahead; None where it holds.
+    """The rule and its next time, where a clock that was ahead had computed `intended_us`; None where that is right.
 
-    `made_us` is when the schedule was made and changed. An interval without a start of its own counts from then, and
-    is moved by whole steps to count from this side of the new time.
+    `made_us` is when the schedule was made and changed. An interval without a start of its own counts from then; its
+    start moves back by whole steps, to before the first fire after the new time.
     """
     if trigger.kind is TriggerKind.ONCE:
         return None
@@ -380,7 +380,7 @@ def preview_fires(trigger: Trigger, after_us: int, count: int) -> list[int]:
 
 
 def add_jitter(trigger: Trigger, schedule_id: int, intended_us: int) -> int:
-    """The intended time and its share of the jitter, which is the same however often one asks."""
+    """The intended time plus jitter, which is always the same for a schedule and a time."""
     if trigger.jitter_s <= 0:
         return intended_us
     seed = blake2b(f"{schedule_id}:{intended_us}".encode(), digest_size=8).digest()
@@ -420,7 +420,7 @@ COMPARED_FIRES = 100
 
 
 def cron_trigger(text: str, zone: str = "UTC") -> Trigger:
-    """A rule of five fields, or a nickname such as @daily."""
+    """The trigger of a cron rule of five fields, or of a nickname such as @daily."""
     trigger = Trigger(TriggerKind.CRON, normalize_cron(text), zones.zone_name(zone))
     if next_fire_after(trigger, COMPARE_FIRES_FROM_US) is None:
         raise Invalid(f"Invalid cron expression: {text.strip()}")
@@ -428,7 +428,7 @@ def cron_trigger(text: str, zone: str = "UTC") -> Trigger:
 
 
 def interval_trigger(text: str, start_us: int | None, now_us: int, zone: str = "UTC") -> Trigger:
-    """An interval; it first fires at its start, or where none is given one interval from now."""
+    """The trigger of an interval; it first fires at its start, or without one, one interval from now."""
     length = parse_interval(text)
     if start_us is not None and start_us <= now_us:
         raise Invalid(START_IN_PAST)
@@ -437,7 +437,7 @@ def interval_trigger(text: str, start_us: int | None, now_us: int, zone: str = "
 
 
 def once_trigger(text: str, zone: str | None, now_us: int) -> Trigger:
-    """A time with an offset, or without one where a zone is named."""
+    """The trigger of a time with an offset, or without one in a zone."""
     name = None if zone is None else zones.zone_name(zone)
     at = to_us(parse_iso_time(text, name))
     if at <= now_us:
@@ -446,7 +446,7 @@ def once_trigger(text: str, zone: str | None, now_us: int) -> Trigger:
 
 
 def closest_fires_s(trigger: Trigger) -> int:
-    """The shortest time between two fires, in seconds; endless for what fires once."""
+    """The shortest time between two fires, in seconds; the largest number for a one-time trigger."""
     if trigger.kind is TriggerKind.ONCE:
         return sys.maxsize
     if trigger.kind is TriggerKind.INTERVAL:

@@ -23,7 +23,10 @@ log = structlog.get_logger("frontdesk.schedules")
 
 
 class SocketNotifier:
-    """Sends to the sockets of all who listen for a database file; where there are no sockets, nobody does."""
+    """Wakes the processes of this machine that share a database file, by datagrams to Unix sockets in a private folder.
+
+    Where a system has no Unix sockets, nothing is sent.
+    """
 
     def __init__(self, database: str, place: Path | None = None) -> None:
         key = blake2b(str(Path(database).resolve()).encode(), digest_size=8).hexdigest()
@@ -31,36 +34,36 @@ class SocketNotifier:
         self._own: Path | None = None
 
     def send(self, due_us: int) -> None:
-        """Never waits and never fails: whoever is not reached looks by himself a little later."""
+        """Never waits and never fails: a worker that is not reached looks for work by itself a little later."""
         with suppress(OSError):
             _check_private_folder(self.folder.parent)
             _check_private_folder(self.folder)
-            sockets = [own_socket for own_socket in self.folder.iterdir() if own_socket != self._own]
+            sockets = [path for path in self.folder.iterdir() if path != self._own]
             if sockets:
                 _send_to_sockets(sockets, str(due_us).encode())
 
-    async def listen(self, heard: Callable[[int], None]) -> None:
-        """Tell of every knock, until cancelled."""
+    async def listen(self, on_wakeup: Callable[[int], None]) -> None:
+        """Call back for every datagram, until cancelled."""
         try:
-            own_socket = self._open_with_retry()
+            opened = self._open_with_retry()
         except OSError as error:
-            log.warning("schedule_bell_silent", error=str(error))
+            log.warning("schedule_wakeups_unavailable", error=str(error))
             await anyio.sleep_forever()
             return
         try:
             while True:
-                await anyio.wait_readable(own_socket)
+                await anyio.wait_readable(opened)
                 with suppress(BlockingIOError, ValueError):
                     while True:
-                        heard(int(own_socket.recv(LARGEST_DATAGRAM)))
+                        on_wakeup(int(opened.recv(LARGEST_DATAGRAM)))
         finally:
-            own_socket.close()
+            opened.close()
             with suppress(OSError):
                 (self._own or self.folder).unlink()
                 self.folder.rmdir()
 
     def _open_with_retry(self) -> socket.socket:
-        """The last to leave takes the folder away, perhaps just now."""
+        """The last process to stop deletes the folder, perhaps just now."""
         with suppress(FileNotFoundError):
             return self._open()
         return self._open()
@@ -69,26 +72,26 @@ class SocketNotifier:
         _make_private_folder(self.folder.parent)
         _make_private_folder(self.folder)
         self._own = self.folder / f"{os.getpid()}-{secrets.token_hex(4)}"
-        own_socket = _make_socket()
+        opened = _make_socket()
         try:
-            own_socket.bind(str(self._own))
+            opened.bind(str(self._own))
         except OSError:
-            own_socket.close()
+            opened.close()
             raise
-        return own_socket
+        return opened
 
 
 def _send_to_sockets(sockets: Sequence[Path], payload: bytes) -> None:
     with _make_socket() as sender:
-        for own_socket in sockets:
+        for path in sockets:
             try:
-                sender.sendto(payload, str(own_socket))
+                sender.sendto(payload, str(path))
             except ConnectionRefusedError:
                 # Left behind by a process that was killed.
-                if own_socket.is_socket():
-                    own_socket.unlink(missing_ok=True)
+                if path.is_socket():
+                    path.unlink(missing_ok=True)
             except OSError:
-                # Gone by now, or so full of knocks that one more says nothing new.
+                # Gone by now, or so full that one more datagram changes nothing.
                 continue
 
 
@@ -101,7 +104,7 @@ def _make_socket() -> socket.socket:
 
 
 def _make_private_folder(folder: Path) -> None:
-    """A folder that nobody else can put sockets into."""
+    """A folder into which no other user can put sockets."""
     folder.mkdir(mode=0o700, exist_ok=True)
     _check_private_folder(folder)
 
@@ -117,17 +120,19 @@ def _user_id() -> int:
 
 
 WAKEUP_CHANNEL = "frontdesk_schedule"
-# Workers look by themselves more often than this, so what is due later needs no word.
+# Workers look by themselves more often than this, so what is due later needs no notification.
 SOON_US = 30 * SECOND
 RECONNECT_PAUSES = (0.1, 0.5, 2.0, 5.0)
 
-LISTEN_JOB = BackgroundJob(structlog.get_logger("frontdesk.schedules"), "schedule_bell_lost", "schedule_bell_failed")
+LISTEN_JOB = BackgroundJob(
+    structlog.get_logger("frontdesk.schedules"), "schedule_wakeups_lost", "schedule_wakeups_failed"
+)
 
 OnWakeup = Callable[[int], None]
 
 
 class WakeupNotifier:
-    """One for a process; stores ring it, its workers hear it."""
+    """Tells the workers of all processes when something becomes due soon. Each process has one: stores notify it."""
 
     def __init__(self, database: Database) -> None:
         self._url = database.url
@@ -137,7 +142,7 @@ class WakeupNotifier:
         self._sockets = None if database.shared else SocketNotifier(database.url.database or "")
 
     def notify(self, due_us: int, now_us: int) -> None:
-        """Something will be due at that time, as the database shows by now; PostgreSQL tells other machines itself."""
+        """Tell workers that something is due at that time, and committed; PostgreSQL itself tells other machines."""
         if due_us > now_us + SOON_US:
             return
         self._notify_subscribers(due_us)
@@ -145,12 +150,12 @@ class WakeupNotifier:
             self._sockets.send(due_us)
 
     @contextmanager
-    def subscribed(self, heard: OnWakeup) -> Generator[None]:
-        self._subscribers.append(heard)
+    def subscribed(self, on_wakeup: OnWakeup) -> Generator[None]:
+        self._subscribers.append(on_wakeup)
         try:
             yield
         finally:
-            self._subscribers.remove(heard)
+            self._subscribers.remove(on_wakeup)
 
     async def run(self) -> None:
         """Listen to other processes until cancelled."""
@@ -162,15 +167,15 @@ class WakeupNotifier:
             await anyio.sleep(next(self._pauses))
 
     async def _listen(self) -> None:
-        async with listen(self._url, WAKEUP_CHANNEL) as said, aclosing(said):
+        async with listen(self._url, WAKEUP_CHANNEL) as payloads, aclosing(payloads):
             self._pauses = retry_delays(*RECONNECT_PAUSES)
-            # What was said while nobody listened is found by looking.
+            # What became due while nobody listened is found by looking.
             self._notify_subscribers(0)
-            async for payload in said:
-                # Whoever can write to the database can say anything here.
+            async for payload in payloads:
+                # Anyone who can write to the database can send anything here.
                 with suppress(ValueError):
                     self._notify_subscribers(int(payload))
 
     def _notify_subscribers(self, due_us: int) -> None:
-        for heard in self._subscribers:
-            heard(due_us)
+        for on_wakeup in self._subscribers:
+            on_wakeup(due_us)

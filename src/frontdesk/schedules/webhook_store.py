@@ -1,4 +1,4 @@
-"""Defines and stores the calls to webhooks: written with the delivery, claimed, sent or given up."""
+"""Defines and stores calls to webhooks: written when a delivery is settled, then claimed, and sent or given up."""
 
 import json
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ WEBHOOK_DEAD = "dead"
 
 @dataclass(frozen=True, slots=True)
 class NewWebhookCall:
-    """What is to be sent, and where to."""
+    """An answer to send, and where to."""
 
     occurrence_id: str
     url: str
@@ -27,7 +27,7 @@ class NewWebhookCall:
 
 @dataclass(frozen=True, slots=True)
 class WebhookCall:
-    """One that is to be tried now; the number of the attempt is also what tells a late word from the last one."""
+    """A call to send now; a result counts only with the number of the newest attempt."""
 
     id: int
     occurrence_id: str
@@ -38,7 +38,7 @@ class WebhookCall:
 
 @dataclass(frozen=True, slots=True)
 class WebhookRetryPolicy:
-    """How patiently an answer is forwarded: for two hours or so in all. Whoever holds one has a minute for it."""
+    """How often and how long a call is tried, about two hours in all; a claim holds it for `lease_seconds`."""
 
     attempts: int = 12
     first_seconds: float = 5.0
@@ -46,16 +46,16 @@ class WebhookRetryPolicy:
     lease_seconds: float = 60.0
     send_seconds: float = 15.0
 
-    def wait_s(self, attempt: int, asked: float | None, chance: float) -> float:
-        """Seconds until the next attempt: no less than was asked, and never longer than the longest."""
+    def wait_s(self, attempt: int, retry_after: float | None, chance: float) -> float:
+        """Seconds until the next attempt: no fewer than the receiver asked for, and never more than the longest."""
         pause = backoff_s(attempt, self.first_seconds, self.longest_seconds, chance)
-        return min(max(pause, asked or 0.0), self.longest_seconds)
+        return min(max(pause, retry_after or 0.0), self.longest_seconds)
 
 
 class WebhookNotSent(Exception):
-    """The other side did not take it; the message names its host alone, as the rest of an address may be a secret.
+    """A call was not accepted; the message names the host alone, as the rest of a URL may be a secret.
 
-    `permanent`: trying again will not help. `retry_after` is in seconds, where the other side named them.
+    `permanent`: a retry will not help. `retry_after`: the seconds that the receiver asked for.
     """
 
     def __init__(self, error: str, *, permanent: bool = False, retry_after: float | None = None) -> None:
@@ -65,7 +65,7 @@ class WebhookNotSent(Exception):
 
 
 def build_webhook_call(occurrence: Occurrence, url: str, answer: str | None, delivered_us: int) -> NewWebhookCall:
-    """What goes on to the webhook of a delivered occurrence."""
+    """The call that forwards the answer of a delivered run."""
     body = {
         "delivery_id": occurrence.id,
         "schedule_id": occurrence.schedule_id,
@@ -80,7 +80,7 @@ def build_webhook_call(occurrence: Occurrence, url: str, answer: str | None, del
 
 # Made once: to build a statement takes longer than to run it.
 ADD_CALLS = insert(forwards)
-# A common table expression, no plain subquery: PostgreSQL may run that for each row, and skip what it locked before.
+# A common table expression and no subquery: PostgreSQL may run a subquery for each row, and skip what it locked before.
 FIRST_DUE = (
     select(forwards.c.id)
     .where(forwards.c.state == WEBHOOK_WAITING, forwards.c.available_us <= bindparam("now_us"))
@@ -89,14 +89,14 @@ FIRST_DUE = (
     .with_for_update(skip_locked=True)
     .cte("first_due")
 )
-# Whoever takes one has it until then: after a crash it comes up again.
+# A claim lasts until then; after a crash the call is due again.
 CLAIM_CALLS = (
     update(forwards)
     .where(forwards.c.id.in_(select(FIRST_DUE.c.id)), forwards.c.state == WEBHOOK_WAITING)
     .values(attempt=forwards.c.attempt + 1, available_us=bindparam("until_us"))
     .returning(forwards.c.id, forwards.c.occurrence_id, forwards.c.url, forwards.c.body, forwards.c.attempt)
 )
-# A word on an attempt that is not the last one any more counts for nothing.
+# The result of an attempt that is no longer the newest is ignored.
 SETTLE_CALL = update(forwards).where(
     forwards.c.id == bindparam("the_id"),
     forwards.c.attempt == bindparam("the_attempt"),
@@ -106,7 +106,7 @@ NEXT_DUE = select(func.min(forwards.c.available_us)).where(forwards.c.state == W
 
 
 def add_webhook_calls(connection: Connection, new: Sequence[NewWebhookCall], now_us: int) -> None:
-    """Keep answers that are to be forwarded, in the transaction that settles their deliveries."""
+    """Store the calls, in the transaction that settles their deliveries."""
     rows = [
         {
             "occurrence_id": one.occurrence_id,
@@ -123,32 +123,32 @@ def add_webhook_calls(connection: Connection, new: Sequence[NewWebhookCall], now
 
 
 class WebhookStore:
-    """Each row waits until it is sent or dead."""
+    """Stores calls to webhooks; each waits until it is sent or dead."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def claim(self, most: int, now_us: int, until_us: int) -> Sequence[WebhookCall]:
-        """Those that are due, the oldest first; nobody else gets them before `until_us`."""
+        """Claim due calls, the oldest first; nobody else gets them before `until_us`."""
         async with self._database.brief_transaction() as connection:
             rows = (await connection.execute(CLAIM_CALLS, {"most": most, "now_us": now_us, "until_us": until_us})).all()
         return [WebhookCall(row.id, row.occurrence_id, row.url, row.body, row.attempt) for row in rows]
 
-    async def sent(self, due: WebhookCall) -> None:
-        await self._settle(due, state=WEBHOOK_SENT, error=None)
+    async def sent(self, call: WebhookCall) -> None:
+        await self._settle(call, state=WEBHOOK_SENT, error=None)
 
-    async def failed(self, due: WebhookCall, error: str, again_us: int | None) -> None:
-        """Try it again at this time, or never."""
+    async def failed(self, call: WebhookCall, error: str, again_us: int | None) -> None:
+        """Try the call again at this time, or never."""
         if again_us is None:
-            await self._settle(due, state=WEBHOOK_DEAD, error=error)
+            await self._settle(call, state=WEBHOOK_DEAD, error=error)
         else:
-            await self._settle(due, state=WEBHOOK_WAITING, error=error, available_us=again_us)
+            await self._settle(call, state=WEBHOOK_WAITING, error=error, available_us=again_us)
 
     async def next_us(self) -> int | None:
-        """When the next one is due."""
+        """When the next call is due."""
         async with self._database.read_transaction() as connection:
             return (await connection.execute(NEXT_DUE)).scalar_one()
 
-    async def _settle(self, due: WebhookCall, **change: object) -> None:
+    async def _settle(self, call: WebhookCall, **change: object) -> None:
         async with self._database.brief_transaction() as connection:
-            await connection.execute(SETTLE_CALL, {"the_id": due.id, "the_attempt": due.attempt, **change})
+            await connection.execute(SETTLE_CALL, {"the_id": call.id, "the_attempt": call.attempt, **change})

@@ -1,4 +1,4 @@
-"""Sends answers to webhooks in the background: to public addresses, signed, retried, not for ever."""
+"""Sends answers to webhooks in the background: signed, to public addresses, with retries up to a limit."""
 
 import hashlib
 import hmac
@@ -35,7 +35,7 @@ def sign_body(secret: SecretStr, body: bytes, now_s: int) -> str:
 
 LONGEST_URL = 2000
 RESOLVE_SECONDS = 5
-# Behind these prefixes stands an IPv4 address, which is where a packet ends up.
+# An address with this prefix contains the IPv4 address to which packets go.
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 LOCAL_HOST_NAMES = ("localhost", ".localhost")
 
@@ -43,7 +43,7 @@ IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 def check_webhook(url: str, *, signed: bool, private: bool) -> None:
-    """Refuse an address that could not be sent to; names are looked up only when something is sent."""
+    """Refuse a URL to which nothing could be sent; its name is looked up only when something is sent."""
     if not signed:
         raise Invalid("Answers to webhooks are signed; set FRONTDESK_WEBHOOK_SECRET first")
     if len(url) > LONGEST_URL or not url.isascii() or not url.isprintable() or " " in url:
@@ -51,8 +51,8 @@ def check_webhook(url: str, *, signed: bool, private: bool) -> None:
     host = _webhook_host(url)
     if private:
         return
-    written = _literal_address(host)
-    if host.lower().rstrip(".").endswith(LOCAL_HOST_NAMES) or (written is not None and not is_public_address(written)):
+    address = _literal_address(host)
+    if host.lower().rstrip(".").endswith(LOCAL_HOST_NAMES) or (address is not None and not is_public_address(address)):
         raise Invalid(
             f"The webhook's host '{host}' is this machine or on a private network; "
             "FRONTDESK_WEBHOOK_PRIVATE=true allows that"
@@ -60,9 +60,9 @@ def check_webhook(url: str, *, signed: bool, private: bool) -> None:
 
 
 async def resolve_addresses(host: str, port: int, *, private: bool) -> Sequence[str]:
-    """The addresses behind a name that may be sent to, as they are now.
+    """The current addresses of a name to which may be sent.
 
-    Whoever connects must connect to one of these: asked once more, a name may lead elsewhere.
+    Connect to one of these and do not look the name up again: it may lead elsewhere by then.
     """
     try:
         with anyio.fail_after(RESOLVE_SECONDS):
@@ -80,7 +80,7 @@ async def resolve_addresses(host: str, port: int, *, private: bool) -> Sequence[
 
 
 def is_public_address(address: IpAddress) -> bool:
-    """Whether anybody on the internet could be meant by this address."""
+    """Whether this is an address on the public internet."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour
         if inner is None and address in NAT64:
@@ -120,23 +120,23 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class WebhookSender:
-    """What the other side says is not read: its status is all that counts."""
+    """Posts calls; only the status of a response is read."""
 
     def __init__(self, secret: SecretStr | None, *, private: bool, seconds: float) -> None:
         self._secret = secret
         self._private = private
         self._seconds = seconds
 
-    async def post(self, due: WebhookCall) -> None:
-        """Send it, or raise `WebhookNotSent`."""
+    async def post(self, call: WebhookCall) -> None:
+        """Send a call, or raise `WebhookNotSent`."""
         if self._secret is None:
             raise WebhookNotSent("FRONTDESK_WEBHOOK_SECRET is not set, and nothing goes out unsigned")
-        url, body = _parse_url(due.url), due.body.encode()
+        url, body = _parse_url(call.url), call.body.encode()
         headers = {
             "Host": url.netloc.decode(),
             "Content-Type": "application/json",
             "User-Agent": f"frontdesk/{__version__}",
-            "X-Frontdesk-Delivery": due.occurrence_id,
+            "X-Frontdesk-Delivery": call.occurrence_id,
             SIGNATURE_HEADER: sign_body(self._secret, body, int(time.time())),
         }
         try:
@@ -162,8 +162,8 @@ class WebhookSender:
     async def _send_to(
         self, address: str, url: httpx2.URL, headers: Mapping[str, str], body: bytes
     ) -> tuple[int, float | None]:
-        """To this very address; the name goes into the request and is what a certificate must be for."""
-        # A client for each: a kept connection would be known by its address, and that may be several names'.
+        """Send to this address; the request and the check of the certificate use the name."""
+        # A client for each call: a pool would know a connection by its address, which several names may share.
         there, name = url.copy_with(host=address), {"sni_hostname": url.host}
         async with (
             self._client() as client,
@@ -172,7 +172,7 @@ class WebhookSender:
             return response.status_code, parse_retry_after(response.headers.get("retry-after"))
 
     def _client(self) -> httpx2.AsyncClient:
-        # No proxy of the surroundings: it would look the name up once more.
+        # No proxy from the environment: it would look the name up again.
         patience = httpx2.Timeout(self._seconds, connect=CONNECT_SECONDS)
         return httpx2.AsyncClient(verify=self._trusted, trust_env=False, follow_redirects=False, timeout=patience)
 
@@ -201,7 +201,7 @@ def _check_status(host: str, status: int, wait: float | None) -> None:
 
 
 MAX_CALLS_AT_ONCE = 16
-# What another process took and left is looked for this often; this process notifies of its own writes.
+# How often to look for calls that another process claimed and left; this process wakes the forwarder for its own.
 IDLE_SECONDS = 30.0
 DATABASE_SECONDS = 5.0
 
@@ -211,7 +211,7 @@ SEND_JOB = BackgroundJob(log, "webhook_not_settled", "webhook_attempt_failed")
 
 
 class WebhookForwarder:
-    """Give `run` a task of its own, and `wake` to whoever writes new ones."""
+    """Sends the stored calls. `run` needs a task of its own; whoever stores new calls calls `wake`."""
 
     def __init__(
         self,
@@ -231,11 +231,11 @@ class WebhookForwarder:
         self._rest_seconds = DATABASE_SECONDS
 
     def wake(self) -> None:
-        """There is something new to look for."""
+        """Look for new calls now."""
         self._wakeup.set()
 
     async def run(self) -> None:
-        """Until cancelled; what is being sent then comes up again later."""
+        """Send calls until cancelled; a call that is cut off is sent again later."""
         async with anyio.create_task_group() as tasks:
             while True:
                 self._wakeup = anyio.Event()
@@ -245,39 +245,39 @@ class WebhookForwarder:
                     await self._wakeup.wait()
 
     async def _begin(self, tasks: TaskGroup) -> None:
-        """Start on what is due, and know when it is worth looking again without a notification."""
+        """Start to send due calls, and set the time to look again, unless something wakes this first."""
         free = MAX_CALLS_AT_ONCE - self._under_way
         if not free:
             self._rest_seconds = IDLE_SECONDS
             return
         now = self._clock()
         taken = await self._store.claim(free, now, now + int(self._retry_policy.lease_seconds * SECOND))
-        for due in taken:
+        for call in taken:
             self._under_way += 1
-            tasks.start_soon(self._forward, due)
+            tasks.start_soon(self._forward, call)
         next_us = await self._store.next_us() if len(taken) < free else None
         until = IDLE_SECONDS if next_us is None else (next_us - now) / SECOND
         self._rest_seconds = min(max(until, 0.0), IDLE_SECONDS)
 
-    async def _forward(self, due: WebhookCall) -> None:
+    async def _forward(self, call: WebhookCall) -> None:
         try:
-            # Where nobody knows what became of it, it is sent once more: the receiver tells by the delivery's id.
-            await SEND_JOB.attempt(partial(self._attempt, due), delivery_id=due.occurrence_id)
+            # In doubt it is sent again: the receiver recognises it by the delivery's id.
+            await SEND_JOB.attempt(partial(self._attempt, call), delivery_id=call.occurrence_id)
         finally:
             self._under_way -= 1
             self.wake()
 
-    async def _attempt(self, due: WebhookCall) -> None:
-        # The host alone: the rest of an address is often a secret.
-        said = {"delivery_id": due.occurrence_id, "host": urlsplit(due.url).hostname, "attempt": due.attempt}
+    async def _attempt(self, call: WebhookCall) -> None:
+        # The host alone: the rest of a URL is often a secret.
+        facts = {"delivery_id": call.occurrence_id, "host": urlsplit(call.url).hostname, "attempt": call.attempt}
         try:
-            await self._sender.post(due)
+            await self._sender.post(call)
         except WebhookNotSent as error:
-            over = error.permanent or due.attempt >= self._retry_policy.attempts
-            wait = self._retry_policy.wait_s(due.attempt, error.retry_after, random.random())  # noqa: S311 - no secret
-            await self._store.failed(due, str(error), None if over else self._clock() + int(wait * SECOND))
-            say = log.error if over else log.warning
-            say("webhook_dead" if over else "webhook_failed", **said, error=str(error))
+            over = error.permanent or call.attempt >= self._retry_policy.attempts
+            wait = self._retry_policy.wait_s(call.attempt, error.retry_after, random.random())  # noqa: S311 - no secret
+            await self._store.failed(call, str(error), None if over else self._clock() + int(wait * SECOND))
+            write = log.error if over else log.warning
+            write("webhook_dead" if over else "webhook_failed", **facts, error=str(error))
         else:
-            await self._store.sent(due)
-            log.info("webhook_sent", **said)
+            await self._store.sent(call)
+            log.info("webhook_sent", **facts)

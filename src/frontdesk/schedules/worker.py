@@ -1,11 +1,15 @@
-"""Runs the worker: sleeps until something is due, claims it, delivers it, settles it, and keeps leases alive."""
+"""Runs the worker: sleeps until a run is due, claims it, delivers it and settles it, and renews its lease meanwhile.
+
+`Worker.run` is the loop. Each `_step` settles the runs that have ended and claims new ones; `_deliver_run` delivers one
+run in a task of its own and decides how it ended; `_finish_step` logs and counts what was settled.
+"""
 
 import asyncio
 import math
 import random
 import time
-from asyncio import gather
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Sequence
+from collections import Counter as CountOf
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,313 +17,96 @@ from typing import TypeVar
 
 import anyio
 import structlog
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from frontdesk.agents.turns.model import LeaseOwner
 from frontdesk.background import BackgroundJob, background_group, retry_delays
 from frontdesk.db.engine import Database
 from frontdesk.errors import Unavailable, Unstorable
-from frontdesk.schedules.delivery_rules import ClaimRequest, RunLease, SettledRun, StepResult, settle_attempt
+from frontdesk.schedules.delivery_rules import ClaimRequest, LeaseWatch, SettledRun, StepResult, settle_attempt
 from frontdesk.schedules.delivery_store import DeliveryStore
-from frontdesk.schedules.history_store import HistoryStore
-from frontdesk.schedules.metrics import ScheduleMetrics, log_ended
-from frontdesk.schedules.model import (
-    SECOND,
-    DeliverRun,
-    DeliveryFailed,
-    DeliveryResult,
-    Occurrence,
-    OwnerFilter,
-    RunOutcome,
-    RunStatus,
-    now_us,
-)
+from frontdesk.schedules.history_store import HistoryStore, ScheduleFigures
+from frontdesk.schedules.model import SECOND, DeliverRun, DeliveryFailed, Occurrence, OwnerFilter, RunStatus, now_us
 from frontdesk.schedules.wakeup import WakeupNotifier
-
-
-class LeaseWatch:
-    """A lease past its end may only look lost: the clock was set, or the database was away and nobody could renew it.
-
-    Whoever is alive renews within a third of a lease's length, and soon after the database answers again. So a lease
-    was left alone when it was seen unchanged for two thirds of its length, by looks of which no two lie further apart
-    than a third: a longer silence, of the database or of the one who looks, makes everything be seen anew.
-    """
-
-    def __init__(self, lease_us: int, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._third_us = lease_us // 3
-        self._monotonic = monotonic
-        self._looked_us: int | None = None
-        self._seen: dict[RunLease, int] = {}
-
-    def observe(self, leases: Iterable[RunLease]) -> set[RunLease]:
-        """These are all that others have by now; those of them that were left alone."""
-        now_us = self._now_us()
-        before = self._seen if self._is_recent(now_us) else {}
-        self._seen = {lease: before.get(lease, now_us) for lease in leases}
-        self._looked_us = now_us
-        return {lease for lease in self._seen if self.is_abandoned(lease)}
-
-    def is_abandoned(self, lease: RunLease) -> bool:
-        now_us = self._now_us()
-        since_us = self._seen.get(lease, now_us)
-        return self._is_recent(now_us) and now_us - since_us >= 2 * self._third_us
-
-    def _is_recent(self, now_us: int) -> bool:
-        return self._looked_us is not None and now_us - self._looked_us <= self._third_us
-
-    def _now_us(self) -> int:
-        return int(self._monotonic() * SECOND)
-
-
-log = structlog.get_logger("frontdesk.schedules")
-
-
-@dataclass(slots=True)
-class RunningDelivery:
-    """A delivery under way; its scope is there once its task has begun."""
-
-    occurrence: Occurrence
-    until: float
-    task: asyncio.Task[None] | None = None
-    scope: anyio.CancelScope | None = None
-    cancelled: bool = False
-
-
-class RunningDeliveries:
-    """Whoever makes one waits until nothing runs. `on_end` is called as each ends; the ends lie in `ended`.
-
-    The tasks are asyncio's own: they outlive the cancelled scope of whoever starts them, who lets them end, and there
-    are thousands a second of them, each of which would cost a task group a tenth of a millisecond.
-    """
-
-    def __init__(self, deliver: DeliverRun, timeout_s: float, on_end: Callable[[], None]) -> None:
-        self._deliver = deliver
-        self._timeout_s = timeout_s
-        self._on_end = on_end
-        self._sweeps = False
-        # In the order of their starts, and so of their deadlines.
-        self.running: dict[tuple[str, int], RunningDelivery] = {}
-        self.ended: list[SettledRun] = []
-
-    def start(self, occurrence: Occurrence) -> None:
-        loop = asyncio.get_running_loop()
-        running = RunningDelivery(occurrence, loop.time() + self._timeout_s)
-        self.running[occurrence.id, occurrence.fence] = running
-        running.task = loop.create_task(self._run(running))
-        if not self._sweeps:
-            self._schedule_sweep(running.until)
-
-    def cancel(self, ids: Collection[str] | None = None) -> None:
-        """Cut off these, or all that run; no end is told of them."""
-        for running in self.running.values():
-            if ids is None or running.occurrence.id in ids:
-                running.cancelled = True
-                if running.scope is not None:
-                    running.scope.cancel()
-
-    def _schedule_sweep(self, when: float) -> None:
-        self._sweeps = True
-        asyncio.get_running_loop().call_at(when, self._cancel_overdue)
-
-    def _cancel_overdue(self) -> None:
-        """Cut off what takes too long. One timer for all: one for each delivery costs as much as the delivery."""
-        self._sweeps = False
-        now = asyncio.get_running_loop().time()
-        for running in self.running.values():
-            if running.until > now or running.scope is None:
-                self._schedule_sweep(running.until)
-                return
-            running.scope.cancel()
-
-    async def _run(self, running: RunningDelivery) -> None:
-        occurrence, began = running.occurrence, time.monotonic()
-        outcome: DeliveryResult | DeliveryFailed | None = None
-        try:
-            if not running.cancelled:
-                # By its scope, not its task: then what must not be cut off midway is not.
-                with anyio.CancelScope() as running.scope:
-                    outcome = await self._attempt(occurrence)
-                if outcome is None and not running.cancelled:
-                    outcome = DeliveryFailed(f"The agent took longer than {self._timeout_s:g} s", in_doubt=True)
-        finally:
-            del self.running[occurrence.id, occurrence.fence]
-            if outcome is not None:
-                took_us = int((time.monotonic() - began) * SECOND)
-                now_us = occurrence.started_us + took_us
-                self.ended.append(settle_attempt(occurrence, outcome, now_us, took_us, random.random()))  # noqa: S311 - no secret
-            self._on_end()
-
-    async def _attempt(self, occurrence: Occurrence) -> DeliveryResult | DeliveryFailed:
-        try:
-            return await self._deliver(occurrence)
-        except DeliveryFailed as failure:
-            return failure
-        except Exception:
-            log.exception("delivery_failed", delivery_id=occurrence.id)
-            return DeliveryFailed("Frontdesk failed inside; its log says why", in_doubt=True)
-
-
-# A transaction that takes longer has failed; what it may have done is found out later.
-STEP_TIMEOUT_S = 10.0
-CANCEL_TIMEOUT_S = 5.0
-# A database that is away for longer finds out from the leases.
-LAST_SETTLE_TIMEOUT_S = 12.0
-LAST_SETTLE_PAUSE_S = 0.5
-UNSTORABLE = "What came back could not be stored"
-
-StepT = TypeVar("StepT")
-
-
-class Signal:
-    """Something has happened since it was last waited for."""
-
-    def __init__(self) -> None:
-        self._event = anyio.Event()
-
-    def set(self) -> None:
-        self._event.set()
-
-    async def wait(self, seconds: float) -> None:
-        with anyio.move_on_after(seconds):
-            await self._event.wait()
-        if self._event.is_set():
-            self._event = anyio.Event()
-
-
-class WorkSession:
-    """`tell` hears of every step that was done."""
-
-    def __init__(
-        self, store: DeliveryStore, deliver: DeliverRun, timeout_s: float, tell: Callable[[StepResult], None]
-    ) -> None:
-        self.signal = Signal()
-        self.deliveries = RunningDeliveries(deliver, timeout_s, self.signal.set)
-        self._store = store
-        self._on_step = tell
-
-    async def step(self, ask: ClaimRequest) -> StepResult:
-        """Settle what has ended, claim what is asked for, and start it. Not cut off midway: then nobody would know."""
-        ended = list(self.deliveries.ended)
-        if self._store.should_split(len(ended), ask):
-            return await self._settle_while_claiming(ended, ask)
-        try:
-            step = await _within_step_timeout(self._store.settle_and_claim(ended, ask))
-        except Unstorable:
-            if not ended:
-                raise
-            step = await self._settle_one_by_one(ended)
-        self._start(step)
-        return self._finish_step(ended, step)
-
-    async def _settle_while_claiming(self, ended: Sequence[SettledRun], ask: ClaimRequest) -> StepResult:
-        """Ends are told while more is handed out; what was done of either counts, whatever became of the other."""
-        settled, begun = await _within_step_timeout(
-            gather(self._settle_batch(ended), self._claim_batch(ask), return_exceptions=True)
-        )
-        if isinstance(settled, BaseException):
-            raise settled
-        if isinstance(begun, BaseException):
-            self._finish_step(ended, settled)
-            raise begun
-        return self._finish_step(ended, replace(begun, recorded=settled.recorded))
-
-    async def _settle_batch(self, ended: Sequence[SettledRun]) -> StepResult:
-        try:
-            return StepResult(0, await self._store.settle(ended), [], None)
-        except Unstorable:
-            return await self._settle_one_by_one(ended)
-
-    async def _claim_batch(self, ask: ClaimRequest) -> StepResult:
-        step = await self._store.claim_batch(ask)
-        self._start(step)
-        return step
-
-    def _start(self, step: StepResult) -> None:
-        for occurrence in step.claimed:
-            self.deliveries.start(occurrence)
-
-    def _finish_step(self, ended: Sequence[SettledRun], step: StepResult) -> StepResult:
-        del self.deliveries.ended[: len(ended)]
-        self._on_step(step)
-        return step
-
-    async def drain(self, seconds: float) -> None:
-        """Let what runs end, for a while; hand back the rest, for others to go on with at once."""
-        until = anyio.current_time() + seconds
-        while self.deliveries.running and anyio.current_time() < until:
-            await self.signal.wait(until - anyio.current_time())
-            await self._settle()
-        left = [name for name, _ in self.deliveries.running]
-        self.deliveries.cancel()
-        with anyio.move_on_after(CANCEL_TIMEOUT_S):
-            while self.deliveries.running:
-                await self.signal.wait(CANCEL_TIMEOUT_S)
-        with anyio.move_on_after(LAST_SETTLE_TIMEOUT_S):
-            while True:
-                if await self._settle() and await self._release(left):
-                    break
-                await anyio.sleep(LAST_SETTLE_PAUSE_S)
-        # Whether or not the database was told: nobody here goes on with these.
-        self._store.held_ids.difference_update((*left, *(one.occurrence.id for one in self.deliveries.ended)))
-
-    async def _settle(self) -> bool:
-        try:
-            if self.deliveries.ended:
-                await self.step(ClaimRequest(0))
-        except Unavailable as error:
-            log.warning("schedule_waits", error=str(error))
-            return False
-        return True
-
-    async def _release(self, ids: Sequence[str]) -> bool:
-        try:
-            if number := await self._store.release(ids):
-                log.info("deliveries_handed_back", number=number)
-        except Unavailable as error:
-            log.warning("schedule_waits", error=str(error))
-            return False
-        return True
-
-    async def _settle_one_by_one(self, ended: Sequence[SettledRun]) -> StepResult:
-        """One end that cannot be stored must not keep the others out, and ends all the same."""
-        kept: list[SettledRun] = []
-        for one in ended:
-            try:
-                kept += await self._store.settle([one])
-            except Unstorable:
-                log.exception("delivery_unstorable", delivery_id=one.occurrence.id)
-                dead = SettledRun(one.occurrence, RunStatus.DEAD, one.took_us, error=UNSTORABLE, in_doubt=True)
-                kept += await self._store.settle([dead])
-        return StepResult(0, kept, [], None)
-
-
-async def _within_step_timeout(work: Awaitable[StepT]) -> StepT:
-    with anyio.move_on_after(STEP_TIMEOUT_S, shield=True):
-        return await work
-    raise Unavailable(f"The database took longer than {STEP_TIMEOUT_S:g} s")
-
+from frontdesk.schedules.webhooks import WebhookForwarder
 
 CONCURRENCY = 128
 LEASE_S = 60.0
 TIMEOUT_S = 900.0
 DRAIN_S = 10.0
-# Work without a notification, and a clock set forward, are noticed within this time. A sixth of a lease at most:
-# who looks more rarely cannot tell whether it was left alone.
+# A clock that was set forward is noticed within this time, and so is work that no notification announced. At most a
+# sixth of a lease: a worker that looks less often cannot tell whether a lease was abandoned.
 IDLE_S = 10.0
-# What is due and yet not to be had is locked by another worker, for some milliseconds.
+# What is due and cannot be claimed is locked by another worker, for some milliseconds.
 LOCKED_PAUSE_S = 0.02
 RECOVER_EVERY_S = 5.0
 RETRY_PAUSES = (0.05, 0.2, 1.0, 3.0)
+# A transaction that takes longer has failed; what it did is found out later.
+STEP_TIMEOUT_S = 10.0
+CANCEL_TIMEOUT_S = 5.0
+# A database that is away for longer finds out from the leases.
+LAST_SETTLE_TIMEOUT_S = 12.0
+LAST_SETTLE_PAUSE_S = 0.5
 PRUNE_EVERY_S = 3600.0
 KEEP_DAYS = 30
 KEEP_DEAD_DAYS = 90
 DAY_US = 86_400 * SECOND
+# When more runs end at once, a log line for each would take longer than they did; history and journal have them all.
+LOGGED_ONE_BY_ONE = 10
+LATENESS_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
+UNSTORABLE = "What came back could not be stored"
 
+StepT = TypeVar("StepT")
+log = structlog.get_logger("frontdesk.schedules")
 WORK_JOB = BackgroundJob(log, "schedule_waits", "schedule_failed")
 LEASE_JOB = BackgroundJob(log, "schedule_leases_wait", "schedule_leases_failed")
 PRUNE_JOB = BackgroundJob(log, "schedule_history_waits", "schedule_history_failed")
 
-# The workers of this process that are at work: not to be taken for those of an earlier process of the same id.
+# The workers of this process that are at work, so that none is taken for one of an earlier process with the same id.
 _active_owners: set[str] = set()
+
+
+class ScheduleMetrics:
+    """Counts what this process's workers do, and shows the figures that are read from the database."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def gauge(name: str, text: str) -> Gauge:
+            return Gauge(f"frontdesk_schedule_{name}", text, registry=registry)
+
+        self._lateness = Histogram(
+            "frontdesk_schedule_lateness_seconds",
+            "How long after its time a prompt was begun.",
+            buckets=LATENESS_BUCKETS,
+            registry=registry,
+        )
+        self._attempts = Counter(
+            "frontdesk_schedule_attempts",
+            "Attempts that ended, by how: delivered, waiting (to be tried again) or dead.",
+            ["standing"],
+            registry=registry,
+        )
+        self._in_flight = gauge("in_flight", "Deliveries under way in this process.")
+        self._due = gauge("due", "Schedules whose time has come and that nobody has begun.")
+        self._overdue = gauge("oldest_overdue_seconds", "How late the latest of them is.")
+        self._running = gauge("running", "Deliveries under way anywhere.")
+        self._waiting = gauge("waiting", "Deliveries that wait for another attempt.")
+        self._dead = gauge("dead_letters", "Deliveries that were given up.")
+
+    def count_step(self, step: StepResult, in_flight: int) -> None:
+        for run in step.claimed:
+            if run.fence == 1:
+                self._lateness.observe(max(0, run.started_us - run.due_us) / SECOND)
+        for standing in (RunStatus.DELIVERED, RunStatus.WAITING, RunStatus.DEAD):
+            if number := sum(run.standing is standing for run in step.recorded):
+                self._attempts.labels(standing.value).inc(number)
+        self._in_flight.set(in_flight)
+
+    def set_figures(self, figures: ScheduleFigures) -> None:
+        self._due.set(figures.due)
+        self._overdue.set(figures.oldest_overdue_us / SECOND)
+        self._running.set(figures.running)
+        self._waiting.set(figures.waiting)
+        self._dead.set(figures.dead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,13 +122,69 @@ class WorkerStatus:
     last_us: int | None
 
 
+@dataclass(slots=True)
+class RunningDelivery:
+    """A delivery under way; it has its scope once its task has begun."""
+
+    occurrence: Occurrence
+    until: float
+    task: asyncio.Task[None] | None = None
+    scope: anyio.CancelScope | None = None
+    cancelled: bool = False
+
+
+class WorkSession:
+    """The deliveries that run in one period of work, and those that have ended since its last step."""
+
+    def __init__(self) -> None:
+        # In the order of their starts, and so of their deadlines.
+        self.running: dict[tuple[str, int], RunningDelivery] = {}
+        self.ended: list[SettledRun] = []
+        self._wakeup = anyio.Event()
+        self._watches_deadline = False
+
+    def wake(self) -> None:
+        self._wakeup.set()
+
+    async def wait(self, seconds: float) -> None:
+        """Wait so long, or until something wakes the session; what woke it since the last wait counts too."""
+        with anyio.move_on_after(seconds):
+            await self._wakeup.wait()
+        if self._wakeup.is_set():
+            self._wakeup = anyio.Event()
+
+    def add(self, running: RunningDelivery) -> None:
+        self.running[running.occurrence.id, running.occurrence.fence] = running
+        if not self._watches_deadline:
+            self._watch_deadline(running.until)
+
+    def cancel(self, ids: Collection[str] | None = None) -> None:
+        """Cancel these deliveries, or all that run; how they end is not recorded."""
+        for running in self.running.values():
+            if ids is None or running.occurrence.id in ids:
+                running.cancelled = True
+                if running.scope is not None:
+                    running.scope.cancel()
+
+    def _watch_deadline(self, when: float) -> None:
+        self._watches_deadline = True
+        asyncio.get_running_loop().call_at(when, self._cancel_overdue)
+
+    def _cancel_overdue(self) -> None:
+        """Cancel what takes too long. One timer for all: one for each delivery costs as much as the delivery."""
+        self._watches_deadline = False
+        now = asyncio.get_running_loop().time()
+        for running in self.running.values():
+            if running.until > now or running.scope is None:
+                self._watch_deadline(running.until)
+                return
+            running.scope.cancel()
+
+
 class Worker:
-    """Any number of these share a database; each holds what it has claimed under its own name.
+    """Delivers due prompts. Any number of workers share a database; each holds what it claimed under its own name."""
 
-    `forwarded` is called when there are answers that go on to somebody.
-    """
-
-    def __init__(  # noqa: PLR0913 - most are left as they are but in tests
+    def __init__(  # noqa: PLR0913 - most keep their defaults but in tests
         self,
         database: Database,
         deliver: DeliverRun,
@@ -355,7 +198,7 @@ class Worker:
         clock: Callable[[], int] | None = None,
         owner: LeaseOwner | None = None,
         metrics: ScheduleMetrics | None = None,
-        forwarded: Callable[[], None] | None = None,
+        webhooks: WebhookForwarder | None = None,
     ) -> None:
         lease_us = int(lease_s * SECOND)
         self.owner = owner or LeaseOwner()
@@ -370,7 +213,7 @@ class Worker:
         self._keep_us = keep_days * DAY_US
         self._clock = clock or now_us
         self._metrics = metrics
-        self._forwarded = forwarded
+        self._webhooks = webhooks
         self._watch = LeaseWatch(lease_us)
         self._recover_s = min(RECOVER_EVERY_S, lease_s / 12)
         self._dead: frozenset[str] = frozenset()
@@ -383,6 +226,42 @@ class Worker:
         self._delivered = 0
         self._failed = 0
 
+    async def run(self) -> None:
+        """Work until cancelled; then let running deliveries end, for a while, and hand back the rest."""
+        self._started_us = self._clock()
+        try:
+            async with self._session() as session, anyio.create_task_group() as tasks:
+                tasks.start_soon(self._notifier.run)
+                tasks.start_soon(partial(PRUNE_JOB.run_every, PRUNE_EVERY_S, self._prune_history, at_once=True))
+                if self._webhooks is not None:
+                    tasks.start_soon(self._webhooks.run)
+
+                def wake(due_us: int) -> None:
+                    if self._wakes_us is None or due_us < self._wakes_us:
+                        session.wake()
+
+                pauses = retry_delays(*RETRY_PAUSES)
+                with self._notifier.subscribed(wake):
+                    while True:
+                        if await WORK_JOB.attempt(partial(self._step_and_sleep, session)):
+                            pauses = retry_delays(*RETRY_PAUSES)
+                        else:
+                            self._in_doubt = True
+                            await anyio.sleep(next(pauses))
+        finally:
+            self._started_us = None
+
+    async def deliver_due(self, whose: OwnerFilter | None = None) -> Sequence[SettledRun]:
+        """Deliver what is due by now, for these owners or for all, and return how each attempt ended."""
+        done: list[SettledRun] = []
+        async with self._session() as session:
+            due_by_us = (await self._step(session, self._concurrency, whose)).now_us
+            while session.running or session.ended:
+                await session.wait(self._timeout_s)
+                places = self._concurrency - len(session.running)
+                done += (await self._step(session, places, whose, due_by_us)).recorded
+        return done
+
     def status(self) -> WorkerStatus:
         return WorkerStatus(
             running=self._started_us is not None,
@@ -394,96 +273,205 @@ class Worker:
             last_us=self._last_us,
         )
 
-    async def run(self) -> None:
-        """Work until cancelled; then let what runs end, for a while, and hand back the rest."""
-        self._started_us = self._clock()
-        try:
-            async with self._open_session(self._report_step) as shift, anyio.create_task_group() as tasks:
-                tasks.start_soon(self._notifier.run)
-                tasks.start_soon(partial(PRUNE_JOB.run_every, PRUNE_EVERY_S, self._prune_history, at_once=True))
-
-                def ring(due_us: int) -> None:
-                    if self._wakes_us is None or due_us < self._wakes_us:
-                        shift.signal.set()
-
-                with self._notifier.subscribed(ring):
-                    await self._work(shift)
-        finally:
-            self._started_us = None
-
-    async def deliver_due(self, whose: OwnerFilter | None = None) -> Sequence[RunOutcome]:
-        """Deliver what is due for them by now, and tell what came of it."""
-        done: list[SettledRun] = []
-
-        def tell(step: StepResult) -> None:
-            self._report_step(step)
-            done.extend(step.recorded)
-
-        async with self._open_session(tell) as shift:
-            step = await shift.step(await self._claim_request(self._concurrency, whose))
-            by_us = step.now_us
-            while shift.deliveries.running or shift.deliveries.ended:
-                await shift.signal.wait(self._timeout_s)
-                places = self._concurrency - len(shift.deliveries.running)
-                await shift.step(await self._claim_request(places, whose, by_us))
-        return [_run_outcome(one) for one in done]
-
-    @asynccontextmanager
-    async def _open_session(self, tell: Callable[[StepResult], None]) -> AsyncGenerator[WorkSession]:
-        """A stretch of work: what it claims is kept alive to its end, also while it drains."""
-        async with background_group() as tasks:
-            shift = WorkSession(self._store, self._deliver, self._timeout_s, tell)
-            self._sessions.append(shift)
-            _active_owners.add(str(self.owner))
-            alive = anyio.CancelScope(shield=True)
-            tasks.start_soon(self._keep_alive, alive)
-            try:
-                yield shift
-            finally:
-                with anyio.CancelScope(shield=True):
-                    await shift.drain(self._drain_s)
-                self._notifier.notify(0, 0)
-                alive.cancel()
-                self._sessions.remove(shift)
-                self._in_doubt = True
-                if not self._sessions:
-                    _active_owners.discard(str(self.owner))
-
-    async def _work(self, shift: WorkSession) -> None:
-        once, rests = partial(self._step, shift), retry_delays(*RETRY_PAUSES)
-        while True:
-            if await WORK_JOB.attempt(once):
-                rests = retry_delays(*RETRY_PAUSES)
-            else:
-                self._in_doubt = True
-                await anyio.sleep(next(rests))
-
-    async def _step(self, shift: WorkSession) -> None:
-        """Settle and claim, then rest until there is more to do."""
-        # What is rung for from here on may not be seen by this step.
+    async def _step_and_sleep(self, session: WorkSession) -> None:
+        """Settle and claim once, and sleep until there is more to do."""
+        # A notification from here on may be of something that this step does not see.
         self._wakes_us = None
-        places = self._concurrency - len(shift.deliveries.running)
+        places = self._concurrency - len(session.running)
         began = time.monotonic()
-        # Half of them at once, so that one half is delivered while the database is told of the other.
-        step = await shift.step(await self._claim_request(min(places, max(1, self._concurrency // 2))))
+        # Claim half of them at once, so that one half is delivered while the database settles the other.
+        step = await self._step(session, min(places, max(1, self._concurrency // 2)))
         if places > 0:
             self._wakes_us = step.next_us
-        await shift.signal.wait(self._pause_s(step, began, shift))
+        await session.wait(self._pause_s(step, began, session))
 
-    def _pause_s(self, step: StepResult, began: float, shift: WorkSession) -> float:
-        if shift.deliveries.ended:
+    def _pause_s(self, step: StepResult, began: float, session: WorkSession) -> float:
+        if session.ended:
             return 0.0
         idle_s = min(IDLE_S, self._lease_s / 6)
-        if len(shift.deliveries.running) >= self._concurrency or step.next_us is None:
+        if len(session.running) >= self._concurrency or step.next_us is None:
             return idle_s
         ahead_s = (step.next_us - step.now_us) / SECOND - (time.monotonic() - began)
         if ahead_s > 0:
             return min(ahead_s, idle_s)
         return 0.0 if step.claimed or step.recorded else LOCKED_PAUSE_S
 
-    async def _claim_request(
-        self, places: int, whose: OwnerFilter | None = None, due_by_us: int | None = None
-    ) -> ClaimRequest:
+    async def _step(
+        self, session: WorkSession, places: int, whose: OwnerFilter | None = None, due_by_us: int | None = None
+    ) -> StepResult:
+        """Settle the runs that have ended, claim new ones and start them.
+
+        A transaction is not cancelled midway: nobody would know what became of it.
+        """
+        await self._recover()
+        request = ClaimRequest(places, self._dead, self._watch.is_abandoned, whose or OwnerFilter(), due_by_us)
+        ended = list(session.ended)
+        if self._store.should_split(len(ended), request):
+            step = await self._settle_while_claiming(session, ended, request)
+        else:
+            try:
+                step = await _within_step_timeout(self._store.settle_and_claim(ended, request))
+            except Unstorable:
+                if not ended:
+                    raise
+                step = StepResult(0, await self._settle_one_by_one(ended), [], None)
+            self._start(session, step.claimed)
+        self._finish_step(session, len(ended), step)
+        return step
+
+    async def _settle_while_claiming(
+        self, session: WorkSession, ended: Sequence[SettledRun], request: ClaimRequest
+    ) -> StepResult:
+        """Settle in one transaction and claim in another, at the same time; either counts, whatever the other does."""
+
+        async def claim() -> StepResult:
+            step = await self._store.claim_batch(request)
+            self._start(session, step.claimed)
+            return step
+
+        settled, claimed = await _within_step_timeout(
+            asyncio.gather(self._settle(ended), claim(), return_exceptions=True)
+        )
+        if isinstance(settled, BaseException):
+            raise settled
+        if isinstance(claimed, BaseException):
+            self._finish_step(session, len(ended), StepResult(0, settled, [], None))
+            raise claimed
+        return replace(claimed, recorded=settled)
+
+    async def _settle(self, ended: Sequence[SettledRun]) -> Sequence[SettledRun]:
+        try:
+            return await self._store.settle(ended)
+        except Unstorable:
+            return await self._settle_one_by_one(ended)
+
+    async def _settle_one_by_one(self, ended: Sequence[SettledRun]) -> Sequence[SettledRun]:
+        """A result that cannot be stored must not keep the others from being stored, and ends its run all the same."""
+        kept: list[SettledRun] = []
+        for one in ended:
+            try:
+                kept += await self._store.settle([one])
+            except Unstorable:
+                log.exception("delivery_unstorable", delivery_id=one.occurrence.id)
+                dead = SettledRun(one.occurrence, RunStatus.DEAD, one.took_us, error=UNSTORABLE, in_doubt=True)
+                kept += await self._store.settle([dead])
+        return kept
+
+    def _start(self, session: WorkSession, claimed: Sequence[Occurrence]) -> None:
+        """Start a task for each run.
+
+        The tasks are asyncio's own: they outlive the cancelled scope of this worker, which lets them end, and there are
+        thousands a second of them, each of which would cost a task group a tenth of a millisecond.
+        """
+        loop = asyncio.get_running_loop()
+        for occurrence in claimed:
+            running = RunningDelivery(occurrence, loop.time() + self._timeout_s)
+            session.add(running)
+            running.task = loop.create_task(self._deliver_run(session, running))
+
+    async def _deliver_run(self, session: WorkSession, running: RunningDelivery) -> None:
+        """Deliver one run within its time, and keep how it ended for the next step."""
+        occurrence, began = running.occurrence, time.monotonic()
+        settled: SettledRun | None = None
+        try:
+            if not running.cancelled:
+                # Cancelled by its scope and not its task, so that what is shielded goes on to its end.
+                with anyio.CancelScope() as running.scope:
+                    outcome = await self._attempt(occurrence)
+                    settled = _settle_now(occurrence, outcome, began)
+                if settled is None and not running.cancelled:
+                    late = DeliveryFailed(f"The agent took longer than {self._timeout_s:g} s", in_doubt=True)
+                    settled = _settle_now(occurrence, late, began)
+        finally:
+            del session.running[occurrence.id, occurrence.fence]
+            if settled is not None:
+                session.ended.append(settled)
+            session.wake()
+
+    async def _attempt(self, occurrence: Occurrence) -> str | DeliveryFailed | None:
+        try:
+            return await self._deliver(occurrence)
+        except DeliveryFailed as failure:
+            return failure
+        except Exception:
+            log.exception("delivery_failed", delivery_id=occurrence.id)
+            return DeliveryFailed("Frontdesk failed inside; its log says why", in_doubt=True)
+
+    def _finish_step(self, session: WorkSession, ended: int, step: StepResult) -> None:
+        """Forget what was settled, log and count it, and wake the forwarder where answers go to webhooks."""
+        del session.ended[:ended]
+        delivered = sum(one.delivered for one in step.recorded)
+        self._delivered += delivered
+        self._failed += len(step.recorded) - delivered
+        if step.claimed:
+            self._last_us = step.now_us
+        log_ended(step.recorded)
+        if self._webhooks is not None and any(one.delivered and one.occurrence.webhook for one in step.recorded):
+            self._webhooks.wake()
+        if self._metrics is not None:
+            self._metrics.count_step(step, self._in_flight())
+
+    @asynccontextmanager
+    async def _session(self) -> AsyncGenerator[WorkSession]:
+        """A period of work; the leases of what it claims are renewed to its end, also while it drains."""
+        async with background_group() as tasks:
+            session = WorkSession()
+            self._sessions.append(session)
+            _active_owners.add(str(self.owner))
+            renewing = anyio.CancelScope(shield=True)
+            tasks.start_soon(self._keep_leases, renewing)
+            try:
+                yield session
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await self._drain(session)
+                self._notifier.notify(0, 0)
+                renewing.cancel()
+                self._sessions.remove(session)
+                self._in_doubt = True
+                if not self._sessions:
+                    _active_owners.discard(str(self.owner))
+
+    async def _drain(self, session: WorkSession) -> None:
+        """Let running deliveries end, for a while; hand back the rest, for others to go on with at once."""
+        until = anyio.current_time() + self._drain_s
+        while session.running and anyio.current_time() < until:
+            await session.wait(until - anyio.current_time())
+            await self._settle_last(session)
+        left = [name for name, _ in session.running]
+        session.cancel()
+        with anyio.move_on_after(CANCEL_TIMEOUT_S):
+            while session.running:
+                await session.wait(CANCEL_TIMEOUT_S)
+        with anyio.move_on_after(LAST_SETTLE_TIMEOUT_S):
+            while True:
+                if await self._settle_last(session) and await self._release(left):
+                    break
+                await anyio.sleep(LAST_SETTLE_PAUSE_S)
+        # Whether or not the database knows: this worker does not go on with these.
+        self._store.held_ids.difference_update((*left, *(one.occurrence.id for one in session.ended)))
+
+    async def _settle_last(self, session: WorkSession) -> bool:
+        try:
+            if ended := list(session.ended):
+                recorded = await _within_step_timeout(self._settle(ended))
+                self._finish_step(session, len(ended), StepResult(0, recorded, [], None))
+        except Unavailable as error:
+            log.warning("schedule_waits", error=str(error))
+            return False
+        return True
+
+    async def _release(self, ids: Sequence[str]) -> bool:
+        try:
+            if number := await self._store.release(ids):
+                log.info("deliveries_handed_back", number=number)
+        except Unavailable as error:
+            log.warning("schedule_waits", error=str(error))
+            return False
+        return True
+
+    async def _recover(self) -> None:
+        """Make runs of lost workers due, every few seconds; after a failure, also this worker's own unknown claims."""
         with anyio.move_on_after(STEP_TIMEOUT_S) as limit:
             if time.monotonic() - self._recovered > self._recover_s:
                 self._dead = await self._store.recover(self._knows_dead, self._watch.observe)
@@ -492,53 +480,77 @@ class Worker:
                 await self._store.release()
                 self._in_doubt = False
         if limit.cancelled_caught:
-            raise Unavailable(f"The database took longer than {STEP_TIMEOUT_S:g} s")
-        return ClaimRequest(places, self._dead, self._watch.is_abandoned, whose or OwnerFilter(), due_by_us)
+            raise _step_timeout()
 
     def _knows_dead(self, other: str) -> bool:
         return other not in _active_owners and self.owner.knows_ended(other)
 
-    async def _keep_alive(self, scope: anyio.CancelScope) -> None:
+    async def _keep_leases(self, scope: anyio.CancelScope) -> None:
         with scope:
-            kept = True
+            renewed = True
             while True:
                 # What could not be renewed may be taken over soon after the database answers again.
-                await anyio.sleep(self._lease_s / (3 if kept else 12))
-                kept = False
+                await anyio.sleep(self._lease_s / (3 if renewed else 12))
+                renewed = False
                 with anyio.move_on_after(self._lease_s / 3):
-                    kept = await LEASE_JOB.attempt(self._renew)
+                    renewed = await LEASE_JOB.attempt(self._renew)
 
     async def _renew(self) -> None:
         if lost := await self._store.renew():
             log.warning("deliveries_taken_over", ids=sorted(lost))
-            for shift in self._sessions:
-                shift.deliveries.cancel(lost)
+            for session in self._sessions:
+                session.cancel(lost)
 
     async def _prune_history(self) -> None:
         now = self._clock()
         await self._past.prune(now - self._keep_us, now - max(self._keep_us, KEEP_DEAD_DAYS * DAY_US))
 
     def _in_flight(self) -> int:
-        return sum(len(shift.deliveries.running) for shift in self._sessions)
-
-    def _report_step(self, step: StepResult) -> None:
-        delivered = sum(one.standing is RunStatus.DELIVERED for one in step.recorded)
-        self._delivered += delivered
-        self._failed += len(step.recorded) - delivered
-        if step.claimed:
-            self._last_us = step.now_us
-        log_ended(step.recorded)
-        if self._forwarded is not None and any(_has_webhook(one) for one in step.recorded):
-            self._forwarded()
-        if self._metrics is not None:
-            self._metrics.count_started(step.claimed)
-            self._metrics.count_ended(step.recorded)
-            self._metrics.set_in_flight(self._in_flight())
+        return sum(len(session.running) for session in self._sessions)
 
 
-def _has_webhook(one: SettledRun) -> bool:
-    return one.standing is RunStatus.DELIVERED and one.occurrence.webhook is not None
+async def _within_step_timeout(work: Awaitable[StepT]) -> StepT:
+    with anyio.move_on_after(STEP_TIMEOUT_S, shield=True):
+        return await work
+    raise _step_timeout()
 
 
-def _run_outcome(one: SettledRun) -> RunOutcome:
-    return RunOutcome(one.occurrence, one.standing is RunStatus.DELIVERED, one.answer, one.error)
+def _step_timeout() -> Unavailable:
+    return Unavailable(f"The database took longer than {STEP_TIMEOUT_S:g} s")
+
+
+def _settle_now(occurrence: Occurrence, outcome: str | DeliveryFailed | None, began: float) -> SettledRun:
+    took_us = int((time.monotonic() - began) * SECOND)
+    chance = random.random()  # noqa: S311 - no secret
+    return settle_attempt(occurrence, outcome, occurrence.started_us + took_us, took_us, chance)
+
+
+def log_ended(ended: Sequence[SettledRun]) -> None:
+    """Log one line for each attempt that ended, or one for all when they are many."""
+    if len(ended) > LOGGED_ONE_BY_ONE:
+        _log_many_ended(ended)
+        return
+    for one in ended:
+        facts: dict[str, object] = {
+            "delivery_id": one.occurrence.id,
+            "schedule_id": one.occurrence.schedule_id,
+            "agent_id": one.occurrence.agent_id,
+            "attempt": one.occurrence.attempt,
+            "late_ms": max(0, one.occurrence.started_us - one.occurrence.due_us) // 1000,
+            "took_ms": one.took_us // 1000,
+        }
+        if one.delivered:
+            log.info("prompt_delivered", **facts)
+        elif one.standing is RunStatus.WAITING:
+            log.warning("prompt_failed", **facts, error=one.error, again_s=one.wait_us // SECOND)
+        else:
+            log.error("prompt_dead", **facts, error=one.error)
+
+
+def _log_many_ended(ended: Sequence[SettledRun]) -> None:
+    """At the level that the worst of them would have had alone."""
+    counts = CountOf(one.standing for one in ended)
+    delivered, failed = counts[RunStatus.DELIVERED], counts[RunStatus.WAITING]
+    dead = len(ended) - delivered - failed
+    write = log.error if dead else log.warning if failed else log.info
+    write("prompts_ended", delivered=delivered, failed=failed, dead=dead)

@@ -9,7 +9,7 @@ NDCG_DEPTH = 10
 
 @dataclass(frozen=True, slots=True)
 class RankingQuality:
-    """Means over the queries, from 0 to 1."""
+    """Means over all queries, from 0 to 1."""
 
     ndcg: float
     recall_1: float
@@ -19,7 +19,7 @@ class RankingQuality:
 
 
 def measure_ranking(answers: Sequence[tuple[Sequence[str], Collection[str]]]) -> RankingQuality:
-    """Of rankings, each with the ids that are right; there must be some."""
+    """Measure rankings, each given with the ids of its right answers. There must be at least one."""
     count = len(answers)
     among = {
         depth: sum(compute_recall(ranked, gold, depth) for ranked, gold in answers) / count for depth in (1, 5, 10)
@@ -34,17 +34,17 @@ def measure_ranking(answers: Sequence[tuple[Sequence[str], Collection[str]]]) ->
 
 
 def compute_ndcg(ranked: Sequence[str], gold: Collection[str], depth: int = NDCG_DEPTH) -> float:
-    """What stands high counts more; 1 where the right ones come first."""
+    """Right answers count more the higher they are; 1 where all of them come first."""
     gain = sum(1 / math.log2(place + 1) for place, found in enumerate(ranked[:depth], 1) if found in gold)
     best = sum(1 / math.log2(place + 1) for place in range(1, min(depth, len(gold)) + 1))
     return gain / best
 
 
 def compute_recall(ranked: Sequence[str], gold: Collection[str], depth: int) -> float:
-    """The share of the right ones that are among the first."""
+    """The share of the right answers that are among the first."""
     return len(set(ranked[:depth]) & set(gold)) / len(gold)
 
 
 def reciprocal_rank(ranked: Sequence[str], gold: Collection[str]) -> float:
-    """1 where the first is right, 1/2 where the second is the first right one, and so on."""
+    """1 if the first answer is right, 1/2 if the second is the first right one, and so on."""
     return next((1 / place for place, found in enumerate(ranked, 1) if found in gold), 0.0)

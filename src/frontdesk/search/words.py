@@ -1,4 +1,7 @@
-"""Splits names and sentences into the terms that search compares: `getUserById` is "get user by id"."""
+"""Splits names and sentences into the terms that search compares: `getUserById` becomes "get user by id".
+
+The tokeniser of tools and of memories.
+"""
 
 import re
 from collections.abc import Iterator
@@ -6,10 +9,10 @@ from functools import lru_cache
 
 WORD_CHARACTERS = re.compile(r"[^\W_]+")
 WORD_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^A-Za-z\d]+")
-# Scripts written without spaces: what two texts share shows in pairs of characters.
+# Scripts without spaces between words: pairs of characters are compared instead.
 UNSPACED_SCRIPT = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+")
 STEMS_CACHED = 50_000
-# What people say around a wish. Descriptions are terse, so these would pass for rare words that tell tools apart.
+# Words that people put around a request. Descriptions are terse: these would count as rare words there.
 STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -28,12 +31,12 @@ DOUBLED_CONSONANT = re.compile(r"([bdfgmnprt])\1$")
 
 
 def split_words(text: str) -> list[str]:
-    """The words in lower case, in order, as a reader would tell them apart."""
+    """The words of a text in lower case and in order, split where a reader would split them."""
     return [word for run in WORD_CHARACTERS.findall(text) for word in _split_run(run)]
 
 
 def terms(text: str) -> list[tuple[str, str]]:
-    """What to compare by, and the word it stands for: "list", "lists" and "listing" are one term."""
+    """The terms of a text, each with its word: "list", "lists" and "listing" are one term. Stop words are left out."""
     return [(stem(word), word) for word in split_words(text) if word not in STOP_WORDS]
 
 
@@ -46,27 +49,18 @@ def _split_run(run: str) -> Iterator[str]:
         return
     at = 0
     for unspaced in UNSPACED_SCRIPT.finditer(run):
-        yield from _lower_case(run[at : unspaced.start()])
-        yield from _character_pairs(unspaced[0])
+        if at < unspaced.start():
+            yield run[at : unspaced.start()].lower()
+        pairs = unspaced[0]
+        yield from (pairs[place : place + 2] for place in range(max(1, len(pairs) - 1)))
         at = unspaced.end()
-    yield from _lower_case(run[at:])
-
-
-def _lower_case(run: str) -> Iterator[str]:
-    if run:
-        yield run.lower()
-
-
-def _character_pairs(run: str) -> Iterator[str]:
-    if len(run) == 1:
-        yield run
-    for at in range(len(run) - 1):
-        yield run[at : at + 2]
+    if run[at:]:
+        yield run[at:].lower()
 
 
 @lru_cache(STEMS_CACHED)
 def stem(word: str) -> str:
-    """The word without plural, -ing and -ed: the first of Porter's steps, sparing short words."""
+    """The word without plural, -ing and -ed: the first step of Porter's stemmer. Short words stay as they are."""
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
     found = _strip_ending(_strip_plural(word))

@@ -16,7 +16,7 @@ from frontdesk.tools.json_schema import (
     FitsSchema,
     SchemaViolation,
     UnusableSchema,
-    compile_plain_schema,
+    compile_quick_check,
     find_violations,
     is_valid_schema,
 )
@@ -239,7 +239,7 @@ class ArgumentCheck:
         key = hashlib.sha256(written).digest()
         known = self._known.get(key)
         if known is None:
-            known = self._known[key] = KnownSchema(compile_plain_schema(schema))
+            known = self._known[key] = KnownSchema(compile_quick_check(schema, written))
             if len(self._known) > SCHEMAS_CACHED:
                 self._known.popitem(last=False)
         else:

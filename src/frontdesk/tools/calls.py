@@ -15,8 +15,7 @@ from frontdesk.errors import Denied, FrontdeskError, Invalid, Unavailable
 from frontdesk.identity import outbound, rights
 from frontdesk.identity.model import Caller
 from frontdesk.journal.model import EntryKind, Outcome
-from frontdesk.journal.record import CallRecord
-from frontdesk.journal.service import Journal
+from frontdesk.journal.service import CallRecord, Journal
 from frontdesk.llm.tools import ToolOutcome
 from frontdesk.mcp_client.client import McpClient
 from frontdesk.mcp_client.model import McpServer, McpServerUnavailable, UnsupportedRequest

@@ -1,41 +1,85 @@
-"""Searches the tools in memory: collects terms, cosines, past use and names, and ranks the tools."""
+"""Searches the tools in memory: adds up terms, cosines, past use and names, and ranks the tools.
 
+A score from 0 to 100 is the chance that a tool is the one that the query asks for, by logistic regression over the
+evidence. The point of even odds depends on the length of the query and the number of tools alone: among many tools some
+look alike by chance. So tools have the same order by score as by evidence, and the best of a bad lot scores low.
+"""
+
+import math
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice, pairwise, takewhile
 from threading import Lock
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from frontdesk.search.bm25 import Mask, term_rarity
-from frontdesk.search.fusion import (
-    CLAUSE_FACTOR,
-    EXACT_MATCH_ODDS,
-    ODDS_DECIMALS,
-    TERMS_FACTOR,
-    odds_by_terms,
-    odds_of_past_use,
-    odds_with_cosines,
-    score_from_odds,
-)
+from frontdesk.search.ranking import add_evidence
+from frontdesk.search.vectors import Floats, Mask
 from frontdesk.search.words import terms
-from frontdesk.tools.index_segments import IndexHit, IndexQuery, IndexSegment, ToolDocument, merge_segments
+from frontdesk.tools.index_segments import (
+    TOOL_BM25,
+    IndexHit,
+    IndexQuery,
+    IndexSegment,
+    ToolDocument,
+    merge_segments,
+)
 
-Floats: TypeAlias = NDArray[np.float32]
+# Evidence is counted in units of cosine: what one term is worth, and a past use that is certain.
+TERMS_FACTOR = 0.05
+PAST_USE_FACTOR = 1.0
+# By chance alone, some clause of a query is nearer to a tool than the whole query.
+CLAUSE_FACTOR = 0.9
+# Fewer tools are held to these odds too: a tool that stands alone must match as well as one of so many.
+FEWEST_TOOLS = 20
+EXACT_MATCH_ODDS = 1000.0
+HIGHEST_SCORE = 99.9
+ODDS_DECIMALS = 4
 
-# A word of a query that is written as only names are: `create_issue`, `github::create_issue`, `createIssue`; `GitHub`
-# is written so by people who mean no tool.
+
+@dataclass(frozen=True, slots=True)
+class LogisticModel:
+    """Turns evidence into log odds. They are even at `base`, and at more for each doubling of terms and of tools."""
+
+    steepness: float
+    base: float
+    per_term_doubling: float
+    per_tool_doubling: float
+
+    def log_odds(self, evidence: Floats, terms: int, tools: int) -> Floats:
+        """Compute the log odds in place of the evidence."""
+        even = (
+            self.base
+            + self.per_term_doubling * math.log1p(terms)
+            + self.per_tool_doubling * math.log(max(tools, FEWEST_TOOLS))
+        )
+        evidence -= np.float32(even)
+        evidence *= np.float32(self.steepness)
+        return evidence
+
+
+COSINE_MODEL = LogisticModel(steepness=9.0, base=0.22, per_term_doubling=0.05, per_tool_doubling=0.037)
+# For tools without a vector.
+TERMS_MODEL = LogisticModel(steepness=0.8, base=-0.2, per_term_doubling=0.7, per_tool_doubling=0.5)
+
+
+def score_from_odds(odds: float) -> float:
+    """Log odds as a score. Only a tool that is called by its name has 100."""
+    return 100.0 if odds >= EXACT_MATCH_ODDS / 2 else min(HIGHEST_SCORE, 100 / (1 + math.exp(-max(odds, -50.0))))
+
+
+# Words that are written as only names are: `create_issue`, `github::create_issue`, `createIssue`. `GitHub` is not
+# among them: people write it without meaning a tool.
 NAME_LIKE = re.compile(r"[\w.:/-]*(?:_|::)[\w.:/-]*\w|\b[a-z]+[A-Z]\w+")
 QUOTE_CHARACTERS = " \t\r\n\"'`"
 
 
 @dataclass(frozen=True, slots=True)
 class IndexRows:
-    """The rows of all segments, numbered through."""
+    """The rows of all segments under one numbering."""
 
     segments: Sequence[IndexSegment]
     starts: list[int]
@@ -72,42 +116,41 @@ class IndexRows:
 
 @dataclass(frozen=True, slots=True)
 class SharedTerms:
-    """What the terms of a query tell, and how much of that each row holds."""
+    """The rarity of each term of a query, and for each row the sum of weight times rarity."""
 
     rarities: dict[str, float]
     weights: Floats
 
 
 def select_rows(rows: IndexRows, query: IndexQuery) -> Mask:
-    """The rows that the query may have."""
-    return np.concatenate([_select_segment_rows(segment, query) for segment in rows.segments])
-
-
-def _select_segment_rows(segment: IndexSegment, query: IndexQuery) -> Mask:
-    found = segment.live
-    if query.servers is not None:
-        found = found & segment.servers.among(query.servers)
-    if query.kinds is not None:
-        found = found & segment.kinds.among(query.kinds)
-    return found
+    """The live rows of the servers and kinds that the query asks for."""
+    selected: list[Mask] = []
+    for segment in rows.segments:
+        found = segment.live
+        if query.servers is not None:
+            found = found & segment.servers.among(query.servers)
+        if query.kinds is not None:
+            found = found & segment.kinds.among(query.kinds)
+        selected.append(found)
+    return np.concatenate(selected)
 
 
 def collect_shared_terms(rows: IndexRows, text: str) -> SharedTerms:
     tools = rows.living
     parts = [(segment, at, None if segment.living == len(segment.ids) else segment.live) for segment, at in rows]
-    told: dict[str, float] = {}
-    held = np.zeros(len(rows), np.float32)
+    rarities: dict[str, float] = {}
+    weights = np.zeros(len(rows), np.float32)
     for term in dict.fromkeys(term for term, _ in terms(text)):
         held_by = sum(segment.words.count(term, live) for segment, _, live in parts)
-        told[term] = term_rarity(held_by, tools)
+        rarities[term] = TOOL_BM25.rarity(held_by, tools)
         if held_by:
             for segment, at, _ in parts:
-                segment.words.add(held[at], term, told[term])
-    return SharedTerms(told, held)
+                segment.words.add(weights[at], term, rarities[term])
+    return SharedTerms(rarities, weights)
 
 
 def find_rows_with_vector(rows: IndexRows) -> Mask | None:
-    """The rows whose vectors are there; None where none is."""
+    """The rows that have a vector; None if no row has one."""
     if all(segment.meaning is None for segment in rows.segments):
         return None
     return np.concatenate(
@@ -119,7 +162,7 @@ def find_rows_with_vector(rows: IndexRows) -> Mask | None:
 
 
 def compute_cosines(rows: IndexRows, vectors: Floats, among: NDArray[np.intp] | None = None) -> Floats:
-    """How near each row is to the nearest of the vectors, -1 to 1; with `among`, for those rows alone."""
+    """The cosine of each row with the nearest of the vectors. With `among`, only for those rows."""
     found = np.zeros(len(rows) if among is None else len(among), np.float32)
     for segment, at in rows:
         if segment.meaning is None:
@@ -132,13 +175,8 @@ def compute_cosines(rows: IndexRows, vectors: Floats, among: NDArray[np.intp] | 
     return found
 
 
-def collect_past_use(rows: IndexRows, query: IndexQuery) -> dict[int, float]:
-    placed = ((rows.find(tool_id), strength) for tool_id, strength in (query.past or {}).items())
-    return {row: strength for row, strength in placed if row is not None}
-
-
 def find_named_rows(rows: IndexRows, text: str) -> frozenset[int]:
-    """The rows of tools that the query calls by name, alone or among other words."""
+    """The rows of tools that the query names, alone or among other words."""
     called = {text.strip(QUOTE_CHARACTERS), *NAME_LIKE.findall(text)}
     return frozenset(
         at.start + row
@@ -149,7 +187,7 @@ def find_named_rows(rows: IndexRows, text: str) -> frozenset[int]:
     )
 
 
-# Each clause of a query costs a pass over all tools: of more than MANY only the likeliest are held against them.
+# Each clause of a query costs a pass over all tools. Among more than MANY_ROWS, only the likeliest are compared.
 MANY_ROWS, LIKELIEST_ROWS = 20_000, 3_000
 FIRST_SORTED = 64
 FIRST_TRIED = 256
@@ -158,7 +196,7 @@ SHOWN_WORDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Where every row stands: its log odds, and whether it is in the running."""
+    """The log odds of every row, what they were computed from, and which rows are candidates."""
 
     rows: IndexRows
     words: SharedTerms
@@ -183,14 +221,14 @@ class Ranking:
         )
 
     def _shared(self, row: int) -> tuple[str, ...]:
-        """The words that the tool shares with the query, those first that tell most."""
+        """The words that the tool shares with the query, the most telling ones first."""
         segment, at = self.rows.place(row)
-        weights = {term: told * segment.words.weight(term, at) for term, told in self.words.rarities.items()}
+        weights = {term: rarity * segment.words.weight(term, at) for term, rarity in self.words.rarities.items()}
         best = sorted((term for term in weights if weights[term] > 0), key=lambda term: -weights[term])
         return tuple(segment.words.word(term) for term in best[:SHOWN_WORDS])
 
     def best_first(self) -> Iterator[int]:
-        """The rows in the running from the best on, by id where two are level; sorts no more than are asked for."""
+        """The candidates, the best first, and by id where two are level. Sorts no more rows than the caller takes."""
         left, size = np.flatnonzero(self.candidates), FIRST_SORTED
         while len(left):
             odds = self.odds[left]
@@ -208,70 +246,73 @@ class Ranking:
 
 
 def rank_tools(segments: Sequence[IndexSegment], query: IndexQuery) -> list[IndexHit]:
-    """The best tools that the query may have."""
+    """The best tools for a query, among those that it may have."""
     if not segments or query.limit < 1:
         return []
-    standing = weigh_rows(IndexRows.of(segments), query)
-    rows = standing.best_first() if query.allowed is None else _allowed_rows(standing, query.allowed)
-    reaching = takewhile(lambda row: standing.score(row) >= query.min_score, rows)
-    return [standing.hit(row) for row in islice(reaching, query.limit)]
+    ranking = weigh_rows(IndexRows.of(segments), query)
+    rows = ranking.best_first() if query.allowed is None else _allowed_rows(ranking, query.allowed)
+    reaching = takewhile(lambda row: ranking.score(row) >= query.min_score, rows)
+    return [ranking.hit(row) for row in islice(reaching, query.limit)]
 
 
-def _allowed_rows(standing: Ranking, allowed: Callable[[str], bool]) -> Iterator[int]:
-    """The rows that are allowed from the best on: mostly the first are, and where they are not, all are asked about."""
-    first = list(islice(standing.best_first(), FIRST_TRIED))
-    yield from (row for row in first if allowed(standing.rows.id(row)))
+def _allowed_rows(ranking: Ranking, allowed: Callable[[str], bool]) -> Iterator[int]:
+    """The allowed rows, the best first. Mostly the first rows are allowed; if not, all rows are checked."""
+    first = list(islice(ranking.best_first(), FIRST_TRIED))
+    yield from (row for row in first if allowed(ranking.rows.id(row)))
     if len(first) == FIRST_TRIED:
-        left = standing.candidates.copy()
+        left = ranking.candidates.copy()
         left[first] = False
-        for segment, at in standing.rows:
+        for segment, at in ranking.rows:
             rows: list[int] = np.flatnonzero(left[at]).tolist()
             left[at][rows] = [allowed(segment.ids[row]) for row in rows]
-        yield from replace(standing, candidates=left).best_first()
+        yield from replace(ranking, candidates=left).best_first()
 
 
 def weigh_rows(rows: IndexRows, query: IndexQuery) -> Ranking:
-    """All that speaks for each row, put together."""
-    words = collect_shared_terms(rows, query.text)
-    past, exact = collect_past_use(rows, query), find_named_rows(rows, query.text)
-    near, odds, running = _compute_odds(rows, words, query)
+    """Collect all evidence for each row, and turn it into log odds."""
+    words, exact = collect_shared_terms(rows, query.text), find_named_rows(rows, query.text)
+    placed = ((rows.find(tool_id), strength) for tool_id, strength in (query.past or {}).items())
+    past = {row: strength for row, strength in placed if row is not None}
+    cosines, odds, candidates = _compute_odds(rows, words, query)
     for row, strength in past.items():
-        odds[row] += odds_of_past_use(strength)
+        odds[row] += COSINE_MODEL.steepness * PAST_USE_FACTOR * strength
     odds[list(exact)] += EXACT_MATCH_ODDS
-    running[[*past, *exact]] = True
-    # Rows that are level stay so wherever they stand: sums of floats depend on that in their last digits.
+    candidates[[*past, *exact]] = True
+    # The last digits of sums of floats depend on the place of a row; rows that are level must stay level.
     np.round(odds, ODDS_DECIMALS, out=odds)
-    return Ranking(rows, words, near, past, exact, odds, running & select_rows(rows, query))
+    return Ranking(rows, words, cosines, past, exact, odds, candidates & select_rows(rows, query))
 
 
 def _compute_odds(rows: IndexRows, words: SharedTerms, query: IndexQuery) -> tuple[Floats | None, Floats, Mask]:
+    """The cosines, the log odds by terms and cosines, and the rows for which anything speaks."""
     size = len(words.rarities), rows.living
     ready = None if query.vectors is None else find_rows_with_vector(rows)
     if query.vectors is None or ready is None:
-        return None, odds_by_terms(words.weights, *size), words.weights > 0
-    near = _best_cosines(rows, words, query.vectors)
-    odds = odds_with_cosines(near, words.weights, *size)
+        return None, TERMS_MODEL.log_odds(words.weights.copy(), *size), words.weights > 0
+    cosines = _best_cosines(rows, words, query.vectors)
+    odds = COSINE_MODEL.log_odds(add_evidence(words.weights, cosines, TERMS_FACTOR), *size)
     if not ready.all():
-        near[~ready] = 0
-        odds = np.where(ready, odds, odds_by_terms(words.weights, *size))
-    return near, odds, ready | (words.weights > 0)
+        cosines[~ready] = 0
+        odds = np.where(ready, odds, TERMS_MODEL.log_odds(words.weights.copy(), *size))
+    return cosines, odds, ready | (words.weights > 0)
 
 
 def _best_cosines(rows: IndexRows, words: SharedTerms, vectors: Floats) -> Floats:
-    """The nearness of the whole query, or of its nearest clause where that is nearer."""
-    near = compute_cosines(rows, vectors[:1])
+    """The cosine with the whole query, or with its nearest clause if that is larger."""
+    cosines = compute_cosines(rows, vectors[:1])
     if len(vectors) == 1:
-        return near
+        return cosines
     if len(rows) <= MANY_ROWS:
-        return np.maximum(near, np.float32(CLAUSE_FACTOR) * compute_cosines(rows, vectors[1:]))
-    likely = np.argpartition(near + np.float32(TERMS_FACTOR) * words.weights, -LIKELIEST_ROWS)[-LIKELIEST_ROWS:]
+        return np.maximum(cosines, np.float32(CLAUSE_FACTOR) * compute_cosines(rows, vectors[1:]))
+    evidence = add_evidence(words.weights, cosines, TERMS_FACTOR)
+    likely = np.argpartition(evidence, -LIKELIEST_ROWS)[-LIKELIEST_ROWS:]
     clauses = np.float32(CLAUSE_FACTOR) * compute_cosines(rows, vectors[1:], likely)
-    near[likely] = np.maximum(near[likely], clauses)
-    return near
+    cosines[likely] = np.maximum(cosines[likely], clauses)
+    return cosines
 
 
 class ToolIndex:
-    """Safe to use from any thread: a search works on the tools as they stood when it began, and waits for nobody."""
+    """The searchable tools. Safe to use from any thread: a search sees the tools as they were when it began."""
 
     def __init__(self) -> None:
         self._segments: tuple[IndexSegment, ...] = ()
@@ -284,15 +325,15 @@ class ToolIndex:
         return any(segment.row(tool_id) is not None for segment in self._segments)
 
     def ids(self) -> list[str]:
-        """All that can be found."""
-        return [tool_id for segment in self._segments for tool_id in segment.living_ids()]
+        """The ids of all tools."""
+        return [tool_id for segment in self._segments for tool_id in segment.ids_of(segment.live)]
 
     def search(self, query: IndexQuery) -> list[IndexHit]:
-        """The best first, at most `query.limit`, none below `query.min_score`."""
+        """The best tools first, at most `query.limit`, none below `query.min_score`."""
         return rank_tools(self._segments, query)
 
     def put(self, docs: Iterable[ToolDocument]) -> None:
-        """Add tools, or replace those with the same id. One that did not change keeps its vector."""
+        """Add tools, or replace those with the same id. A tool that did not change keeps its vector."""
         wanted = {doc.id: doc for doc in docs}
         with self._writing:
             changed = [doc for doc in wanted.values() if not self._holds(doc)]
@@ -301,12 +342,12 @@ class ToolIndex:
                 self._segments = merge_segments([*kept, IndexSegment.of(changed)])
 
     def remove(self, ids: Iterable[str]) -> None:
-        """Take tools out; an id that is not there is passed over."""
+        """Remove tools. Unknown ids are ignored."""
         with self._writing:
             self._segments = merge_segments(_remove_rows(self._segments, _locate_tools(self._segments, list(ids))))
 
     def set_vectors(self, ids: Sequence[str], vectors: NDArray[np.float32]) -> None:
-        """What the tools mean, a row each, of length 1; an id that is not there is passed over."""
+        """Set the vectors of tools, one row each, of length 1. Unknown ids are ignored."""
         with self._writing:
             segments = list(self._segments)
             if any(segment.dimensions not in {None, vectors.shape[1]} for segment in segments):
@@ -318,12 +359,12 @@ class ToolIndex:
 
     @property
     def unread(self) -> int:
-        """How many tools are found by their words alone so far."""
-        return sum(segment.unread for segment in self._segments)
+        """How many tools have no vector yet, and are found by words alone."""
+        return sum(int(np.count_nonzero(segment.without_vector)) for segment in self._segments)
 
     def missing_vectors(self) -> list[str]:
-        """The tools that are found by their words alone so far."""
-        return [tool_id for segment in self._segments for tool_id in segment.ids_without_vector()]
+        """The tools that have no vector yet."""
+        return [tool_id for segment in self._segments for tool_id in segment.ids_of(segment.without_vector)]
 
     def _holds(self, doc: ToolDocument) -> bool:
         for segment in self._segments:
@@ -334,7 +375,7 @@ class ToolIndex:
 
 
 def _locate_tools(segments: Sequence[IndexSegment], ids: Sequence[str]) -> Mapping[int, list[tuple[int, int]]]:
-    """By segment: the rows of the tools that are there, each with the tool's place among `ids`."""
+    """For each segment, the rows of the known tools, each with the tool's place among `ids`."""
     found: dict[int, list[tuple[int, int]]] = {}
     for place, tool_id in enumerate(ids):
         for number, segment in enumerate(segments):

@@ -1,5 +1,6 @@
-"""Holds tools for search in immutable segments, so that readers never wait for writers; defines documents, queries and
-hits.
+"""Holds tools for search in immutable segments, so that readers never wait for writers.
+
+Also defines the documents, queries and hits of tool search.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,17 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontdesk.mcp_client.model import api_name
-from frontdesk.search import vectors
-from frontdesk.search.bm25 import InvertedIndex, Mask, build_inverted_index, merge_inverted_indexes, weigh_terms
-from frontdesk.search.vectors import Floats, QuantisedVectors
+from frontdesk.search.ranking import Bm25, InvertedIndex, TextField, build_inverted_index, merge_inverted_indexes
+from frontdesk.search.vectors import Floats, Mask, QuantisedVectors, join_vectors
+from frontdesk.search.words import terms
 from frontdesk.tools.model import ToolKind
 
 HITS_LIMIT = 10
+# Name, server, description and parameters, each with its usual length.
+TOOL_BM25 = Bm25(saturation=2.5, fields=(TextField(3.0, 3), TextField(1.0, 3), TextField(1.0, 14), TextField(1.0, 20)))
 
 
 @dataclass(frozen=True, slots=True)
 class ToolDocument:
-    """A tool as search sees it. `parameter_texts` is what the schema says about the parameters, run together."""
+    """A tool as search sees it. `parameter_texts` has the descriptions of all parameters, joined."""
 
     id: str
     server: str
@@ -32,16 +35,16 @@ class ToolDocument:
 
     @property
     def fields(self) -> tuple[str, str, str, str]:
-        """The texts that are weighed apart, in the order of `bm25.FIELDS`."""
+        """The texts of the fields of `TOOL_BM25`."""
         return self.name, self.server, self.description, f"{' '.join(self.parameters)} {self.parameter_texts}"
 
 
 @dataclass(frozen=True, slots=True)
 class IndexQuery:
-    """What is looked for, and among what.
+    """What to search for, and among which tools.
 
-    `vectors`: a row for each of `clauses(text)`, the whole text first; None searches by words alone. `past`: how well a
-    tool answered like queries before, from 0 to 1 by tool id.
+    `vectors`: one row for each of `split_clauses(text)`, the whole text first; None searches by words alone. `past`:
+    how well a tool answered similar queries before, from 0 to 1, by tool id.
     """
 
     text: str
@@ -56,7 +59,7 @@ class IndexQuery:
 
 @dataclass(frozen=True, slots=True)
 class IndexHit:
-    """A tool that was found, and why: the words it shares, how near it is in meaning, what it was good for before."""
+    """A found tool and the reasons: shared words, nearness of meaning, past use, and whether it was named."""
 
     id: str
     score: float
@@ -67,13 +70,13 @@ class IndexHit:
 
 
 def name_key(called: str) -> int:
-    """A number for a name, whatever its case: a dictionary of three names a tool would take ten times the memory."""
+    """A number for a name in any case. A dictionary of three names per tool would take ten times the memory."""
     return hash(called.strip().casefold())
 
 
 @dataclass(frozen=True, slots=True)
 class NameIndex:
-    """Numbers of names in ascending order, and the row each leads to."""
+    """The numbers of names in ascending order, and the row of each."""
 
     numbers: NDArray[np.int64]
     rows: NDArray[np.int32]
@@ -95,7 +98,7 @@ class NameIndex:
         return self.rows[start:end]
 
     def live_part(self, live: NDArray[np.bool_], offset: int) -> "NameIndex":
-        """Without the rows that are gone, the others numbered anew from `offset`."""
+        """The live rows only, numbered anew from `offset`."""
         renumbered = np.cumsum(live, dtype=np.int32) + np.int32(offset - 1)
         still = live[self.rows]
         return NameIndex(self.numbers[still], renumbered[self.rows[still]])
@@ -110,13 +113,13 @@ def _sort_by_key(numbers: NDArray[np.int64], rows: NDArray[np.int32]) -> NameInd
     return NameIndex(numbers[order], rows[order])
 
 
-# A segment this many times as large as the next is left alone: small changes do not rewrite the bulk.
+# A segment that is this many times as large as the next one is left alone, so small changes do not rewrite it.
 SEGMENT_RATIO = 4
 
 
 @dataclass(frozen=True, slots=True)
 class RowLabels:
-    """One label a row, such as its server: each name once, and its number in every row."""
+    """One label for each row, such as its server. Each name is stored once, and its number in every row."""
 
     names: tuple[str, ...]
     numbers: NDArray[np.int32]
@@ -135,7 +138,7 @@ class RowLabels:
 
 @dataclass(frozen=True, slots=True)
 class IndexSegment:
-    """Tools row by row. `live`: those neither removed nor replaced since."""
+    """Tools, one in each row. `live` marks those that were neither removed nor replaced."""
 
     ids: list[str]
     digests: NDArray[np.int64]
@@ -154,7 +157,7 @@ class IndexSegment:
             keys=NameIndex.of(docs),
             servers=RowLabels.of([doc.server for doc in docs]),
             kinds=RowLabels.of([doc.kind for doc in docs]),
-            words=build_inverted_index(weigh_terms(doc.fields) for doc in docs),
+            words=build_inverted_index(TOOL_BM25.weigh(*map(terms, doc.fields)) for doc in docs),
             meaning=None,
             live=np.ones(len(docs), np.bool_),
         )
@@ -168,7 +171,7 @@ class IndexSegment:
         return None if self.meaning is None else self.meaning.steps.shape[1]
 
     def row(self, tool_id: str) -> int | None:
-        """Where a tool stands, if it does."""
+        """The row of a tool, if it is here."""
         return next(
             (row for row in self.keys.find(tool_id).tolist() if self.live[row] and self.ids[row] == tool_id), None
         )
@@ -179,31 +182,25 @@ class IndexSegment:
         return replace(self, live=live)
 
     def with_vectors(self, rows: Sequence[int], found: Floats) -> "IndexSegment":
-        """This with the vectors of some rows."""
+        """A copy with the vectors of some rows set."""
         before = QuantisedVectors.empty(len(self.ids), found.shape[1]) if self.meaning is None else self.meaning
         return replace(self, meaning=before.with_rows(np.array(rows, np.intp), found))
 
-    def living_ids(self) -> list[str]:
-        return [self.ids[row] for row in np.flatnonzero(self.live).tolist()]
+    def ids_of(self, rows: Mask) -> list[str]:
+        return [self.ids[row] for row in np.flatnonzero(rows).tolist()]
 
     @property
-    def unread(self) -> int:
-        """How many tools have no vector yet."""
-        lacking = self.live if self.meaning is None else self.live & ~self.meaning.ready
-        return int(np.count_nonzero(lacking))
-
-    def ids_without_vector(self) -> list[str]:
-        """The tools whose meaning is not known yet."""
-        lacking = self.live if self.meaning is None else self.live & ~self.meaning.ready
-        return [self.ids[row] for row in np.flatnonzero(lacking).tolist()]
+    def without_vector(self) -> Mask:
+        """The tools that have no vector yet."""
+        return self.live if self.meaning is None else self.live & ~self.meaning.ready
 
 
 def join_segments(parts: Sequence[IndexSegment]) -> IndexSegment:
-    """The living tools of the parts as one segment."""
+    """Join the live tools of the parts into one segment."""
     lives = [part.live for part in parts]
     offsets = list(accumulate((part.living for part in parts), initial=0))
     return IndexSegment(
-        ids=[part.ids[row] for part in parts for row in np.flatnonzero(part.live).tolist()],
+        ids=[tool_id for part in parts for tool_id in part.ids_of(part.live)],
         digests=np.concatenate([part.digests[part.live] for part in parts]),
         keys=join_name_indexes(
             [part.keys.live_part(part.live, offset) for part, offset in zip(parts, offsets, strict=False)]
@@ -211,13 +208,13 @@ def join_segments(parts: Sequence[IndexSegment]) -> IndexSegment:
         servers=RowLabels.of([label for part in parts for label in part.servers.live_labels(part.live)]),
         kinds=RowLabels.of([label for part in parts for label in part.kinds.live_labels(part.live)]),
         words=merge_inverted_indexes([(part.words, live) for part, live in zip(parts, lives, strict=True)]),
-        meaning=vectors.join_vectors([(part.meaning, live) for part, live in zip(parts, lives, strict=True)]),
+        meaning=join_vectors([(part.meaning, live) for part, live in zip(parts, lives, strict=True)]),
         live=np.ones(offsets[-1], np.bool_),
     )
 
 
 def merge_segments(segments: Sequence[IndexSegment]) -> tuple[IndexSegment, ...]:
-    """Few segments, each much larger than the next, none mostly of tools that are gone."""
+    """Keep few segments, each much larger than the next, and none in which most tools are dead."""
     kept: list[IndexSegment] = []
     for segment in segments:
         living = segment.living

@@ -1,4 +1,4 @@
-"""Defines find_tools and call_tool for built-in agents, and the text that find_tools answers with."""
+"""Defines find_tools and call_tool for built-in agents, and describes the result of find_tools in text."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,23 +21,25 @@ DESCRIPTION_LENGTH_SHOWN = 240
 PARAMETERS_SHOWN = 25
 SERVERS_SHOWN = 30
 NAMES_SHOWN = 12
-NO_TOOLS_YET = "There are no tools in the catalogue yet. The operator can add a server: frontdesk tools add NAME URL"
+NO_TOOLS_YET = (
+    "There are no tools in the catalogue yet. An administrator can add a server: frontdesk tools add NAME URL"
+)
 
 
 def describe_found_tools(
-    outcomes: FindToolsResult,
+    result: FindToolsResult,
     *,
     detailed: bool = False,
-    least: float | None = None,
+    min_score: float | None = None,
     at_once: bool = False,
 ) -> str:
-    """What was found and why, what was done with it, and what to do next.
+    """Describe for an agent what was found and why, how its tools changed, and what to do next.
 
-    `least` is the score that was asked for; `at_once`: the agent can use what it was given in this very turn.
+    `at_once`: the agent can use attached tools in the same turn.
     """
-    found = outcomes.found
+    found = result.found
     if found.nothing_relevant:
-        parts = [_describe_nothing(found, outcomes.servers, least)]
+        parts = [_describe_nothing(found, result.servers, min_score)]
     else:
         shown = [_describe_match(number, one, detailed=detailed) for number, one in enumerate(found.findings, 1)]
         parts = [f"Found {_count_noun(len(shown), 'tool')}, the best first:", *shown]
@@ -45,11 +47,11 @@ def describe_found_tools(
         parts.append("Only words were compared this time, not meanings; a search with other words may find more.")
     elif found.unread:
         parts.append(f"{_count_noun(found.unread, 'new tool')} could be compared by words only so far.")
-    parts.append(" ".join((*found.unknown, *outcomes.selection.unknown)))
-    parts.append(_describe_selection(outcomes.selection))
-    parts.append(outcomes.note)
+    parts.append(" ".join((*found.unknown, *result.selection.unknown)))
+    parts.append(_describe_selection(result.selection))
+    parts.append(result.note)
     if found.findings:
-        parts.append(_describe_next_step(found.findings, outcomes, at_once=at_once))
+        parts.append(_describe_next_step(found.findings, result, at_once=at_once))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -73,15 +75,16 @@ def _describe_arguments(tool: CatalogueTool) -> str:
     return f"Arguments: {', '.join(named[:PARAMETERS_SHOWN])}{more}" if named else "Arguments: none"
 
 
-def _describe_nothing(found: ToolSearchResults, servers: Sequence[str], least: float | None) -> str:
+def _describe_nothing(found: ToolSearchResults, servers: Sequence[str], min_score: float | None) -> str:
     if not found.searched:
         return NO_TOOLS_YET
     best = "" if found.best is None else f" The best one scores {found.best:.0f} of 100"
-    below = f", below the {least:.0f} that you asked for." if best and least is not None else "." if best else ""
+    if best:
+        best += f", below the {min_score:.0f} that you asked for." if min_score is not None else "."
     more = f" and {len(servers) - SERVERS_SHOWN} more" if len(servers) > SERVERS_SHOWN else ""
     named = f" The servers there are: {', '.join(servers[:SERVERS_SHOWN])}{more}." if servers else ""
     return (
-        f"Nothing relevant: none of {_count_noun(found.searched, 'tool')} fits.{best}{below}{named} "
+        f"Nothing relevant: none of {_count_noun(found.searched, 'tool')} fits.{best}{named} "
         "Say it in other words, name the tool, or lower min_score; or go on without a tool."
     )
 
@@ -109,7 +112,7 @@ def _describe_choices(title: str, choices: Sequence[ToolChoice], *, why: bool = 
     return f"{title}: {', '.join(named)}{more}."
 
 
-def _describe_next_step(findings: Sequence[ToolMatch], outcomes: FindToolsResult, *, at_once: bool) -> str:
+def _describe_next_step(findings: Sequence[ToolMatch], result: FindToolsResult, *, at_once: bool) -> str:
     callable_now = next((finding.tool for finding in findings if finding.tool.kind is ToolKind.MCP), None)
     said: list[str] = []
     if callable_now is not None:
@@ -117,9 +120,9 @@ def _describe_next_step(findings: Sequence[ToolMatch], outcomes: FindToolsResult
         example = json.dumps(dict.fromkeys(required, "…"), ensure_ascii=False)
         name = callable_now.api_name
         said.append(f"Next: call the one you need now with call_tool(name={name!r}, arguments={example}).")
-    if outcomes.selection.attached and not outcomes.selection.dry_run:
+    if result.selection.attached and not result.selection.dry_run:
         said.append(f"What was attached is among your own tools {'now' if at_once else 'by your next turn'}.")
-    if outcomes.follow_up:
+    if result.follow_up:
         said.append("You will be called on again as soon as this run is over.")
     return " ".join(said)
 
@@ -136,7 +139,7 @@ CALL_TOOL_DESCRIPTION = "Call any tool of the catalogue by the name or id that f
 
 
 def parse_arguments(given: object) -> Mapping[str, Any]:
-    """The arguments of `call_tool`: an object, also where it comes as JSON text, as many models send it."""
+    """The arguments of `call_tool`: an object, or an object as JSON text, as many models send it."""
     if given is None:
         return {}
     if isinstance(given, str):
@@ -150,7 +153,7 @@ def parse_arguments(given: object) -> Mapping[str, Any]:
 
 
 class FindToolsArguments(ToolInput):
-    """What to look for."""
+    """The arguments of find_tools."""
 
     query: str = Field(min_length=1, max_length=2000, description="What the tool should do, in plain words")
     limit: int = Field(5, ge=1, le=25, description="At most so many tools")
@@ -159,7 +162,7 @@ class FindToolsArguments(ToolInput):
 
 
 class CallToolArguments(ToolInput):
-    """What to call."""
+    """The arguments of call_tool."""
 
     name: str = Field(min_length=1, max_length=300, description="The tool's id or name")
     arguments: Annotated[Mapping[str, Any], BeforeValidator(parse_arguments)] = Field(
@@ -168,7 +171,7 @@ class CallToolArguments(ToolInput):
 
 
 class BuiltinTools:
-    """Passed to the agent host before the tools capability exists, and opened once it does."""
+    """Gives find_tools and call_tool to built-in agents. The agent host takes it before the tools are opened."""
 
     def __init__(self) -> None:
         self._tools: ToolService | None = None
@@ -177,20 +180,20 @@ class BuiltinTools:
         self._tools = tools
 
     async def offered(self) -> Sequence[HeldTool]:
-        """What the agent host itself has to offer."""
+        """The tools of the agent host itself."""
         return () if self._tools is None else await self._tools.host.host_tools()
 
     def tools_for(self, caller: Caller, token: SecretStr | None) -> Sequence[Tool]:
-        """The two tools, for one agent; where there is nothing to find, none."""
+        """The two tools for one agent; none if the catalogue is empty."""
         tools = self._tools
         if tools is None or not len(tools.catalogue.index):
             return ()
 
         async def find(given: FindToolsArguments) -> ToolOutcome:
-            wanted = FindToolsQuery(given.query, given.keep_tools, given.limit, given.min_score)
-            return ToolOutcome(
-                describe_found_tools(await tools.find(caller, wanted), least=given.min_score, at_once=True)
+            result = await tools.find(
+                caller, FindToolsQuery(given.query, given.keep_tools, given.limit, given.min_score)
             )
+            return ToolOutcome(describe_found_tools(result, min_score=given.min_score, at_once=True))
 
         async def call(given: CallToolArguments) -> ToolOutcome:
             result = await tools.dispatcher.call(caller, given.name, given.arguments, token=token)

@@ -1,4 +1,4 @@
-"""Decides which tools an agent gets, keeps and gives up, changing as little as the limits allow."""
+"""Decides which tools an agent gets, keeps and gives up. It changes as little as the limits allow."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -12,7 +12,7 @@ from frontdesk.tools.model import ID_SEPARATOR, split_id
 
 
 class ToolRole(StrEnum):
-    """What a tool is to an agent: of an MCP server, the host's own machinery, shipped with the host, or made there."""
+    """Where a tool comes from: an MCP server, the host's core, the host's extras, or somebody who made it there."""
 
     MCP = "mcp"
     CORE = "core"
@@ -22,7 +22,7 @@ class ToolRole(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CurrentTool:
-    """A tool that an agent holds; `value` tells which of two that were used at the same time is worth more."""
+    """A tool that an agent holds. Of two that were used at the same time, the one with the larger `value` stays."""
 
     name: str
     id: str | None = None
@@ -36,7 +36,7 @@ class CurrentTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolCandidate:
-    """A tool that a search found, with its score from 0 to 100; `exact`: it was asked for by name."""
+    """A tool that a search found, with its score from 0 to 100. `exact`: the query named it."""
 
     id: str
     name: str
@@ -47,7 +47,7 @@ class ToolCandidate:
 
 @dataclass(frozen=True, slots=True)
 class ToolLimits:
-    """How many tools an agent may hold, and which of them are not ours to touch."""
+    """How many tools an agent may hold, and which of them are never detached."""
 
     max_total: int = 30
     max_mcp: int = 20
@@ -59,9 +59,21 @@ class ToolLimits:
     exclude_official: bool = False
 
 
+class KeepReason(StrEnum):
+    """Why an agent keeps a tool that it holds."""
+
+    WANTED = "wanted, and held already"
+    CORE = "the agent's own"
+    PROTECTED = "protected"
+    NAMED = "named in keep_tools"
+    UNMANAGED = "tools of this kind are left alone here"
+    OTHERS_WENT = "others made room"
+    CAPACITY = "there is room"
+
+
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """What is done with one tool, and why; a match also says how well it fits."""
+    """What is done with one tool, and why. A match also has its score; a kept tool has a `KeepReason`."""
 
     name: str
     id: str | None
@@ -71,7 +83,7 @@ class ToolChoice:
 
 @dataclass(frozen=True, slots=True)
 class SelectionPlan:
-    """What is to become of an agent's tools. `keep` has all that stay, those that were wanted first."""
+    """What to do with an agent's tools. `keep` has all tools that stay, the wanted ones first."""
 
     attach: Sequence[ToolChoice] = ()
     keep: Sequence[ToolChoice] = ()
@@ -86,9 +98,9 @@ class SelectionPlan:
 
 @dataclass(frozen=True, slots=True)
 class SelectionResult:
-    """What came of a plan. A dry run says what would have been done; `failed` names what the host did not do.
+    """What was done by a plan, or would have been done in a dry run. `failed` has what the host did not do.
 
-    `unknown` says which of the tools that were to be kept the agent does not hold.
+    `unknown` has a sentence for each tool that should be kept and that the agent does not hold.
     """
 
     attached: Sequence[ToolChoice] = ()
@@ -101,7 +113,7 @@ class SelectionResult:
 
 
 def all_names(name: str, tool_id: str | None) -> frozenset[str]:
-    """Every name by which a person may mean a tool: its id, its own name, and the one the model sees."""
+    """All names of a tool: its id, its own name, and the name that the model sees."""
     if tool_id is None:
         return frozenset({name})
     return frozenset({name, tool_id, split_id(tool_id)[1]} if ID_SEPARATOR in tool_id else {name, tool_id})
@@ -131,7 +143,7 @@ LETTA_CORE = frozenset(
         "semantic_search_files",
     }
 )
-# What Letta ships besides: an agent works without them.
+# Other tools that come with Letta. An agent works without them.
 LETTA_OFFICIAL = frozenset(
     {
         "run_code",
@@ -146,7 +158,7 @@ LETTA_OFFICIAL = frozenset(
 
 
 def role_of(name: str, server: str | None) -> ToolRole:
-    """`server` is the MCP server the tool is of; None for one of the host's own."""
+    """The role of a tool. `server` is its MCP server; None for a tool of the host."""
     if server is not None:
         return ToolRole.MCP
     if name in LETTA_CORE:
@@ -158,18 +170,18 @@ LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def last_used(tool: CurrentTool) -> datetime:
-    """When a tool was last used or, since then, attached; what nobody remembers is long ago."""
+    """When a tool was last used or attached, whichever is later; long ago if neither is known."""
     return max(tool.used_at or LONG_AGO, tool.attached_at or LONG_AGO)
 
 
 def rounded_share(rate: float, count: int) -> int:
-    """So many of `count`, rounded down but for what floating point takes away."""
+    """A share of `count`, rounded down, with a margin for floating point."""
     return math.floor(rate * count + 1e-9)
 
 
 @dataclass(slots=True)
 class ToolCapacity:
-    """Counts as they stand once all that was decided is done. `loose` may go, in this order; `gone` goes."""
+    """Counts as they will be after the plan. `removable` may go, in this order; `removed` goes."""
 
     limits: ToolLimits
     total: int
@@ -187,7 +199,7 @@ class ToolCapacity:
         return cls(limits, len(held), mcp, min(mcp, limits.min_mcp, limits.max_mcp), order)
 
     def admit(self, role: ToolRole) -> bool:
-        """Take one more in, and let go for it what must go; False, with nothing changed, where that is not enough."""
+        """Add one tool, and remove others to make room. Returns False and changes nothing if there is no room."""
         before = (self.total, self.mcp, list(self.removable), list(self.removed), self.crowded)
         self.total += 1
         self.mcp += role is ToolRole.MCP
@@ -199,7 +211,7 @@ class ToolCapacity:
         return True
 
     def remove_share(self, share: float) -> None:
-        """Where some must go, let this share of all that may go at once, so that the next finds need no change."""
+        """If any tool must go, remove this share of all removable ones, so that the next searches need no change."""
         if not self.removed:
             return
         could = [tool for tool in (*self.removed, *self.removable) if self.crowded or tool.role is ToolRole.MCP]
@@ -207,7 +219,7 @@ class ToolCapacity:
             pass
 
     def describe_limit(self, role: ToolRole) -> str:
-        """Which limit stands in the way, in words."""
+        """The limit that was reached, as a sentence."""
         if role is ToolRole.MCP and self.mcp >= self.limits.max_mcp:
             return f"{self.limits.max_mcp} tools of MCP servers are the most, and none of those it has may go"
         return f"{self.limits.max_total} tools are the most, and none of those it has may go"
@@ -225,7 +237,6 @@ class ToolCapacity:
 
 MIN_SCORE = 50.0
 NAME_LENGTH_SHOWN = 200
-WANTED_REASON = "wanted, and held already"
 
 
 def plan_selection(
@@ -236,10 +247,10 @@ def plan_selection(
     keep: Collection[str] = (),
     min_score: float = MIN_SCORE,
 ) -> SelectionPlan:
-    """Add what was found, the best first; only where a limit would be passed, what was used least gives way.
+    """Attach the tools that were found, the best first, and detach the least used ones only if a limit is reached.
 
-    Tools stand at the start of a model's prompt, so each change makes the provider read all of it anew: what is held
-    and wanted stays, and when something must go, as much goes at once as makes room for the next few finds too.
+    Tools stand at the start of a model's prompt, so after each change the provider must read the whole prompt again.
+    So wanted tools that are held stay, and when some must go, enough go to make room for the next few searches too.
     """
     scores, wanted, skipped = _sort_candidates(held, matches, limits, min_score)
     staying = {tool.name: reason for tool in held if (reason := _why_kept(tool, scores, limits, frozenset(keep)))}
@@ -268,7 +279,7 @@ def plan_pruning(
     keep: Collection[str] = (),
     drop_rate: float | None = None,
 ) -> SelectionPlan:
-    """Give up the share of the MCP tools that fits least; `scores` go by id or name, and what has none fits not."""
+    """Detach the share of the MCP tools with the lowest scores. `scores` go by id or name; a missing one is 0."""
     mcp = [tool for tool in held if tool.role is ToolRole.MCP]
     staying = {tool.name: reason for tool in held if (reason := _why_kept(tool, {}, limits, frozenset(keep)))}
     share = limits.drop_rate if drop_rate is None else drop_rate
@@ -285,7 +296,7 @@ def plan_pruning(
 
 
 def _describe_unknown(held: Sequence[CurrentTool], keep: Collection[str]) -> Sequence[str]:
-    """A sentence for each of the tools to be kept that the agent does not hold."""
+    """A sentence for each tool that should be kept and that the agent does not hold."""
     known = {name for tool in held for name in all_names(tool.name, tool.id)}
     own = sorted(tool.name for tool in held)
     return [
@@ -298,7 +309,7 @@ def _describe_unknown(held: Sequence[CurrentTool], keep: Collection[str]) -> Seq
 def _sort_candidates(
     held: Sequence[CurrentTool], matches: Sequence[ToolCandidate], limits: ToolLimits, min_score: float
 ) -> tuple[dict[str, float], list[ToolCandidate], list[ToolChoice]]:
-    """(scores of held tools by name, matches to attach in order, matches that are left out and why)."""
+    """The scores of held tools by name, the matches to attach in order, and the matches to skip with the reason."""
     ids = {tool.id: tool.name for tool in held if tool.id is not None}
     names = {tool.name: tool.id for tool in held}
     scores: dict[str, float] = {}
@@ -327,18 +338,20 @@ def _why_skipped(match: ToolCandidate, limits: ToolLimits, min_score: float, tak
     return "the agent has another tool of this name" if match.name in taken else None
 
 
-def _why_kept(tool: CurrentTool, scores: Mapping[str, float], limits: ToolLimits, keep: frozenset[str]) -> str | None:
-    """Why a held tool must not go; None where it may."""
+def _why_kept(
+    tool: CurrentTool, scores: Mapping[str, float], limits: ToolLimits, keep: frozenset[str]
+) -> KeepReason | None:
+    """Why a held tool must stay; None if it may go."""
     names = all_names(tool.name, tool.id)
     if tool.name in scores:
-        return WANTED_REASON
+        return KeepReason.WANTED
     if tool.role is ToolRole.CORE:
-        return "the agent's own"
+        return KeepReason.CORE
     if tool.protected or (names | tool.tags) & limits.never_detach:
-        return "protected"
+        return KeepReason.PROTECTED
     if names & keep:
-        return "named in keep_tools"
-    return None if _is_managed(tool.role, limits) else f"tools of this kind ({tool.role}) are left alone here"
+        return KeepReason.NAMED
+    return None if _is_managed(tool.role, limits) else KeepReason.UNMANAGED
 
 
 def _is_managed(role: ToolRole, limits: ToolLimits) -> bool:
@@ -348,10 +361,13 @@ def _is_managed(role: ToolRole, limits: ToolLimits) -> bool:
 
 
 def _kept_choices(
-    held: Sequence[CurrentTool], gone: Sequence[CurrentTool], staying: Mapping[str, str], scores: Mapping[str, float]
+    held: Sequence[CurrentTool],
+    gone: Sequence[CurrentTool],
+    staying: Mapping[str, KeepReason],
+    scores: Mapping[str, float],
 ) -> list[ToolChoice]:
     left = {tool.name for tool in gone}
-    capacity = "others made room" if gone else "there is room"
+    capacity = KeepReason.OTHERS_WENT if gone else KeepReason.CAPACITY
     kept = [
         ToolChoice(tool.name, tool.id, staying.get(tool.name, capacity), scores.get(tool.name))
         for tool in held

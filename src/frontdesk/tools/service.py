@@ -23,7 +23,7 @@ from frontdesk.tools.finder import SearchTools, ToolFinder, ToolMatch, ToolSearc
 from frontdesk.tools.index_segments import IndexQuery
 from frontdesk.tools.learning import KEPT_BY_NAME_WEIGHT, PICKED_WEIGHT, ToolLearning, UsageRecorder
 from frontdesk.tools.model import CatalogueTool, ReviewStatus
-from frontdesk.tools.selection import SelectionResult
+from frontdesk.tools.selection import KeepReason, SelectionResult
 from frontdesk.tools.servers import ServerState
 
 FOLLOW_UP_MESSAGE = "The tools you asked for are attached now: {names}. Go on with what you were doing."
@@ -31,7 +31,7 @@ FOLLOW_UP_MESSAGE = "The tools you asked for are attached now: {names}. Go on wi
 
 @dataclass(frozen=True, slots=True)
 class FindToolsQuery:
-    """What an agent asks `find_tools` for."""
+    """A call of `find_tools`."""
 
     query: str
     keep: Sequence[str] = ()
@@ -44,9 +44,9 @@ class FindToolsQuery:
 
 @dataclass(frozen=True, slots=True)
 class FindToolsResult:
-    """What `find_tools` came to: what fits, and what became of the agent's tools, if it has a place for them.
+    """The result of `find_tools`: the tools that were found, and how the agent's tools changed.
 
-    `servers` are those that the caller's tools come from, the ones with the most first.
+    `note` says why nothing was attached. `servers` are the servers of the caller's tools, those with the most first.
     """
 
     found: ToolSearchResults
@@ -58,7 +58,7 @@ class FindToolsResult:
 
 @dataclass(frozen=True, slots=True)
 class ToolService:
-    """Every method asks for the caller, and does what that caller may."""
+    """The tools of an installation. Every method takes the caller, and does what that caller may."""
 
     host: AgentHost
     journal: Journal
@@ -73,29 +73,31 @@ class ToolService:
     tasks: TaskGroup
 
     async def search(self, caller: Caller, search: SearchTools) -> ToolSearchResults:
-        """What fits a query, among what the caller may use."""
+        """Search among the tools that the caller may use."""
         rights.require_scope(caller, rights.TOOLS_READ)
         return await self.finder.find_tools(caller, await self.allowed.permitted_tools(caller), search)
 
     async def find(self, caller: Caller, wanted: FindToolsQuery) -> FindToolsResult:
-        """Search, and give the agent what was found."""
+        """Search, and attach what was found to the agent."""
         rights.require_scope(caller, rights.TOOLS_ATTACH)
         permitted = await self.allowed.permitted_tools(caller)
         search = SearchTools(wanted.query, wanted.limit, wanted.min_score, wanted.servers)
         found = await self.finder.find_tools(caller, permitted, search)
         selection, note = await self._select(caller, found, wanted)
-        for tool_id in {choice.id for choice in selection.kept if choice.id and choice.reason.startswith("named in")}:
+        for tool_id in {choice.id for choice in selection.kept if choice.id and choice.reason == KeepReason.NAMED}:
             self.usage.note(caller, tool_id, KEPT_BY_NAME_WEIGHT)
-        following = wanted.follow_up and bool(selection.attached) and not wanted.dry_run
-        if following:
+        follow_up = wanted.follow_up and bool(selection.attached) and not wanted.dry_run
+        if follow_up:
             names = ", ".join(choice.name for choice in selection.attached)
             self.tasks.start_soon(run_follow_up, self.host, self.journal, caller, FOLLOW_UP_MESSAGE.format(names=names))
-        return FindToolsResult(found, selection, note, following, self._servers(permitted))
+        states = sorted(self.catalogue.servers(), key=lambda state: (-state.tools, state.name))
+        servers = [state.name for state in states if state.tools and permitted.sees(state.name)]
+        return FindToolsResult(found, selection, note, follow_up, servers)
 
     async def _select(
         self, caller: Caller, found: ToolSearchResults, wanted: FindToolsQuery
     ) -> tuple[SelectionResult, str]:
-        """What became of the agent's tools, and why nothing did where there is no such agent."""
+        """Change the agent's tools. Returns the result, and a note if there is no such agent."""
         if caller.agent_id is None:
             why = "No agent is named"
         else:
@@ -108,10 +110,6 @@ class ToolService:
         note = f"{why}, so nothing was attached; use call_tool" if found.findings else ""
         return SelectionResult(dry_run=wanted.dry_run), note
 
-    def _servers(self, permitted: PermittedTools) -> Sequence[str]:
-        states = sorted(self.catalogue.servers(), key=lambda state: (-state.tools, state.name))
-        return [state.name for state in states if state.tools and permitted.sees(state.name)]
-
     async def prune(
         self,
         caller: Caller,
@@ -121,7 +119,7 @@ class ToolService:
         keep: Sequence[str] = (),
         dry_run: bool = False,
     ) -> SelectionResult:
-        """Take from the agent what fits a prompt least."""
+        """Detach the tools that fit a prompt least."""
         rights.require_scope(caller, rights.TOOLS_ATTACH)
         if caller.agent_id is None:
             raise Invalid("Name the agent whose tools are to be pruned: agent_id")
@@ -131,12 +129,12 @@ class ToolService:
         return await self.selector.prune(caller.agent_id, scores, keep, drop_rate, dry_run=dry_run)
 
     async def held(self, caller: Caller, agent_id: str) -> Sequence[AgentTool]:
-        """What an agent holds, and how it came by each."""
+        """The tools of an agent, and how it got each of them."""
         rights.require_scope(caller, rights.TOOLS_READ)
         return await self.selector.held(agent_id)
 
     async def detach(self, caller: Caller, agent_id: str, name: str) -> None:
-        """Take one tool from an agent."""
+        """Detach one tool from an agent."""
         rights.require_scope(caller, rights.TOOLS_ATTACH)
         done = await self.selector.detach(agent_id, name)
         if done.failed:
@@ -145,27 +143,27 @@ class ToolService:
             raise NotFound(f"Agent '{agent_id}' has no tool '{name}'; give a name that its list of tools shows")
 
     async def delete_agent(self, agent_id: str) -> None:
-        """Delete an agent of whichever host; one that is no more holds nothing."""
+        """Delete an agent of any host, and what is stored of its tools."""
         await self.host.delete(agent_id)
         await self.selector.forget(agent_id)
 
     async def pick(self, caller: Caller, name: str) -> CatalogueTool:
-        """Somebody chose this tool from what a search had found."""
+        """Record that somebody chose this tool from the results of a search."""
         rights.require_scope(caller, rights.TOOLS_READ)
         tool = await self.dispatcher.resolve(caller, name)
         self.usage.note(caller, tool.id, PICKED_WEIGHT)
         return tool
 
 
-# Far below this a tool is not found in practice, and its place among all others costs more to find out than it tells.
+# Nobody finds a tool below this place, and a rank among all tools costs more than it tells.
 RANKS_EXPLAINED = 1000
-# Of rows that may all be others' alone, so many at once.
+# So many rows are read at a time: the caller may use none of them.
 ROWS_READ = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ToolPage:
-    """Some of the tools, in the order of their ids; `next` is where to go on, None at the end."""
+    """Some of the tools in the order of their ids. `next` is the last id of this page; None at the end."""
 
     tools: Sequence[CatalogueTool]
     next: str | None = None
@@ -173,7 +171,7 @@ class ToolPage:
 
 @dataclass(frozen=True, slots=True)
 class SearchExplanation:
-    """Why a tool is found, or is not: its finding where it has one, its place, and what would have to be different."""
+    """Why a search finds a tool or does not: its match and place if it has one, and a verdict in words."""
 
     tool: CatalogueTool
     finding: ToolMatch | None
@@ -184,7 +182,7 @@ class SearchExplanation:
 
 
 async def list_permitted_tools(tools: ToolService, caller: Caller, wanted: ToolFilter) -> ToolPage:
-    """A page of what the caller may use; as long as there is more, it is full."""
+    """A page of the tools that the caller may use. Every page but the last is full."""
     rights.require_scope(caller, rights.TOOLS_READ)
     permitted = await tools.allowed.permitted_tools(caller)
     found: list[CatalogueTool] = []
@@ -200,20 +198,20 @@ async def list_permitted_tools(tools: ToolService, caller: Caller, wanted: ToolF
 
 
 async def list_permitted_servers(tools: ToolService, caller: Caller) -> Sequence[ServerState]:
-    """Where the caller's tools come from, and how each server is."""
+    """The servers of the caller's tools, with their states."""
     rights.require_scope(caller, rights.TOOLS_READ)
     permitted = await tools.allowed.permitted_tools(caller)
     return [state for state in tools.catalogue.servers() if permitted.sees(state.name)]
 
 
 async def get_permitted_tool(tools: ToolService, caller: Caller, name: str) -> CatalogueTool:
-    """One tool that the caller may use, by id or name, also one that is held back."""
+    """A tool that the caller may use, by id or name, also one that waits for review."""
     rights.require_scope(caller, rights.TOOLS_READ)
     return await _resolve_tool(tools, await tools.allowed.permitted_tools(caller), name)
 
 
 async def try_search(tools: ToolService, caller: Caller, search: SearchTools) -> ToolSearchResults:
-    """What a search would find for the caller, for somebody who tries it out: nothing is learned from it."""
+    """Search for the caller without learning from it."""
     rights.require_scope(caller, rights.TOOLS_READ)
     return await tools.finder.find_tools(caller, await tools.allowed.permitted_tools(caller), search, remember=False)
 
@@ -221,7 +219,7 @@ async def try_search(tools: ToolService, caller: Caller, search: SearchTools) ->
 async def explain_search(
     tools: ToolService, caller: Caller, query: str, name: str, *, limit: int, min_score: float
 ) -> SearchExplanation:
-    """Why a search for `query` with this limit and score finds the tool, or does not."""
+    """Why a search for `query` with this limit and minimum score finds the tool, or does not."""
     rights.require_scope(caller, rights.TOOLS_READ)
     permitted = await tools.allowed.permitted_tools(caller)
     tool = await _resolve_tool(tools, permitted, name)
@@ -258,7 +256,7 @@ MEASURED_DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class MeasuredQuery:
-    """A query, and the tools that answer it: their ids or names."""
+    """A query, and the ids or names of the right tools."""
 
     query: str
     gold: Sequence[str]
@@ -266,7 +264,7 @@ class MeasuredQuery:
 
 @dataclass(frozen=True, slots=True)
 class SearchMeasurement:
-    """The figures, and what could not be measured."""
+    """The quality of search by terms alone and as it is, and how many queries were measured."""
 
     words: RankingQuality
     shipped: RankingQuality
@@ -276,16 +274,16 @@ class SearchMeasurement:
 
 
 def ignore_progress(_done: int, _of: int) -> None:
-    """For those who do not want to hear how far it is."""
+    """Ignore the progress."""
 
 
 async def measure_search(
     tools: ToolService,
     caller: Caller,
     cases: Sequence[MeasuredQuery],
-    told: Callable[[int, int], None] = ignore_progress,
+    report: Callable[[int, int], None] = ignore_progress,
 ) -> SearchMeasurement:
-    """Search for each, and see where its right tools come out; nothing is learned from it."""
+    """Measure how well search finds the right tools of queries. Nothing is learned from it."""
     rights.require_scope(caller, rights.TOOLS_READ)
     permitted, index = await tools.allowed.permitted_tools(caller), tools.catalogue.index
     known = [(case.query, gold) for case in cases if (gold := await _right_ids(tools, case))]
@@ -294,7 +292,7 @@ async def measure_search(
     words: list[tuple[list[str], frozenset[str]]] = []
     shipped: list[tuple[list[str], frozenset[str]]] = []
     for number, (query, gold) in enumerate(known, 1):
-        told(number, len(known))
+        report(number, len(known))
         words.append(([hit.id for hit in index.search(IndexQuery(query, limit=MEASURED_DEPTH))], gold))
         found = await tools.finder.find_tools(
             caller, permitted, SearchTools(query, limit=MEASURED_DEPTH), remember=False

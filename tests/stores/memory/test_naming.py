@@ -1,5 +1,6 @@
 """Records known by how their ids begin, and who there is, on both databases."""
 
+from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -62,3 +63,19 @@ async def test_who_there_is_is_for_the_operator_alone(names: IdLookup, database:
     for caller in others:
         with pytest.raises(Denied, match="is for the operator at this machine"):
             await server_store.list_people(caller, 10)
+
+
+async def test_each_person_is_listed_with_their_own_last_change(records: PersonDatabase, database: Database) -> None:
+    later = NOON + timedelta(hours=1)
+    for scope, at in ((ANN, NOON), (BOB, later)):
+        item = TimelineItem(id=FIRST, type=ItemType.TASK, title="Pay", created_at=NOON, updated_at=at)
+        await records.change(scope, partial(insert_item, item=item, text="pay"))
+    await records.change(PersonScope("cleo"), lambda _: None)
+    directory, operator = PeopleDirectory(database), Caller("request", local=True)
+    listed = await directory.list_active_people(operator, 10)
+    assert [(one.person.user_id, one.last_change) for one in listed] == [("ann", NOON), ("bob", later), ("cleo", None)]
+    assert await directory.list_active_people(operator, 10, after="ann", beginning="B") == [listed[1]]
+    assert await directory.person(operator, "bob") == listed[1]
+    assert await directory.person(operator, "nobody") is None
+    with pytest.raises(Denied, match="is for the operator at this machine"):
+        await directory.list_active_people(Caller("request", user_id="ann", local=True), 10)

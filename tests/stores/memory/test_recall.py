@@ -27,15 +27,14 @@ from frontdesk.memory.model import ContextRelation, ItemSearch, ItemStatus, Item
 from frontdesk.memory.people_store import erase_person
 from frontdesk.memory.search import index_store as postings
 from frontdesk.memory.search import query_store, service
-from frontdesk.memory.search import ranking as packing
 from frontdesk.memory.search import vectors_store as tree
-from frontdesk.memory.search.index_store import FOLD_AFTER, clear_index, find_postings, index_item
+from frontdesk.memory.search.index_store import FOLD_AFTER, PostingList, clear_index, find_postings, index_item
 from frontdesk.memory.search.indexer import MemoryIndexer
-from frontdesk.memory.search.ranking import PostingList
+from frontdesk.memory.search.query_store import fetch_context
 from frontdesk.memory.search.service import ItemSearchService
-from frontdesk.memory.search.vectors_store import NumberedVectors
 from frontdesk.memory.store import PersonDatabase, PersonTransaction
 from frontdesk.memory.tasks import TaskService
+from frontdesk.search.vectors import NumberedVectors
 from tests.stores.memory.conftest import ANN, BOB, NOON, Clock
 
 pytestmark = pytest.mark.anyio
@@ -206,9 +205,7 @@ async def test_filters_of_memories_and_statuses_leave_out_the_rest(records: Pers
 async def test_of_a_common_word_the_newest_are_found_and_of_a_rare_one_all(
     records: PersonDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (packing, postings):
-        monkeypatch.setattr(module, "BLOCK", 8)
-    for name, value in (("FIRST", 1), ("MOST_ITEMS", 24), ("MOST_BLOCKS", 20)):
+    for name, value in (("BLOCK_SIZE", 8), ("FIRST_BLOCKS", 1), ("MAX_ITEMS", 24), ("MAX_BLOCKS", 20)):
         monkeypatch.setattr(postings, name, value)
 
     def plant(mine: PersonTransaction) -> None:
@@ -232,8 +229,8 @@ async def test_of_a_common_word_the_newest_are_found_and_of_a_rare_one_all(
 async def test_a_tree_of_many_small_regions_leads_to_every_item(
     records: PersonDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name, value in ((tree, "CELL", 4), (tree, "REGION", 3), (tree, "EVERY_ONE", 0)):
-        monkeypatch.setattr(module, name, value)
+    for name, value in (("MAX_CELL", 4), ("MAX_REGION", 3), ("COMPARE_ALL", 0)):
+        monkeypatch.setattr(tree, name, value)
     monkeypatch.setattr(tree, "NEAREST_REGIONS", 4)
     monkeypatch.setattr(tree, "NEAREST_CELLS", 8)
     embedder, memories = Kinds(), MemoryService(records)
@@ -294,13 +291,13 @@ async def test_who_was_erased_while_they_were_read_does_not_come_to_be_again(rec
 
 
 async def test_what_lies_around_an_item_was_written_down_beside_it_or_is_tied_to_it(records: PersonDatabase) -> None:
-    memories, tasks, recall = MemoryService(records), TaskService(records), ItemSearchService(records, None)
+    memories, tasks = MemoryService(records), TaskService(records)
     notes = [await memories.create(ANN, {"note": f"note {number}"}) for number in range(5)]
     trip = await tasks.create(ANN, {"title": "the trip"})
     part = await tasks.create(ANN, {"title": "pack", "parent_task_id": trip.id})
     await memories.anchor(ANN, notes[0].id, {"anchor_item_id": trip.id, "relation": "about"})
     await memories.delete(ANN, notes[3].id)
-    around = await recall.context(ANN, [notes[2].id, trip.id, notes[3].id], 1)
+    around = await records.read(ANN, lambda mine: fetch_context(mine, [notes[2].id, trip.id, notes[3].id], 1))
     assert [(near.item.title, near.tie) for near in around[notes[2].id]] == [("note 1", ContextRelation.BEFORE)]
     assert {(near.item.title, near.tie) for near in around[trip.id]} == {
         ("note 0", ContextRelation.ANCHORED),
@@ -308,9 +305,10 @@ async def test_what_lies_around_an_item_was_written_down_beside_it_or_is_tied_to
         ("note 4", ContextRelation.BEFORE),
     }
     assert list(around[notes[3].id]) == []
-    assert await recall.context(BOB, [trip.id, part.id], 2) == {trip.id: [], part.id: []}
+    of_bob = await records.read(BOB, lambda mine: fetch_context(mine, [trip.id, part.id], 2))
+    assert of_bob == {trip.id: [], part.id: []}
     with pytest.raises(Invalid, match="depth"):
-        await recall.context(ANN, [trip.id], 6)
+        await ItemSearchService(records, None).search_with_context(ANN, ItemSearch(text="trip"), 6)
 
 
 async def test_people_who_keep_much_at_once_get_a_number_for_each_and_lose_no_word(records: PersonDatabase) -> None:

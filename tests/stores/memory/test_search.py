@@ -1,19 +1,22 @@
 """Search among a person's records: by words at once, by meaning once they were read, and never another's."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 
 import anyio
 import numpy as np
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Connection, select
+from typing_extensions import override
 
+from frontdesk.db.engine import Database
 from frontdesk.db.schema import people, recall_cells, recall_docs
 from frontdesk.embedding.builtin import BuiltinEmbedder
 from frontdesk.embedding.embedder import Vectors
 from frontdesk.errors import Invalid, MissingScope
 from frontdesk.memory.memories import MemoryService, create_memory
+from frontdesk.memory.memories_rules import MemoryFilter
 from frontdesk.memory.model import ItemSearch, ItemType, PersonScope, SearchMode
 from frontdesk.memory.search import vectors_store
 from frontdesk.memory.search.index_store import FOLD_AFTER
@@ -110,6 +113,35 @@ async def test_what_is_asked_among_is_all_that_is_found(records: PersonDatabase)
     assert len(await _notes(recall, text="garden", limit=2)) == 2
     with pytest.raises(Invalid, match="empty"):
         await recall.search(ANN, ItemSearch(text="  "))
+
+
+async def test_a_search_is_one_transaction_which_begins_once_the_query_is_embedded(
+    records: PersonDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    read = Database.read
+
+    async def counted(database: Database, work: Callable[[Connection], object]) -> object:
+        steps.append("read")
+        return await read(database, work)
+
+    class Noting(ByChance):
+        @override
+        async def embed(self, texts: Sequence[str]) -> Vectors:
+            steps.append("embed")
+            return await super().embed(texts)
+
+    await MemoryService(records).create(ANN, {"note": "The garden in spring"})
+    monkeypatch.setattr(Database, "read", counted)
+    search, query = ItemSearchService(records, Noting()), ItemSearch(text="garden")
+    memories = ItemSearch(text="garden", types=frozenset({ItemType.MEMORY}), limit=100)
+    [hit] = await search.search(ANN, query)
+    assert [one for one, _ in await search.search_memories(ANN, memories)] == [hit]
+    found = await search.search_with_context(ANN, query, 1)
+    assert (found.hits, found.context, found.zone.key) == ([hit], {hit.item.id: []}, "UTC")
+    listed = await search.list_memories(ANN, memories, MemoryFilter(limit=1, offset=0), best_first=True)
+    assert ([memory.id for memory in listed.page.items], listed.page.total) == ([hit.item.id], 1)
+    assert steps == ["embed", "read"] * 4
 
 
 @shows("MEMORY-SEARCH")

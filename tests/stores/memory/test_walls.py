@@ -11,12 +11,15 @@ from frontdesk.db.engine import Database
 from frontdesk.db.row_security import PERSON_ROLE, set_person
 from frontdesk.db.schema import metadata, people
 from frontdesk.errors import Unavailable
-from frontdesk.memory.items_store import insert_category
-from frontdesk.memory.model import Category, PersonScope
+from frontdesk.identity.model import Caller
+from frontdesk.memory.items_store import insert_category, insert_item
+from frontdesk.memory.model import Category, ItemType, PersonScope, TimelineItem
+from frontdesk.memory.people import PeopleDirectory
 from frontdesk.memory.store import PersonDatabase, PersonTransaction
 from frontdesk.memory.validation import new_id
 from tests.conftest import settings_with
 from tests.requirements import shows
+from tests.stores.memory.conftest import NOON
 from tests.support.postgres import Postgres
 from tests.support.ready import Ready
 
@@ -50,6 +53,12 @@ async def shared(tmp_path: Path, postgres: Postgres, ready: Ready) -> AsyncGener
 def _make(mine: PersonTransaction) -> None:
     named = Category(id=new_id(mine.now), name=f"of {mine.user_id}", created_at=mine.now, updated_at=mine.now)
     insert_category(mine, named)
+
+
+def _put(mine: PersonTransaction) -> None:
+    insert_item(
+        mine, TimelineItem(id="1" * 36, type=ItemType.ROUTINE, title="Walk", created_at=NOON, updated_at=NOON), "walk"
+    )
 
 
 def _all(mine: PersonTransaction) -> list[str]:
@@ -111,9 +120,12 @@ async def test_who_owns_the_tables_is_held_back_too_where_the_role_cannot_be_mad
     records = PersonDatabase(database)
     for scope in (ANN, BEN):
         await records.change(scope, _make)
+        await records.change(scope, _put)
     assert await records.read(ANN, _all) == ["ann"]
     async with database.read_transaction() as connection:
         assert (await connection.execute(EVERYTHING)).all() == [], "nobody is named, so there is nobody's"
+    listed = await PeopleDirectory(database).list_active_people(Caller("request", local=True), 10)
+    assert [(one.person.user_id, one.last_change) for one in listed] == [("ann", NOON), ("ben", NOON)]
     await database.close()
 
 

@@ -14,7 +14,6 @@ from frontdesk.schedules.history_store import HistoryStore
 from frontdesk.schedules.model import (
     SECOND,
     DeliveryFailed,
-    DeliveryResult,
     Occurrence,
     ScheduleDefinition,
     SchedulePolicy,
@@ -74,10 +73,10 @@ class Lab:
         return await self.worker(name).claim(ClaimRequest(places, **more))
 
     async def settle(
-        self, claimed: Sequence[Occurrence], outcome: DeliveryResult | DeliveryFailed | None = None, name: str = "one"
+        self, claimed: Sequence[Occurrence], outcome: str | DeliveryFailed | None = "Done", name: str = "one"
     ) -> Sequence[SettledRun]:
         """All of them ended like that, by default well."""
-        ends = [settle_attempt(one, outcome or DeliveryResult("Done"), self.now_us, 5, 0.0) for one in claimed]
+        ends = [settle_attempt(one, outcome, self.now_us, 5, 0.0) for one in claimed]
         return await self.worker(name).settle(ends)
 
     async def run_through(self, name: str = "one") -> list[Occurrence]:

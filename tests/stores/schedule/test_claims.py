@@ -208,7 +208,7 @@ async def test_a_mistake_of_ours_is_not_taken_for_a_rule_that_cannot_be_read(
         raise AttributeError("a mistake")
 
     await lab.add()
-    monkeypatch.setattr("frontdesk.schedules.claim_store.plan", mistaken)
+    monkeypatch.setattr("frontdesk.schedules.claim_store.plan_fire", mistaken)
     with pytest.raises(AttributeError):
         await lab.claim()
     monkeypatch.undo()

@@ -6,11 +6,10 @@ import pytest
 
 from frontdesk.agents.turns.model import LeaseOwner
 from frontdesk.schedules.claim_store import WORKER_LOST, WORKER_LOST_TOO_OFTEN
-from frontdesk.schedules.delivery_rules import MAX_LOST, WORKER_STOPPED, RunLease
+from frontdesk.schedules.delivery_rules import MAX_LOST, WORKER_STOPPED, LeaseWatch, RunLease
 from frontdesk.schedules.delivery_store import DeliveryStore
 from frontdesk.schedules.history_store import HistoryQuery
-from frontdesk.schedules.model import SECOND, DeliveryFailed, DeliveryResult
-from frontdesk.schedules.worker import LeaseWatch
+from frontdesk.schedules.model import SECOND, DeliveryFailed
 from tests.stores.schedule.lab import LEASE, NOW, Lab
 
 pytestmark = pytest.mark.anyio
@@ -29,8 +28,8 @@ async def test_what_a_lost_worker_held_goes_on_elsewhere_when_its_lease_is_over(
     lab.now_us += SECOND
     [taken] = await lab.claim("another")
     assert (taken.id, taken.attempt, taken.fence, taken.in_doubt) == (lost.id, 1, 2, True)
-    assert await lab.settle([lost], DeliveryResult("too late"), "lost") == []
-    assert await lab.settle([taken], DeliveryResult("in time"), "another")
+    assert await lab.settle([lost], "too late", "lost") == []
+    assert await lab.settle([taken], "in time", "another")
     [past] = await lab.past.history(HistoryQuery())
     assert past.answer == "in time"
     assert [(one.number, one.error, one.started_us) for one in past.earlier] == [(1, WORKER_LOST, NOW)]
@@ -66,7 +65,7 @@ async def test_what_a_dead_process_of_this_machine_held_goes_on_at_once(lab: Lab
     lab.workers["here"] = DeliveryStore(lab.database, str(here), LEASE, lab.clock)
     found = await lab.worker("here").recover(here.knows_ended)
     assert found == {dead}
-    assert [one.agent_id for one in await lab.claim("here", dead=found)] == ["ada"]
+    assert [one.agent_id for one in await lab.claim("here", dead_owners=found)] == ["ada"]
 
 
 async def test_a_worker_that_stops_hands_back_what_it_has_not_ended(lab: Lab) -> None:
@@ -120,7 +119,7 @@ async def test_a_clock_that_was_set_forward_takes_nothing_from_a_worker_that_liv
     await lab.add()
     [held] = await lab.claim("alive")
     lab.now_us += HOUR
-    assert await lab.claim("another", left_alone=not_left_alone) == []
+    assert await lab.claim("another", is_abandoned=not_left_alone) == []
     assert await lab.worker("alive").renew() == frozenset()
     lab.now_us += LEASE // 2
     assert await lab.claim("another") == []
@@ -132,7 +131,7 @@ async def test_a_clock_that_was_set_back_does_not_keep_a_lost_workers_prompt_for
     [lost] = await lab.claim("lost")
     lab.now_us -= HOUR
     await lab.worker("another").recover(lambda _: False)
-    assert await lab.claim("another", left_alone=not_left_alone) == [], "its worker may live, and renew it"
+    assert await lab.claim("another", is_abandoned=not_left_alone) == [], "its worker may live, and renew it"
     lab.now_us += LEASE
     await lab.worker("another").recover(lambda _: False)
     assert [one.id for one in await lab.claim("another")] == [lost.id]
@@ -207,6 +206,6 @@ async def test_what_a_lost_worker_held_is_looked_for_when_it_was_left_alone(lab:
         steady[0] += seconds
         lab.now_us += seconds * SECOND
         await lab.worker("another").recover(lambda _: False, watch.observe)
-        taken.append(len(await lab.claim("another", left_alone=watch.is_abandoned)))
+        taken.append(len(await lab.claim("another", is_abandoned=watch.is_abandoned)))
     assert taken == [0, 0, 0, 0, 1]
     assert lab.worker("another").held_ids == {lost.id}

@@ -16,7 +16,6 @@ from frontdesk.schedules.model import (
     SECOND,
     AnswerForwarding,
     DeliveryFailed,
-    DeliveryResult,
     Overlap,
     RunStatus,
     ScheduleState,
@@ -33,7 +32,7 @@ async def test_a_delivery_is_recorded_with_its_answer_and_the_schedule_ends(lab:
     assert stored is not None
     assert stored.state is ScheduleState.ACTIVE, "it is over when its last run is"
     lab.now_us += 3 * SECOND
-    assert await lab.settle([claimed], DeliveryResult("Good morning"))
+    assert await lab.settle([claimed], "Good morning")
     [past] = await lab.past.history(HistoryQuery(schedule_id=schedule))
     assert (past.standing, past.answer, past.reason) == (RunStatus.DELIVERED, "Good morning", None)
     assert (past.started_us, past.ended_us, past.attempt) == (NOW, lab.now_us, 1)
@@ -48,7 +47,7 @@ async def test_the_journal_tells_of_each_attempt_but_not_what_was_said(lab: Lab)
     lab.now_us += 3 * SECOND
     await lab.settle([claimed], DeliveryFailed("no such luck"))
     lab.now_us += MINUTE
-    await lab.settle(await lab.claim(), DeliveryResult("secret"))
+    await lab.settle(await lab.claim(), "secret")
     told = [entry for _, entry in await JournalStore(lab.database).read(JournalQuery())]
     assert [(one.kind, one.outcome, one.reason) for one in told] == [
         (EntryKind.DELIVERY, Outcome.FAILED, "waiting"),
@@ -73,7 +72,7 @@ async def test_a_holder_that_lost_its_place_changes_nothing(lab: Lab, stale: str
     else:
         await lab.settle([claimed])
     before = await lab.rows()
-    assert await lab.settle([late], DeliveryResult("too late"), name) == []
+    assert await lab.settle([late], "too late", name) == []
     assert await lab.rows() == before
     assert len(await JournalStore(lab.database).read(JournalQuery())) == (1 if stale == "settled" else 0)
 
@@ -169,7 +168,7 @@ async def test_a_dead_letter_is_tried_again_on_somebodys_word(lab: Lab) -> None:
     assert not await lab.past.redrive(claimed.id, lab.now_us), "it is dead no longer"
     [again] = await lab.claim()
     assert (again.id, again.attempt, again.fence, again.intended_us) == (claimed.id, 1, 2, NOW)
-    await lab.settle([again], DeliveryResult("at last"))
+    await lab.settle([again], "at last")
     [past] = await lab.past.history(HistoryQuery(schedule_id=schedule))
     assert (past.standing, past.answer) == (RunStatus.DELIVERED, "at last")
 
@@ -190,7 +189,7 @@ async def test_an_answer_that_goes_on_is_written_down_with_the_delivery(lab: Lab
     await lab.add(forward=AnswerForwarding("https://example.org/hook"))
     await lab.add("bob")
     claimed = await lab.claim()
-    assert len(await lab.settle(claimed, DeliveryResult("an answer"))) == 2
+    assert len(await lab.settle(claimed, "an answer")) == 2
     async with lab.database.read_transaction() as connection:
         [row] = (await connection.execute(select(forwards))).mappings().all()
     [ada] = [one for one in claimed if one.agent_id == "ada"]
@@ -216,5 +215,5 @@ async def test_what_fell_into_a_run_is_left_out_where_the_schedule_says_so(lab: 
 
 async def test_an_answer_that_no_database_takes_is_stored_as_far_as_it_goes(lab: Lab) -> None:
     await lab.add()
-    await lab.settle(await lab.claim(), DeliveryResult("zero \x00, half \ud83d."))
+    await lab.settle(await lab.claim(), "zero \x00, half \ud83d.")
     assert [row["answer"] for row in await lab.rows()] == ["zero , half \N{REPLACEMENT CHARACTER}."]

@@ -16,12 +16,10 @@ from frontdesk.db.schema import occurrences
 from frontdesk.errors import Unavailable
 from frontdesk.schedules.delivery_store import DeliveryStore
 from frontdesk.schedules.history_store import HistoryQuery
-from frontdesk.schedules.metrics import ScheduleMetrics
 from frontdesk.schedules.model import (
     SECOND,
     AnswerForwarding,
     DeliveryFailed,
-    DeliveryResult,
     Occurrence,
     OwnerFilter,
     RunStatus,
@@ -29,7 +27,9 @@ from frontdesk.schedules.model import (
     now_us,
 )
 from frontdesk.schedules.store import ScheduleFilter
-from frontdesk.schedules.worker import Worker
+from frontdesk.schedules.webhook_store import WebhookStore
+from frontdesk.schedules.webhooks import WebhookForwarder
+from frontdesk.schedules.worker import ScheduleMetrics, Worker
 from tests.stores.schedule.lab import Lab, every
 from tests.support.waiting import until
 
@@ -52,7 +52,7 @@ class Agents:
         self.release = anyio.Event()
         self._changed = anyio.Event()
 
-    async def deliver(self, occurrence: Occurrence) -> DeliveryResult:
+    async def deliver(self, occurrence: Occurrence) -> str | None:
         self.begun.append(occurrence)
         self.most_at_once = max(self.most_at_once, len(self.begun) - len(self.ended))
         self._tell()
@@ -63,7 +63,7 @@ class Agents:
                 raise error
         finally:
             self.ended.append(occurrence)
-        return DeliveryResult(f"Did {occurrence.prompt}")
+        return f"Did {occurrence.prompt}"
 
     async def see(self, number: int) -> None:
         """Wait until so many have begun."""
@@ -73,6 +73,18 @@ class Agents:
     def _tell(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
+
+
+class CountedForwarder(WebhookForwarder):
+    """Counts how often the worker wakes it, and sends nothing."""
+
+    woken = 0
+
+    def wake(self) -> None:
+        self.woken += 1
+
+    async def run(self) -> None:
+        await anyio.sleep_forever()
 
 
 @pytest.fixture
@@ -291,7 +303,7 @@ async def test_a_worker_goes_on_when_the_database_comes_back(real: Lab, monkeypa
             raise troubles.pop()
         return done
 
-    monkeypatch.setattr(DeliveryStore, "step", failing)
+    monkeypatch.setattr(DeliveryStore, "settle_and_claim", failing)
     for number in range(3):
         await real.add(f"agent-{number}")
     async with at_work(worker(real, agents)):
@@ -299,7 +311,7 @@ async def test_a_worker_goes_on_when_the_database_comes_back(real: Lab, monkeypa
     assert troubles == []
 
 
-@pytest.mark.parametrize("hurt", ["settle", "begin"])
+@pytest.mark.parametrize("hurt", ["settle", "claim_batch"])
 async def test_many_at_once_each_run_once_and_in_order_whatever_becomes_of_a_transaction(
     real: Lab, monkeypatch: pytest.MonkeyPatch, hurt: str
 ) -> None:
@@ -355,12 +367,12 @@ async def test_a_call_that_is_given_up_hands_back_what_it_began(real: Lab) -> No
 async def test_the_worker_says_how_it_is_doing(real: Lab) -> None:
     registry = CollectorRegistry()
     metrics = ScheduleMetrics(registry)
-    told: list[bool] = []
+    webhooks = CountedForwarder(WebhookStore(real.database), None)
     agents = Agents(fails=lambda one: DeliveryFailed("no", permanent=True) if one.agent_id == "bob" else None)
     await real.add("ada", forward=AnswerForwarding("https://example.org/hook"))
     await real.add("bob")
     later = await real.add("cleo", at_us=now_us() + 3600 * SECOND)
-    mine = worker(real, agents, metrics=metrics, forwarded=lambda: told.append(True))
+    mine = worker(real, agents, metrics=metrics, webhooks=webhooks)
     assert not mine.status().running
     async with at_work(mine):
         await settled(real, 2, RunStatus.DELIVERED, RunStatus.DEAD)
@@ -368,7 +380,7 @@ async def test_the_worker_says_how_it_is_doing(real: Lab) -> None:
         status = mine.status()
         assert (status.running, status.in_flight, status.delivered, status.failed) == (True, 0, 1, 1)
         assert status.last_us is not None
-    assert told == [True]
+    assert webhooks.woken == 1
     metrics.set_figures(await real.past.figures(now_us()))
     text = generate_latest(registry).decode()
     for line in (

@@ -14,7 +14,7 @@ from sqlalchemy import make_url
 from frontdesk.agents.turns.model import LeaseOwner
 from frontdesk.db.engine import Database, _create_engine, database_url
 from frontdesk.db.sqlite import InPlaceWriter, ThreadWriter
-from frontdesk.schedules.model import DeliverRun, DeliveryFailed, DeliveryResult, Occurrence
+from frontdesk.schedules.model import DeliverRun, DeliveryFailed, Occurrence
 from frontdesk.schedules.wakeup import WakeupNotifier
 from frontdesk.schedules.worker import Worker
 from frontdesk.settings import Settings
@@ -98,7 +98,7 @@ async def _work(orders: Orders) -> None:
 
 
 def _deliverer(client: httpx2.AsyncClient) -> DeliverRun:
-    async def deliver(occurrence: Occurrence) -> DeliveryResult:
+    async def deliver(occurrence: Occurrence) -> str | None:
         try:
             answer = await client.post("/deliver", json=_told(occurrence))
         except httpx2.ConnectError as error:
@@ -123,10 +123,10 @@ def _told(occurrence: Occurrence) -> dict[str, object]:
     }
 
 
-def _read(answer: httpx2.Response) -> DeliveryResult:
+def _read(answer: httpx2.Response) -> str | None:
     match answer.status_code:
         case 200:
-            return DeliveryResult(answer.json()["answer"])
+            return answer.json()["answer"]
         case 404:
             raise DeliveryFailed("no such agent", permanent=True)
         case 409:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, event
 
-from frontdesk.schedules.model import DeliveryResult, Occurrence
+from frontdesk.schedules.model import Occurrence
 
 
 class Points:
@@ -25,9 +25,9 @@ class Points:
             event.listen(Engine, "commit", self._commit)
 
     def around(
-        self, deliver: Callable[[Occurrence], Awaitable[DeliveryResult]]
-    ) -> Callable[[Occurrence], Awaitable[DeliveryResult]]:
-        async def delivered(occurrence: Occurrence) -> DeliveryResult:
+        self, deliver: Callable[[Occurrence], Awaitable[str | None]]
+    ) -> Callable[[Occurrence], Awaitable[str | None]]:
+        async def delivered(occurrence: Occurrence) -> str | None:
             self._reach("deliver")
             answer = await deliver(occurrence)
             self._reach("delivered")

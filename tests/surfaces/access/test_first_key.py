@@ -12,7 +12,7 @@ import pytest
 
 from frontdesk.app import open_app
 from frontdesk.errors import ConfigurationError
-from frontdesk.interfaces.cli.up import _print_first_key
+from frontdesk.interfaces.cli.serve import _print_first_key
 from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.desk import frontdesk_here, open_desk

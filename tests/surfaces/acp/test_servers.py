@@ -64,7 +64,7 @@ class Editor:
         return PermissionDecision(self.refusal is None, self.refusal or "")
 
     def tool(self, name: str) -> Tool:
-        return next(one for one in self.servers.tools() if one.name == name)
+        return next(one for one in self.servers.tools(self.leave) if one.name == name)
 
     async def call(self, name: str, **arguments: object) -> ToolOutcome:
         return await run_tool(self.tool(name), arguments, "call-1")
@@ -78,16 +78,14 @@ class Editor:
 async def an_editor(cwd: Path, *, local: bool = True, seconds: float = SECONDS) -> AsyncGenerator[Editor]:
     """One whose servers are all gone afterwards."""
     editor = Editor()
-    editor.servers = EditorServers(
-        cwd, editor.leave, PathGuard(WorkspaceRoots.from_folders(cwd), local=local), seconds=seconds
-    )
+    editor.servers = EditorServers(cwd, PathGuard(WorkspaceRoots.from_folders(cwd), local=local), seconds=seconds)
     try:
         yield editor
     finally:
         with anyio.fail_after(SECONDS):
             await editor.servers.aclose()
         assert editor.children() == []
-        assert list(editor.servers.tools()) == []
+        assert list(editor.servers.tools(editor.leave)) == []
 
 
 def stdio(name: str = "child", *manners: str, **env: str) -> McpServerStdio:
@@ -145,7 +143,7 @@ async def test_each_call_waits_for_leave_and_says_what_it_would_do(tmp_path: Pat
     ) as shed:
         async with an_editor(tmp_path) as editor:
             await editor.servers.run([HttpMcpServer(name="shed", url=shed.url, headers=[])], editor.complain)
-            assert not any(one.needs_approval for one in editor.servers.tools())
+            assert not any(one.needs_approval for one in editor.servers.tools(editor.leave))
             assert await editor.call("shed__look", text="x") == ToolOutcome("shed: look")
             editor.refusal = "not in plan mode"
             assert await editor.call("shed__burn", text="x") == ToolOutcome("not in plan mode", ok=False)
@@ -185,7 +183,7 @@ async def test_servers_that_hang_die_or_are_not_there_keep_no_other_from_its_wor
         ]
         async with an_editor(tmp_path) as editor, anyio.create_task_group() as tasks:
             tasks.start_soon(editor.servers.run, [*hanging, *failing, stdio("well")], editor.complain)
-            await until(lambda: bool(editor.servers.tools()) and len(editor.told) == len(failing))
+            await until(lambda: bool(editor.servers.tools(editor.leave)) and len(editor.told) == len(failing))
             assert await editor.call("well__echo") == ToolOutcome("{}")
             await editor.servers.aclose()
     told = {said.split("'")[1]: said for said in editor.told}
@@ -202,7 +200,7 @@ async def test_a_server_that_hangs_is_left_out_in_the_end(tmp_path: Path) -> Non
         async with an_editor(tmp_path, seconds=SOON) as editor:
             await editor.servers.run([HttpMcpServer(name="slow", url=slow.url, headers=[])], editor.complain)
             assert slow.asked.is_set()
-            assert list(editor.servers.tools()) == []
+            assert list(editor.servers.tools(editor.leave)) == []
     assert editor.told == ["The MCP server 'slow' did not answer in 0.5 s; it is left out"]
 
 
@@ -218,7 +216,9 @@ async def test_a_failure_is_in_the_log_without_its_secrets(tmp_path: Path) -> No
         async with an_editor(tmp_path) as editor:
             await editor.servers.run([program("dying", DIES, KEY=SECRET)], editor.complain)
     failed = [entry for entry in logs if entry["event"] == "editor_server_failed"]
-    assert failed == [{"event": "editor_server_failed", "log_level": "info", "server": "dying", "error": "Broken"}]
+    assert failed == [
+        {"event": "editor_server_failed", "log_level": "info", "server": "dying", "error": "McpServerUnavailable"}
+    ]
     assert SECRET not in str([entry for entry in logs if entry["log_level"] != "debug"])
 
 
@@ -236,7 +236,7 @@ async def test_no_program_is_started_for_an_editor_on_another_machine(tmp_path: 
         wanted = [stdio("child"), HttpMcpServer(name="shed", url=shed.url, headers=[])]
         async with an_editor(tmp_path, local=False) as editor:
             await editor.servers.run(wanted, editor.complain)
-            assert names(editor.servers.tools()) == ["shed__look"]
+            assert names(editor.servers.tools(editor.leave)) == ["shed__look"]
             assert "another machine" in editor.told[0]
 
 
@@ -246,7 +246,7 @@ async def test_tools_come_in_the_editors_order_and_no_two_have_one_name(tmp_path
         wanted = [HttpMcpServer(name=name, url=one.url, headers=[]) for name, one in named]
         async with an_editor(tmp_path) as editor:
             await editor.servers.run(wanted, editor.complain)
-            found = names(editor.servers.tools())
+            found = names(editor.servers.tools(editor.leave))
             assert len(set(found)) == 4
             assert found[0].startswith("my_shed___look_")
             assert [name.split("_")[0] for name in found] == ["my", "twin", "twin", "twin"]
@@ -261,7 +261,7 @@ async def test_children_are_gone_though_closing_comes_while_they_are_met_and_is_
     async with an_editor(tmp_path) as editor:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(editor.servers.run, [stdio("mute", "mute"), stdio("well", "stubborn")], editor.complain)
-            await until(lambda: len(editor.children()) == 2 and bool(editor.servers.tools()))
+            await until(lambda: len(editor.children()) == 2 and bool(editor.servers.tools(editor.leave)))
             with anyio.CancelScope() as scope:
                 scope.cancel()
                 await editor.servers.aclose()
@@ -274,7 +274,7 @@ async def test_servers_that_were_closed_before_they_were_met_are_never_started(t
         await editor.servers.aclose()
         await editor.servers.run([stdio()], editor.complain)
         await editor.servers.wait_until_listed(SECONDS)
-        assert list(editor.servers.tools()) == []
+        assert list(editor.servers.tools(editor.leave)) == []
 
 
 async def test_an_editor_that_has_left_need_not_hear_what_went_wrong(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ async def test_an_editor_that_has_left_need_not_hear_what_went_wrong(tmp_path: P
     async with an_editor(tmp_path) as editor:
         await editor.servers.run([AcpMcpServer(name="within", server_id="1")], gone)
         await editor.servers.wait_until_listed(SECONDS)
-        assert list(editor.servers.tools()) == []
+        assert list(editor.servers.tools(editor.leave)) == []
 
 
 async def test_what_is_known_is_known_though_the_editor_is_slow_to_hear_of_a_failure(tmp_path: Path) -> None:
@@ -296,7 +296,7 @@ async def test_what_is_known_is_known_though_the_editor_is_slow_to_hear_of_a_fai
         tasks.start_soon(editor.servers.run, [AcpMcpServer(name="within", server_id="1")], never)
         with anyio.fail_after(SECONDS):
             await editor.servers.wait_until_listed(2 * SECONDS)
-        assert list(editor.servers.tools()) == []
+        assert list(editor.servers.tools(editor.leave)) == []
         tasks.cancel_scope.cancel()
 
 

@@ -112,7 +112,7 @@ def test_every_table_of_keys_is_that_of_a_setting() -> None:
 
 def test_every_variable_of_the_platform_has_a_row_and_every_row_a_variable() -> None:
     (table,) = tables(PAGE, "variable", "default")
-    files = ROOT.joinpath("src/frontdesk/platform").rglob("*.py")
+    files = ROOT.joinpath("src/frontdesk/agent365").rglob("*.py")
     read = {name for path in files for name in READ.findall(path.read_text())}
     known = {*read, *environment.ENVIRONMENT_VARIABLES, TOKEN_VARIABLE, token_variable_of("<name>")}
     assert {name for names, *_ in table.rows for name in code(names)} == known

@@ -8,7 +8,7 @@ from frontdesk.agents.host import NewAgent
 from frontdesk.app import App, open_app
 from frontdesk.identity.keys import LOCAL_USER
 from frontdesk.identity.model import Caller
-from frontdesk.interfaces.demo.content import DEMO_SERVER
+from frontdesk.interfaces.demo_server import DEMO_SERVER
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.schedules.requests import NewSchedule
 from frontdesk.settings import Settings

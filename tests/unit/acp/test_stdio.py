@@ -121,13 +121,13 @@ async def test_frames_go_out_in_order_and_all_of_them_before_the_end() -> None:
 
 async def test_reading_waits_for_whoever_takes_the_frames() -> None:
     line, frame = pipes(), b"x" * 999
-    inlet, count = line.carrier._inlet, 16 * BACKLOG_BYTES // 1000
+    reader, count = line.carrier._reader, 16 * BACKLOG_BYTES // 1000
     writer = threading.Thread(target=line.write, args=((frame + b"\n") * count,), daemon=True)
     writer.start()
-    await until(lambda: inlet._size > BACKLOG_BYTES)
+    await until(lambda: reader._size > BACKLOG_BYTES)
     for _ in range(count):
         assert await line.carrier.receive() == frame
-        assert inlet._size <= BACKLOG_BYTES + CHUNK_BYTES
+        assert reader._size <= BACKLOG_BYTES + CHUNK_BYTES
     assert await line.carrier.receive() is None
     writer.join(SECONDS)
     os.close(line.reading)
@@ -135,7 +135,7 @@ async def test_reading_waits_for_whoever_takes_the_frames() -> None:
 
 async def test_senders_wait_for_a_reader_that_does_not_keep_up() -> None:
     line, frame = pipes(), b"x" * 99_999
-    outlet, count = line.carrier._outlet, 2 * BACKLOG_BYTES // 100_000
+    writer_side, count = line.carrier._writer, 2 * BACKLOG_BYTES // 100_000
     sent: list[int] = []
 
     async def send() -> None:
@@ -147,7 +147,7 @@ async def test_senders_wait_for_a_reader_that_does_not_keep_up() -> None:
     with anyio.fail_after(SECONDS):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(send)
-            await until(lambda: outlet._size > BACKLOG_BYTES)
+            await until(lambda: writer_side._size > BACKLOG_BYTES)
             assert len(sent) < count
             assert await line.read() == (frame + b"\n") * count
     os.close(line.writing)
@@ -168,7 +168,7 @@ async def test_a_reader_who_has_left_is_gone_for_those_who_wait_too() -> None:
         async with anyio.create_task_group() as tasks:
             for _ in range(3):
                 tasks.start_soon(send)
-            await until(lambda: line.carrier._outlet._size > BACKLOG_BYTES)
+            await until(lambda: line.carrier._writer._size > BACKLOG_BYTES)
             os.close(line.reading)
         await line.carrier.close()
     os.close(line.writing)
@@ -176,13 +176,13 @@ async def test_a_reader_who_has_left_is_gone_for_those_who_wait_too() -> None:
 
 async def test_an_end_does_not_wait_for_ever_for_a_reader() -> None:
     reading, writing = os.pipe()
-    outlet = FrameWriter(writing)
-    await outlet.send(b"x" * 1_000_000)
+    writer_side = FrameWriter(writing)
+    await writer_side.send(b"x" * 1_000_000)
     with anyio.fail_after(SECONDS):
-        await outlet.close(0.01)
-    assert not outlet._ended
+        await writer_side.close(0.01)
+    assert not writer_side._ended
     os.close(reading)
-    await until(lambda: outlet._ended)
+    await until(lambda: writer_side._ended)
 
 
 def _pipes() -> tuple[int, int]:

@@ -68,7 +68,7 @@ def said(turn_id: str, *events: Event) -> Sequence[HistoryItem]:
 
 async def replayed(past: Sequence[HistoryItem]) -> tuple[Board, dict[str, str]]:
     board = Board()
-    return board, dict(await replay_history(past, board.screen))
+    return board, dict(await replay_history(past, board.screen()))
 
 
 def texts(call: dict[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.agents.host import Media
-from frontdesk.interfaces.acp.content import MAX_BYTES, convert_prompt, parse_command, strip_context
+from frontdesk.interfaces.acp.convert import MAX_BYTES, convert_prompt, parse_command, strip_context
 from frontdesk.interfaces.acp.jsonrpc import INVALID_PARAMS, RpcError
 from frontdesk.interfaces.acp.schema import (
     AudioContentBlock,

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.agents.host import HistoryItem
-from frontdesk.coding.context import TerminalOutput
-from frontdesk.coding.model import FileDiff, FileLocation
+from frontdesk.coding.model import FileDiff, FileLocation, TerminalOutput
 from frontdesk.interfaces.acp.tool_calls import TOOL_KINDS
 from frontdesk.llm.events import (
     ApprovalRequest,

@@ -6,8 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from frontdesk.coding.context import TerminalOutput
-from frontdesk.coding.model import FileDiff, FileLocation
+from frontdesk.coding.model import FileDiff, FileLocation, TerminalOutput
 from frontdesk.interfaces.acp.event_view import MAX_RAW_CHARACTERS, MAX_TEXT_CHARACTERS
 from frontdesk.interfaces.acp.jsonrpc import Json
 from frontdesk.llm.events import (

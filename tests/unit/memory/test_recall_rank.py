@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from frontdesk.memory.model import ItemHit, ItemType, TimelineItem
-from frontdesk.memory.search.ranking import (
+from frontdesk.memory.search.index_store import PostingList
+from frontdesk.memory.search.query_store import SearchCandidates
+from frontdesk.memory.search.service import (
     SITTING_SECONDS,
     WORD_WEIGHT,
-    PostingList,
     RankedItem,
-    SearchCandidates,
     SearchEvidence,
     rank_items,
     relevance_score,

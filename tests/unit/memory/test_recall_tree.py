@@ -7,16 +7,13 @@ from hypothesis import strategies as st
 
 from frontdesk.memory.search import vectors_store
 from frontdesk.memory.search.vectors_store import (
-    Floats,
-    NumberedVectors,
     TreePart,
     add_vectors,
     centre_of,
-    dimensions_of,
-    join_single_vectors,
     nearest_numbers,
     split_in_two,
 )
+from frontdesk.search.vectors import Floats, NumberedVectors, dimensions_of
 
 SIZE = 16
 
@@ -66,8 +63,8 @@ def test_what_is_near_lies_in_the_nearest_cells() -> None:
     found = 0
     for asked in around:
         seen = NumberedVectors.concatenate([part.cells[cell] for cell in nearest_numbers(cells, asked, 8)])
-        best = np.sort(seen.products(asked))[-10:]
-        whole = np.sort(NumberedVectors.concatenate(list(part.cells.values())).products(asked))[-10:]
+        best = np.sort(seen.cosines(asked))[-10:]
+        whole = np.sort(NumberedVectors.concatenate(list(part.cells.values())).cosines(asked))[-10:]
         found += int(np.isin(best, whole).sum())
     assert found >= 0.95 * 200
 
@@ -85,17 +82,17 @@ def test_two_heaps_are_told_apart_and_neither_is_less_than_a_quarter() -> None:
 def test_a_kept_vector_points_where_it_did_also_when_it_was_kept_alone() -> None:
     vectors = _vectors(40)
     bag = NumberedVectors.encode(range(40), vectors)
-    assert np.abs(bag.products(vectors[7]) - vectors @ vectors[7]).max() < 0.01
+    assert np.abs(bag.cosines(vectors[7]) - vectors @ vectors[7]).max() < 0.01
     assert float(bag.vectors()[3] @ vectors[3]) > 0.999
     again = NumberedVectors.read([bag.packed()], SIZE)
     assert again.numbers.tolist() == list(range(40))
     numbers, kept = zip(*bag.single_vectors(), strict=True)
     assert dimensions_of(kept[0]) == SIZE
-    assert join_single_vectors(numbers, kept, SIZE).packed() == bag.packed()
-    assert len(NumberedVectors.read([], SIZE).products(vectors[0])) == 0
+    assert NumberedVectors.read_single(numbers, kept, SIZE).packed() == bag.packed()
+    assert len(NumberedVectors.read([], SIZE).cosines(vectors[0])) == 0
 
 
 def test_a_vector_of_nothing_is_no_trouble() -> None:
     nothing = np.zeros((3, SIZE), np.float32)
-    assert NumberedVectors.encode([1, 2, 3], nothing).products(_vectors(1)[0]).tolist() == [0, 0, 0]
+    assert NumberedVectors.encode([1, 2, 3], nothing).cosines(_vectors(1)[0]).tolist() == [0, 0, 0]
     assert np.isfinite(centre_of(nothing)).all()

@@ -4,19 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.db.schema import TERM_LENGTH
-from frontdesk.memory.search.ranking import (
+from frontdesk.memory.search.index_store import (
     BLOCK_SIZE,
     MAX_TEXT_TERMS,
     block_of,
-    mention_weight,
     pack_entry,
     pack_terms,
     remove_entry,
-    term_rarity,
     unpack_entries,
     unpack_terms,
     weigh_terms,
 )
+from frontdesk.memory.search.service import mention_weight, term_value
 
 NUMBERS = st.integers(0, 3 * BLOCK_SIZE)
 
@@ -50,8 +49,8 @@ def test_a_word_weighs_more_the_more_often_it_is_said_and_the_shorter_the_text()
 
 
 def test_a_rare_word_tells_more_and_one_that_everybody_holds_a_little_still() -> None:
-    assert term_rarity(1, 1000) > term_rarity(10, 1000) > term_rarity(1000, 1000) > 0
-    assert term_rarity(7.5, 3) > 0, "more may be told than there are"
+    assert term_value(1, 1000) > term_value(10, 1000) > term_value(1000, 1000) > 0
+    assert term_value(7.5, 3) > 0, "more may be told than there are"
 
 
 def test_an_endless_text_is_found_by_its_first_words() -> None:

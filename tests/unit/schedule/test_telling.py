@@ -4,8 +4,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from frontdesk.schedules.delivery_rules import SettledRun
-from frontdesk.schedules.metrics import log_ended
 from frontdesk.schedules.model import Occurrence, RunStatus
+from frontdesk.schedules.worker import log_ended
 
 
 def ended(standing: RunStatus, times: int) -> list[SettledRun]:

@@ -420,7 +420,7 @@ REFUSED = {
     "every day at 9 until yesterday": "Scheduled time must be in the future",
     "every day at 9 until whenever": 'Could not read "until whenever"',
     "tomorrow at 9 until friday": 'Could not read "until friday"',
-    "remind me to call Ann tomorrow at 9": "What you are to be told goes into the prompt",
+    "remind me to call Ann tomorrow at 9": "Put the text into the prompt",
     "tomorow at 9": 'Did you mean "tomorrow at 9"?',
     "evry day at 9": 'Did you mean "every day at 9"?',
     "every wendesday at 9 Berlin time": 'Did you mean "every wednesday at 9 Berlin time"?',

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from frontdesk.coding.commands import CommandRunner, LocalCommands
-from frontdesk.coding.context import CodingContext, ShownItem
-from frontdesk.coding.files import LocalFiles
+from frontdesk.coding.files import FileView, LocalFiles
 from frontdesk.coding.guard import PathGuard
-from frontdesk.coding.model import PermissionDecision, PermissionRequest
+from frontdesk.coding.model import PermissionDecision, PermissionRequest, ShownItem
 from frontdesk.coding.paths import WorkspaceRoots
-from frontdesk.coding.tools import coding_tools
+from frontdesk.coding.tools import CodingContext, coding_tools
 from frontdesk.errors import NotFound
 from frontdesk.llm.tools import Tool, ToolOutcome, run_tool
 
@@ -54,7 +53,9 @@ class Lab:
         self.shown: list[tuple[str, ShownItem]] = []
         runs = None if away else commands or LocalCommands(0.1)
         guard = PathGuard(self.roots, local=not away)
-        bench = CodingContext(self.roots, self.editor, runs, self.leave, self.show, None if away else self.disk, guard)
+        disk = None if away else self.disk
+        files = FileView(self.editor, disk)
+        bench = CodingContext(self.roots, files, runs, self.leave, self.show, disk, guard)
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in coding_tools(bench)}
 
     async def leave(self, permission_request: PermissionRequest) -> PermissionDecision:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from frontdesk.coding.commands import CommandResult, OnTerminalOpened
-from frontdesk.coding.context import TerminalOutput
-from frontdesk.coding.model import OperationKind, PermissionRequest
+from frontdesk.coding.model import OperationKind, PermissionRequest, TerminalOutput
 from frontdesk.coding.tools import COMMAND_CHARACTERS, describe_command_result
 from tests.requirements import shows
 from tests.unit.workspace.coding_lab import Lab

@@ -26,8 +26,7 @@ from frontdesk.agents.host import AgentHost, Prompt
 from frontdesk.background import BackgroundJob
 from frontdesk.errors import Conflict, FrontdeskError, RateLimited, Unavailable
 from frontdesk.journal.model import EntryKind, Outcome
-from frontdesk.journal.record import CallRecord
-from frontdesk.journal.service import Journal
+from frontdesk.journal.service import CallRecord, Journal
 from frontdesk.llm.events import Started, StopReason
 
 COPY_SECONDS = 0.1

@@ -48,7 +48,7 @@ class ConversationSummary:
 
 
 def count_to_summarise(messages: Sequence[StoredMessage], window: int) -> int:
-    """How many of the oldest messages to sum up: none while they fit, else whole turns until few are left."""
+    """How many of the oldest messages to sum up: none while they fit, else whole turns until `KEPT_SHARE` is left."""
     sizes = [estimate_tokens(one.message) for one in messages]
     total = sum(sizes)
     if total <= window * FULL_SHARE:
@@ -64,31 +64,31 @@ def count_to_summarise(messages: Sequence[StoredMessage], window: int) -> int:
 
 
 def count_before_newest_turn(messages: Sequence[StoredMessage]) -> int:
-    """How many messages there are before the newest turn."""
+    """The number of messages before the newest turn."""
     return next(reversed(turn_starts(messages)), 0)
 
 
 async def compact_if_full(
-    model: Model, summary: str | None, messages: Sequence[StoredMessage], spent: UsageTotal
+    model: Model, summary: str | None, messages: Sequence[StoredMessage], usage: UsageTotal
 ) -> ConversationSummary | None:
-    """Sum up the older part of a conversation that fills the model's window; None where it does not.
+    """Sum up the older part of a conversation that fills the model's window; returns None where it fits.
 
-    The conversation has to get shorter, so old messages are shortened if the model gives no summary.
+    It has to get shorter in any case: where the model gives no summary, the person's messages are shortened.
     """
     cut = count_to_summarise(messages, context_window(model))
-    found = await summarise_oldest(model, summary, messages, cut, spent)
+    found = await summarise_oldest(model, summary, messages, cut, usage)
     return _log_summary(_summary_without_model(summary, messages, cut)) if isinstance(found, Failed) else found
 
 
 async def summarise_oldest(
-    model: Model, summary: str | None, messages: Sequence[StoredMessage], cut: int, spent: UsageTotal
+    model: Model, summary: str | None, messages: Sequence[StoredMessage], cut: int, usage: UsageTotal
 ) -> ConversationSummary | Failed | None:
-    """Sum up so many of the oldest messages; None where that is none, or why the model gives no summary."""
+    """Sum up the `cut` oldest messages; returns None for none, or the failure of the model."""
     if cut == 0:
         return None
     if model.model_name == OFFLINE:
         return _log_summary(_summary_without_model(summary, messages, cut))
-    found = await _ask_for_summary(model, summary, [one.message for one in messages[:cut]], spent)
+    found = await _ask_for_summary(model, summary, [one.message for one in messages[:cut]], usage)
     if isinstance(found, Failed):
         return found
     return _log_summary(ConversationSummary(found, messages[cut - 1].id, messages[cut:]))
@@ -105,9 +105,9 @@ def _log_summary(summed: ConversationSummary) -> ConversationSummary:
 
 
 async def _ask_for_summary(
-    model: Model, summary: str | None, old: Sequence[ModelMessage], spent: UsageTotal
+    model: Model, summary: str | None, old: Sequence[ModelMessage], usage: UsageTotal
 ) -> str | Failed:
-    """The model's own summary, or why it gives none."""
+    """The model's summary, or its failure."""
     budget = int(context_window(model) * FULL_SHARE) * CHARACTERS_PER_TOKEN
     try:
         with anyio.fail_after(SUMMARY_SECONDS):
@@ -118,7 +118,7 @@ async def _ask_for_summary(
         return _log_failure(error, Failed(FailureKind.UNAVAILABLE, f"The model gave no summary in {SUMMARY_SECONDS} s"))
     except MODEL_ERRORS as error:
         return _log_failure(error, describe_model_error(error))
-    spent.add(answer)
+    usage.add(answer)
     text = message_text(answer).strip()
     if not text or answer.finish_reason in REFUSED_REASONS:
         return _log_failure(
@@ -141,7 +141,7 @@ def transcript(summary: str | None, old: Sequence[ModelMessage], budget: int) ->
 
 
 def quote_person(summary: str | None, old: Sequence[ModelMessage]) -> str:
-    """What can be said without a model: the summary there is, and the person's own words, shortened."""
+    """A summary without a model: the earlier summary, and the person's messages, shortened."""
     asked = [text for message in old if isinstance(message, ModelRequest) and (text := message_text(message))]
     quotes = "\n".join(f"The person said: {text[:200]}" for text in asked)[-MECHANICAL_CHARACTERS:]
     return "\n".join([*([summary[:MECHANICAL_CHARACTERS]] if summary else []), quotes])
@@ -149,34 +149,34 @@ def quote_person(summary: str | None, old: Sequence[ModelMessage]) -> str:
 
 @dataclass(slots=True)
 class CompactionRunner:
-    """Begins and runs like any turn, so that no other is under way meanwhile, and what it takes is on record.
+    """Sums up a conversation on request, as a turn: no other turn runs meanwhile, and its usage is recorded.
 
-    `everyone`: whoever asked for it runs the installation, and may ask for it in anybody's conversation.
+    `everyone` is true where the caller runs the installation, and may do this in any person's conversation.
     """
 
     new: NewTurn
-    talk: ConversationStore
+    conversations: ConversationStore
     models: ModelPool
     everyone: bool = False
-    _spent: UsageTotal = field(default_factory=UsageTotal)
+    _usage: UsageTotal = field(default_factory=UsageTotal)
 
     async def begin(self, connection: Transaction) -> TurnState:
-        new, speaker = self.new, TurnSender(self.new.user_id, runs=self.everyone)
-        return await self.talk.read_turn_state(connection, new.agent_id, new.conversation_id, new.id, speaker)
+        new, sender = self.new, TurnSender(self.new.user_id, runs=self.everyone)
+        return await self.conversations.read_turn_state(connection, new.agent_id, new.conversation_id, new.id, sender)
 
     async def run(self, state: TurnState, emit: Emit) -> TurnEnd:
         model = await self.models.open(state.agent.model)
         summed = await summarise_oldest(
-            model, state.summary, state.past, count_before_newest_turn(state.past), self._spent
+            model, state.summary, state.past, count_before_newest_turn(state.past), self._usage
         )
         if isinstance(summed, Failed):
-            # Nothing has to give way yet, so that all that was said stays as it is.
+            # There is still capability, so the conversation stays as it is.
             await emit(replace(summed, message=f"Nothing was summed up, and nothing has changed. {summed.message}"))
             return TurnEnd(StopReason.ERROR, usage=self.usage(), failure=summed.trouble)
         if summed is not None:
-            await self.talk.store_summary(state.conversation_id, summed.summary, summed.until)
+            await self.conversations.store_summary(state.conversation_id, summed.summary, summed.until)
             await emit(Compacted(summed.summary, by_model=summed.by_model))
         return TurnEnd(StopReason.END_TURN, usage=self.usage())
 
     def usage(self) -> Usage:
-        return self._spent.total
+        return self._usage.total

@@ -1,4 +1,4 @@
-"""Defines what a turn starts from, and turns stored messages into the events of a history."""
+"""Defines the state from which a turn starts, and turns stored messages into the events of a history."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -54,12 +54,12 @@ class StoredMessage:
 
 
 def has_words(message: ModelMessage) -> bool:
-    """Whether the person says something in this message."""
+    """Whether this message has a text or media of the person."""
     return isinstance(message, ModelRequest) and any(isinstance(part, UserPromptPart) for part in message.parts)
 
 
 def turn_starts(messages: Sequence[StoredMessage]) -> Sequence[int]:
-    """Where the person began a turn; what went on after an approval, or was said in between, belongs to that turn."""
+    """The indexes at which turns begin; messages after an approval, or during a turn, belong to that turn."""
     turn_ids = [None, *(one.turn_id for one in messages)]
     return [at for at, one in enumerate(messages) if has_words(one.message) and one.turn_id != turn_ids[at]]
 
@@ -74,7 +74,7 @@ class TurnSender:
 
 @dataclass(frozen=True, slots=True)
 class TurnState:
-    """Everything a turn starts from, read in one go.
+    """The state from which a turn starts, read in one transaction.
 
     `user_id` is the person the turn is for, whose conversation it is, and `person` their name where it is known.
     `runs`: that person runs the agent.
@@ -92,7 +92,7 @@ class TurnState:
     runs: bool = False
 
 
-# How a turn ends that was taken as far as it would go.
+# How a turn ends that was not cut short.
 COMPLETED_STOPS = frozenset(
     {
         StopReason.END_TURN,
@@ -106,11 +106,11 @@ COMPLETED_STOPS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class EarlierAttempt:
-    """The turns that were begun under one name: how the last of them ended, and all that was said in them."""
+    """The turns that were begun for one prompt: how the last of them ended, and their messages."""
 
     turn_ids: frozenset[str]
     stop: StopReason
-    said: Sequence[ModelMessage]
+    messages: Sequence[ModelMessage]
 
     @property
     def completed(self) -> bool:
@@ -118,11 +118,11 @@ class EarlierAttempt:
 
     @property
     def answer(self) -> str:
-        texts = (message_text(message).strip() for message in self.said if isinstance(message, ModelResponse))
+        texts = (message_text(message).strip() for message in self.messages if isinstance(message, ModelResponse))
         return "\n\n".join(text for text in texts if text)
 
     def is_newest(self, past: Sequence[StoredMessage]) -> bool:
-        """Whether nothing was said in the conversation since, so that the turn can go on as if it had not ended."""
+        """Whether these messages are the newest of the conversation, so that the turn can be continued."""
         place = next((index for index, one in enumerate(past) if one.turn_id in self.turn_ids), len(past))
         return place < len(past) and all(one.turn_id in self.turn_ids for one in past[place:])
 
@@ -138,11 +138,11 @@ class PastTurn:
 
 
 def build_history(messages: Sequence[StoredMessage], turns: Sequence[PastTurn]) -> Sequence[HistoryItem]:
-    """Everything that was said, in order, each turn closed with how it ended."""
+    """The messages as events in order, with a `Done` at the end of each turn."""
     ended = {turn.id: turn for turn in turns}
     pending = {request.call_id for turn in turns for request in turn.pending}
     said = [one.message for one in messages]
-    # While a turn runs, the newest calls are under way; while one waits for approval, those after it are held back.
+    # While a turn runs, its newest calls are under way; while a call waits for approval, those after it wait too.
     underway = _newest_calls(said) if any(turn.stop is None or turn.pending for turn in turns) else set[str]()
     lost = {call.tool_call_id for call in unanswered_calls(said)} - pending - underway
     found: list[HistoryItem] = []

@@ -53,13 +53,13 @@ SELECT_PERSON_NAME = (
 )
 SELECT_PENDING = select(turns.c.pending).where(turns.c.lane == bindparam("lane"), turns.c.pending.is_not(None))
 INSERT_MESSAGES = insert(messages)
-# Of one turn so many messages are told again, and so many after them are looked through.
+# How many messages of one turn are read for a history, and how many after them.
 TURN_MESSAGES = 500
 SEQUEL_MESSAGES = 10
 
 
 class ConversationStore:
-    """Conversations, and the messages in them."""
+    """Stores conversations and their messages."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -91,12 +91,12 @@ class ConversationStore:
         return [Conversation(row.id, row.agent_id, row.created_at, row.title, row.user_id) for row in rows]
 
     async def require(self, agent_id: str, conversation_id: str, user_id: PersonFilter) -> None:
-        """Make sure that the agent has this conversation, with this person."""
+        """Raises `NotFound` unless the agent has this conversation with this person."""
         async with self._database.read_transaction() as connection:
             try:
                 thread = await read_conversation(connection, agent_id, conversation_id)
             except NotFound:
-                # A person's first conversation is there once something is said in it.
+                # A person's first conversation has no row before its first message.
                 owner = None if user_id is EVERYONE else user_id
                 if conversation_id != first_conversation_id(agent_id, owner):
                     raise
@@ -172,7 +172,7 @@ class ConversationStore:
             await connection.execute(INSERT_MESSAGES, rows)
 
     def writing(self) -> AbstractAsyncContextManager[Transaction]:
-        """A transaction for what a turn stores on its way."""
+        """A transaction for what a turn stores while it runs."""
         return self._database.brief_transaction()
 
     async def pending(self, conversation_id: str) -> Sequence[ApprovalRequest]:
@@ -181,11 +181,11 @@ class ConversationStore:
             return parse_pending(found.scalars().first())
 
     async def settle(self, connection: Transaction, conversation_id: str) -> None:
-        """Nothing waits for approval any longer."""
+        """Clear the calls that wait for approval."""
         await connection.execute(_clear_pending_statement(conversation_id))
 
     async def drop_pending(self, conversation_id: str) -> bool:
-        """Give up what waits for approval, and tell the model so; whether anything did."""
+        """Give up the calls that wait for approval, and tell the model so; returns False if none waited."""
         lane = conversation_lock(conversation_id)
         waits = select(turns.c.id, turns.c.pending).where(turns.c.lane == lane, turns.c.pending.is_not(None))
         async with self._database.transaction() as connection:
@@ -202,7 +202,7 @@ class ConversationStore:
         return True
 
     async def store_summary(self, conversation_id: str, summary: str, until: int) -> None:
-        """Let a summary stand for all messages up to one; they stay stored."""
+        """Store a summary of all messages up to the id `until`; the messages stay stored."""
         change = update(conversations).where(conversations.c.id == conversation_id)
         async with self._database.transaction() as connection:
             await connection.execute(change.values(summary=summary, summary_until=until))
@@ -229,7 +229,7 @@ class ConversationStore:
     async def messages_of_turn(
         self, conversation_id: str, turn_id: str
     ) -> tuple[Sequence[StoredMessage], Sequence[PastTurn]]:
-        """A turn's messages in order, and those of its sequel, in which a call that had to wait was answered."""
+        """A turn's messages in order, and those after it, in which calls that waited were answered."""
         here = messages.c.conversation_id == conversation_id
         theirs = (
             select(messages).where(here, messages.c.turn_id == turn_id).order_by(messages.c.id).limit(TURN_MESSAGES)
@@ -268,7 +268,7 @@ class ConversationStore:
 
 
 def fold_case(text: str) -> str:
-    """A text as it is searched: SQLite knows upper and lower case in English alone."""
+    """A text in the form that is searched; SQLite folds case only in ASCII."""
     return storable(text).casefold()
 
 
@@ -284,7 +284,7 @@ def conversation_not_found(agent_id: str, conversation_id: str) -> NotFound:
 
 
 async def _create_first(connection: Transaction, agent_id: str, conversation_id: str, user_id: str | None) -> None:
-    """A person's first conversation begins when it is first spoken in; nobody else does so in this lock meanwhile."""
+    """Create a person's first conversation with its first message; the turn's lock keeps others from doing the same."""
     if user_id is None or conversation_id != first_conversation_id(agent_id, user_id):
         return
     given = _parameters(conversation_id, agent=agent_id)
@@ -301,7 +301,7 @@ async def read_messages(
     connection: Transaction, wanted: Select[tuple[object, ...]], given: Mapping[str, object] | None = None
 ) -> Sequence[StoredMessage]:
     rows = (await connection.execute(wanted, given)).all()
-    # One array is read many times faster than as many single messages.
+    # Reading one array is many times faster than reading as many single messages.
     said = ModelMessagesTypeAdapter.validate_json(f"[{','.join(row.payload for row in rows)}]")
     return [StoredMessage(row.id, row.turn_id, row.at, message) for row, message in zip(rows, said, strict=True)]
 
@@ -320,7 +320,7 @@ def _past_turn(row: Row[tuple[object, ...]]) -> PastTurn:
 
 
 class ConversationMaintenance:
-    """Conversations as a whole."""
+    """Copies, deletes and rewinds whole conversations."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -328,7 +328,7 @@ class ConversationMaintenance:
     async def fork(
         self, agent_id: str, conversation_id: str, new_id: str, user_id: str | None, now: datetime
     ) -> Conversation:
-        """Copy a conversation; what is under way or waits in it is given up in the copy."""
+        """Copy a conversation; a turn that runs or waits in it is interrupted in the copy."""
         async with self._database.transaction() as connection:
             source = await read_conversation(connection, agent_id, conversation_id)
             if source.user_id != user_id:
@@ -343,7 +343,7 @@ class ConversationMaintenance:
         return Conversation(new_id, agent_id, now, source.title, user_id)
 
     async def delete(self, agent_id: str, conversation_id: str) -> None:
-        """Forget a conversation and all that was said in it, where the agent has it."""
+        """Delete a conversation with its messages and turns, if the agent has it."""
         theirs = (conversations.c.id == conversation_id, conversations.c.agent_id == agent_id)
         async with self._database.transaction() as connection:
             if (await connection.execute(delete(conversations).where(*theirs))).rowcount > 0:
@@ -351,7 +351,7 @@ class ConversationMaintenance:
                 await connection.execute(delete(turns).where(turns.c.lane == conversation_lock(conversation_id)))
 
     async def rewind(self, conversation_id: str, count: int) -> int:
-        """Forget so many of the newest turns; how many there were."""
+        """Delete the `count` newest turns; returns how many there were."""
         async with self._database.transaction() as connection:
             await _require_nothing_open(connection, conversation_lock(conversation_id))
             said = await read_messages(connection, SELECT_MESSAGES_SINCE, {"conversation": conversation_id, "until": 0})
@@ -372,13 +372,13 @@ async def _delete_turns(connection: Transaction, conversation_id: str, first: in
     here = messages.c.conversation_id == conversation_id
     await connection.execute(delete(messages).where(here, messages.c.id >= first))
     await connection.execute(delete(turns).where(turns.c.id.in_(turn_ids)))
-    # A summary that tells of what is forgotten goes too: all that it stood for is still there.
+    # A summary that covers deleted messages is deleted too; the other messages that it covered are still there.
     told = (conversations.c.id == conversation_id, conversations.c.summary_until >= first)
     await connection.execute(update(conversations).where(*told).values(summary=None, summary_until=0))
 
 
 async def _copy_turns(connection: Transaction, source_id: str, new_id: str, now: datetime) -> dict[str, str]:
-    """The turns under new names, by their old ones; what they took is counted once, with the old."""
+    """Copy the turns; returns new ids by old ids. The copies have no usage, so that it counts once."""
     theirs = select(turns).where(turns.c.lane == conversation_lock(source_id))
     found = (await connection.execute(theirs)).mappings().all()
     names: dict[str, str] = {row["id"]: f"turn-{uuid4()}" for row in found}
@@ -408,7 +408,7 @@ async def _copy_turns(connection: Transaction, source_id: str, new_id: str, now:
 async def _copy_messages(
     connection: Transaction, source: Row[tuple[object, ...]], new_id: str, names: dict[str, str]
 ) -> int:
-    """All that was said; how far the summary goes in the copy."""
+    """Copy the messages; returns the id up to which the summary covers them in the copy."""
     rows = (await connection.execute(SELECT_MESSAGES_SINCE, {"conversation": source.id, "until": 0})).all()
     copies = [
         {

@@ -54,33 +54,33 @@ NAME_LENGTH = 200
 
 
 class EmbeddedHost:
-    """An `AgentHost` with nothing else to start. `own_tools` says what every agent has, whatever it holds."""
+    """An `AgentHost` that needs no other process; `own_tools` gives the tools that every agent has."""
 
     def __init__(
         self,
         database: Database,
         turns: TurnService,
         access: ModelAccess,
-        toolbox: ToolBinder,
+        tool_binder: ToolBinder,
         own_tools: ToolProvider = lambda _caller, _token: (),
     ) -> None:
         self._database = database
         self._agents = AgentStore(database)
         self._turns = turns
         self._access = access
-        self._tool_binder = toolbox
+        self._tool_binder = tool_binder
         self._own_tools = own_tools
         self._resources: HostResources | None = None
 
     async def resources(self) -> "HostResources":
-        """Where turns are taken. It takes a second or more to import: aside, and only where agents are talked with."""
+        """The parts that need the model library; imported in a thread on first use, which takes a second or more."""
         if self._resources is None:
             await anyio.to_thread.run_sync(import_module, RESOURCES_MODULE)
             self._resources = self._resources or self._open_resources()
         return self._resources
 
     async def warm_up(self) -> None:
-        """Load what turns need, aside, so that the first one need not wait; where there are no agents, nothing."""
+        """Import what turns need, in threads, so that the first turn need not wait; only if there are agents."""
         with suppress(Unavailable):
             if await self._agents.list(1):
                 await self.resources()
@@ -142,7 +142,7 @@ class EmbeddedHost:
                 yield event
 
     async def _continue_as_person(self, prompt: Prompt, lane: str, conversation: str) -> Prompt:
-        """The prompt in the name of whom the turn was for that waited; what cannot go on any more is given up."""
+        """The prompt in the name of the person whose turn waits; calls that can never continue are given up."""
         runs = prompt.runs or runs_installation(prompt.caller)
         whose = EVERYONE if runs else prompt.caller.user_id
         await _require_conversation(await self.resources(), prompt.agent_id, conversation, whose)
@@ -153,29 +153,31 @@ class EmbeddedHost:
             raise
 
     async def cancel(self, agent_id: str, conversation_id: str | None = None, user_id: PersonFilter = EVERYONE) -> bool:
-        stage = await self.resources()
-        conversation = await _require_conversation(stage, agent_id, conversation_id, user_id)
+        resources = await self.resources()
+        conversation = await _require_conversation(resources, agent_id, conversation_id, user_id)
         stopped = await self._turns.cancel(conversation_lock(conversation), conversation)
-        return await stage.conversations.drop_pending(conversation) or stopped
+        return await resources.conversations.drop_pending(conversation) or stopped
 
     async def pending(
         self, agent_id: str, conversation_id: str | None = None, user_id: PersonFilter = EVERYONE
     ) -> Sequence[ApprovalRequest]:
-        stage = await self.resources()
-        return await stage.conversations.pending(await _require_conversation(stage, agent_id, conversation_id, user_id))
+        resources = await self.resources()
+        return await resources.conversations.pending(
+            await _require_conversation(resources, agent_id, conversation_id, user_id)
+        )
 
     async def history(
         self, agent_id: str, conversation_id: str | None = None, *, limit: int = 200, user_id: PersonFilter = EVERYONE
     ) -> Sequence[HistoryItem]:
-        stage = await self.resources()
-        conversation = await _require_conversation(stage, agent_id, conversation_id, user_id)
+        resources = await self.resources()
+        conversation = await _require_conversation(resources, agent_id, conversation_id, user_id)
         await self._turns.recover(conversation_lock(conversation))
-        return await stage.recent_history(conversation, limit)
+        return await resources.recent_history(conversation, limit)
 
     async def turn_history(self, turn: TurnRecord) -> Sequence[HistoryItem]:
-        stage = await self.resources()
+        resources = await self.resources()
         await self._turns.recover(turn.lane)
-        return await stage.turn_history(turn.conversation_id, turn.id)
+        return await resources.turn_history(turn.conversation_id, turn.id)
 
     async def blocks(self, agent_id: str, user_id: PersonFilter = None, *, runs: bool = True) -> Sequence[MemoryBlock]:
         agent = await self._require(agent_id)
@@ -244,7 +246,7 @@ class EmbeddedHost:
         return ToolChange(list(new), gone, had_not | failed)
 
     async def host_tools(self) -> Sequence[HeldTool]:
-        """None: what a built-in agent has of itself, every one of them has."""
+        """None: the tools of the host itself belong to every agent."""
         return ()
 
     @property
@@ -252,9 +254,9 @@ class EmbeddedHost:
         return HostFeatures(can_require_approval=True, can_steer=True, can_rewind=True, keeps_turns=True)
 
     async def models(self) -> Sequence[ModelChoice]:
-        stage = await self.resources()
-        # Aside: to look at a model, its provider's library is imported.
-        return await anyio.to_thread.run_sync(stage.model_choices)
+        resources = await self.resources()
+        # In a thread, as this imports the providers' libraries.
+        return await anyio.to_thread.run_sync(resources.model_choices)
 
     async def fork(self, agent_id: str, conversation_id: str | None, user_id: str | None = None) -> Conversation:
         threads, source = (
@@ -266,30 +268,30 @@ class EmbeddedHost:
     async def forget(self, agent_id: str, conversation_id: str, user_id: PersonFilter = EVERYONE) -> None:
         if conversation_id == first_conversation_id(agent_id):
             return
-        stage = await self.resources()
+        resources = await self.resources()
         with suppress(NotFound):
-            await stage.conversations.require(agent_id, conversation_id, user_id)
+            await resources.conversations.require(agent_id, conversation_id, user_id)
             await self._turns.cancel(conversation_lock(conversation_id), conversation_id)
-            await stage.maintenance.delete(agent_id, conversation_id)
+            await resources.maintenance.delete(agent_id, conversation_id)
 
     async def rewind(
         self, agent_id: str, conversation_id: str | None, turns: int, user_id: PersonFilter = EVERYONE
     ) -> int:
         if turns < 1:
             raise Invalid("Say how many turns to forget: one, or more")
-        stage = await self.resources()
-        conversation = await _require_conversation(stage, agent_id, conversation_id, user_id)
+        resources = await self.resources()
+        conversation = await _require_conversation(resources, agent_id, conversation_id, user_id)
         await self._turns.recover(conversation_lock(conversation))
-        return await stage.maintenance.rewind(conversation, turns)
+        return await resources.maintenance.rewind(conversation, turns)
 
     async def compact(
         self, agent_id: str, conversation_id: str | None, user_id: PersonFilter = EVERYONE
     ) -> Compacted | None:
-        stage, everyone = await self.resources(), user_id is EVERYONE
+        resources, everyone = await self.resources(), user_id is EVERYONE
         person = None if user_id is EVERYONE else user_id
         conversation = conversation_id or first_conversation_id(agent_id, person)
         new = NewTurn(f"turn-{uuid4()}", conversation_lock(conversation), agent_id, conversation, person)
-        async with aclosing(self._turns.take(new, stage.compaction_work(new, everyone=everyone))) as events:
+        async with aclosing(self._turns.take(new, resources.compaction_work(new, everyone=everyone))) as events:
             return compaction_result([event async for event in events])
 
     async def close(self) -> None:
@@ -297,7 +299,7 @@ class EmbeddedHost:
             await self._resources.models.close()
 
     async def _described(self, tool: HeldTool) -> AttachedTool:
-        """A tool with all that a model is told of it; what is not known is asked of its server."""
+        """A tool with its description and parameters, from its server where they are missing."""
         if tool.parameters is None:
             return await self._tool_binder.read_from_server(tool)
         server, remote = tool.server or "", tool.remote_name or ""
@@ -318,10 +320,10 @@ class EmbeddedHost:
 
 
 async def _require_conversation(
-    stage: "HostResources", agent_id: str, conversation_id: str | None, user_id: PersonFilter
+    resources: "HostResources", agent_id: str, conversation_id: str | None, user_id: PersonFilter
 ) -> str:
     conversation = conversation_id or first_conversation_id(agent_id, None if user_id is EVERYONE else user_id)
-    await stage.conversations.require(agent_id, conversation, user_id)
+    await resources.conversations.require(agent_id, conversation, user_id)
     return conversation
 
 

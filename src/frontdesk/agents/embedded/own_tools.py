@@ -1,4 +1,4 @@
-"""Gives every built-in agent its own tools: memory, search in its conversations, and a plan."""
+"""Gives every built-in agent tools for its memory, for search in its conversations, and for a plan."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -42,9 +42,10 @@ class MemoryRethinkInput(ToolInput):
 
 @dataclass(slots=True)
 class MemoryTools:
-    """The blocks as a turn for one person sees them; an edit is stored at once, and shown from the next request on.
+    """The memory blocks of one turn for one person; an edit is stored at once, and the next request shows it.
 
-    `runs`: the turn acts for somebody who runs the agent. `guard` keeps a turn that was given up from writing.
+    `runs` is true where the turn acts for a person who runs the agent. `guard` keeps a turn that was given up from
+    writing.
     """
 
     store: AgentStore
@@ -55,7 +56,7 @@ class MemoryTools:
     blocks: dict[str, MemoryBlock] = field(default_factory=dict[str, MemoryBlock])
 
     def render(self) -> str:
-        """The blocks as they stand in the instructions."""
+        """The blocks for the instructions."""
         return "\n".join(
             f'<block label="{block.label}" limit="{block.limit}"{" read_only" if block.read_only else ""}>\n'
             f"{block.value}\n</block>"
@@ -129,7 +130,7 @@ class PlanInput(ToolInput):
 
 
 def conversation_search(store: ConversationStore, agent_id: str, user_id: str | None) -> Tool:
-    """Look back over the agent's conversations with this one person; other people's are out of its reach."""
+    """A tool that searches the agent's conversations with this person, and no others."""
 
     async def search(given: ConversationSearchInput) -> ToolOutcome:
         found = await store.search(agent_id, user_id, given.query, given.limit)
@@ -145,7 +146,7 @@ def conversation_search(store: ConversationStore, agent_id: str, user_id: str | 
 
 
 def update_plan() -> Tool:
-    """Show what the agent is going to do; the plan lives in the conversation alone."""
+    """A tool that shows a plan; the plan is stored only in the conversation."""
 
     async def plan(given: PlanInput) -> ToolOutcome:
         steps: Sequence[PlanStep] = tuple(PlanStep(step.text, step.status) for step in given.steps)

@@ -1,4 +1,4 @@
-"""Holds everything of the built-in host that needs the model library, and lists the models to choose from."""
+"""Holds the parts of the built-in host that need the model library, and lists the models to choose from."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ MAX_MODELS = 40
 EFFORTS = ("low", "medium", "high")
 VERSION = re.compile(r"(?:(?<=[-o])|^)(\d{1,2})(?:[.-](\d{1,2}))?(?![\d])")
 DATED_NAME = re.compile(r"-(?:\d{4}|\d{8}|\d{4}-\d{2}-\d{2})$")
-# Aliases of others, models for one purpose, and those that others have long taken the place of.
+# Aliases, models for one purpose, and models that others have replaced.
 LEFT_OUT = re.compile(
     r"latest|preview|search|research|computer-use|realtime|image|embedding|transcribe|tts|gpt-3|gpt-4(?![.o])"
 )
@@ -33,7 +33,7 @@ ModelProfile = Callable[[str], Mapping[str, Any]]
 
 
 def list_model_choices(access: ModelAccess, known: Sequence[str], profile: ModelProfile) -> Sequence[ModelChoice]:
-    """The default first; `known` are names of models, and `profile` says what the library knows of one."""
+    """The models to choose from, the default first; `profile` says what the library knows of a model."""
     providers = _providers(access)
     others = [name for provider in providers for name in newest_models(known, provider)[: MAX_MODELS // len(providers)]]
     names = list(dict.fromkeys([access.default_model, *others]))
@@ -41,14 +41,14 @@ def list_model_choices(access: ModelAccess, known: Sequence[str], profile: Model
 
 
 def newest_models(known: Sequence[str], provider: str) -> Sequence[str]:
-    """The models of a provider that one would talk with, the newest first."""
+    """A provider's models for conversations, the newest first."""
     named = {name: model for name in known for owner, model in [split_model_name(name)] if owner == provider}
     talking = [name for name, model in named.items() if not DATED_NAME.search(model) and not LEFT_OUT.search(model)]
     return sorted(talking, key=lambda name: (-_version(name)[0], -_version(name)[1], name))
 
 
 def _providers(access: ModelAccess) -> Sequence[str]:
-    # Behind another address there is no telling which models are served.
+    # At another address, it is not known which models are served.
     openai = ["openai"] if access.openai_key and not access.openai_url else []
     anthropic = ["anthropic"] if access.anthropic_key else []
     found = [*anthropic, *openai]
@@ -72,14 +72,14 @@ def _model_choice(name: str, profile: Mapping[str, Any], image_models: Sequence[
 
 
 class HostResources:
-    """Everything of the built-in host that needs the model library."""
+    """The parts of the built-in host that need the model library, which takes a second to import."""
 
     def __init__(
         self,
         database: Database,
         agents: AgentStore,
         access: ModelAccess,
-        toolbox: ToolBinder,
+        tool_binder: ToolBinder,
         own_tools: ToolProvider,
     ) -> None:
         self.conversations = ConversationStore(database)
@@ -87,17 +87,17 @@ class HostResources:
         self.models = ModelPool(access)
         self._access = access
         self._agents = agents
-        self._toolbox = toolbox
+        self._tool_binder = tool_binder
         self._own_tools = own_tools
 
     def turn_work(self, prompt: Prompt, new: NewTurn, hold: RequireOwnership) -> TurnWork[TurnState]:
         runner = TurnRunner(
-            prompt, new, self._agents, self.conversations, self.models, self._toolbox, self._own_tools, hold
+            prompt, new, self._agents, self.conversations, self.models, self._tool_binder, self._own_tools, hold
         )
-        return TurnWork(runner.begin, runner.run, runner.end, runner.spent)
+        return TurnWork(runner.begin, runner.run, runner.end, runner.usage)
 
     def compaction_work(self, new: NewTurn, *, everyone: bool) -> TurnWork[TurnState]:
-        """A turn in which nothing is said: what was said before is summed up."""
+        """A turn that only sums up the conversation."""
         runner = CompactionRunner(new, self.conversations, self.models, everyone)
         return TurnWork(runner.begin, runner.run, spent=runner.usage)
 
@@ -106,10 +106,10 @@ class HostResources:
         return list_model_choices(self._access, known_model_names(), model_profile)
 
     async def recent_history(self, conversation_id: str, limit: int) -> Sequence[HistoryItem]:
-        """The newest of what was said, in the words of a turn."""
+        """The newest messages, as events."""
         return build_history(*await self.conversations.newest(conversation_id, limit))
 
     async def turn_history(self, conversation_id: str, turn_id: str) -> Sequence[HistoryItem]:
-        """What was said in one turn, in its words."""
-        told = build_history(*await self.conversations.messages_of_turn(conversation_id, turn_id))
-        return [one for one in told if one.turn_id == turn_id]
+        """The messages of one turn, as events."""
+        history = build_history(*await self.conversations.messages_of_turn(conversation_id, turn_id))
+        return [item for item in history if item.turn_id == turn_id]

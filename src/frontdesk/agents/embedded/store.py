@@ -34,7 +34,7 @@ from frontdesk.errors import NotFound
 
 @dataclass(frozen=True, slots=True)
 class AttachedTool:
-    """A tool of an MCP server that an agent holds."""
+    """A tool of an MCP server that is attached to an agent."""
 
     name: str
     description: str
@@ -45,7 +45,7 @@ class AttachedTool:
 
 
 def first_conversation_id(agent_id: str, user_id: str | None = None) -> str:
-    """The id of a person's first conversation with an agent; nobody's is there from the start."""
+    """The id of a person's first conversation with an agent; the one without a person exists from the start."""
     if user_id is not None:
         return f"conv-{uuid5(NAMESPACE_OID, f'{agent_id} {user_id}')}"
     return f"conv-{agent_id.removeprefix('agent-')}"[:64]
@@ -55,10 +55,10 @@ def conversation_lock(conversation_id: str) -> str:
     return f"conversation:{conversation_id}"
 
 
-# Made once: every turn runs these, and to build a statement takes longer than to run it.
+# Made once: every turn runs these, and building a statement takes longer than running it.
 AGENT_ID_PARAMETER = bindparam("agent_id", type_=String())
 SELECT_AGENT = select(agents).where(agents.c.id == AGENT_ID_PARAMETER)
-# Each with the text that is one person's, where there is one.
+# Blocks, each with the person's own text where there is one.
 SELECT_BLOCKS = (
     select(blocks, person_blocks.c.value.label("own"))
     .select_from(
@@ -75,7 +75,7 @@ SELECT_BLOCKS = (
     .where(blocks.c.agent_id == AGENT_ID_PARAMETER)
     .order_by(blocks.c.position, blocks.c.label)
 )
-# The newest last: what stands before them in a model's prompt need not be read anew.
+# The newest tools last, so that the provider's cache of the prompt stays valid up to them.
 SELECT_TOOLS = (
     select(agent_tools)
     .where(agent_tools.c.agent_id == AGENT_ID_PARAMETER)
@@ -89,7 +89,7 @@ DELETE_TOOLS = delete(agent_tools).where(
     agent_tools.c.agent_id == AGENT_ID_PARAMETER, agent_tools.c.name.in_(bindparam("names", expanding=True))
 )
 INSERT_TOOLS = insert(agent_tools)
-# As many as somebody would look back through.
+# How many versions of a block are kept.
 KEPT_VERSIONS = 50
 EditGuard = Callable[[Transaction], Awaitable[None]]
 
@@ -104,7 +104,7 @@ UPSERT_PERSON_BLOCK = per_dialect(_upsert_person_block)
 
 
 class AgentStore:
-    """Agents, their memory blocks and their tools. `changes` counts those of tools that came through here."""
+    """Stores agents, their memory blocks and their tools; `changes` counts changes of tools by this process."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -143,7 +143,7 @@ class AgentStore:
         return {row.id: row.name for row in rows}
 
     async def delete(self, agent_id: str) -> bool:
-        """Forget an agent and all that belongs to it; whether there was one."""
+        """Delete an agent and everything that belongs to it; returns False if there was none."""
         theirs = select(conversations.c.id).where(conversations.c.agent_id == agent_id).scalar_subquery()
         async with self._database.transaction() as connection:
             await connection.execute(delete(messages).where(messages.c.conversation_id.in_(theirs)))
@@ -188,7 +188,7 @@ class AgentStore:
         return before, after
 
     async def set_block(self, agent_id: str, label: str, settings: Mapping[str, bool]) -> MemoryBlock:
-        """Say whose a block is, and who may change it."""
+        """Set whether a block is one text per person, and whether people may change it."""
         async with self._database.transaction() as connection:
             if settings:
                 mine = (blocks.c.agent_id == agent_id, blocks.c.label == label)
@@ -199,14 +199,14 @@ class AgentStore:
         return memory[label]
 
     async def people(self, agent_id: str) -> Sequence[str]:
-        """Who has a row of their own in one of the agent's blocks."""
+        """The people who have a text of their own in one of the agent's blocks."""
         theirs = (person_blocks.c.agent_id == agent_id, person_blocks.c.user_id != "")
         wanted = select(person_blocks.c.user_id).where(*theirs).distinct().order_by(person_blocks.c.user_id)
         async with self._database.read_transaction() as connection:
             return (await connection.execute(wanted)).scalars().all()
 
     async def versions(self, agent_id: str, label: str, user_id: PersonFilter = None) -> Sequence[BlockVersion]:
-        """What stood in a block before, the newest first."""
+        """The earlier versions of a block, the newest first."""
         async with self._database.read_transaction() as connection:
             memory = {block.label: block for block in await read_blocks(connection, agent_id, user_id)}
             row = _row_user(memory[label], user_id) if label in memory else None
@@ -230,7 +230,7 @@ class AgentStore:
         """
         new = {tool.name: tool for tool in attach}
         async with self._database.brief_transaction() as connection:
-            # Held until the end: two changes of one agent's tools do not trip over each other.
+            # Locked until the end of the transaction, so that two changes of one agent's tools follow each other.
             if (await connection.execute(LOCK_AGENT, {"agent_id": agent_id})).one_or_none() is None:
                 raise agent_not_found(agent_id)
             rows = (await connection.execute(SELECT_TOOL_TIMES, {"agent_id": agent_id})).all()
@@ -262,7 +262,7 @@ async def _write_block(
 
 
 async def _prune_versions(connection: Transaction, agent_id: str, label: str, row: str | None) -> None:
-    """Keep the newest versions, and of a shared block what stood there before each person's first change of it."""
+    """Keep the newest versions, and of a shared block the version before each person's first change."""
     versions = _select_versions(agent_id, label, row)
     last = (
         await connection.execute(versions.with_only_columns(block_versions.c.id).offset(KEPT_VERSIONS).limit(1))
@@ -284,7 +284,7 @@ async def _prune_versions(connection: Transaction, agent_id: str, label: str, ro
 
 
 def _row_user(block: MemoryBlock, user_id: PersonFilter) -> str | None:
-    """Whose row of a block is meant; None for the one that is everybody's."""
+    """The person whose row of a block is meant; None for the shared row."""
     return None if user_id is EVERYONE or not is_per_person(block) else block_row_user(user_id)
 
 
@@ -302,7 +302,7 @@ async def read_agent(connection: Transaction, agent_id: str) -> Agent | None:
 async def read_blocks(
     connection: Transaction, agent_id: str, user_id: PersonFilter = None, *, runs: bool = True
 ) -> Sequence[MemoryBlock]:
-    """The memory as a person's turns have it; what they may not change is marked as read-only."""
+    """The memory in a person's turns; blocks that they may not change are marked as read-only."""
     row = None if user_id is EVERYONE else block_row_user(user_id)
     found = [_block(one) for one in (await connection.execute(SELECT_BLOCKS, {"agent_id": agent_id, "row": row})).all()]
     return [block if may_change_block(block, runs=runs) else replace(block, read_only=True) for block in found]

@@ -1,4 +1,4 @@
-"""Binds the tools of MCP servers to the person and the agent of one turn, and keeps the turn's tools current."""
+"""Binds the tools of MCP servers to the caller of one turn, and keeps the turn's tools current."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,9 +24,9 @@ CallServerTool = Callable[[Caller, str, str, Mapping[str, Any], SecretStr | None
 
 
 class ToolBinder:
-    """`call` runs a tool of a server for a caller; who is behind it is said anew each time.
+    """Makes tools for a turn that call MCP servers in the name of its caller.
 
-    `reads_only` says whether a tool of a server changes nothing, as far as is known.
+    `call` calls a tool of a server for a caller. `reads_only` tells whether a tool is known to change nothing.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class ToolBinder:
         self._reads_only = reads_only
 
     def bind(self, tools: Sequence[AttachedTool], caller: Caller, token: SecretStr | None) -> Sequence[Tool]:
-        """These tools for one turn."""
+        """These tools, for one turn of this caller."""
         return [
             Tool(
                 tool.name,
@@ -85,9 +85,10 @@ class ToolBinder:
 
 @dataclass(slots=True)
 class TurnTools:
-    """`fixed` stay for the whole turn; `seen` is the store's count of changes at which `held` was right.
+    """The tools of one turn.
 
-    `asks` are tools that wait for approval this time, whatever they do else.
+    `fixed` stay the same for the whole turn. `held` are the tools attached to the agent, read when the store's count
+    of changes was `seen`. Tools in `approval_names` need approval in this turn.
     """
 
     agents: AgentStore
@@ -99,7 +100,7 @@ class TurnTools:
     approval_names: frozenset[str] = frozenset()
 
     async def tools(self) -> Mapping[str, Tool]:
-        """All of them as they stand now. The new come last, so that the provider's cache holds up to there."""
+        """All tools now. New ones come last, so that the provider's cache stays valid up to them."""
         changes = self.agents.changes
         if changes != self.seen:
             found = tools_by_name(self.bind(await self.agents.tools(self.agent_id)))

@@ -43,12 +43,12 @@ BASE_INSTRUCTIONS = (
 
 @dataclass(slots=True)
 class TurnRunner:
-    """Begin, run and end one turn; `end` stores whatever the run left unsaved, however it ended."""
+    """Begins, runs and ends one turn; `end` stores what the run left unsaved, however it ended."""
 
     prompt: Prompt
     new: NewTurn
     agents: AgentStore
-    talk: ConversationStore
+    conversations: ConversationStore
     models: ModelPool
     tool_binder: ToolBinder
     own_tools: ToolProvider
@@ -59,26 +59,29 @@ class TurnRunner:
     _known: EarlierAttempt | None = field(default=None, init=False)
 
     async def begin(self, connection: Transaction) -> TurnState:
-        """In the transaction that claims the turn: read the scene, refuse what cannot be, store the words."""
+        """In the transaction that claims the turn: check the prompt, read the state, store the prompt's message."""
         prompt = self.prompt
         _check_prompt(prompt)
         self._changes = self.agents.changes
-        speaker = TurnSender(prompt.caller.user_id, prompt.runs or runs_installation(prompt.caller))
-        state = await self.talk.read_turn_state(
-            connection, prompt.agent_id, self.new.conversation_id, self.new.id, speaker
+        sender = TurnSender(prompt.caller.user_id, prompt.runs or runs_installation(prompt.caller))
+        state = await self.conversations.read_turn_state(
+            connection, prompt.agent_id, self.new.conversation_id, self.new.id, sender
         )
         if prompt.text is not None:
             await self._open(connection, state, prompt.text)
         else:
             _check_approvals(prompt, state)
-            await self.talk.settle(connection, state.conversation_id)
+            await self.conversations.settle(connection, state.conversation_id)
         return state
 
     async def _open(self, connection: Transaction, state: TurnState, text: str) -> None:
-        """Store the words that the turn begins with; when they were sent before, only what is still to be said."""
+        """Store the message that the turn begins with.
+
+        A prompt that was sent before is not stored twice: a completed turn is repeated, an interrupted one continued.
+        """
         prompt, thread = self.prompt, state.conversation_id
         earlier = (
-            await self.talk.find_earlier_attempt(connection, thread, prompt.otid)
+            await self.conversations.find_earlier_attempt(connection, thread, prompt.otid)
             if prompt.again and prompt.otid
             else None
         )
@@ -93,7 +96,7 @@ class TurnRunner:
         else:
             self._opening = user_message(text, [BinaryContent(one.data, media_type=one.mime) for one in prompt.media])
         if self._opening is not None:
-            await self.talk.append(connection, thread, self.new.id, [self._opening])
+            await self.conversations.append(connection, thread, self.new.id, [self._opening])
 
     async def run(self, state: TurnState, emit: Emit) -> TurnEnd:
         if self._known is not None:
@@ -105,13 +108,13 @@ class TurnRunner:
         except Invalid as error:
             await emit(Failed(FailureKind.INVALID, str(error)))
             return TurnEnd(StopReason.ERROR, failure=FailureKind.INVALID)
-        spent = UsageTotal(model.context_window or 0)
-        summary, past = await self._compact(state, model, spent, emit)
-        said = [*(one.message for one in past), *([self._opening] if self._opening is not None else [])]
-        # What came after a call that needs approval was held back with it.
-        waiting = open_calls(said) if state.pending else ()
+        usage = UsageTotal(model.context_window or 0)
+        summary, past = await self._compact(state, model, usage, emit)
+        stored = [*(one.message for one in past), *([self._opening] if self._opening is not None else [])]
+        # Calls after one that needs approval wait with it.
+        waiting = open_calls(stored) if state.pending else ()
         held = {call.tool_call_id for call in waiting}
-        messages = repair_messages(replace_unfit_media(said, images=images, sounds=sounds), held)
+        messages = repair_messages(replace_unfit_media(stored, images=images, sounds=sounds), held)
         memory = MemoryTools(
             self.agents,
             state.agent.id,
@@ -125,12 +128,12 @@ class TurnRunner:
             tools=self._turn_tools(state, memory).tools,
             instructions=lambda: build_instructions(state, memory, summary, self.prompt.context),
             messages=messages,
-            store=self._keep,
+            store=self._store,
             emit=emit,
             max_steps=self.prompt.max_steps,
             effort=EFFORTS.get(self.prompt.effort or ""),
             take_new_texts=self.prompt.heard,
-            usage_total=spent,
+            usage_total=usage,
         )
         if self.prompt.text is not None:
             return await turn.run()
@@ -138,37 +141,37 @@ class TurnRunner:
         return await turn.resume(waiting, rejected, {request.call_id for request in state.pending})
 
     async def _compact(
-        self, state: TurnState, model: Model, spent: UsageTotal, emit: Emit
+        self, state: TurnState, model: Model, usage: UsageTotal, emit: Emit
     ) -> tuple[str | None, Sequence[StoredMessage]]:
-        """The summary and the messages that the turn goes on from, once what is too long has been summed up."""
-        summed = await compact_if_full(model, state.summary, state.past, spent)
+        """The summary and messages that the turn starts from; a conversation that is too long is summed up first."""
+        summed = await compact_if_full(model, state.summary, state.past, usage)
         if summed is None:
             return state.summary, state.past
-        await self.talk.store_summary(state.conversation_id, summed.summary, summed.until)
+        await self.conversations.store_summary(state.conversation_id, summed.summary, summed.until)
         await emit(Compacted(summed.summary, by_model=summed.by_model))
         return summed.summary, summed.rest
 
     async def end(self, connection: Transaction) -> None:
-        """In the transaction that records the ending: store what was said since the last time."""
+        """In the transaction that records the ending: store the messages that are not stored yet."""
         if self._turn is not None and self._turn.unsaved:
-            await self.talk.append(connection, self.new.conversation_id, self.new.id, self._turn.unsaved)
+            await self.conversations.append(connection, self.new.conversation_id, self.new.id, self._turn.unsaved)
             self._turn.unsaved = []
 
-    def spent(self) -> Usage:
+    def usage(self) -> Usage:
         return self._turn.usage if self._turn is not None else Usage(0, 0)
 
-    async def _keep(self, said: Sequence[ModelMessage]) -> None:
-        async with self.talk.writing() as transaction:
+    async def _store(self, messages: Sequence[ModelMessage]) -> None:
+        async with self.conversations.writing() as transaction:
             await self.hold(transaction, self.new.id)
-            await self.talk.append(transaction, self.new.conversation_id, self.new.id, said)
+            await self.conversations.append(transaction, self.new.conversation_id, self.new.id, messages)
 
     def _turn_tools(self, state: TurnState, memory: MemoryTools) -> TurnTools:
-        """The agent's own tools, the caller's, and those it holds; a name that is taken is not taken over."""
+        """The agent's own tools, the prompt's tools, and the tools attached to the agent; no two share a name."""
         caller, token = replace(self.prompt.agent_caller, user_id=state.user_id), self.prompt.user_token
         if state.user_id != self.prompt.caller.user_id:
-            # Whoever helps out in somebody's conversation lends nothing of their own to it.
+            # The conversation is another person's, so the caller's token is not used in it.
             token = None
-        search = conversation_search(self.talk, state.agent.id, state.user_id)
+        search = conversation_search(self.conversations, state.agent.id, state.user_id)
         every = [*memory.tools(), search, update_plan(), *self.own_tools(caller, token)]
         own = tools_by_name(permitted_tools(every, caller))
 
@@ -184,14 +187,14 @@ class TurnRunner:
 
 
 async def _repeat_answer(earlier: EarlierAttempt, emit: Emit) -> TurnEnd:
-    """The turn was taken before, and this is what came of it."""
+    """The turn was taken before; emit its answer again."""
     if earlier.answer:
         await emit(TextChunk(earlier.answer))
     return TurnEnd(earlier.stop)
 
 
 def build_instructions(state: TurnState, memory: MemoryTools, summary: str | None, context: str = "") -> str:
-    """What the model is told before anything else; what changes least comes first, for the provider's cache."""
+    """The system instructions; what changes least comes first, for the provider's cache."""
     about = f"Your name is {state.agent.name}. {state.agent.description}".strip()
     earlier = f"\n\nEarlier in this conversation:\n{summary}" if summary else ""
     today = f"Today is {datetime.now(UTC):%A, %d %B %Y} (UTC)."
@@ -200,7 +203,7 @@ def build_instructions(state: TurnState, memory: MemoryTools, summary: str | Non
 
 
 def describe_person(state: TurnState) -> str:
-    """Whom the model works for, in words that no name or id can be mistaken for."""
+    """Tells the model for whom it works; names and ids are JSON strings, so that they cannot pass for instructions."""
     theirs = [block.label for block in state.blocks if block.per_person]
     if state.user_id is None:
         return "You work for nobody in particular now: this conversation names no person."
@@ -220,7 +223,7 @@ def _check_prompt(prompt: Prompt) -> None:
 
 
 def _check_media(prompt: Prompt, name: str, models: ModelPool) -> tuple[bool, bool]:
-    """What the model takes of pictures and of sounds; refused where that is not what was sent."""
+    """Whether the model accepts images and audio; raises `Invalid` where the prompt has media that it does not."""
     images, sounds = models.accepted_media(name)
     kinds = {one.mime for one in prompt.media}
     if kinds & IMAGE_TYPES and not images:

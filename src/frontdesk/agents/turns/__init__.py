@@ -1,1 +1,1 @@
-"""Turns under way: one at a time in a lane, under a lease, so that a crash is noticed and nothing runs twice."""
+"""Turns of agents: one at a time for each lock, under a lease, so that a crash is noticed and nothing runs twice."""

@@ -1,4 +1,4 @@
-"""Defines a turn, its record, and the process that owns it."""
+"""Defines a turn, its record, and the process that runs it."""
 
 import os
 import secrets
@@ -18,9 +18,9 @@ LEASE = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class NewTurn:
-    """A turn to be taken. Turns of one lock follow each other; those of different locks do not wait.
+    """A turn to take. Turns of one `lane`, the name of a lock, run one after another; others do not wait for them.
 
-    `otid` is the sender's own name for it, the same when it is sent again. `authority` is on whose word it is taken.
+    `otid` is the sender's own id for it, the same when it is sent again. `authority` limits what the turn may do.
     """
 
     id: str
@@ -34,9 +34,9 @@ class NewTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """A turn as it is kept, whichever host took it.
+    """A turn as it is stored, whichever host took it.
 
-    `waits`: a tool call of it waits for somebody's word, as far as we know; `failure` is the kind of failure.
+    `waits`: one of its tool calls waits for approval, as far as we know; `failure` is the kind of failure.
     """
 
     id: str
@@ -61,9 +61,9 @@ class TurnRecord:
 
 @dataclass(frozen=True, slots=True)
 class TurnQuery:
-    """Which turns to list, the newest first: from the newest on, or those `before` or `after` one of them, by its id.
+    """Which turns to list, the newest first: from the newest on, or those `before` or `after` the turn with an id.
 
-    A turn that is `running` has not stopped, and one that is `waiting` goes on once somebody has given their word.
+    A `running` turn has not stopped; a `waiting` one continues once its tool calls are approved or denied.
     """
 
     agent_id: str | None = None
@@ -76,7 +76,7 @@ class TurnQuery:
 
 
 def this_machine() -> str:
-    """Where process ids mean what they mean here: a boot of a machine and, in a container, the container."""
+    """The name of the space of process ids: a boot of a machine and, in a container, the container."""
     name = socket.gethostname()
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -86,7 +86,7 @@ def this_machine() -> str:
 
 @dataclass(frozen=True, slots=True)
 class LeaseOwner:
-    """One process that runs turns, named so that another can tell whether it still lives."""
+    """A process that holds leases, named so that another process can tell whether it still lives."""
 
     host: str = field(default_factory=this_machine)
     pid: int = field(default_factory=os.getpid)
@@ -96,7 +96,7 @@ class LeaseOwner:
         return f"{self.host}:{self.pid}:{self.token}"
 
     def knows_ended(self, other: str) -> bool:
-        """Whether another owner is surely gone: only to be told of one on the same machine."""
+        """Whether another owner has certainly ended; False where that is not known, as on another machine."""
         host, pid, token = other.rsplit(":", 2)
         if host != self.host:
             return False

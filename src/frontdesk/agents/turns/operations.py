@@ -1,4 +1,4 @@
-"""Lets interfaces run a turn, list and read turns, cancel them, and approve their tool calls."""
+"""Runs, lists, reads and cancels turns for interfaces, and approves their tool calls."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -15,14 +15,13 @@ from frontdesk.identity import rights
 from frontdesk.identity.keys import LOCAL_USER
 from frontdesk.identity.model import Caller
 from frontdesk.journal.model import EntryKind, Outcome
-from frontdesk.journal.record import CallRecord
-from frontdesk.journal.service import Journal
+from frontdesk.journal.service import CallRecord, Journal
 from frontdesk.llm.events import ApprovalRequest, Done, Event, Failed, Started, StopReason, TextChunk
 
 
 @dataclass(slots=True)
 class TurnAnswer:
-    """What came of a turn: `trouble` says in words why it came to nothing."""
+    """The result of a turn: its answer, or in `trouble` why it failed."""
 
     conversation_id: str = ""
     stop: StopReason = StopReason.INTERRUPTED
@@ -35,12 +34,12 @@ class TurnAnswer:
 
     def add_event(self, event: Event) -> None:
         match event:
-            case Started(conversation_id=where):
-                self.conversation_id = where
+            case Started(conversation_id=conversation_id):
+                self.conversation_id = conversation_id
             case TextChunk(text):
                 self.parts.append(text)
-            case Failed(message=words):
-                self.trouble = words
+            case Failed(message=message):
+                self.trouble = message
             case Done(stop):
                 self.stop = stop
             case _:
@@ -48,7 +47,7 @@ class TurnAnswer:
 
 
 async def ask_agent(host: AgentHost, journal: Journal, surface: str, prompt: Prompt, seconds: float) -> TurnAnswer:
-    """Have an agent take a turn, and wait for its end; one that takes longer than this is stopped."""
+    """Run a turn and wait for its end; a turn that takes longer than `seconds` is cancelled."""
     answer = TurnAnswer()
     with CallRecord(journal, surface, "turn", prompt.agent_caller, EntryKind.TURN) as record:
         with anyio.move_on_after(seconds) as limit:
@@ -63,7 +62,7 @@ async def ask_agent(host: AgentHost, journal: Journal, surface: str, prompt: Pro
 
 
 async def run_journaled_turn(host: AgentHost, journal: Journal, surface: str, prompt: Prompt) -> AsyncGenerator[Event]:
-    """The events of a turn, of which the journal gets a row however it ends."""
+    """Run a turn and yield its events; the journal gets an entry however the turn ends."""
     with CallRecord(journal, surface, "turn", prompt.agent_caller, EntryKind.TURN) as record:
         async with aclosing(host.send(prompt)) as events:
             async for event in events:
@@ -72,14 +71,14 @@ async def run_journaled_turn(host: AgentHost, journal: Journal, surface: str, pr
                 yield event
 
 
-# The agent's own turn, after a call of a tool.
+# The interface that the journal shows for a turn of the agent's own, after a tool call.
 FOLLOW_UP_SURFACE = "follow-up"
 
 log = structlog.get_logger("frontdesk.agents")
 
 
 async def run_follow_up(host: AgentHost, journal: Journal, caller: Caller, text: str) -> None:
-    """Have the caller's agent take a turn of its own; nobody waits for it, so log and journal say what goes wrong."""
+    """Run a turn of the caller's agent that nobody waits for; log and journal record what goes wrong."""
     agent_id = caller.agent_id
     if agent_id is None:
         return
@@ -98,14 +97,14 @@ async def _send_follow_up(host: AgentHost, journal: Journal, prompt: Prompt) -> 
                 log.info("followed_up", agent_id=prompt.agent_id, stop=event.stop)
 
 
-# So many agents are known by name where turns are listed; others show by their ids.
+# Lists of turns show the names of so many agents, and the ids of others.
 NAMED_AGENTS = 200
-AGENT_DELETED = "its agent was deleted, and what was said with it"
+AGENT_DELETED = "its agent was deleted, with its conversations"
 
 
 @dataclass(frozen=True, slots=True)
 class TurnList:
-    """Turns, and the agents that could have taken them; `trouble` is why the host does not name them."""
+    """Turns, and the host's agents, to name them; `trouble` is why the host did not list its agents."""
 
     turns: Sequence[TurnRecord]
     agents: Sequence[Agent]
@@ -114,7 +113,7 @@ class TurnList:
 
 @dataclass(frozen=True, slots=True)
 class TurnDetails:
-    """All that is kept of a turn. `trouble` is why the host does not tell it; `waiting` is what needs a word now."""
+    """All that is stored of a turn. `waiting` are tool calls to approve; `trouble` is why the host gave no history."""
 
     turn: TurnRecord
     agent: Agent | None = None
@@ -127,7 +126,7 @@ class TurnDetails:
 
 
 async def list_turns(host: AgentHost, turns: TurnService, caller: Caller, query: TurnQuery) -> TurnList:
-    """Turns with their agents' names; the list is ours, and stands also when the host does not answer."""
+    """Turns with their agents' names; the turns are listed also where the host does not answer."""
     rights.require_scope(caller, rights.AGENTS_READ)
     found = [turn for turn in await turns.list(query) if _may_see(caller, turn)]
     try:
@@ -137,7 +136,7 @@ async def list_turns(host: AgentHost, turns: TurnService, caller: Caller, query:
 
 
 async def read_turn(host: AgentHost, turns: TurnService, caller: Caller, turn_id: str) -> TurnDetails:
-    """One turn with its events, as far as the host keeps them."""
+    """One turn with its events, as far as the host stores them."""
     rights.require_scope(caller, rights.AGENTS_READ)
     turn = await _find_visible_turn(turns, caller, turn_id)
     before, after = await turns.neighbours(turn)
@@ -150,12 +149,12 @@ async def read_turn(host: AgentHost, turns: TurnService, caller: Caller, turn_id
         waiting = await _pending_requests(host, turn)
     except (NotFound, Unavailable) as error:
         return replace(bare, trouble=error.public_message)
-    # The host may have found on the way that whoever ran it is gone.
+    # The host may have found meanwhile that the process of the turn has ended.
     return replace(bare, turn=await turns.find(turn_id), agent=agent, said=said, waiting=waiting)
 
 
 async def cancel_turn(host: AgentHost, turns: TurnService, caller: Caller, turn_id: str) -> None:
-    """Cancel a turn that runs, or give up what waits in it."""
+    """Cancel a running turn, or what waits for approval in it."""
     rights.require_scope(caller, rights.AGENTS_CHAT)
     turn = await _find_visible_turn(turns, caller, turn_id)
     if not turn.running and not turn.waits:
@@ -164,25 +163,25 @@ async def cancel_turn(host: AgentHost, turns: TurnService, caller: Caller, turn_
 
 
 async def answer_approvals(
-    host: AgentHost, turns: TurnService, journal: Journal, caller: Caller, turn_id: str, words: Mapping[str, Approval]
+    host: AgentHost, turns: TurnService, journal: Journal, caller: Caller, turn_id: str, answers: Mapping[str, Approval]
 ) -> str | None:
-    """Give one's word on every call that waits in a turn, and have the agent go on, for whom it worked.
+    """Approve or deny the waiting tool calls of a turn, and let the agent continue for the person the turn was for.
 
-    The id of the turn in which it does; None where that has to wait.
+    Returns the id of the turn in which it continues; None where that turn has to wait.
     """
     rights.require_scope(caller, rights.AGENTS_CHAT)
     turn = await _find_visible_turn(turns, caller, turn_id)
     waiting = await _pending_requests(host, turn)
     if not waiting:
-        raise Conflict("Nothing waits for a word in this turn; somebody has given theirs, or it was given up")
-    given = [words[one.call_id] for one in waiting if one.call_id in words]
+        raise Conflict("Nothing waits for approval in this turn; it was approved, denied or cancelled meanwhile")
+    given = [answers[one.call_id] for one in waiting if one.call_id in answers]
     going_on = _caller_for_person(turn, caller.request_id)
     prompt = Prompt(turn.agent_id, going_on, approvals=given, conversation_id=turn.conversation_id)
     return await turns.start_in_background(run_journaled_turn(host, journal, "web", prompt))
 
 
 async def _find_visible_turn(turns: TurnService, caller: Caller, turn_id: str) -> TurnRecord:
-    """A turn that the caller may see; another person's is not there for them."""
+    """A turn that the caller may see; another person's is not found."""
     turn = await turns.find(turn_id)
     if not _may_see(caller, turn):
         raise turn_not_found(turn_id)
@@ -194,10 +193,10 @@ def _may_see(caller: Caller, turn: TurnRecord) -> bool:
 
 
 def _caller_for_person(turn: TurnRecord, request_id: str) -> Caller:
-    """Whom a turn goes on for: the person it was for, with nothing of what whoever gives their word may do.
+    """The person that a turn was for, with none of the rights of whoever approves its calls.
 
-    The host adds the bounds of the credential that the turn was begun with.
-    Those who chat without a key are all one, who is no person: in that name nothing is proven.
+    The host adds the limits of the credential that the turn began with. All who chat without a key share one name,
+    which proves nothing.
     """
     unproven = turn.user_id == LOCAL_USER and set(turn.authority.credentials) <= {LOCAL_USER}
     shown = LOCAL_USER if unproven else None
@@ -205,7 +204,7 @@ def _caller_for_person(turn: TurnRecord, request_id: str) -> Caller:
 
 
 async def _pending_requests(host: AgentHost, turn: TurnRecord) -> Sequence[ApprovalRequest]:
-    """What of this very turn waits for a word."""
+    """The tool calls of this turn that wait for approval."""
     if not turn.waits:
         return ()
     asked = {one.call_id for one in turn.pending}

@@ -1,7 +1,7 @@
 """Runs turns as tasks of this process: one at a time for each lock, cancelled from anywhere, recorded to the end."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -31,7 +31,7 @@ RENEW_SECONDS = 1.0
 END_SECONDS = 10
 END_PAUSES = (0.1, 0.3, 1.0, 3.0)
 CLOSE_SECONDS = 30
-# Whoever sets a turn going waits so long for it to begin.
+# A caller that starts a turn in the background waits so long for it to begin.
 BEGIN_SECONDS = 5
 EVENT_BUFFER = 64
 
@@ -42,11 +42,11 @@ UNWATCHED_TURNS = BackgroundJob(log, "turn_not_begun", "turn_failed")
 
 @dataclass(frozen=True, slots=True)
 class TurnWork(Generic[T]):
-    """What a host does with a turn.
+    """What a host does in a turn.
 
-    `begin` runs in the transaction that claims the turn, and what it raises refuses the turn; `run` does the turn,
-    outside any transaction, and says how it ended; `end`, if given, stores what is left, in the transaction that
-    records the ending; `spent` says what a turn has taken that was cut off.
+    `begin` runs in the transaction that claims the turn; an error there refuses the turn. `run` takes the turn, outside
+    any transaction, and returns how it ended. `end`, if given, stores what is left, in the transaction that records the
+    end. `spent` returns the usage of a turn that was cancelled.
     """
 
     begin: Callable[[Transaction], Awaitable[T]]
@@ -57,7 +57,7 @@ class TurnWork(Generic[T]):
 
 @dataclass(slots=True)
 class RunningTurn:
-    """A turn that runs in this process; `lost` to another one, where it was given up for dead."""
+    """A turn that runs in this process; `lost` once another process has taken it over."""
 
     new: NewTurn
     lost: bool = False
@@ -67,7 +67,7 @@ class RunningTurn:
 
 @dataclass(slots=True)
 class UnwatchedTurn:
-    """A turn that nobody listens to; `settled` once it has begun or was refused, or nobody waits for that any more."""
+    """A turn in the background; `settled` once it has begun or was refused, or its caller has stopped waiting."""
 
     turn_id: str | None = None
     refused: FrontdeskError | None = None
@@ -75,8 +75,8 @@ class UnwatchedTurn:
 
     async def consume(self, events: AsyncGenerator[Event]) -> None:
         try:
-            async with aclosing(events) as heard:
-                async for event in heard:
+            async with aclosing(events) as opened:
+                async for event in opened:
                     if isinstance(event, Started):
                         self.turn_id = event.turn_id
                         self.settled.set()
@@ -90,15 +90,15 @@ class UnwatchedTurn:
 
 @dataclass(slots=True)
 class TurnLock:
-    """The queue before a lane, within this process."""
+    """The lock of a lock within this process, and how many turns hold it or wait for it."""
 
-    # Not a Lock: a generator may be closed by another task than the one that entered.
+    # No Lock: a generator may be closed by another task than the one that entered.
     semaphore: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(1))
     users: int = 0
 
 
 class TurnService:
-    """The turns of this process; give `run` a task of its own."""
+    """Takes turns in tasks of this process. `run` renews their leases, and needs a task of its own."""
 
     def __init__(self, store: TurnStore, tasks: TaskGroup) -> None:
         self.owner = LeaseOwner()
@@ -109,7 +109,7 @@ class TurnService:
         self._stop = StopReason.CANCELLED
 
     async def take(self, new: NewTurn, work: TurnWork[T]) -> AsyncGenerator[Event]:
-        """The events of a turn, from `Started` to `Done`; closing this early cancels the turn."""
+        """Take a turn and yield its events, from `Started` to `Done`; closing this early cancels the turn."""
         async with self._locked(new.lane):
             begun = await self._claim(new, work)
             send, receive = anyio.create_memory_object_stream[Event](EVENT_BUFFER)
@@ -125,9 +125,9 @@ class TurnService:
                     await underway.finished.wait()
 
     async def start_in_background(self, events: AsyncGenerator[Event]) -> str | None:
-        """Have a turn taken that nobody listens to; its id, or None while it waits for another turn's end.
+        """Take a turn whose events nobody reads; returns its id, or None where it still waits for another turn's end.
 
-        What the host refuses while somebody waits here is raised, and logged afterwards.
+        If the host refuses the turn while the caller waits here, its error is raised; later it is logged.
         """
         turn = UnwatchedTurn()
         self._tasks.start_soon(UNWATCHED_TURNS.attempt, partial(turn.consume, events))
@@ -141,7 +141,7 @@ class TurnService:
         return turn.turn_id
 
     async def list(self, query: TurnQuery) -> Sequence[TurnRecord]:
-        """What was taken and is being taken, by whichever process, the newest first."""
+        """The turns of all processes, running or over, the newest first."""
         return await self._store.list(query)
 
     async def find(self, turn_id: str) -> TurnRecord:
@@ -154,9 +154,9 @@ class TurnService:
         return await self._store.neighbours(turn)
 
     async def caller_to_continue(self, lane: str, conversation_id: str, caller: Caller) -> Caller:
-        """For whom a turn goes on that waited for a word: whom it was for, with no more rights than it began with.
+        """The caller for whom a turn continues after an approval: the person it was for, with the rights it began with.
 
-        Their own word adds the bounds of the credential it was given with; another's word adds nothing.
+        Where that person approves it themselves, the limits of the credential that they use now apply too.
         """
         turn = await self._store.waiting(lane, conversation_id)
         if turn is None:
@@ -165,12 +165,12 @@ class TurnService:
         if caller.user_id == turn.user_id:
             return limit_caller(caller, bound)
         if turn.user_id == LOCAL_USER and not bound.credentials:
-            # Those who chat without a key are all one, who is no person: in that name nothing is proven.
+            # All who chat without a key share one name, which proves nothing.
             bound = replace(bound, credentials=(LOCAL_USER,))
         return bound.applied_to(Caller(caller.request_id, user_id=turn.user_id))
 
     async def current_authority(self, lane: str | None, agent_id: str) -> Authority:
-        """What bounds an agent just now, by the turn that it takes in a lane, or by those it takes in this process."""
+        """What limits an agent now: the turn that runs in a lane, or without one, its turns in this process."""
         if lane is not None:
             turn = await self._store.running(lane)
             return UNLIMITED if turn is None else turn.authority
@@ -181,11 +181,11 @@ class TurnService:
         return found
 
     async def settle(self, lane: str, conversation_id: str) -> None:
-        """Record that nothing waits for a word in a conversation any longer."""
+        """Record that nothing waits for approval in a conversation any more."""
         await self._store.settle(lane, conversation_id)
 
     async def cancel(self, lane: str, conversation_id: str) -> bool:
-        """Stop what runs in a lock for a conversation, here or in another process; whether anything did."""
+        """Cancel the turn of a conversation, here or in another process; returns whether one was running."""
         this = (lane, conversation_id)
         here = [turn for turn in self._running.values() if (turn.new.lane, turn.new.conversation_id) == this]
         for underway in here:
@@ -196,11 +196,11 @@ class TurnService:
         return bool(here) or await self._store.ask_cancel(lane, conversation_id)
 
     async def cancel_all(self, agent_id: str) -> None:
-        """Stop what runs for an agent in this process."""
+        """Cancel an agent's turns in this process."""
         await self._cancel([turn for turn in self._running.values() if turn.new.agent_id == agent_id])
 
     async def cancel_person(self, user_id: str) -> None:
-        """Stop what runs for a person in this process."""
+        """Cancel a person's turns in this process."""
         await self._cancel([turn for turn in self._running.values() if turn.new.user_id == user_id])
 
     async def _cancel(self, here: Sequence[RunningTurn]) -> None:
@@ -211,11 +211,11 @@ class TurnService:
                 await turn.finished.wait()
 
     async def hold(self, transaction: Transaction, turn_id: str) -> None:
-        """Raise `TakenOver` unless the turn is still ours; for what a turn stores on its way."""
+        """Raise `TakenOver` unless this process still owns the turn; a turn calls it before it stores something."""
         await self._store.hold(transaction, turn_id, self.owner)
 
     async def close(self) -> None:
-        """Stop what runs in this process; the record says that it was interrupted."""
+        """Cancel all turns of this process; they are recorded as interrupted."""
         self._stop = StopReason.INTERRUPTED
         underway = list(self._running.values())
         for turn in underway:
@@ -225,33 +225,50 @@ class TurnService:
                 await turn.finished.wait()
 
     async def recover(self, lane: str) -> None:
-        """Mark a turn of the lock that a dead process left behind as interrupted."""
+        """Mark a turn that a dead process left in the lock as interrupted."""
         await self._store.recover(self.owner, lane, set(self._running))
 
     async def run(self) -> None:
-        """Keep the leases of our turns, and cancel those that another process was asked to cancel."""
+        """Renew the leases of our turns, and cancel those that were cancelled through another process."""
         await LEASE_RENEWAL.run_every(RENEW_SECONDS, self._keep_alive)
 
     async def _keep_alive(self) -> None:
         ids = set(self._running)
         if not ids:
             return
-        ours, asked = await self._store.renew(self.owner, ids)
-        for turn_id in (ids - ours) | asked:
+        ours, cancelled = await self._store.renew(self.owner, ids)
+        for turn_id in (ids - ours) | cancelled:
             if (underway := self._running.get(turn_id)) is not None:
                 underway.lost = turn_id not in ours
                 underway.scope.cancel()
 
-    def _locked(self, name: str) -> "HeldTurnLock":
-        return HeldTurnLock(self._locks, name)
+    @asynccontextmanager
+    async def _locked(self, lane: str) -> AsyncGenerator[None]:
+        """Hold the lock within this process; its lock is forgotten when nobody holds it or waits for it."""
+        lock = self._locks.setdefault(lane, TurnLock())
+        lock.users += 1
+        try:
+            try:
+                with anyio.fail_after(WAIT_SECONDS):
+                    await lock.semaphore.acquire()
+            except TimeoutError as error:
+                raise Busy(f"Other turns have been going on for {WAIT_SECONDS} s; cancel them or try later") from error
+            try:
+                yield
+            finally:
+                lock.semaphore.release()
+        finally:
+            lock.users -= 1
+            if lock.users == 0:
+                self._locks.pop(lane, None)
 
     async def _claim(self, new: NewTurn, work: TurnWork[T]) -> T:
         deadline = anyio.current_time() + WAIT_SECONDS
         waits = retry_delays(*POLL_SECONDS)
         while True:
-            begun = await self._store.claim(new, self.owner, lambda at: _in_tuple(work.begin(at)))
-            if begun is not None:
-                return begun[0]
+            claimed = await self._store.claim(new, self.owner, work.begin)
+            if claimed is not None:
+                return claimed.begun
             if anyio.current_time() > deadline:
                 raise Busy(f"Another turn has been going on for {WAIT_SECONDS} s; cancel it or try later")
             await anyio.sleep(next(waits))
@@ -259,7 +276,7 @@ class TurnService:
     async def _perform(
         self, underway: RunningTurn, work: TurnWork[T], begun: T, send: MemoryObjectSendStream[Event]
     ) -> None:
-        """The task of one turn. It ends with a record and a `Done`, whatever happens in between."""
+        """Take one turn, in a task of its own; whatever happens, its end is recorded and `Done` is sent."""
         new = underway.new
         ending: TurnEnd | None = None
         try:
@@ -278,7 +295,7 @@ class TurnService:
                 await send.send(Done(ending.stop))
 
     async def _ending(self, work: TurnWork[T], begun: T, emit: Emit) -> TurnEnd:
-        """The turn itself; whatever it raises ends the turn and nothing else."""
+        """Run the turn; an error in it ends the turn and nothing else."""
         try:
             return await work.run(begun, emit)
         except FrontdeskError as error:
@@ -294,7 +311,7 @@ class TurnService:
     async def _end(
         self, new: NewTurn, ending: TurnEnd, within: Callable[[Transaction], Awaitable[None]] | None
     ) -> TurnEnd:
-        """Record the end, and say how it was recorded. What cannot be stored must not keep the turn from ending."""
+        """Record the end, and return the end as recorded; a turn ends also where its results cannot be stored."""
         with anyio.move_on_after(END_SECONDS, shield=True):
             for pause in (*END_PAUSES, None):
                 try:
@@ -309,50 +326,15 @@ class TurnService:
                     return ending
                 if pause is not None:
                     await anyio.sleep(pause)
-        # The next turn that wants the lock finds it left, and this turn shows as interrupted.
+        # The next turn in this lock finds it abandoned, and the turn shows as interrupted.
         return ending
 
 
-class HeldTurnLock:
-    """Waits for a lock; forgets the lock when nobody uses it any more."""
-
-    def __init__(self, lanes: dict[str, TurnLock], name: str) -> None:
-        self._lanes = lanes
-        self._name = name
-
-    async def __aenter__(self) -> None:
-        lane = self._lanes.setdefault(self._name, TurnLock())
-        lane.users += 1
-        try:
-            with anyio.fail_after(WAIT_SECONDS):
-                await lane.semaphore.acquire()
-        except TimeoutError as error:
-            self._leave(lane)
-            raise Busy(f"Other turns have been going on for {WAIT_SECONDS} s; cancel them or try later") from error
-        except BaseException:
-            self._leave(lane)
-            raise
-
-    async def __aexit__(self, *_: object) -> None:
-        lane = self._lanes[self._name]
-        lane.semaphore.release()
-        self._leave(lane)
-
-    def _leave(self, lane: TurnLock) -> None:
-        lane.users -= 1
-        if lane.users == 0:
-            self._lanes.pop(self._name, None)
-
-
 def turn_not_found(turn_id: str) -> NotFound:
-    return NotFound(f"There is no turn '{turn_id}'; it went with its conversation, or never was")
+    return NotFound(f"There is no turn '{turn_id}'; it may have been deleted with its conversation")
 
 
 def _failure_of(error: FrontdeskError) -> Failed:
     if isinstance(error, Unavailable):
         return Failed(FailureKind.UNAVAILABLE, error.public_message, error.retry_after)
     return Failed(FailureKind.BUSY if isinstance(error, Conflict) else FailureKind.INVALID, error.public_message)
-
-
-async def _in_tuple(work: Awaitable[T]) -> tuple[T]:
-    return (await work,)

@@ -1,8 +1,9 @@
 """Stores turns: claims them, renews their leases, ends them, and interrupts those of dead processes."""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from pydantic import TypeAdapter
 from sqlalchemy import ColumnElement, Row, bindparam, func, insert, select, text, tuple_, update
@@ -30,7 +31,7 @@ CHECK_OWNER = (
 END_OWNED_TURN = update(turns).where(
     turns.c.id == bindparam("the_id"), turns.c.owner == bindparam("the_owner"), turns.c.running
 )
-# Whoever gives all words, or gives up what waits, takes this away.
+# Set while tool calls of a turn wait for approval.
 HAS_PENDING = turns.c.pending.is_not(None)
 CLEAR_PENDING = (
     update(turns)
@@ -39,15 +40,24 @@ CLEAR_PENDING = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimedTurn(Generic[T]):
+    """A turn was claimed; `begun` is what the host's part of the transaction returned."""
+
+    begun: T
+
+
 class TurnStore:
-    """What a host does in the same transaction is passed in as `within`."""
+    """Stores turns. What a host does in the same transaction is passed in as `within`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self.authorities = AuthorityService(KeyStore(database))
 
-    async def claim(self, new: NewTurn, owner: LeaseOwner, within: Callable[[Transaction], Awaitable[T]]) -> T | None:
-        """Begin a turn and do `within`; None while another turn of the lock is under way."""
+    async def claim(
+        self, new: NewTurn, owner: LeaseOwner, within: Callable[[Transaction], Awaitable[T]]
+    ) -> ClaimedTurn[T] | None:
+        """Begin a turn and do `within`; None while another turn of the lock is running."""
         async with self._database.brief_transaction() as connection:
             if connection.dialect.name == "postgresql":
                 await connection.execute(LOCK_LANE, {"lane": new.lane})
@@ -71,14 +81,14 @@ class TurnStore:
                 **new.authority.columns,
             }
             await connection.execute(INSERT_TURN, row)
-            return await within(connection)
+            return ClaimedTurn(await within(connection))
 
     async def _free(self, connection: Transaction, lane: str, owner: LeaseOwner, now: datetime) -> bool:
-        """Whether the lock may be taken; a turn that a dead owner left is marked on the way."""
+        """Whether no turn runs in the lock; a turn that a dead owner left there is marked as interrupted."""
         found = (await connection.execute(RUNNING_TURN, {"lane": lane})).one_or_none()
         if found is None:
             return True
-        # Of ours there can be none left: in this process the caller already holds the lock.
+        # A turn of this process was left behind: a caller holds the lock's lock here, so none of ours runs.
         if found.owner != str(owner) and not _abandoned(found, owner, now):
             return False
         await connection.execute(_interrupt([found.id], now))
@@ -92,7 +102,7 @@ class TurnStore:
         now: datetime,
         within: Callable[[Transaction], Awaitable[None]] | None = None,
     ) -> bool:
-        """Record the end; False when the turn was no longer ours, and then nothing is written."""
+        """Record the end; False where the owner has lost the turn, and then nothing is written."""
         pending = PENDING_ADAPTER.dump_json(list(ending.pending)).decode() if ending.pending else None
         change = {
             "the_id": turn_id,
@@ -114,7 +124,7 @@ class TurnStore:
         return True
 
     async def renew(self, owner: LeaseOwner, ids: Collection[str]) -> tuple[set[str], set[str]]:
-        """Keep these turns ours; (those that still are, those that somebody asked to cancel)."""
+        """Renew the leases of these turns; returns the turns still owned, and those to be cancelled."""
         mine = (turns.c.id.in_(ids), turns.c.owner == str(owner), turns.c.running)
         async with self._database.transaction() as connection:
             until = await lease_time(connection) + LEASE
@@ -123,14 +133,14 @@ class TurnStore:
         return {row.id for row in rows}, {row.id for row in rows if row.cancel_asked}
 
     async def ask_cancel(self, lane: str, conversation_id: str) -> bool:
-        """Have the owner, whoever it is, cancel what runs for a conversation; whether anything does."""
+        """Have the owner cancel the running turn of a conversation; returns whether there is one."""
         this = (turns.c.lane == lane, turns.c.conversation_id == conversation_id, turns.c.running)
         change = update(turns).where(*this).values(cancel_asked=True)
         async with self._database.transaction() as connection:
             return (await connection.execute(change)).rowcount > 0
 
     async def hold(self, connection: Transaction, turn_id: str, owner: LeaseOwner) -> None:
-        """Make sure, within a transaction, that a turn is still its owner's; what it writes then counts."""
+        """Check, within a transaction, that a turn still belongs to its owner, who may then write."""
         given = {"the_id": turn_id, "the_owner": str(owner)}
         if (await connection.execute(CHECK_OWNER, given)).one_or_none() is None:
             raise TakenOver
@@ -141,7 +151,7 @@ class TurnStore:
         return None if row is None else _record(row)
 
     async def list(self, query: TurnQuery) -> Sequence[TurnRecord]:
-        """The newest first; a place that is no more is as none."""
+        """The newest first; an unknown `before` or `after` is ignored."""
         async with self._database.read_transaction() as connection:
             place = await _cursor_of(connection, query.before or query.after)
             forward = query.after is not None and place is not None
@@ -155,12 +165,12 @@ class TurnStore:
         return found[::-1] if forward else found
 
     async def settle(self, lane: str, conversation_id: str) -> None:
-        """Nothing waits for a word in a conversation any longer."""
+        """Record that nothing waits for approval in a conversation any more."""
         async with self._database.transaction() as connection:
             await clear_pending(connection, lane, conversation_id)
 
     async def waiting(self, lane: str, conversation_id: str) -> TurnRecord | None:
-        """The turn that waits for a word in a conversation, as far as we know of it."""
+        """The turn of a conversation that waits for approval, as far as we know."""
         this = (turns.c.lane == lane, turns.c.conversation_id == conversation_id, HAS_PENDING)
         wanted = select(turns).where(*this).order_by(turns.c.started_at.desc()).limit(1)
         async with self._database.read_transaction() as connection:
@@ -168,7 +178,7 @@ class TurnStore:
         return None if row is None else _record(row)
 
     async def running(self, lane: str) -> TurnRecord | None:
-        """The turn of a lock that is under way, wherever it runs."""
+        """The running turn of a lane, in whichever process."""
         async with self._database.read_transaction() as connection:
             row = (await connection.execute(RUNNING_TURN, {"lane": lane})).one_or_none()
         return None if row is None else _record(row)
@@ -183,7 +193,7 @@ class TurnStore:
             return before.scalar_one_or_none(), after.scalar_one_or_none()
 
     async def recover(self, owner: LeaseOwner, lane: str, underway: Collection[str]) -> int:
-        """Mark what dead owners left running as interrupted, and what we no longer run; how many there were."""
+        """Mark the turns that dead owners left, and ours that no longer run, as interrupted; returns how many."""
         async with self._database.read_transaction() as connection:
             rows = (await connection.execute(RUNNING_TURN, {"lane": lane})).all()
             now = await lease_time(connection)
@@ -196,7 +206,7 @@ class TurnStore:
 
 
 async def require_idle(connection: Transaction, lane: str) -> None:
-    """Refuse while a turn of the lock is under way; until the transaction's end none begins."""
+    """Refuse while a turn of the lock is running; none begins until the transaction ends."""
     if connection.dialect.name == "postgresql":
         await connection.execute(LOCK_LANE, {"lane": lane})
     if (await connection.execute(RUNNING_TURN, {"lane": lane})).first() is not None:
@@ -204,7 +214,7 @@ async def require_idle(connection: Transaction, lane: str) -> None:
 
 
 async def clear_pending(connection: Transaction, lane: str, conversation_id: str) -> None:
-    """Within a transaction: what waited for a word in a conversation waits no longer."""
+    """Within a transaction: record that nothing waits for approval in a conversation any more."""
     await connection.execute(CLEAR_PENDING, {"the_lane": lane, "the_conversation": conversation_id})
 
 

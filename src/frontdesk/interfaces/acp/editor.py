@@ -1,8 +1,9 @@
-"""Sends the editor what an agent needs of it: permission requests, files, terminals, and questions to the person."""
+"""Calls the editor for an agent: permission requests, files, terminals, and questions to the person."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ from pydantic import Field, ValidationError
 
 from frontdesk.coding.commands import PLAIN_TERMINAL, CommandResult, OnTerminalOpened
 from frontdesk.coding.files import Files
-from frontdesk.coding.model import FileLocation, PermissionAnswer, PermissionRequest
+from frontdesk.coding.model import PermissionAnswer, PermissionRequest
 from frontdesk.errors import Invalid, NotFound
-from frontdesk.interfaces.acp import updates
+from frontdesk.interfaces.acp import convert
 from frontdesk.interfaces.acp.event_view import EventView
 from frontdesk.interfaces.acp.handshake import EditorCapabilities
 from frontdesk.interfaces.acp.jsonrpc import ConnectionClosed, Json, RpcError, RpcPeer
@@ -32,7 +33,10 @@ from frontdesk.llm.tools import Tool, ToolInput, ToolOutcome, describe_validatio
 
 @dataclass(frozen=True, slots=True)
 class Editor:
-    """`local`: the folders of its sessions are on this machine. `root`: they have to be in this one."""
+    """The editor at the other end of a connection.
+
+    `local` is true where its folders are on this machine. `root` is the folder in which they have to be, if any.
+    """
 
     peer: RpcPeer
     capabilities: EditorCapabilities
@@ -40,115 +44,91 @@ class Editor:
     root: Path | None = None
 
     def check_folders(self, *folders: str) -> None:
-        """Raise `Invalid` where one of these folders is not for editors."""
+        """Raises `Invalid` if one of these folders is outside `root`."""
         root = None if self.root is None else self.root.resolve()
         for folder in folders:
             if root is not None and not Path(folder).resolve().is_relative_to(root):
                 raise Invalid(f"'{folder[:200]}' is outside {root}, where editors may work here")
 
     async def request(self, method: str, session_id: str, params: Json, seconds: float) -> Json:
-        """What the editor answers about one of its sessions."""
+        """Send a request about one session, and return the editor's result."""
         return await self.peer.request(method, {"sessionId": session_id, **params}, seconds)
 
     async def show(self, session_id: str, update: Json) -> None:
         await self.peer.notify("session/update", {"sessionId": session_id, "update": update})
 
 
-# A person may be away for longer than that; then it counts as a no.
+# A person who does not answer in this time has said no.
 PERSON_SECONDS = 3600.0
 ONCE_CHOICES = ((PermissionAnswer.ALLOW_ONCE, "Allow"), (PermissionAnswer.REJECT_ONCE, "Reject"))
 
 
 @dataclass(frozen=True, slots=True)
 class PermissionPrompt:
-    """`stop` ends the turn under way, for a person who would rather have that than answer."""
+    """Asks the person about tool calls; `stop` ends the turn, for a person who chooses that instead of an answer."""
 
     editor: Editor
     session_id: str
-    view: Callable[[], EventView]
+    view: EventView
     stop: Callable[[], None]
 
-    async def ask(self, permission_request: PermissionRequest) -> PermissionAnswer:
-        """What the person chooses; no choice that can be read is a rejection."""
-        screen = self.view()
-        await screen.wait_until_shown(permission_request.call_id)
-        asked = {
-            "toolCall": describe_request(permission_request, screen.sent_id(permission_request.call_id)),
-            "options": permission_options(permission_request),
-        }
+    async def ask(self, request: PermissionRequest) -> PermissionAnswer:
+        """The person's answer; one that cannot be read counts as a rejection."""
+        await self.view.wait_until_shown(request.call_id)
+        call = describe_request(request, self.view.sent_id(request.call_id))
+        question = {"toolCall": call, "options": permission_options(request)}
         try:
             method = "session/request_permission"
-            answer = await self.editor.request(method, self.session_id, asked, PERSON_SECONDS)
+            answer = await self.editor.request(method, self.session_id, question, PERSON_SECONDS)
             outcome = parse(RequestPermissionResponse, answer).outcome
         except (RpcError, TimeoutError, ConnectionClosed):
             return PermissionAnswer.REJECT_ONCE
         if outcome.outcome == "cancelled":
             self.stop()
             return PermissionAnswer.CANCELLED
-        return read_choice(getattr(outcome, "option_id", ""), permission_request)
+        return read_choice(getattr(outcome, "option_id", ""), request)
 
 
-def describe_request(permission_request: PermissionRequest, call_id: str) -> Json:
-    """The call as the person has it before them while they decide."""
-    content: list[Json] = [
-        {"type": "diff", "path": str(one.path), "oldText": one.before, "newText": one.after}
-        for one in permission_request.diffs
-    ]
-    if permission_request.reason:
-        # Editors differ in which of the two they show.
-        content.append(
-            updates.call_content(
-                updates.text_block(f"{permission_request.reason[0].upper()}{permission_request.reason[1:]}.")
-            )
-        )
+def describe_request(request: PermissionRequest, call_id: str) -> Json:
+    """The call as the editor shows it with the question."""
+    content = [convert.call_diff(one) for one in request.diffs]
+    if request.reason:
+        # Some editors show the title, others the content.
+        content.append(convert.call_content(convert.text_block(f"{request.reason[0].upper()}{request.reason[1:]}.")))
     return {
         "toolCallId": call_id,
-        "title": f"{permission_request.title} ({permission_request.reason})"
-        if permission_request.reason
-        else permission_request.title,
-        "kind": permission_request.kind.value,
+        "title": f"{request.title} ({request.reason})" if request.reason else request.title,
+        "kind": request.kind.value,
         "status": "pending",
         **({"content": content} if content else {}),
-        **(
-            {"locations": [_file_location(place) for place in permission_request.locations]}
-            if permission_request.locations
-            else {}
-        ),
+        **({"locations": [convert.call_location(place) for place in request.locations]} if request.locations else {}),
     }
 
 
-def _file_location(place: FileLocation) -> Json:
-    return {"path": str(place.path), **({"line": place.line} if place.line is not None else {})}
-
-
-def permission_options(permission_request: PermissionRequest) -> Sequence[Json]:
-    """Once, and for good where a lasting word would have a bound."""
+def permission_options(request: PermissionRequest) -> Sequence[Json]:
+    """Allow or reject once; where the request has a scope, also always."""
     allow, reject = ONCE_CHOICES
     lasting = [
-        (PermissionAnswer.ALLOW_ALWAYS, f"Always allow {permission_request.scope_text}{permission_request.warning}"),
-        (PermissionAnswer.REJECT_ALWAYS, f"Always reject {permission_request.scope_text}"),
+        (PermissionAnswer.ALLOW_ALWAYS, f"Always allow {request.scope_text}{request.warning}"),
+        (PermissionAnswer.REJECT_ALWAYS, f"Always reject {request.scope_text}"),
     ]
-    named = (
-        [allow, lasting[0], reject, lasting[1]]
-        if permission_request.scope and not permission_request.only_once
-        else [allow, reject]
-    )
+    named = [allow, lasting[0], reject, lasting[1]] if request.scope and not request.only_once else [allow, reject]
     return [{"optionId": choice.value, "name": name, "kind": choice.value} for choice, name in named]
 
 
-def read_choice(option_id: str, permission_request: PermissionRequest) -> PermissionAnswer:
-    """The choice that was offered under this id; a stranger's id is a rejection."""
-    offered = {str(option["optionId"]) for option in permission_options(permission_request)}
+def read_choice(option_id: str, request: PermissionRequest) -> PermissionAnswer:
+    """The answer with this option id; an id that was not offered counts as a rejection."""
+    offered = {str(option["optionId"]) for option in permission_options(request)}
     return PermissionAnswer(option_id) if option_id in offered else PermissionAnswer.REJECT_ONCE
 
 
 FILE_SECONDS = 30.0
-NO_FILES = "This editor neither reads nor writes files for its agent, and is on another machine; use another one"
+NO_FILES = "This editor is on another machine and does not read or write files for its agent; use another editor"
 
 
 @dataclass(frozen=True, slots=True)
 class EditorFiles:
-    """`Files` through the editor as far as it offers that; the rest is `disk`, which is None for one elsewhere."""
+    """`Files` through the editor where it offers that, else on `disk`; None where the editor is on another machine."""
 
     editor: Editor
     session_id: str
@@ -163,7 +143,7 @@ class EditorFiles:
         except (RpcError, TimeoutError, ConnectionClosed) as error:
             if self.disk is None:
                 raise NotFound(f"The editor does not read {path}: {error}") from error
-        # It opens only what it can show; what else is there, the disk knows.
+        # The editor reads only files that it can show; the disk has the others.
         return await self.disk.read(path)
 
     async def write(self, path: Path, text: str) -> None:
@@ -174,7 +154,7 @@ class EditorFiles:
             asked = {"path": str(path), "content": text}
             await self.editor.request("fs/write_text_file", self.session_id, asked, FILE_SECONDS)
         except (RpcError, TimeoutError, ConnectionClosed) as error:
-            # Never by the disk then: it may have been written after all.
+            # Not on the disk then: the editor may have written it after all.
             raise Invalid(f"The editor did not write {path} ({error}); read it before you try again") from error
 
     def _disk(self) -> Files:
@@ -191,14 +171,14 @@ SHELL = "/bin/sh"
 
 @dataclass(frozen=True, slots=True)
 class EditorCommandRunner:
-    """`Commands` by `terminal/*`; each terminal is released, and killed before that where it still runs."""
+    """A `CommandRunner` in the editor's terminals; each terminal is killed if it still runs, and released."""
 
     editor: Editor
     session_id: str
 
     async def run(self, command: str, cwd: Path, seconds: float, opened: OnTerminalOpened) -> CommandResult:
         terminal: Json = {}
-        # Not to be cut off: nobody would know the id of a terminal that is opened after all.
+        # This must not be cancelled: the id of a terminal that opens afterwards would be lost.
         with anyio.CancelScope(shield=True):
             terminal = await self._create(command, cwd)
         try:
@@ -246,7 +226,7 @@ class EditorCommandRunner:
 
 
 async def _ignore_failure(work: Awaitable[object]) -> None:
-    """An editor that has closed the terminal already says so, which is as good."""
+    """Await this; an editor that has closed the terminal already answers with an error, which is as good."""
     with suppress(RpcError, TimeoutError, ConnectionClosed):
         await work
 
@@ -266,44 +246,33 @@ class AskPersonInput(ToolInput):
     options: list[str] = Field(default_factory=list, max_length=20, description="Answers to choose from, if any")
 
 
-@dataclass(frozen=True, slots=True)
-class AskPersonTool:
-    """`sent_id` is under which id the editor knows a call."""
+def ask_person_tool(editor: Editor, session_id: str, view: EventView) -> Tool:
+    """A tool with which the agent asks the person a question; only for editors that show forms."""
 
-    editor: Editor
-    session_id: str
-    sent_id: Callable[[str], str]
-
-    def tool(self) -> Tool:
-        schema = inline_definitions(AskPersonInput.model_json_schema())
-        parameters = {key: schema[key] for key in schema if key != "description"}
-        return Tool(
-            ASK_PERSON, ASK_PERSON_DESCRIPTION, parameters, self._unnamed, run_call=self._ask, seconds=PERSON_SECONDS
-        )
-
-    async def _unnamed(self, given: Mapping[str, Any]) -> ToolOutcome:
-        return await self._ask("", given)
-
-    async def _ask(self, call_id: str, given: Mapping[str, Any]) -> ToolOutcome:
+    async def ask(call_id: str, arguments: Mapping[str, Any]) -> ToolOutcome:
         try:
-            question = AskPersonInput.model_validate(given)
+            question = AskPersonInput.model_validate(arguments)
         except ValidationError as error:
             return ToolOutcome(f"Invalid arguments: {describe_validation_errors(error)}", ok=False)
         answer: Mapping[str, Any] = {"type": "string", "title": "Answer"}
         if question.options:
             answer = {**answer, "enum": question.options}
-        asked = {
+        form = {
             "mode": "form",
-            "toolCallId": self.sent_id(call_id),
+            "toolCallId": view.sent_id(call_id),
             "message": question.question,
             "requestedSchema": {"type": "object", "properties": {"answer": answer}, "required": ["answer"]},
         }
         try:
-            said = await self.editor.request("elicitation/create", self.session_id, asked, PERSON_SECONDS)
+            response = await editor.request("elicitation/create", session_id, form, PERSON_SECONDS)
         except (RpcError, TimeoutError, ConnectionClosed):
             return NO_ANSWER
-        match parse_elicitation(said):
+        match parse_elicitation(response):
             case AcceptElicitationResponse(content={"answer": str(text)}) if text:
                 return ToolOutcome(text)
             case _:
                 return NO_ANSWER
+
+    schema = inline_definitions(AskPersonInput.model_json_schema())
+    parameters = {key: schema[key] for key in schema if key != "description"}
+    return Tool(ASK_PERSON, ASK_PERSON_DESCRIPTION, parameters, partial(ask, ""), run_call=ask, seconds=PERSON_SECONDS)

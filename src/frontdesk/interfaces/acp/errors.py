@@ -32,7 +32,7 @@ from frontdesk.text import one_line
 
 MAX_MESSAGE_CHARACTERS = 500
 NO_MESSAGE = "The turn failed; try again"
-# A turn that waits for approval, or failed, ends here in another way; should one come, the agent is at least done.
+# A turn that waits for approval or failed is answered in another way, so its entries here are not used.
 STOP_REASONS: Mapping[StopReason, str] = {
     StopReason.END_TURN: "end_turn",
     StopReason.REQUIRES_APPROVAL: "end_turn",
@@ -73,7 +73,7 @@ def stop_reason(stop: StopReason) -> str:
 
 
 def turn_error(failed: Failed) -> RpcError:
-    """The answer to a prompt whose turn failed."""
+    """The error response for a prompt whose turn failed."""
     return RpcError(
         FAILURE_CODES[failed.trouble],
         one_line(failed.message, MAX_MESSAGE_CHARACTERS) or NO_MESSAGE,
@@ -82,7 +82,7 @@ def turn_error(failed: Failed) -> RpcError:
 
 
 def rpc_error(error: FrontdeskError) -> RpcError:
-    """The answer that tells this error."""
+    """The error response for this error."""
     return RpcError(
         _error_code(error),
         one_line(error.public_message, MAX_MESSAGE_CHARACTERS) or NO_MESSAGE,
@@ -91,7 +91,7 @@ def rpc_error(error: FrontdeskError) -> RpcError:
 
 
 def _error_code(error: FrontdeskError) -> int:
-    # A host elsewhere says of what kind its trouble is, in the word of a turn.
+    # An agent host on another server says which kind of failure it is.
     trouble: object = getattr(error, "trouble", None)
     if isinstance(trouble, FailureKind):
         return FAILURE_CODES[trouble]

@@ -44,7 +44,7 @@ class EditorCapabilities:
 
 @dataclass(frozen=True, slots=True)
 class AgentCapabilities:
-    """What depends on the settings."""
+    """What this installation offers to editors, by its settings."""
 
     images: bool = False
     sounds: bool = False
@@ -52,21 +52,21 @@ class AgentCapabilities:
 
 
 def editor_capabilities(params: Json) -> EditorCapabilities:
-    """As the editor says; what is of no known shape counts as not said."""
-    said = _object_or_empty(params.get("clientCapabilities"))
-    files, session = _object_or_empty(said.get("fs")), _object_or_empty(said.get("session"))
+    """Read the editor's capabilities; a field of another type than expected counts as missing."""
+    given = _object_or_empty(params.get("clientCapabilities"))
+    files, session = _object_or_empty(given.get("fs")), _object_or_empty(given.get("session"))
     return EditorCapabilities(
         reads=files.get("readTextFile") is True,
         writes=files.get("writeTextFile") is True,
-        terminals=said.get("terminal") is True,
-        asks_forms=isinstance(_object_or_empty(said.get("elicitation")).get("form"), dict),
+        terminals=given.get("terminal") is True,
+        asks_forms=isinstance(_object_or_empty(given.get("elicitation")).get("form"), dict),
         notices=isinstance(session.get("notices"), dict),
         compaction=isinstance(session.get("compaction"), dict),
     )
 
 
 def initialize_response(params: Json, offer: AgentCapabilities) -> Json:
-    """The answer to `initialize`: our own version, whichever the editor would like."""
+    """The answer to `initialize`, with our own protocol version, whatever the editor asks for."""
     version = params.get("protocolVersion")
     if isinstance(version, bool) or not isinstance(version, int | str):
         raise RpcError(INVALID_PARAMS, "Invalid params: protocolVersion must be an integer")
@@ -98,9 +98,9 @@ def _object_or_empty(value: object) -> Mapping[str, Any]:
 
 
 def agent_capabilities(settings: Settings) -> AgentCapabilities:
-    """By the model that agents have who name none."""
+    """The capabilities of the default model."""
     if settings.letta_base_url is not None:
-        # Which model an agent has there is known once it is asked; each session holds to its own.
+        # The Letta server knows the model of an agent; each session checks media against its own model.
         return AgentCapabilities(
             images=settings.model is None or accepted_media(settings.model, settings.image_models)[0]
         )
@@ -112,13 +112,13 @@ def agent_capabilities(settings: Settings) -> AgentCapabilities:
 INITIALIZE = "initialize"
 OPENING_SECONDS = 60
 
-# Opens a connection in the app, given the peer and what the editor can do.
+# Opens a connection, given the peer and the editor's capabilities.
 OpenConnection = Callable[[RpcPeer, EditorCapabilities], AbstractAsyncContextManager["EditorConnection"]]
 
 
 @dataclass(slots=True)
 class AcpServer:
-    """One editor that connects. `open_connection` is called once it has introduced itself."""
+    """Serves one editor; `open_connection` is called after `initialize`."""
 
     transport: FrameTransport
     capabilities: AgentCapabilities
@@ -141,12 +141,12 @@ class AcpServer:
             await self.peer.run()
             self._leaving.set()
             if self._connection is None:
-                # Nobody waits for an app that is still being opened.
+                # The connection is still being opened, and nobody waits for it any more.
                 self._tasks.cancel_scope.cancel()
 
     async def answer(self, request: RpcRequest) -> Json:
         if request.method == INITIALIZE:
-            return self._introduce(request)
+            return self._initialize(request)
         if self._editor_capabilities is None:
             raise RpcError(INVALID_REQUEST, "Send initialize first")
         return await (await self._opened()).answer(request)
@@ -155,7 +155,7 @@ class AcpServer:
         if self._connection is not None:
             self._connection.handle_notification(method, params)
 
-    def _introduce(self, request: RpcRequest) -> Json:
+    def _initialize(self, request: RpcRequest) -> Json:
         if self._editor_capabilities is not None:
             raise RpcError(INVALID_REQUEST, "initialize has been sent before")
         answer = initialize_response(request.params, self.capabilities)
@@ -168,7 +168,7 @@ class AcpServer:
         return answer
 
     async def _opened(self) -> "EditorConnection":
-        # To wait even for what is there would let the next frame go first, which may be to cancel this request.
+        # An open connection is not awaited: the next frame, which may cancel this request, would go first.
         if not self._settled.is_set():
             with anyio.move_on_after(OPENING_SECONDS):
                 await self._settled.wait()
@@ -177,7 +177,7 @@ class AcpServer:
         return self._connection
 
     async def _keep_open(self) -> None:
-        """The app, from when it is wanted until the editor leaves; entered and left by one task."""
+        """Keep the connection open until the editor leaves; one task opens and closes it."""
         try:
             async with self.open_connection(
                 self.peer, self._editor_capabilities or EditorCapabilities()
@@ -186,7 +186,7 @@ class AcpServer:
                 await self._leaving.wait()
         except FrontdeskError as error:
             self._refusal = error.full_message
-        except Exception as error:  # noqa: BLE001 - the outermost place of a connection: the editor is told, and may go
+        except Exception as error:  # noqa: BLE001 - the outermost handler of a connection: the editor is told
             for one in _flatten_errors(error):
                 self.on_error(one)
             self._refusal = "Frontdesk could not be opened; its log, on standard error, says why"
@@ -196,7 +196,7 @@ class AcpServer:
 
 
 def _flatten_errors(error: Exception) -> Iterator[Exception]:
-    """The errors that a group of tasks ended with, each by itself: the log says of one where it happened."""
+    """The single errors in a group, so that the log shows where each happened."""
     if isinstance(error, ExceptionGroup):
         for one in cast("ExceptionGroup[Exception]", error).exceptions:
             yield from _flatten_errors(one)

@@ -27,7 +27,7 @@ Json = Mapping[str, Any]
 
 
 class RpcError(Exception):
-    """An answer that is an error: one line, and nothing of our insides."""
+    """An error response: a message of one line, without internals."""
 
     def __init__(self, code: int, message: str, data: Json | None = None) -> None:
         super().__init__(message)
@@ -37,15 +37,15 @@ class RpcError(Exception):
 
 
 class ConnectionClosed(Exception):
-    """The other side has left, or will not be asked any more."""
+    """The other side has left."""
 
 
 @dataclass(slots=True)
 class RpcRequest:
-    """A request under way. `on_cancel` is called when it is to be cancelled, in place of cutting its handler off.
+    """A request under way.
 
-    `afterwards` are done once the answer is on its way. `withdrawn`: whoever asked has said meanwhile, in another way,
-    that it is not wanted any more.
+    On a cancel, `on_cancel` is called where it is set; else the handler's scope is cancelled. `after_answer` runs once
+    the answer is sent. `withdrawn` is true where a notification has cancelled the request before it began.
     """
 
     id: int | str | None
@@ -56,9 +56,9 @@ class RpcRequest:
     withdrawn: bool = False
 
 
-# What a request comes to; raises `RpcError`.
+# Returns the result of a request, or raises `RpcError`.
 HandleRequest = Callable[[RpcRequest], Awaitable[Json]]
-# Takes in a notification, at once and in order: it must not wait for anything.
+# Handles a notification at once and in order; it must not wait.
 HandleNotification = Callable[[str, Json], None]
 
 
@@ -70,13 +70,11 @@ class FrameTransport(Protocol):
         ...
 
     async def send(self, frame: bytes) -> None:
-        """Hand a frame over, in order; waits where the other side does not keep up. `ConnectionClosed` where it has
-        left.
-        """
+        """Send a frame, in order; waits for a slow reader, and raises `ConnectionClosed` where it has left."""
         ...
 
     async def close(self) -> None:
-        """Let what was handed over go out, in bounded time."""
+        """Finish sending, in bounded time."""
         ...
 
 
@@ -87,7 +85,7 @@ FrameId = int | str | None
 
 @dataclass(frozen=True, slots=True)
 class RequestFrame:
-    """A request that is owed an answer, also where its id is null."""
+    """A request; it gets an answer, even if its id is null."""
 
     id: FrameId
     method: str
@@ -96,7 +94,7 @@ class RequestFrame:
 
 @dataclass(frozen=True, slots=True)
 class NotificationFrame:
-    """A frame that is owed none."""
+    """A frame that gets no answer."""
 
     method: str
     params: Json
@@ -104,7 +102,7 @@ class NotificationFrame:
 
 @dataclass(frozen=True, slots=True)
 class ResponseFrame:
-    """What came of a request of ours; `id` is None where it is none that we give."""
+    """The answer to a request of ours; `id` is None where it cannot be one of ours."""
 
     id: int | None
     result: object = None
@@ -113,7 +111,7 @@ class ResponseFrame:
 
 @dataclass(frozen=True, slots=True)
 class InvalidFrame:
-    """Not a frame; `id` is that of the request it may have been."""
+    """Bytes that are not a frame; `id` is that of the request that they may have been."""
 
     code: int
     message: str
@@ -131,13 +129,13 @@ def _to_null(_name: str) -> None:
     return None
 
 
-# Made once: the module's own functions make one for every call that does not want the usual form.
+# Made once: with arguments like these, `json.loads` and `json.dumps` make a new one for every call.
 _decode = json.JSONDecoder(parse_constant=_refuse_constant).decode
 _to_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
 def parse_frame(data: bytes) -> Frame:
-    """The frame in one line; whatever is wrong with it is a value, not an exception."""
+    """Parse one line; a mistake in it gives an `InvalidFrame`, not an exception."""
     try:
         frame = _read_json(data.decode())
     except (ValueError, RecursionError):
@@ -167,7 +165,7 @@ def notification_frame(method: str, params: Json) -> bytes:
 
 
 def encode_frame(value: Json) -> bytes:
-    """One line of JSON that every reader takes: no NaN, no half characters, nothing that ends a line in JavaScript."""
+    """One line of JSON for every reader: no NaN, no lone surrogates, no characters that end a line in JavaScript."""
     text = _json_text(value)
     if text.isascii():
         return text.encode()
@@ -183,7 +181,7 @@ def _json_text(value: Json) -> str:
 
 def _read_json(text: str) -> object:
     frame: object = _decode(text)
-    # Half of a pair can only come as an escape, and what has one could be neither stored nor sent on.
+    # A lone surrogate can only come as an escape; a text with one can be neither stored nor sent.
     if "\\ud" in text or "\\uD" in text:
         plain = json.dumps(frame, ensure_ascii=False)
         mended = _replace_surrogates(plain)
@@ -192,7 +190,7 @@ def _read_json(text: str) -> object:
 
 
 def _replace_surrogates(text: str) -> str:
-    """The text with a replacement character for each half of a surrogate pair that stands alone."""
+    """The text with a replacement character for each lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -202,7 +200,7 @@ def _replace_surrogates(text: str) -> str:
 
 def _classify_frame(frame: dict[str, Any]) -> Frame:
     method, params = frame.get("method"), frame.get("params")
-    # What is no request has an id of ours: in an answer it would be taken for one of theirs.
+    # The id of a response is ours; in an answer of ours the other side would take it for one of its own.
     number = _frame_id(frame) if "method" in frame else None
     if frame.get("jsonrpc") != "2.0":
         return InvalidFrame(INVALID_REQUEST, 'A frame needs "jsonrpc": "2.0"', number)
@@ -219,7 +217,7 @@ def _request(frame: dict[str, Any], number: FrameId, method: str) -> RequestFram
     if number is None and frame["id"] is not None:
         return InvalidFrame(INVALID_REQUEST, "An id is a string, an integer or null")
     params: object = frame.get("params")
-    # Lua writes an object without fields as a list.
+    # Lua encodes an object without fields as a list.
     known = _object_or_none({} if params is None or params == [] else params)
     if known is None:
         return InvalidFrame(INVALID_REQUEST, "The params of a frame are an object", number)
@@ -246,7 +244,7 @@ SendFrame = Callable[[bytes], Awaitable[None]]
 
 
 class OutgoingRequests:
-    """Each has a number of its own; the sender waits for its answer alone."""
+    """Our requests to the other side, each with a number of its own."""
 
     def __init__(self, send: SendFrame) -> None:
         self._send = send
@@ -255,9 +253,7 @@ class OutgoingRequests:
         self._ended = False
 
     async def request(self, method: str, params: Json, seconds: float) -> Json:
-        """The answer; `RpcError` where it is an error, `TimeoutError`, or `ConnectionClosed` where none can come any
-        more.
-        """
+        """Returns the result; raises `RpcError`, `TimeoutError`, or `ConnectionClosed`."""
         if self._ended:
             raise ConnectionClosed("The other side has left")
         number = next(self._numbers)
@@ -274,13 +270,13 @@ class OutgoingRequests:
         return _response_result(method, reply)
 
     def settle(self, reply: ResponseFrame) -> None:
-        """Hand an answer to whoever asked; one that nobody waits for is dropped."""
+        """Pass an answer to the task that waits for it; an answer that nobody waits for is dropped."""
         answer = self._open.get(reply.id) if reply.id is not None else None
         if answer is not None and not answer.done():
             answer.set_result(reply)
 
     def end(self) -> None:
-        """Nothing is answered any more."""
+        """The other side has left: no request gets an answer any more."""
         self._ended = True
         for answer in self._open.values():
             if not answer.done():
@@ -321,7 +317,7 @@ OnUnexpectedError = Callable[[Exception], None]
 
 @dataclass(slots=True)
 class _RunningRequest:
-    """`scope` is around its handler, `life` around all of it, what is done after the answer too."""
+    """`scope` is around the handler; `life` is around everything, including what runs after the answer."""
 
     request: RpcRequest
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -329,79 +325,79 @@ class _RunningRequest:
 
 
 class RpcPeer:
-    """`run` it; meanwhile `request` and `notify` speak to the other side.
+    """One end of a connection: `run` serves the other side; meanwhile `request` and `notify` call it.
 
-    What a handler sends before it returns goes out before its answer.
+    Frames that a handler sends before it returns go out before its answer.
     """
 
     def __init__(
         self,
-        carrier: FrameTransport,
+        transport: FrameTransport,
         answer: HandleRequest,
-        hear: HandleNotification,
-        on_bug: OnUnexpectedError,
+        handle_notification: HandleNotification,
+        on_error: OnUnexpectedError,
         cleanup_seconds: float = CLEANUP_SECONDS,
     ) -> None:
-        self._carrier = carrier
+        self._transport = transport
         self._answer = answer
-        self._hear = hear
-        self._on_bug = on_bug
+        self._handle_notification = handle_notification
+        self._on_error = on_error
         self._cleanup_seconds = cleanup_seconds
-        self._questions = OutgoingRequests(carrier.send)
+        self._outgoing = OutgoingRequests(transport.send)
         self._under_way: dict[FrameId, _RunningRequest] = {}
         self._tasks: dict[asyncio.Task[None], _RunningRequest] = {}
         self._reading = anyio.CancelScope()
 
     async def run(self) -> None:
-        """Take in frames until the other side leaves; then nothing that was begun for it goes on."""
+        """Serve until the other side leaves; then stop everything that was begun for it."""
         try:
             with self._reading:
-                await self._take_in()
+                await self._receive_frames()
         finally:
-            self._questions.end()
+            self._outgoing.end()
             await self._stop()
 
     async def request(self, method: str, params: Json, seconds: float) -> Json:
-        """The other side's answer, or `RpcError`, `TimeoutError`, `ConnectionClosed`; what is not waited for is
-        withdrawn.
+        """Returns the result; raises `RpcError`, `TimeoutError`, or `ConnectionClosed`.
+
+        After a timeout or a cancel, the other side is told that the request is withdrawn.
         """
-        return await self._questions.request(method, params, seconds)
+        return await self._outgoing.request(method, params, seconds)
 
     async def notify(self, method: str, params: Json) -> None:
-        """Tell the other side; waits where it does not keep up."""
-        await self._carrier.send(notification_frame(method, params))
+        """Send a notification; waits for a slow reader."""
+        await self._transport.send(notification_frame(method, params))
 
-    async def _take_in(self) -> None:
+    async def _receive_frames(self) -> None:
         with suppress(ConnectionClosed):
-            while (data := await self._carrier.receive()) is not None:
-                await self._take(_checked_frame(data))
-                # Lets a request begin before the next frame is looked at, which may be about it.
+            while (data := await self._transport.receive()) is not None:
+                await self._handle_frame(_checked_frame(data))
+                # Lets this request begin before the next frame, which may cancel it.
                 await checkpoint()
 
-    async def _take(self, frame: Frame) -> None:
+    async def _handle_frame(self, frame: Frame) -> None:
         match frame:
             case RequestFrame():
                 await self._begin(frame)
             case NotificationFrame(method, params) if method == CANCEL_REQUEST:
-                self._guarded(lambda: self._cancel(params.get("requestId")))
+                self._handle_safely(lambda: self._cancel(params.get("requestId")))
             case NotificationFrame(method, params):
-                self._guarded(lambda: self._hear(method, params))
+                self._handle_safely(lambda: self._handle_notification(method, params))
             case ResponseFrame():
-                self._questions.settle(frame)
+                self._outgoing.settle(frame)
             case InvalidFrame():
                 await self._refuse(frame.id, RpcError(frame.code, frame.message))
 
     async def _begin(self, call: RequestFrame) -> None:
-        words = self._objection(call)
-        if words:
-            return await self._refuse(call.id, RpcError(INVALID_REQUEST, words))
+        if problem := self._refusal(call):
+            return await self._refuse(call.id, RpcError(INVALID_REQUEST, problem))
         begun = self._under_way[call.id] = _RunningRequest(RpcRequest(call.id, call.method, call.params))
-        # No task group: it would wait for ever for one that does not want to end.
+        # Not a task group: that would wait forever for a task that does not end.
         task = asyncio.create_task(self._serve(begun))
         self._tasks[task] = begun
         return task.add_done_callback(self._done)
 
-    def _objection(self, call: RequestFrame) -> str:
+    def _refusal(self, call: RequestFrame) -> str:
         if call.id in self._under_way:
             return "A request with this id is under way; give each an id of its own"
         if len(self._tasks) >= MOST_REQUESTS:
@@ -409,46 +405,46 @@ class RpcPeer:
         return ""
 
     async def _refuse(self, number: FrameId, error: RpcError) -> None:
-        await self._carrier.send(error_frame(number, error))
+        await self._transport.send(error_frame(number, error))
 
     async def _serve(self, begun: _RunningRequest) -> None:
         with begun.life:
             try:
-                await self._carrier.send(await self._answered(begun))
-                for action in begun.request.after_answer:
-                    await self._attempt(action)
+                await self._transport.send(await self._answered(begun))
+                for work in begun.request.after_answer:
+                    await self._attempt(work)
             except ConnectionClosed:
                 self._reading.cancel()
 
     async def _answered(self, begun: _RunningRequest) -> bytes:
         request = begun.request
-        error = RpcError(CANCELLED, "The request was cancelled")
+        refusal = RpcError(CANCELLED, "The request was cancelled")
         try:
             with begun.scope:
                 return result_frame(request.id, await self._answer(request))
-        except RpcError as raised:
-            error = raised
+        except RpcError as error:
+            refusal = error
         except ConnectionClosed:
             raise
         except asyncio.CancelledError:
-            # Of something that it waited for; where it is of the whole connection nobody wants an answer.
+            # Something that the handler waited for was cancelled. If the connection ends, nobody wants an answer.
             if begun.life.cancel_called:
                 raise
-        except Exception as bug:  # noqa: BLE001 - the outermost place of a request: whatever it is, it gets an answer
-            self._on_bug(bug)
-            error = RpcError(INTERNAL_ERROR, "Internal error")
+        except Exception as error:  # noqa: BLE001 - the outermost handler: every request gets an answer
+            self._on_error(error)
+            refusal = RpcError(INTERNAL_ERROR, "Internal error")
         finally:
-            # Before the answer goes out: whoever has read it may use the id again.
+            # Before the answer goes out: the other side may use the id again once it has read it.
             del self._under_way[request.id]
-        return error_frame(request.id, error)
+        return error_frame(request.id, refusal)
 
-    async def _attempt(self, action: Callable[[], Awaitable[None]]) -> None:
+    async def _attempt(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await action()
+            await work()
         except ConnectionClosed:
             raise
-        except Exception as bug:  # noqa: BLE001 - the answer is out, and the next action may still be done
-            self._on_bug(bug)
+        except Exception as error:  # noqa: BLE001 - the answer is sent, and the rest can still be done
+            self._on_error(error)
 
     def _cancel(self, number: object) -> None:
         begun = self._under_way.get(number) if _is_id(number) else None
@@ -459,19 +455,19 @@ class RpcPeer:
         else:
             begun.scope.cancel()
 
-    def _guarded(self, take: Callable[[], None]) -> None:
+    def _handle_safely(self, handle: Callable[[], None]) -> None:
         try:
-            take()
+            handle()
         except RpcError:
-            # A notification is owed no answer, so nobody can be told.
+            # A notification gets no answer, so nobody can be told.
             return
-        except Exception as bug:  # noqa: BLE001 - one notification that cannot be taken in must not end the connection
-            self._on_bug(bug)
+        except Exception as error:  # noqa: BLE001 - one bad notification must not end the connection
+            self._on_error(error)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         del self._tasks[task]
-        if not task.cancelled() and isinstance(bug := task.exception(), Exception):
-            self._on_bug(bug)
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+            self._on_error(error)
 
     async def _stop(self) -> None:
         for begun in self._tasks.values():
@@ -480,7 +476,7 @@ class RpcPeer:
             with anyio.CancelScope(shield=True):
                 await asyncio.wait(self._tasks, timeout=self._cleanup_seconds)
         for begun in self._tasks.values():
-            self._on_bug(RuntimeError(f"{begun.request.method} did not end in {self._cleanup_seconds:g} s"))
+            self._on_error(RuntimeError(f"{begun.request.method} did not end in {self._cleanup_seconds:g} s"))
 
 
 def _checked_frame(data: bytes) -> Frame:

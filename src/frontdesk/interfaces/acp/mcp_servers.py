@@ -31,9 +31,9 @@ ASSIGNMENT = re.compile(r"=(.+)", re.DOTALL)
 
 
 def hide_secrets(said: str, server: McpServer) -> str:
-    """A text on one line in which the server goes by its name, and nothing of how it is reached is left."""
+    """A text on one line with the server's name in place of its address, and without its secrets."""
     secrets = sorted({one for one in _secrets(server) if len(one) >= SECRET_LENGTH}, key=len, reverse=True)
-    # Its name is no secret, even where it is also a word of its command.
+    # The name is not a secret, even where it is also a word of the command.
     between = [_replace_secrets(secrets, part) for part in said.split(str(server))]
     return one_line(f"The MCP server '{server.name}'".join(between), MAX_CHARACTERS)
 
@@ -56,7 +56,7 @@ def _secrets(server: McpServer) -> Iterator[str]:
 
 
 def _url_parts(url: str) -> Iterator[str]:
-    """An address and all of it that might be a key: steps of the path, and what the query says."""
+    """An address, and the parts of it that might be a key: steps of the path, and values of the query."""
     parts = urlsplit(url)
     yield from (url, parts.path, parts.query, parts.fragment)
     for step in parts.path.split("/"):
@@ -68,12 +68,12 @@ def _url_parts(url: str) -> Iterator[str]:
 
 LIST_SECONDS = 10.0
 CALL_SECONDS = 300.0
-# What a call may take in all: the person's time to allow it comes on top, and has a limit of its own.
+# The limit for a call with the person's time to allow it, which has a limit of its own.
 MAX_CALL_SECONDS = 2 * 3600.0
 NAME_LENGTH = 60
 NOT_ALLOWED = "The person did not allow this"
 
-# Tells the person something.
+# Shows the person a warning.
 WarnPerson = Callable[[str], Awaitable[None]]
 
 log = structlog.get_logger("frontdesk.acp")
@@ -81,7 +81,7 @@ log = structlog.get_logger("frontdesk.acp")
 
 @dataclass(frozen=True, slots=True)
 class EditorTool:
-    """A tool of one of the servers, under the name that models have for it."""
+    """A tool of one of the servers; `name` is its name for models."""
 
     server: McpServer
     remote: RemoteTool
@@ -89,11 +89,10 @@ class EditorTool:
 
 
 class EditorServers:
-    """Those of one session. No program is started here for an editor on another machine, as `guard` knows it."""
+    """The servers of one session. No program is started here for an editor on another machine; `guard` knows which."""
 
-    def __init__(self, cwd: Path, leave: AskPermission, guard: PathGuard, *, seconds: float = LIST_SECONDS) -> None:
+    def __init__(self, cwd: Path, guard: PathGuard, *, seconds: float = LIST_SECONDS) -> None:
         self._cwd = cwd
-        self._leave = leave
         self._guard = guard
         self._seconds = seconds
         self._clients = McpClientPool(timeout=CALL_SECONDS)
@@ -102,45 +101,45 @@ class EditorServers:
         self._looking = anyio.CancelScope()
         self._settled = anyio.Event()
 
-    async def run(self, wanted: Sequence[object], complain: WarnPerson) -> None:
-        """Look up the tools of all servers at once, each in its own time; to be done behind the scenes, and once."""
+    async def run(self, wanted: Sequence[object], warn: WarnPerson) -> None:
+        """List the tools of all servers at once; call this once, in the background."""
         self._unknown = len(wanted)
         try:
             with self._looking:
                 async with anyio.create_task_group() as tasks:
                     for number, one in enumerate(wanted):
-                        tasks.start_soon(self._meet, number, one, complain)
+                        tasks.start_soon(self._add_server, number, one, warn)
         finally:
             self._settled.set()
 
     async def wait_until_listed(self, seconds: float) -> None:
-        """Wait until it is known of each server what it has, but no longer than this."""
+        """Wait until every server has listed its tools or failed, for so many seconds at most."""
         with anyio.move_on_after(seconds):
             await self._settled.wait()
 
-    def tools(self) -> Sequence[Tool]:
-        """What has been found so far, for one turn."""
-        return [self._bound(found) for number in sorted(self._found) for found in self._found[number]]
+    def tools(self, ask_permission: AskPermission) -> Sequence[Tool]:
+        """The tools that are listed so far, for one prompt."""
+        return [self._bind(found, ask_permission) for number in sorted(self._found) for found in self._found[number]]
 
     async def aclose(self) -> None:
-        """End every session and every child, in bounded time, whoever is cancelled meanwhile."""
+        """End every session and every child process, in bounded time, also when cancelled."""
         self._looking.cancel()
         self._found = {}
         await self._clients.close()
 
-    async def _meet(self, number: int, wanted: object, complain: WarnPerson) -> None:
+    async def _add_server(self, number: int, wanted: object, warn: WarnPerson) -> None:
         name = one_line(str(getattr(wanted, "name", "")), NAME_LENGTH) or "server"
-        wrong = await self._wrong_with(number, name, wanted)
+        warning = await self._list_tools(number, name, wanted)
         self._unknown -= 1
         if self._unknown == 0:
-            # Before anybody is told of anything: the editor may take its time to hear it.
+            # This comes before the warning, since a slow editor may hold that up.
             self._settled.set()
-        if wrong is not None:
+        if warning is not None:
             with suppress(ConnectionClosed):
-                await complain(wrong)
+                await warn(warning)
 
-    async def _wrong_with(self, number: int, name: str, wanted: object) -> str | None:
-        """Find a server's tools; why there are none where it cannot be asked for them, or not all that it lists."""
+    async def _list_tools(self, number: int, name: str, wanted: object) -> str | None:
+        """List a server's tools; returns a warning where that fails, or where tools were left out."""
         try:
             server = self._server(name, wanted)
         except FrontdeskError as error:
@@ -171,7 +170,7 @@ class EditorServers:
                 headers = {one.name: one.value for one in wanted.headers}
                 return McpServer(name, wanted.url, headers, transport=wanted.type)
             case _:
-                raise Invalid(f"The MCP server '{name}' is of a kind that is not known here; use stdio, http or sse")
+                raise Invalid(f"The MCP server '{name}' is of an unknown kind; use stdio, http or sse")
 
     def _named(self, server: McpServer, listed: Sequence[RemoteTool]) -> Sequence[EditorTool]:
         taken = {one.name: one for found in self._found.values() for one in found}
@@ -182,22 +181,25 @@ class EditorServers:
             mine.append(found)
         return mine
 
-    def _bound(self, found: EditorTool) -> Tool:
+    def _bind(self, found: EditorTool, ask_permission: AskPermission) -> Tool:
+        call = partial(self._call, found, ask_permission)
         return Tool(
             found.name,
             found.remote.description,
             found.remote.parameters,
-            partial(self._call, found, ""),
-            run_call=partial(self._call, found),
+            partial(call, ""),
+            run_call=call,
             seconds=MAX_CALL_SECONDS,
             reads_only=_reads_only(found),
         )
 
-    async def _call(self, found: EditorTool, call_id: str, arguments: Mapping[str, Any]) -> ToolOutcome:
+    async def _call(
+        self, found: EditorTool, ask_permission: AskPermission, call_id: str, arguments: Mapping[str, Any]
+    ) -> ToolOutcome:
         why = "" if _reads_only(found) else await self._guard.check_arguments(arguments)
-        word = await self._leave(_permission_request(found, call_id, why))
-        if not word.allowed:
-            return ToolOutcome(word.reason or NOT_ALLOWED, ok=False)
+        decision = await ask_permission(_permission_request(found, call_id, why))
+        if not decision.allowed:
+            return ToolOutcome(decision.reason or NOT_ALLOWED, ok=False)
         tool = found.remote.name
         try:
             result = await self._clients.client(found.server, None, None).call_tool(
@@ -210,7 +212,7 @@ class EditorServers:
 
 
 def _reads_only(found: EditorTool) -> bool:
-    """By its own word."""
+    """Whether the tool itself says that it changes nothing."""
     return found.remote.annotations.get("readOnlyHint") is True
 
 
@@ -226,7 +228,7 @@ def _permission_request(found: EditorTool, call_id: str, why: str) -> Permission
         found.name,
         OperationKind.OTHER,
         f"{tool} ({server})",
-        # Not the name that models have: that may hang on which server answered first.
+        # Not the name for models: that may depend on which server answered first.
         scope=f"mcp {api_name(server, found.remote.name, {})}",
         scope_text=f"'{tool}' of the MCP server '{server}'",
         harmless=_reads_only(found),
@@ -236,4 +238,4 @@ def _permission_request(found: EditorTool, call_id: str, why: str) -> Permission
 
 
 async def _ignore_progress(_done: float, _total: float | None, _message: str | None) -> None:
-    """Whoever is told of progress thereby gives a call more time."""
+    """Do nothing; a client that accepts progress gives a call more time."""

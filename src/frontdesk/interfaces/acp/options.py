@@ -20,14 +20,14 @@ MEMORY_OPTIONS = {"auto": "Edits its memory by itself", "ask": "Asks before it e
 
 @dataclass(frozen=True, slots=True)
 class SessionChoices:
-    """What there is to choose from; `holds_back` where the host can ask before a memory edit."""
+    """What a person can choose in a session; `can_ask_memory` where the host can ask before a memory edit."""
 
     models: Sequence[ModelChoice]
     agents: Sequence[Agent]
     can_ask_memory: bool = False
 
     def model_of(self, session: CodingSession) -> ModelChoice:
-        """The model that a session's turns are taken with."""
+        """The model of a session's turns."""
         own = next((agent.model for agent in self.agents if agent.id == session.agent_id), None)
         name = session.model or own or (self.models[0].name if self.models else "default")
         return next((model for model in self.models if model.name == name), ModelChoice(name))
@@ -39,7 +39,7 @@ def mode_state(session: CodingSession) -> Json:
 
 
 def option_list(session: CodingSession, choices: SessionChoices) -> Sequence[Json]:
-    """All options as they stand."""
+    """All options with their current values."""
     model = choices.model_of(session)
     offered = {one.name: one.title or one.name for one in (*choices.models, model)}
     agents = {agent.id: agent.name for agent in choices.agents} or {session.agent_id: session.agent_id}
@@ -61,7 +61,7 @@ def option_list(session: CodingSession, choices: SessionChoices) -> Sequence[Jso
 
 
 def option_change(session: CodingSession, choices: SessionChoices, option: str, value: str) -> CodingSessionChanges:
-    """What becomes of a session when an option is set."""
+    """The change of a session when an option is set."""
     allowed = next((one for one in option_list(session, choices) if one["id"] == option), None)
     if allowed is None:
         raise Invalid(f"There is no option '{option[:50]}' in this session")

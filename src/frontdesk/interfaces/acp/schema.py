@@ -123,9 +123,9 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def parse(model: type[M], params: Json) -> M:
-    """What was sent, as the protocol has it; `RpcError` in one line where it does not fit, without a word of it.
+    """Validate a message; raises an `RpcError` of one line that repeats nothing that was sent.
 
-    By the protocol's names alone: nothing in `_meta`, and no field under its name in Python, is taken for another.
+    Only the protocol's names count, so neither `_meta` nor a field under its Python name is taken for another field.
     """
     try:
         return model.model_validate(params, by_alias=True, by_name=False)
@@ -136,16 +136,16 @@ def parse(model: type[M], params: Json) -> M:
 
 
 def parse_config_option(params: Json) -> ConfigChoice:
-    """What `session/set_config_option` asks for."""
+    """Parse the parameters of `session/set_config_option`."""
     if params.get("type") == "boolean":
         return parse(SetSessionConfigOptionBooleanRequest, params)
     return parse(SetSessionConfigOptionSelectRequest, params)
 
 
 def parse_elicitation(result: Json) -> ElicitationResponse:
-    """What came of an elicitation."""
+    """Parse the answer to an elicitation."""
     action = result.get("action")
-    # The SDK looks it up before it looks at what it is, and fails on a list.
+    # The SDK looks the action up before it checks its type, and fails on a list.
     if not isinstance(action, str):
         raise RpcError(INVALID_PARAMS, "Invalid params: action: Input should be a valid string")
     return parse(_ELICITATION_RESPONSES.get(action, OtherElicitationResponse), result)
@@ -160,7 +160,7 @@ def _describe_problems(error: ValidationError) -> str:
 
 def _describe_problem(problem: ErrorDetails) -> str:
     place = ".".join(map(str, problem["loc"]))[:MAX_PLACE_CHARACTERS] or "params"
-    # The library's own words would say which kind was sent.
+    # The library's message would repeat what was sent.
     if problem["type"] == "union_tag_invalid":
         return f"{place}: expected one of {problem.get('ctx', {}).get('expected_tags')}"
     return f"{place}: {problem['msg'].removeprefix('Value error, ')}"
@@ -174,7 +174,7 @@ class SetTitleRequest(BaseModel):
 
 
 class SteeringRequest(BaseModel):
-    """`_session/steering`, as other agents take it."""
+    """`_session/steering`, in the form that other agents take."""
 
     session_id: str = Field(alias="sessionId")
     prompt: list[ContentBlock]

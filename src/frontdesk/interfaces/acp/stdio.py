@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from frontdesk.interfaces.acp.connection import EditorConnection
 
 MOST_BYTES = 64 * 1024 * 1024
-# What waits on either side before whoever adds to it has to wait.
+# How much may wait in either direction before whoever adds to it has to wait.
 BACKLOG_BYTES = 4 * 1024 * 1024
 CHUNK_BYTES = 64 * 1024
 
 
 class ThreadNotifier:
-    """Wakes tasks from another thread; hung up and rung under the lock of whoever has it."""
+    """Wakes tasks from another thread; `wait` and `notify` are called under the owner's lock."""
 
     def __init__(self) -> None:
         self._waiting: list[asyncio.Future[None]] = []
@@ -44,14 +44,14 @@ class ThreadNotifier:
 
     def notify(self) -> None:
         for waiting in self._waiting:
-            # A loop that is closed has nobody who waits.
+            # In a closed loop nobody waits.
             with suppress(RuntimeError):
                 waiting.get_loop().call_soon_threadsafe(_set_result, waiting)
         self._waiting.clear()
 
 
 class FrameReader:
-    """Reads lines; one task takes them, and reading waits for it."""
+    """Reads lines in a thread, which waits when the task that takes them falls behind."""
 
     def __init__(self, descriptor: int, most_bytes: int = MOST_BYTES) -> None:
         self._descriptor = descriptor
@@ -74,7 +74,7 @@ class FrameReader:
             await come
 
     def end(self) -> None:
-        """Nothing more is taken, whatever is still read."""
+        """End the input; lines that are read after this are dropped."""
         with self._space:
             self._ended = True
             self._frames.clear()
@@ -93,7 +93,7 @@ class FrameReader:
                 self._put(data)
             self._put(b"\n")
         except OSError:
-            # A terminal that is gone, a socket that was reset: an end like any other.
+            # A closed terminal or a reset socket is an end like any other.
             pass
         finally:
             with self._space:
@@ -113,13 +113,13 @@ class FrameReader:
 
 
 class FrameWriter:
-    """Writes lines in the order they are handed over, together what waits together.
+    """Writes lines in order; lines that wait are written together.
 
-    What can be written at once without waiting is: the thread would get to it only when nobody else has work.
+    A line that can be written without waiting is written at once: the thread runs only when no other task has work.
     """
 
     def __init__(self, descriptor: int, on_broken: Callable[[], None] = lambda: None) -> None:
-        """`on_broken` is called, in another thread, when the other side has been found to be gone."""
+        """`on_broken` is called, in another thread, when the other side turns out to have left."""
         self._descriptor = descriptor
         self._on_broken = on_broken
         self._frames: deque[bytes] = deque()
@@ -128,7 +128,7 @@ class FrameWriter:
         self._ended = False
         self._work = threading.Condition()
         self._notifier = ThreadNotifier()
-        self._straight = ImmediateWriter(descriptor)
+        self._immediate = ImmediateWriter(descriptor)
         threading.Thread(target=self._write, name="acp-out", daemon=True).start()
 
     async def send(self, frame: bytes) -> None:
@@ -136,8 +136,8 @@ class FrameWriter:
             if self._closing or self._ended:
                 raise ConnectionClosed("The other side does not listen any more")
             line = frame + b"\n"
-            # Nothing waits, and nothing is being written.
-            rest = self._straight.write(line) if self._size == 0 else line
+            # This is safe, as no line waits and none is being written.
+            rest = self._immediate.write(line) if self._size == 0 else line
             if not rest:
                 return
             self._frames.append(rest)
@@ -147,7 +147,7 @@ class FrameWriter:
             await space
 
     async def close(self, seconds: float) -> None:
-        """Let what was handed over go out; `seconds` is the longest that this waits for a reader that is slow."""
+        """Finish writing; waits for a slow reader for `seconds` at most."""
         with self._work:
             self._closing = True
             self._work.notify()
@@ -171,18 +171,18 @@ class FrameWriter:
                 _write_all(self._descriptor, data)
                 self._written(len(data))
         except OSError:
-            # What was handed over is lost, and whoever handed it over may have nothing more to send.
+            # The lines are lost, and their sender may not notice, as it may have nothing more to send.
             self._on_broken()
         finally:
             with self._work:
                 os.close(self._descriptor)
-                self._straight.close()
+                self._immediate.close()
                 self._ended = True
                 self._frames.clear()
                 self._notifier.notify()
 
     def _next(self) -> bytes:
-        """What waits, up to a chunk or one frame; empty at the end."""
+        """The lines that wait, up to a chunk or one frame; empty at the end."""
         with self._work:
             self._work.wait_for(lambda: self._frames or self._closing)
             together: list[bytes] = []
@@ -200,7 +200,7 @@ class FrameWriter:
 
 
 class ImmediateWriter:
-    """Writes what a pipe or a socket takes without making anybody wait."""
+    """Writes what a pipe or a socket accepts without waiting."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -211,11 +211,11 @@ class ImmediateWriter:
             self._ready.register(descriptor, select.POLLOUT)
 
     def write(self, data: bytes) -> bytes:
-        """What is left of it; all of it where it would have to wait, or the other side is gone, which others find."""
+        """Returns the rest; all of it where writing would wait, or the other side has left."""
         try:
             if self._socket is not None:
                 return data[self._socket.send(data, socket.MSG_DONTWAIT) :]
-            # So much a pipe takes whole, or it is not ready.
+            # A pipe that is ready accepts this much as a whole.
             if self._ready is not None and len(data) <= select.PIPE_BUF and self._is_ready():
                 return data[os.write(self._descriptor, data) :]
         except OSError:
@@ -240,7 +240,7 @@ def _read_some(descriptor: int) -> bytes:
         try:
             return os.read(descriptor, CHUNK_BYTES)
         except BlockingIOError:
-            # Whoever shares the descriptor made it so; to change that would change it for them.
+            # A process that shares the descriptor has made it non-blocking, and would be affected by a change.
             select.select([descriptor], [], [])
 
 
@@ -257,19 +257,19 @@ FLUSH_SECONDS = 5
 
 
 class StdioTransport:
-    """Frames as lines; a `Carrier`."""
+    """A `FrameTransport` whose frames are lines."""
 
     def __init__(self, reading: int, writing: int, most_bytes: int = MOST_BYTES) -> None:
-        """Both descriptors are this carrier's own from now on."""
-        self._inlet = FrameReader(reading, most_bytes)
-        # Who does not listen has left, even if he keeps the other direction open.
-        self._outlet = FrameWriter(writing, self._inlet.end)
+        """The transport owns both descriptors, and closes them."""
+        self._reader = FrameReader(reading, most_bytes)
+        # An editor that does not read any more has left, even if it keeps the other direction open.
+        self._writer = FrameWriter(writing, self._reader.end)
 
     @classmethod
     def open(cls) -> Self:
-        """Take the standard descriptors over; what is printed goes to standard error, and children read nothing.
+        """Take over standard input and output; prints then go to standard error, and children read nothing.
 
-        Before the event loop is there, which would be given the number of one that we were started without.
+        Call this before the event loop exists: that would get the number of a descriptor we were started without.
         """
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -282,52 +282,52 @@ class StdioTransport:
         return cls(reading, writing)
 
     async def receive(self) -> bytes | None:
-        return await self._inlet.take()
+        return await self._reader.take()
 
     async def send(self, frame: bytes) -> None:
-        await self._outlet.send(frame)
+        await self._writer.send(frame)
 
     async def close(self) -> None:
-        await self._outlet.close(FLUSH_SECONDS)
+        await self._writer.close(FLUSH_SECONDS)
 
 
 def _fill_standard_descriptors() -> None:
-    """A standard descriptor that we were started without would be given to the next file that is opened."""
+    """Open the standard descriptors that we were started without, or the next opened file would get their numbers."""
     for standard in (0, 1, 2):
         try:
             os.fstat(standard)
         except OSError:
-            # The lowest that is free, so it is the one.
+            # The system gives the lowest free number, which is this one.
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
 
 
-# By name: what it stands on takes seconds to import, and the first answer does not wait for it.
+# Imported by name: its imports take seconds, and the first answer does not wait for them.
 CONNECTION_MODULE = "frontdesk.interfaces.acp.connection"
 
 
 def serve_stdio(user: str, agent: str | None) -> None:
-    """Answer on standard output what comes by standard input, until that ends; `agent` is for every folder."""
-    # Only the process that started us can write to our standard input: that is as near as loopback.
+    """Serve the editor on standard input and output, until the input ends; `agent` is the agent for every folder."""
+    # Only the process that started us can write to our standard input, so this is as safe as loopback.
     settings = Settings.read().with_values(host="127.0.0.1", public_url="", allowed_hosts=(), require_auth=False)
-    # Before there is an event loop, which would take the number of a descriptor that we were started without.
-    carrier = StdioTransport.open()
-    anyio.run(_serve_transport, settings, carrier, user, agent)
+    # This must come before the event loop, see `open`.
+    transport = StdioTransport.open()
+    anyio.run(_serve_transport, settings, transport, user, agent)
 
 
-async def _serve_transport(settings: Settings, carrier: StdioTransport, user: str, agent: str | None) -> None:
+async def _serve_transport(settings: Settings, transport: StdioTransport, user: str, agent: str | None) -> None:
     @asynccontextmanager
     async def connect(peer: RpcPeer, can: EditorCapabilities) -> AsyncGenerator["EditorConnection"]:
-        connection_module = await anyio.to_thread.run_sync(import_module, CONNECTION_MODULE, abandon_on_cancel=True)
-        async with connection_module.open_connection(settings, peer, can, user, agent) as connection:
+        module = await anyio.to_thread.run_sync(import_module, CONNECTION_MODULE, abandon_on_cancel=True)
+        async with module.open_local_connection(settings, peer, can, user, agent) as connection:
             yield connection
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_stop_on_signal, tasks.cancel_scope)
         try:
-            await AcpServer(carrier, agent_capabilities(settings), connect, partial(_log_error, settings)).run()
+            await AcpServer(transport, agent_capabilities(settings), connect, partial(_log_error, settings)).run()
         finally:
             with anyio.CancelScope(shield=True):
-                await carrier.close()
+                await transport.close()
         tasks.cancel_scope.cancel()
 
 
@@ -338,7 +338,7 @@ async def _stop_on_signal(scope: anyio.CancelScope) -> None:
 
 
 def _log_error(settings: Settings, error: Exception) -> None:
-    # Loaded by then, mostly: without the app there is little that can go wrong.
+    # These are mostly loaded by then; before that, little can go wrong.
     import structlog  # noqa: PLC0415
 
     from frontdesk.interfaces import logs  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Describes a tool call for an editor: its kind, its title, its files, and what was shown of it; no I/O."""
+"""Describes tool calls for an editor, and keeps what an editor has been shown of each; no I/O."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,13 +7,12 @@ from typing import Any, cast
 
 import anyio
 
-from frontdesk.coding.context import TerminalOutput
-from frontdesk.coding.model import FileDiff, FileLocation, OperationKind
+from frontdesk.coding.model import FileDiff, FileLocation, OperationKind, TerminalOutput
 from frontdesk.coding.paths import WorkspaceRoots
 from frontdesk.errors import Invalid
-from frontdesk.interfaces.acp import updates
+from frontdesk.interfaces.acp import convert
+from frontdesk.interfaces.acp.convert import CallStatus
 from frontdesk.interfaces.acp.jsonrpc import Json
-from frontdesk.interfaces.acp.updates import CallStatus
 from frontdesk.text import one_line, storable
 
 TITLE_CHARACTERS = 120
@@ -53,7 +52,7 @@ TOOL_KINDS: Mapping[str, OperationKind] = {
         OperationKind.THINK,
     ),
 }
-# Their paths are of the workspace; those of a host's own tools are of its own files, unless they are absolute.
+# Paths of these tools are in the workspace; other tools name files of their host, unless a path is absolute.
 CODING_TOOLS = frozenset(
     {
         "read_file",
@@ -90,23 +89,23 @@ CallArguments = Mapping[str, Any]
 
 
 def tool_kind(name: str) -> OperationKind:
-    """In the protocol's words; what is not known here is of no kind."""
+    """The protocol's kind for a tool; OTHER for an unknown tool."""
     return TOOL_KINDS.get(name, OperationKind.OTHER)
 
 
 def call_title(name: str, arguments: CallArguments, roots: WorkspaceRoots) -> str:
-    """What a call does, on one line; the tool's name where that is all that can be said."""
-    told = _title_builder(tool_kind(name), name)(name, arguments, roots)
-    return bounded_title(told or name) or "Tool call"
+    """What a call does, on one line; the tool's name where nothing else is known."""
+    title = _title_builder(tool_kind(name), name)(name, arguments, roots)
+    return bounded_title(title or name) or "Tool call"
 
 
 def bounded_title(text: str) -> str:
-    """A title: one line, without what a terminal would obey."""
+    """A title on one line, without control characters."""
     return one_line(CONTROL_CHARACTERS.sub(" ", storable(text)), TITLE_CHARACTERS)
 
 
 def call_locations(name: str, arguments: CallArguments, roots: WorkspaceRoots) -> Sequence[FileLocation]:
-    """The files of the workspace that a call is about; lines count from 1."""
+    """The files of the workspace that a call names; lines count from 1."""
     found: dict[str, FileLocation] = {}
     for given, line in _named_paths(name, arguments):
         if (place := _location_of(name, given, line, roots)) is not None:
@@ -115,7 +114,7 @@ def call_locations(name: str, arguments: CallArguments, roots: WorkspaceRoots) -
 
 
 def file_change(name: str, arguments: CallArguments, roots: WorkspaceRoots) -> FileDiff | None:
-    """What a call has changed in a file, as far as its arguments tell; a fragment, for an edit."""
+    """The change that a call made to a file, as far as its arguments tell; for an edit, only the passage."""
     if name not in ("edit_file", "write_file"):
         return None
     place = next(iter(call_locations(name, arguments, roots)), None)
@@ -127,14 +126,14 @@ def file_change(name: str, arguments: CallArguments, roots: WorkspaceRoots) -> F
 
 
 def code_span(text: str, most: int = PART_CHARACTERS) -> str:
-    """A text as code within a line, whatever backticks are in it."""
+    """A text as inline code; the fence is longer than any run of backticks in it."""
     line = one_line(CONTROL_CHARACTERS.sub(" ", text), most)
     fence = "`" * (max((len(run) for run in BACKTICKS.findall(line)), default=0) + 1)
     return f"{fence}{line}{fence}" if len(fence) == 1 else f"{fence} {line} {fence}"
 
 
 def fenced_block(text: str) -> str:
-    """A text as a block of code, whatever backticks are in it."""
+    """A text as a code block; the fence is longer than any run of backticks in it."""
     fence = "`" * max(3, max((len(run) for run in BACKTICKS.findall(text)), default=0) + 1)
     return f"{fence}\n{text.rstrip()}\n{fence}"
 
@@ -208,7 +207,7 @@ def _plain_title(name: str, _arguments: CallArguments, _roots: WorkspaceRoots) -
 
 
 def _named_paths(name: str, arguments: CallArguments) -> Iterator[tuple[str, int | None]]:
-    """The paths that a call names, each with the line it begins at, if one is named."""
+    """The paths that a call names, each with its first line where the call names one."""
     if tool_kind(name) in (OperationKind.THINK, OperationKind.OTHER, OperationKind.FETCH):
         return
     several: object = arguments.get("file_requests")
@@ -243,14 +242,14 @@ def _text_argument(arguments: CallArguments, key: str) -> str:
 
 
 def _number_argument(arguments: CallArguments, *keys: str) -> int | None:
-    """The first of these that counts lines from 1."""
+    """The first of these arguments that is a line number."""
     given = (arguments.get(key) for key in keys)
     return next((one for one in given if isinstance(one, int) and not isinstance(one, bool) and 0 < one < 2**31), None)
 
 
 @dataclass(slots=True)
 class ShownToolCall:
-    """A call as far as it is shown; without a status it is not shown yet. `waits`: for somebody's word."""
+    """A call as the editor has it; `status` is None until it is shown."""
 
     sent_id: str
     status: CallStatus | None = None
@@ -271,7 +270,7 @@ class ShownToolCall:
         return self.status is not None and not self.has_ended
 
     def put(self, part: FileDiff | FileLocation | TerminalOutput) -> None:
-        """Add something to be seen; what was shown of the same file before is replaced."""
+        """Add a part; it replaces an earlier part for the same file."""
         match part:
             case FileLocation():
                 self.locations_by_path[str(part.path)] = part
@@ -283,21 +282,21 @@ class ShownToolCall:
                 pass
 
     def locate(self, places: Sequence[FileLocation]) -> None:
-        """Add the files that the arguments name; what the tool itself showed stands."""
+        """Add the files that the arguments name; locations that the tool itself showed stay."""
         for place in places:
             self.locations_by_path.setdefault(str(place.path), place)
 
     def content(self, *more: Json) -> Sequence[Json]:
-        """Everything to be seen in the call: an update replaces all that was there."""
-        diffs = [updates.call_diff(one) for one in self.diffs.values()]
-        return [*diffs, *(updates.call_terminal(one) for one in self.terminals), *more]
+        """The whole content of the call, since an update replaces all of it."""
+        diffs = [convert.call_diff(one) for one in self.diffs.values()]
+        return [*diffs, *(convert.call_terminal(one) for one in self.terminals), *more]
 
     def locations(self) -> Sequence[Json]:
-        return [updates.call_location(one) for one in self.locations_by_path.values()]
+        return [convert.call_location(one) for one in self.locations_by_path.values()]
 
 
 class ShownToolCalls:
-    """The newest call under each of the host's ids: a model may use one again once its call has ended."""
+    """The newest call for each of the host's ids; a model may use an id again once its call has ended."""
 
     def __init__(self, waiting: Mapping[str, str]) -> None:
         self._newest = {
@@ -312,16 +311,16 @@ class ShownToolCalls:
         return self._newest.get(call_id)
 
     def reserve(self, turn_id: str, call_id: str) -> ShownToolCall:
-        """The newest call of this id, also one that is still to be shown."""
+        """The newest call with this id, or a new one that is shown later."""
         return self._newest.get(call_id) or self._add(turn_id, call_id)
 
     def take(self, turn_id: str, call_id: str) -> ShownToolCall:
-        """The call under way of this id, or a new one."""
+        """The open call with this id, or a new one."""
         found = self._newest.get(call_id)
         return self._add(turn_id, call_id) if found is None or found.has_ended else found
 
     def unused(self, wanted: str) -> str:
-        """This id, or one like it, if it is taken; the same calls in the same order are always called the same."""
+        """This id, or a similar one where it is used; the same calls in the same order get the same ids."""
         found, number = wanted, 1
         while found in self._used:
             number += 1
@@ -333,7 +332,7 @@ class ShownToolCalls:
         return (call for call in self._all if call.is_open)
 
     def waiting(self) -> Mapping[str, str]:
-        """The ids of those that wait for somebody's word, and under which they are shown."""
+        """The calls that wait for approval: the host's id, and the id that the editor has."""
         return {
             call_id: call.sent_id for call_id, call in self._newest.items() if call.is_open and call.awaits_approval
         }

@@ -28,7 +28,7 @@ BACKGROUND_WORK = BackgroundJob(log, "acp_aside_waits", "acp_aside_failed")
 
 
 async def run_in_background(work: Callable[[], Awaitable[None]]) -> None:
-    """Do it; that the editor has left meanwhile is nothing to tell anybody."""
+    """Run this; if the editor leaves meanwhile, no error is logged."""
 
     async def quietly() -> None:
         with suppress(ConnectionClosed):
@@ -37,7 +37,7 @@ async def run_in_background(work: Callable[[], Awaitable[None]]) -> None:
     await BACKGROUND_WORK.attempt(quietly)
 
 
-# A host that is elsewhere is asked over the network.
+# A host on another server is asked over the network, so less often.
 NEAR_SECONDS = 2.0
 FAR_SECONDS = 15.0
 
@@ -45,14 +45,14 @@ MEMORY_POLL = BackgroundJob(log, "acp_memory_waits", "acp_memory_failed")
 
 
 class MemoryWatcher:
-    """Tells open sessions; each decides when, as none is interrupted."""
+    """Tells open sessions of memory edits; each session shows them when it is not at work."""
 
     def __init__(self, host: AgentHost) -> None:
         self._host = host
         self._seconds = NEAR_SECONDS if host.features.can_require_approval else FAR_SECONDS
 
     async def run(self, sessions: Callable[[], Collection["EditorSession"]]) -> None:
-        """Until cancelled."""
+        """Run until cancelled."""
         while True:
             await anyio.sleep(self._seconds)
             for agent_id, user_id in {(one.stored.agent_id, one.stored.user_id) for one in sessions()}:
@@ -69,7 +69,7 @@ class MemoryWatcher:
 
 
 def memory_edits(known: Mapping[str, str], blocks: Sequence[MemoryBlock]) -> Sequence[MemoryEdit]:
-    """What has changed, by label."""
+    """The blocks that differ from the known values, by label."""
     return [
         MemoryEdit(block.label, known.get(block.label, ""), block.value)
         for block in blocks
@@ -77,9 +77,9 @@ def memory_edits(known: Mapping[str, str], blocks: Sequence[MemoryBlock]) -> Seq
     ]
 
 
-TellResult = Callable[[str, "ScheduledResult"], Awaitable[None]]
+ShowResult = Callable[[str, "ScheduledResult"], Awaitable[None]]
 INTERVAL_SECONDS = 2.0
-# A database that is away is asked less and less often.
+# While the database is unavailable, the interval grows up to this.
 MAX_INTERVAL_SECONDS = 30.0
 MAX_RUNS = 100
 PROMPT_CHARACTERS = 200
@@ -90,9 +90,9 @@ SCHEDULE_POLL = BackgroundJob(log, "acp_news_wait", "acp_news_failed")
 
 @dataclass(frozen=True, slots=True)
 class ScheduledResult:
-    """A scheduled prompt that the agent has answered, or that it could not be given.
+    """A scheduled prompt that the agent has answered, or that could not be delivered.
 
-    `prompt` and `conversation_id` are as the schedule has them now; empty and None where it is gone.
+    `prompt` and `conversation_id` are those of the schedule now; empty and None where it was deleted.
     """
 
     run_id: str
@@ -105,9 +105,9 @@ class ScheduledResult:
 
     @property
     def text(self) -> str:
-        """As Markdown: which prompt it was, and under it the agent's answer as it is, or what went wrong."""
-        asked = f": {escape_line(self.prompt, PROMPT_CHARACTERS)}" if self.prompt else ""
-        head = f"**Scheduled prompt {self.schedule_id}**{asked}"
+        """Markdown: the prompt, and below it the agent's answer, or what went wrong."""
+        prompt = f": {escape_line(self.prompt, PROMPT_CHARACTERS)}" if self.prompt else ""
+        head = f"**Scheduled prompt {self.schedule_id}**{prompt}"
         if self.standing is RunStatus.DELIVERED:
             return f"{head}\n\n{self.answer or 'The agent said nothing.'}"
         reason = escape_line(self.reason or "no reason is known")
@@ -116,13 +116,16 @@ class ScheduledResult:
 
 @dataclass(slots=True)
 class AgentWatch:
-    """Since when an agent is watched, and which runs were told: by their ends too, as a dead one can be tried again."""
+    """Since when an agent is watched, and which runs were shown.
+
+    Runs are known by id and end, since a dead run can be tried again.
+    """
 
     began_us: int = field(default_factory=now_us)
     told: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
 
     def new_results(self, runs: Collection[RunRecord]) -> list[RunRecord]:
-        """Those that have ended since and were not told, the first to end first; what is no longer listed is let go."""
+        """Runs that ended since `began_us` and were not shown, in the order of their ends."""
         ended = {
             (run.id, run.ended_us): run
             for run in runs
@@ -133,28 +136,30 @@ class AgentWatch:
 
 
 class ScheduleWatcher:
-    """For one editor. `who` says who is at its other end, anew each time."""
+    """Watches the schedules of one editor's agents; `get_caller` identifies the caller for each look."""
 
-    def __init__(self, app: App, who: Callable[[], Awaitable[Caller]], interval: float = INTERVAL_SECONDS) -> None:
+    def __init__(
+        self, app: App, get_caller: Callable[[], Awaitable[Caller]], interval: float = INTERVAL_SECONDS
+    ) -> None:
         self._app = app
-        self._who = who
+        self._get_caller = get_caller
         self._interval = interval
         self._watches: dict[str, AgentWatch] = {}
 
     def watch(self, agent_id: str) -> None:
-        """Tell what ends from now on of an agent that is open from now on, though the next look comes later."""
+        """Report runs of this agent that end from now on, even those that end before the next look."""
         self._watches.setdefault(agent_id, AgentWatch())
 
-    async def run(self, agents: Callable[[], Collection[str]], tell: TellResult) -> None:
-        """Until cancelled: tell of the agents that are open by then. Each run is told once, or not at all."""
+    async def run(self, agents: Callable[[], Collection[str]], tell: ShowResult) -> None:
+        """Run until cancelled, for the agents that are open at each look; each run is reported at most once."""
         wait = self._interval
         while True:
             well = await self._round(frozenset(agents()), tell)
             wait = self._interval if well else min(2 * wait, MAX_INTERVAL_SECONDS)
             await anyio.sleep(wait)
 
-    async def _round(self, agents: frozenset[str], tell: TellResult) -> bool:
-        """Look at each agent; whether all could be looked at."""
+    async def _round(self, agents: frozenset[str], tell: ShowResult) -> bool:
+        """Look at each agent; returns False if any of them failed."""
         self._watches = {agent_id: self._watches.get(agent_id) or AgentWatch() for agent_id in agents}
         return all(
             [
@@ -163,19 +168,19 @@ class ScheduleWatcher:
             ]
         )
 
-    async def _look(self, agent_id: str, watch: AgentWatch, tell: TellResult) -> None:
-        caller = await self._who()
+    async def _look(self, agent_id: str, watch: AgentWatch, tell: ShowResult) -> None:
+        caller = await self._get_caller()
         wanted = ListRuns(agent_id=agent_id, limit=MAX_RUNS)
         runs = (await self._app.schedules.queries.history(caller, wanted)).runs
-        # Who may see everybody's is told of nobody else's all the same.
+        # A caller who may see the runs of all people is still shown only their own.
         for run in watch.new_results([run for run in runs if run.user_id in (None, caller.user_id)]):
-            tidings = await self._tidings(caller, run)
+            result = await self._result(caller, run)
             watch.told.add((run.id, run.ended_us or 0))
-            await tell(agent_id, tidings)
+            await tell(agent_id, result)
 
-    async def _tidings(self, caller: Caller, run: RunRecord) -> ScheduledResult:
-        told = ScheduledResult(run.id, run.schedule_id, run.standing, answer=run.answer, reason=run.reason)
+    async def _result(self, caller: Caller, run: RunRecord) -> ScheduledResult:
+        result = ScheduledResult(run.id, run.schedule_id, run.standing, answer=run.answer, reason=run.reason)
         with suppress(NotFound):
             what = (await self._app.schedules.queries.get(caller, run.schedule_id)).what
-            return replace(told, prompt=what.prompt, conversation_id=what.conversation_id)
-        return told
+            return replace(result, prompt=what.prompt, conversation_id=what.conversation_id)
+        return result

@@ -28,12 +28,12 @@ from frontdesk.interfaces.http.context import ensure_request_id, parse_headers
 from frontdesk.interfaces.http.middleware import HostOriginPolicy, presented_credential
 from frontdesk.interfaces.http.uvicorn_server import open_listener, serve_app
 from frontdesk.journal.model import Outcome
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 from frontdesk.settings import Settings
 
 
 class WebSocketTransport:
-    """A `Carrier` over one accepted socket; the server has bounded how long a message may be."""
+    """A `FrameTransport` over one accepted socket; the server limits the length of a message."""
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
@@ -52,26 +52,26 @@ class WebSocketTransport:
         try:
             await self._socket.send_text(frame.decode())
         except (WebSocketDisconnect, RuntimeError, OSError) as error:
-            # Starlette says in either way that the socket is closed.
+            # Starlette raises any of these for a closed socket.
             raise ConnectionClosed("The editor has left") from error
 
     async def close(self) -> None:
-        """Every message was handed over as it was sent."""
+        """Nothing to do: every message was sent at once."""
 
 
 ACP_PATH = "/acp"
-NO_KEY_MESSAGE = "Send a key of this server: Authorization: Bearer KEY (frontdesk keys create --user USER makes one)"
+NO_KEY_MESSAGE = "Send a key of Frontdesk: Authorization: Bearer KEY (frontdesk keys create --user USER makes one)"
 
 log = structlog.get_logger("frontdesk.acp")
 
 
 def serve_websocket(place: str, agent: str | None, root: Path | None) -> None:
-    """Serve until told to stop. Files and commands are those of the editor, or of `root` here where one is given."""
+    """Serve until stopped. Files and commands are the editor's, or those of this machine where `root` is given."""
     host, _, port = place.rpartition(":")
     if not host or not port.isdigit() or int(port) > 65_535:
         raise Invalid("--listen takes HOST:PORT, e.g. 127.0.0.1:3021")
     if root is not None and not root.is_dir():
-        raise Invalid(f"--root names a folder that is there; {root} is not")
+        raise Invalid(f"--root needs an existing folder; there is no {root}")
     settings = Settings.read().with_values(host=host.strip("[]"), port=int(port))
     logs.configure_logs(settings)
     listener = open_listener(settings)
@@ -89,7 +89,7 @@ def serve_websocket(place: str, agent: str | None, root: Path | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WebSocketEndpoint:
-    """Lets editors in who can prove who they are, a page of another origin never."""
+    """Accepts editors that prove who they are; never a page of another origin."""
 
     app: App
     agent: str | None = None
@@ -100,17 +100,17 @@ class WebSocketEndpoint:
 
     async def accept(self, socket: WebSocket) -> None:
         headers = parse_headers(socket.scope["headers"])
-        # Of those who are let in, each request has a row of its own.
+        # Only a refusal is written here: each request of an accepted editor has a row of its own.
         record = CallRecord(
             self.app.journal, INTERFACE_NAME, ACP_PATH, Caller(ensure_request_id(headers.get("x-request-id")))
         )
         text = presented_credential(headers)
         record.add_trace(trace_refusal(Signals(record.caller.request_id, headers.get("x-agent-id")), text))
-        turned = HostOriginPolicy.from_settings(self.app.settings).check(headers)
-        if turned is not None:
-            record.outcome, record.reason = Outcome.DENIED, turned.code
+        refusal = HostOriginPolicy.from_settings(self.app.settings).check(headers)
+        if refusal is not None:
+            record.outcome, record.reason = Outcome.DENIED, refusal.code
             record.write()
-            await socket.send_denial_response(JSONResponse({"error": turned.code}, turned.status))
+            await socket.send_denial_response(JSONResponse({"error": refusal.code}, refusal.status))
             return
         try:
             await self._identify(text, headers.get("x-agent-id"))
@@ -126,7 +126,7 @@ class WebSocketEndpoint:
             WebSocketTransport(socket), agent_capabilities(self.app.settings), self._opening(text), _log_error
         ).run()
 
-    def _opening(self, text: str | None):  # noqa: ANN202 - the type is that of `HostOriginPolicy.open_connection`
+    def _opening(self, text: str | None):  # noqa: ANN202 - the type is `OpenConnection`
         async def who() -> Caller:
             return await self._identify(text)
 
@@ -139,15 +139,13 @@ class WebSocketEndpoint:
         return opening
 
     async def _identify(self, text: str | None, named: str | None = None) -> Caller:
-        """Who shows this, now: a key may have been revoked since it was shown first. `named` is for the journal."""
+        """Identify the caller again, since the key may have been revoked; `named` is for the journal."""
         if not text:
             raise Unauthenticated(NO_KEY_MESSAGE)
         credential = await self.app.identity.authenticate(text)
         signals = Signals(ensure_request_id(None), named, credential=credential)
         if credential.user_id is None:
-            refused = Denied(
-                "This key speaks for no person; an editor has somebody before it. Use one made with --user"
-            )
+            refused = Denied("This key is not for a person, and an editor needs one that is; make one with --user")
             refused.trace = trace_refusal(signals)
             raise refused
         return await self.app.identity.identify(replace(signals, header=None))

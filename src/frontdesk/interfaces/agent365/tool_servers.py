@@ -17,7 +17,7 @@ from frontdesk.agent365.local_platform import (
 )
 from frontdesk.agent365.manifest.model import DeclaredManifest, DeclaredServer, DeclaredTool
 from frontdesk.errors import Invalid
-from frontdesk.interfaces.mcp.context import SdkContext, tool_request
+from frontdesk.interfaces.mcp.context import SdkContext, call_context
 from frontdesk.interfaces.mcp.http import McpEndpoint
 from frontdesk.text import parse_json_object
 from frontdesk.tools.arguments import ArgumentCheck
@@ -90,7 +90,7 @@ class ManifestServerTools:
             return _failed_result(str(error), tool)
         if tool.delay_ms:
             await self._standin.sleep(delay_seconds(tool.delay_ms))
-        agent = identify_caller(tool_request(ctx).request_context.headers)
+        agent = identify_caller(call_context(ctx).request_context.headers)
         states = self._standin.states
         told = answer_call(tool, states.current(self._server.name, agent), arguments, self._standin.rng.random())
         states.move(self._server.name, agent, told.state)

@@ -10,16 +10,19 @@ from frontdesk.agents.host import EVERYONE, Agent, AgentHost, HeldTool, MemoryBl
 from frontdesk.app import App, delete_agent
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.interfaces.app_runner import local_caller, run_change, run_with_app
-from frontdesk.interfaces.cli.options import Flag, JsonFlag, Repeated, Text
 from frontdesk.interfaces.cli.output import (
     EMPTY_CELL,
+    Flag,
+    JsonFlag,
+    Repeated,
+    Text,
     dump_json,
     format_table,
     format_time,
     printable_line,
     printable_text,
 )
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 from frontdesk.llm.events import ApprovalRequest, Done, StopReason
 
 command = Command(name="agents")

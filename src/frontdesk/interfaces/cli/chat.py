@@ -32,8 +32,7 @@ from frontdesk.interfaces.cli.chat_display import (
     line_end,
     paint,
 )
-from frontdesk.interfaces.cli.options import Flag, JsonFlag, Text
-from frontdesk.interfaces.cli.output import printable_line, printable_text
+from frontdesk.interfaces.cli.output import Flag, JsonFlag, Text, printable_line, printable_text
 from frontdesk.interfaces.http.context import ensure_request_id
 from frontdesk.llm.events import (
     ApprovalRequest,

@@ -13,16 +13,18 @@ from frontdesk.app import App
 from frontdesk.identity.keys import ApiKey
 from frontdesk.identity.model import ANY_AGENT
 from frontdesk.interfaces.app_runner import local_caller, run_change, run_with_app
-from frontdesk.interfaces.cli.options import Flag, JsonFlag, Repeated
 from frontdesk.interfaces.cli.output import (
     EMPTY_CELL,
+    Flag,
+    JsonFlag,
+    Repeated,
     dump_json,
     format_table,
     format_time,
     parse_duration,
     printable_line,
 )
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 
 command = Command(name="keys")
 

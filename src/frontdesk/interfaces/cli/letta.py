@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 from cyclopts import App as Command
 from cyclopts import Parameter
@@ -11,9 +11,8 @@ from frontdesk.app import App, base_url
 from frontdesk.errors import ConfigurationError
 from frontdesk.interfaces.app_runner import local_caller, require_user_id, run_change, run_with_app
 from frontdesk.interfaces.cli.agents import find_agent
-from frontdesk.interfaces.cli.options import Flag, JsonFlag
-from frontdesk.interfaces.cli.output import EMPTY_CELL, dump_json, format_table, printable_line
-from frontdesk.journal.record import CallRecord
+from frontdesk.interfaces.cli.output import EMPTY_CELL, Flag, JsonFlag, dump_json, format_table, printable_line
+from frontdesk.journal.service import CallRecord
 
 if TYPE_CHECKING:
     from frontdesk.agents.letta.connect import ConnectResult
@@ -182,12 +181,9 @@ def _mark_agent(action: str, agent: str, use: Callable[["LettaHost", str], Await
 
 
 def _require_letta_host(app: App) -> "LettaHost":
-    # Letta's client and the MCP library are slow to import, and the other commands do without.
-    from frontdesk.agents.letta.host import LettaHost  # noqa: PLC0415
-
-    if not isinstance(app.host, LettaHost):
+    if app.settings.letta_base_url is None:
         raise ConfigurationError("No Letta server is set; say where it is in LETTA_BASE_URL")
-    return app.host
+    return cast("LettaHost", app.host)
 
 
 def _print_connected(connected: "ConnectResult", name: str) -> None:

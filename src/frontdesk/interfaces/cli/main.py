@@ -3,14 +3,15 @@
 import gc
 import os
 import sys
+from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
 from cyclopts import App as Command
 
 from frontdesk import __version__
 from frontdesk.errors import ConfigurationError, FrontdeskError, IdentityError, Invalid
-from frontdesk.interfaces.cli.options import number_up_to
-from frontdesk.interfaces.cli.output import printable_line
+from frontdesk.identity.keys import LOCAL_USER
+from frontdesk.interfaces.cli.output import number_up_to, printable_line
 
 # What a shell sees: 2 for something to write differently, 1 for anything else that did not work.
 EXIT_CODES: tuple[tuple[type[FrontdeskError], int], ...] = (
@@ -64,21 +65,20 @@ COMMANDS = (
     ),
     (
         "worker",
-        "worker:work",
+        "serve:work",
         "Deliver due prompts until stopped, without serving anybody; any number of workers may share a database.",
     ),
     ("chat", "chat:talk", CHAT_HELP),
-    ("acp", "acp:serve", "Serve the Agent Client Protocol: your agent, with its memory, in every code editor."),
     ("letta", "letta:command", "Connect agents of the Letta server LETTA_BASE_URL, and say whom each of them serves."),
     (
         "journal",
-        "journal:read",
+        "diagnostics:read",
         "Show what was called, by whom, and how it went: the newest rows, the oldest of them first.",
     ),
     ("demo", "demo:fill", "Fill an empty installation with a made-up day, by running Frontdesk itself."),
     (
         "doctor",
-        "doctor:examine",
+        "diagnostics:examine",
         "Show every setting and where it comes from, then what is wrong; exit 1 if anything is.",
     ),
 )
@@ -104,7 +104,7 @@ def up(*, host: str | None = None, port: Port = None) -> None:
     port
         Port to listen on, 0 for a free one; FRONTDESK_PORT, or 3020, when left out.
     """
-    from frontdesk.interfaces.cli.up import serve_http  # noqa: PLC0415
+    from frontdesk.interfaces.cli.serve import serve_http  # noqa: PLC0415
     from frontdesk.settings import Settings  # noqa: PLC0415
 
     serve_http(Settings.read().with_values(host=host, port=port))
@@ -122,6 +122,38 @@ def mcp(*, door: Literal["tools", "schedule", "memory"] | None = None) -> None:
     from frontdesk.interfaces.mcp.stdio import run_stdio_server  # noqa: PLC0415
 
     run_stdio_server(door or "")
+
+
+@command.command(help="Serve the Agent Client Protocol: your agent, with its memory, in every code editor.")
+def acp(
+    *, agent: str | None = None, user: str = LOCAL_USER, listen: str | None = None, root: Path | None = None
+) -> None:
+    """Serve the Agent Client Protocol on standard input and output, for the editor that starts it.
+
+    Parameters
+    ----------
+    agent
+        The agent for every folder, by id or name. Without it, each folder has an agent of its own.
+    user
+        The person who uses the editor.
+    listen
+        Serve editors by WebSocket at this HOST:PORT instead. They authenticate with a key of this installation.
+    root
+        With --listen: the folder on this machine whose files and commands remote editors may use.
+    """
+    if not user.strip():
+        raise Invalid("--user names a person by 1 to 200 printable characters, as frontdesk keys list shows them")
+    if listen is not None:
+        from frontdesk.interfaces.acp.websocket import serve_websocket  # noqa: PLC0415
+
+        serve_websocket(listen, agent, root)
+        return
+    if root is not None:
+        raise Invalid("--root needs --listen; an editor on this machine names its folder itself")
+    # The other modules are loaded after the editor has its first answer.
+    from frontdesk.interfaces.acp.stdio import serve_stdio  # noqa: PLC0415
+
+    serve_stdio(user, agent)
 
 
 def main() -> NoReturn:

@@ -20,16 +20,21 @@ from frontdesk.interfaces.app_runner import (
     validate_input,
 )
 from frontdesk.interfaces.cli.memory_data import erase, export_records, import_records, insights, people, zone
-from frontdesk.interfaces.cli.options import Flag, JsonFlag, Repeated, Text, UserOption, number_up_to
 from frontdesk.interfaces.cli.output import (
     EMPTY_CELL,
+    Flag,
+    JsonFlag,
+    Repeated,
+    Text,
+    UserOption,
     dump_json,
     format_table,
+    number_up_to,
     print_figures,
     printable_line,
     printable_text,
 )
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 from frontdesk.memory.memories_rules import MemoryFilter, MemorySort
 from frontdesk.memory.model import (
     MAX_SEARCH_LIMIT,

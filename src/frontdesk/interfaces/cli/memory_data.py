@@ -23,9 +23,18 @@ from frontdesk.interfaces.app_runner import (
     run_for_person,
     run_with_app,
 )
-from frontdesk.interfaces.cli.options import Flag, JsonFlag, Limit, UserOption, number_up_to
-from frontdesk.interfaces.cli.output import dump_json, format_table, format_time, printable_line
-from frontdesk.journal.record import CallRecord
+from frontdesk.interfaces.cli.output import (
+    Flag,
+    JsonFlag,
+    Limit,
+    UserOption,
+    dump_json,
+    format_table,
+    format_time,
+    number_up_to,
+    printable_line,
+)
+from frontdesk.journal.service import CallRecord
 from frontdesk.memory.insights import InsightRange
 from frontdesk.memory.model import PersonScope, PersonSummary
 from frontdesk.memory.people import ErasedRecords, PeopleDirectory

@@ -19,8 +19,7 @@ from frontdesk.agent365.servers import find_manifest
 from frontdesk.agent365.verify import VERIFY_SECONDS, ServerVerification, ToolState, verify_servers
 from frontdesk.errors import Invalid
 from frontdesk.interfaces import logs
-from frontdesk.interfaces.cli.options import Flag, JsonFlag
-from frontdesk.interfaces.cli.output import dump_json, printable_line
+from frontdesk.interfaces.cli.output import Flag, JsonFlag, dump_json, printable_line
 from frontdesk.settings import Settings
 from frontdesk.text import list_first
 

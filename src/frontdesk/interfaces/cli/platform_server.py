@@ -17,8 +17,7 @@ from frontdesk.interfaces import logs
 from frontdesk.interfaces.agent365.application import build_platform_application
 from frontdesk.interfaces.agent365.control import HangUpProtocol
 from frontdesk.interfaces.app_runner import UVLOOP
-from frontdesk.interfaces.cli.options import number_up_to
-from frontdesk.interfaces.cli.output import printable_line
+from frontdesk.interfaces.cli.output import number_up_to, printable_line
 from frontdesk.interfaces.http.uvicorn_server import (
     UvicornServer,
     open_listener_at,

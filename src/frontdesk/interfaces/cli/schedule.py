@@ -13,8 +13,18 @@ from frontdesk.app import App
 from frontdesk.errors import Invalid, Unavailable
 from frontdesk.interfaces.app_runner import local_caller, run_change, run_with_app
 from frontdesk.interfaces.cli.agents import find_agent, find_agent_id
-from frontdesk.interfaces.cli.options import Flag, JsonFlag, Repeated, Text, number_up_to
-from frontdesk.interfaces.cli.output import EMPTY_CELL, dump_json, format_table, printable_line, printable_text
+from frontdesk.interfaces.cli.output import (
+    EMPTY_CELL,
+    Flag,
+    JsonFlag,
+    Repeated,
+    Text,
+    dump_json,
+    format_table,
+    number_up_to,
+    printable_line,
+    printable_text,
+)
 from frontdesk.interfaces.schedule_responses import (
     PreviewResponse,
     RunResponse,
@@ -22,7 +32,7 @@ from frontdesk.interfaces.schedule_responses import (
     ScheduleResponseModel,
     explain_missing_rule,
 )
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 from frontdesk.schedules.model import Misfire, Overlap, RunStatus
 from frontdesk.schedules.requests import (
     ImportResult,

@@ -16,9 +16,19 @@ from frontdesk.interfaces.app_runner import (
     validate_input,
 )
 from frontdesk.interfaces.cli.agents import find_agent_id
-from frontdesk.interfaces.cli.options import Flag, JsonFlag, Text, UserOption, number_up_to
-from frontdesk.interfaces.cli.output import EMPTY_CELL, dump_json, format_table, printable_line, printable_text
-from frontdesk.journal.record import CallRecord
+from frontdesk.interfaces.cli.output import (
+    EMPTY_CELL,
+    Flag,
+    JsonFlag,
+    Text,
+    UserOption,
+    dump_json,
+    format_table,
+    number_up_to,
+    printable_line,
+    printable_text,
+)
+from frontdesk.journal.service import CallRecord
 from frontdesk.memory.model import AiMode, AiStatus, AiTask, AiTaskType, ItemType, Priority, TimeEntry
 from frontdesk.memory.operations.base import format_time
 from frontdesk.memory.operations.tasks import format_day, format_entry

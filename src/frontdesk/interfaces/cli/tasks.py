@@ -17,17 +17,22 @@ from frontdesk.interfaces.app_runner import (
     run_for_person,
     validate_input,
 )
-from frontdesk.interfaces.cli.options import Flag, JsonFlag, Repeated, Text, UserOption, number_up_to
 from frontdesk.interfaces.cli.output import (
     EMPTY_CELL,
+    Flag,
+    JsonFlag,
+    Repeated,
+    Text,
+    UserOption,
     dump_json,
     format_table,
+    number_up_to,
     print_figures,
     printable_line,
     printable_text,
 )
 from frontdesk.interfaces.cli.task_work import approve, assign, day, list_work, running, show_work, start, stop
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 from frontdesk.memory.model import CompletionBehavior, Priority, ProgressCalculation, Task, TaskStatus
 from frontdesk.memory.operations.base import format_time
 from frontdesk.memory.operations.tasks import TaskContent, format_task, format_task_line

@@ -20,9 +20,8 @@ from cyclopts import Parameter
 from frontdesk.app import App
 from frontdesk.errors import FrontdeskError, Invalid, NotFound
 from frontdesk.interfaces.app_runner import AppFunction, local_caller, record_change, run_change, run_with_app
-from frontdesk.interfaces.cli.options import Flag, Repeated, Text
-from frontdesk.interfaces.cli.output import format_table, printable_line
-from frontdesk.journal.record import CallRecord
+from frontdesk.interfaces.cli.output import Flag, Repeated, Text, format_table, printable_line
+from frontdesk.journal.service import CallRecord
 from frontdesk.text import list_first, not_found_message
 from frontdesk.tools.access import AccessEffect, AccessRule
 from frontdesk.tools.crawler import CrawlStage, CrawlStep

@@ -14,9 +14,13 @@ from pydantic import BaseModel, ValidationError
 from frontdesk.app import App
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.interfaces.app_runner import local_caller, record_change
-from frontdesk.interfaces.cli.options import Flag, JsonFlag, Limit, Repeated, Text
 from frontdesk.interfaces.cli.output import (
     EMPTY_CELL,
+    Flag,
+    JsonFlag,
+    Limit,
+    Repeated,
+    Text,
     dump_json,
     format_table,
     format_time,

@@ -49,6 +49,8 @@ class RequestContext:
     answer_headers: list[tuple[bytes, bytes]] = field(default_factory=list[tuple[bytes, bytes]])
     # Whether a proxy passed this on: then loopback says nothing about where it came from.
     forwarded: bool = False
+    # Whether it comes from this machine, and needs no credential.
+    local: bool = False
 
     def __post_init__(self) -> None:
         self.forwarded = not FORWARDED_HEADERS.isdisjoint(self.headers) or any(map(_IS_FORWARDED, self.headers))

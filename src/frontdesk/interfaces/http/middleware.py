@@ -36,7 +36,7 @@ from frontdesk.interfaces.http.context import (
 )
 from frontdesk.interfaces.http.errors import retry_after_header
 from frontdesk.journal.model import Outcome
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 from frontdesk.settings import Settings, is_loopback
 
 ALL_ADDRESSES = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not bound
@@ -270,6 +270,7 @@ class AuthMiddleware:
         scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         headers = parse_headers(scope["headers"])
         context = RequestContext(ensure_request_id(headers.get("x-request-id")), headers)
+        context.local = not (self._proof_required or context.forwarded)
         scope[CONTEXT_KEY] = context
         page = self._pages if self._pages is not None and self._pages.is_page(scope["path"]) else None
         path = scope["path"]
@@ -335,10 +336,10 @@ class AuthMiddleware:
         if context.person_in_request:
             await identity.sessions.note_token(context.session_id, proven=True)
         else:
-            await use_session_token(identity, context, local=self._is_local(context))
+            await use_session_token(identity, context, local=context.local)
 
     async def _check(self, context: RequestContext, text: str | None) -> None:
-        identity, local = self._app.identity, self._is_local(context)
+        identity, local = self._app.identity, context.local
         if text is not None:
             await use_credential(identity, context, text)
         elif not local:
@@ -351,13 +352,10 @@ class AuthMiddleware:
     async def _check_person(self, context: RequestContext, text: str | None) -> None:
         """The same where a person's records are: their own token counts alone."""
         token = person_token(context)
-        if text is None and token and not self._is_local(context):
+        if text is None and token and not context.local:
             await use_person_token(self._app.identity, context, token)
         else:
             await self._check(context, text)
-
-    def _is_local(self, context: RequestContext) -> bool:
-        return not (self._proof_required or context.forwarded)
 
     def _record(self, path: str, context: RequestContext, reason: str) -> None:
         endpoint = path.rstrip("/")

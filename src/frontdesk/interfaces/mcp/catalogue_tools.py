@@ -1,4 +1,4 @@
-"""Offers `find_tools` and `call_tool`."""
+"""Offers `find_tools` and `call_tool` to MCP clients."""
 
 import json
 from collections.abc import Mapping
@@ -30,21 +30,21 @@ from frontdesk.tools.service import FindToolsQuery
 
 
 def relay_result(result: CallResult, version: str) -> McpToolResult:
-    """The answer in its own blocks; one that the client's revision does not know is put into words."""
+    """The result in its own content blocks. A block that the client's revision does not know becomes text."""
     content = [block if _is_known_block(block, version) else _as_text_block(block) for block in result.content]
     if not content and result.error:
         content = [{"type": "text", "text": result.error}]
-    # What is no object is not structured content in any revision but the newest; its text is among the blocks.
+    # Only the newest revision allows structured content that is not an object. Its text is among the blocks.
     structured = cast("Mapping[str, Any]", result.structured) if isinstance(result.structured, dict) else None
     return McpToolResult(content, structured, result.ok)
 
 
 def _is_known_block(block: Mapping[str, Any], version: str) -> bool:
-    # Nearly every block is text and no more, and to look closer at those costs as much as all else here.
+    # Nearly every block is only text, and a closer look at those would double the cost of this function.
     if len(block) == 2 and block.get("type") == "text" and isinstance(block.get("text"), str):
         return True
     try:
-        # Of a result with a strange block, the newest revision's shape keeps nothing; the others refuse it.
+        # For a result with an unknown block, the newest revision drops the content; the others refuse it.
         shaped = serialize_server_result("tools/call", version, {"resultType": "complete", "content": [block]})
     except ValidationError:
         return False
@@ -70,7 +70,7 @@ RULES_NOTE = "apply_rules=false has no effect: the limits on an agent's tools al
 
 
 class McpFindToolsInput(McpToolInput):
-    """Whatever is given for these is made fit, not refused."""
+    """The arguments of find_tools. Values are corrected, not refused."""
 
     query: object = loose_field("string", "What you want done, in plain words, or a tool's name.", needed=True)
     keep_tools: object = loose_field("string", "Names or ids of tools that must stay, comma separated.", default="")
@@ -101,13 +101,13 @@ class McpFindToolsInput(McpToolInput):
 
 
 def _query_text(query: object) -> str:
-    """A query as text; half of a character, which JSON can carry, is replaced."""
+    """The query as text. Half characters, which JSON can carry, are replaced."""
     text = query if isinstance(query, str) else "" if query is None else json.dumps(query)
     return storable(text)
 
 
 class McpCallToolInput(McpToolInput):
-    """Which tool, with what."""
+    """The arguments of call_tool."""
 
     name: str = Field(max_length=300, description="The tool's name or id (server::tool).")
     arguments: object = loose_field(
@@ -119,28 +119,28 @@ class McpCallToolInput(McpToolInput):
         return parse_arguments(self.arguments)
 
 
-async def find_tools(app: App, caller: Caller, asked: McpFindToolsInput) -> McpToolResult:
+async def find_tools(app: App, caller: Caller, given: McpFindToolsInput) -> McpToolResult:
     app.identity.require_agent(caller)
-    wanted, detailed = asked.find_query, coerce_flag(asked.detailed_response)
-    outcomes = await app.tools.find(caller, wanted)
-    text = describe_found_tools(outcomes, detailed=detailed, least=wanted.min_score)
-    if not coerce_flag(asked.apply_rules, default=True):
+    query, detailed = given.find_query, coerce_flag(given.detailed_response)
+    result = await app.tools.find(caller, query)
+    text = describe_found_tools(result, detailed=detailed, min_score=query.min_score)
+    if not coerce_flag(given.apply_rules, default=True):
         text = f"{text}\n\n{RULES_NOTE}."
-    structured = ToolSelectionResponse.of_result(outcomes, detailed=detailed).model_dump(mode="json", exclude_none=True)
+    structured = ToolSelectionResponse.of_result(result, detailed=detailed).model_dump(mode="json", exclude_none=True)
     return McpToolResult([{"type": "text", "text": text}], structured)
 
 
-async def call_tool(app: App, caller: Caller, asked: McpCallToolInput, line: CallContext) -> McpToolResult:
+async def call_tool(app: App, caller: Caller, given: McpCallToolInput, call: CallContext) -> McpToolResult:
     if caller.user_id is None:
         app.identity.require_agent(caller)
     result = await app.tools.dispatcher.call(
-        caller, asked.name, asked.tool_arguments, token=line.token, progress=line.progress
+        caller, given.name, given.tool_arguments, token=call.request_context.token, progress=call.progress
     )
-    return relay_result(result, line.version)
+    return relay_result(result, call.version)
 
 
 def describe_find_tools(app: App) -> str:
-    """What `find_tools` is for, with the servers that there are by name: agents pass over a promise in general."""
+    """The description of `find_tools`, with the names of the servers: agents ignore a general promise."""
     states = sorted(app.tools.catalogue.servers(), key=lambda state: (-state.tools, state.name))
     named, said = [_server_label(state) for state in states if state.tools], ""
     for number, name in enumerate(named):

@@ -13,7 +13,7 @@ from frontdesk.agents.letta.handed_store import HANDED_TOOLS_PATH, HandedTool
 from frontdesk.app import App
 from frontdesk.identity.model import Caller
 from frontdesk.interfaces.mcp.catalogue_tools import relay_result
-from frontdesk.interfaces.mcp.context import CallContext, SdkContext, tool_request
+from frontdesk.interfaces.mcp.context import CallContext, SdkContext, call_context
 from frontdesk.interfaces.mcp.server import bearer_challenge
 from frontdesk.interfaces.mcp.tool_handler import wrap_tool_call
 from frontdesk.interfaces.mcp.tool_spec import IGNORED_ARGUMENTS, McpToolResult
@@ -37,15 +37,16 @@ def build_handed_tools_server(app: App) -> Server[Any]:
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}{near}")
         arguments = _own_arguments(handed, params.arguments or {})
 
-        async def work(caller: Caller, line: CallContext, _said: Mapping[str, Any]) -> McpToolResult:
+        async def work(caller: Caller, call: CallContext, _arguments: Mapping[str, Any]) -> McpToolResult:
             app.identity.require_agent(caller)
             # By its id, never by a name that could come to mean another tool.
             meant = tool_id(handed.server, handed.remote_name)
-            result = await app.tools.dispatcher.call(caller, meant, arguments, token=line.token, progress=line.progress)
-            return relay_result(result, line.version)
+            token = call.request_context.token
+            result = await app.tools.dispatcher.call(caller, meant, arguments, token=token, progress=call.progress)
+            return relay_result(result, call.version)
 
         # The arguments are the tool's own: an agent_id among them says nothing about who is calling.
-        return await wrap_tool_call(app, "held_tool", challenge, work)(tool_request(ctx), {})
+        return await wrap_tool_call(app, "held_tool", challenge, work)(call_context(ctx), {})
 
     server = Server[Any]("frontdesk-held", version=__version__, on_list_tools=list_tools)
     server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)

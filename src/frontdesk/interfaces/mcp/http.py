@@ -8,7 +8,7 @@ import asyncio
 import contextvars
 import json
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, cast
 
@@ -53,7 +53,8 @@ from starlette.responses import Response
 
 from frontdesk.identity.mcp_sessions import McpSessionTokens
 from frontdesk.interfaces.http.context import SESSION_HEADER, Receive, RequestContext, Scope, Send, request_context
-from frontdesk.interfaces.mcp.context import ToolRequest
+from frontdesk.interfaces.mcp.context import CallContext
+from frontdesk.interfaces.mcp.tool_handler import ToolHandler
 
 MAX_BODY = 4 * 1024 * 1024
 
@@ -150,8 +151,6 @@ SDK_META = frozenset({"progressToken", "traceparent", "tracestate", "io.modelcon
 # Revisions whose results may have structured content.
 STRUCTURED_VERSIONS = frozenset({"2025-06-18", "2025-11-25", *MODERN_PROTOCOL_VERSIONS})
 
-ToolHandler = Callable[[ToolRequest, Mapping[str, Any]], Awaitable[dict[str, Any]]]
-
 tracer = trace.get_tracer("frontdesk")
 
 
@@ -162,7 +161,7 @@ class PlainCall:
     number: int | str
     name: str
     arguments: Mapping[str, Any]
-    request: ToolRequest
+    context: CallContext
     handler: ToolHandler
 
 
@@ -184,17 +183,17 @@ class FastPath:
         ):
             return None
         name, arguments, meta = params.get("name"), cast("object", params.get("arguments")), params.get("_meta")
-        way = self.handlers.get(name) if isinstance(name, str) else None
-        if way is None or not (arguments is None or isinstance(arguments, dict)):
+        handler = self.handlers.get(name) if isinstance(name, str) else None
+        if handler is None or not (arguments is None or isinstance(arguments, dict)):
             return None
         if meta is not None and not (isinstance(meta, dict) and SDK_META.isdisjoint(cast("dict[str, object]", meta))):
             return None
         given = cast("dict[str, Any]", arguments or {})
-        return PlainCall(call.id, str(name), given, ToolRequest(context, version, params), way)
+        return PlainCall(call.id, str(name), given, CallContext(context, version, params), handler)
 
     async def answer(self, call: PlainCall) -> dict[str, Any]:
         """The result as it goes on the wire."""
-        version = call.request.version
+        version = call.context.version
         with tracer.start_as_current_span(
             f"{TOOLS_CALL} {call.name}",
             kind=SpanKind.SERVER,
@@ -210,7 +209,7 @@ class FastPath:
             set_status_on_exception=False,
         ) as span:
             try:
-                result = await call.handler(call.request, call.arguments)
+                result = await call.handler(call.context, call.arguments)
             except MCPError as error:
                 span.set_attributes({"error.type": str(error.error.code)})
                 span.set_status(StatusCode.ERROR, error.error.message)

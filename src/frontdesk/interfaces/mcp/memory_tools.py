@@ -154,25 +154,25 @@ async def begin_login(app: App, _caller: Caller, given: BeginLoginInput) -> McpT
     )
 
 
-async def exchange_code(app: App, caller: Caller, given: ExchangeCodeInput, line: CallContext) -> McpToolResult:
+async def exchange_code(app: App, caller: Caller, given: ExchangeCodeInput, call: CallContext) -> McpToolResult:
     issued = await app.identity.oauth.exchange(given.code, given.redirect_uri, given.code_verifier or "")
-    return await _tokens_result(app, caller, line, issued)
+    return await _tokens_result(app, caller, call, issued)
 
 
-async def refresh_login(app: App, caller: Caller, given: RefreshTokenInput, line: CallContext) -> McpToolResult:
-    return await _tokens_result(app, caller, line, await app.identity.oauth.refresh(given.refresh_token))
+async def refresh_login(app: App, caller: Caller, given: RefreshTokenInput, call: CallContext) -> McpToolResult:
+    return await _tokens_result(app, caller, call, await app.identity.oauth.refresh(given.refresh_token))
 
 
-async def get_user_info(app: App, caller: Caller, _given: NoArguments, line: CallContext) -> McpToolResult:
-    if caller.user_id is None or line.proof is None:
+async def get_user_info(app: App, caller: Caller, _given: NoArguments, call: CallContext) -> McpToolResult:
+    if caller.user_id is None or call.request_context.proof is None:
         raise Unauthenticated("Authentication required")
-    profile = await app.identity.profile(line.proof.get_secret_value())
+    profile = await app.identity.profile(call.request_context.proof.get_secret_value())
     answer = UserInfoOutput(sub=caller.user_id, email=profile.email, name=profile.name)
     known = ", ".join(part for part in (answer.name, answer.email) if part)
     return _text_result(f"You act for {answer.sub}" + (f" ({known})." if known else "."), answer)
 
 
-async def get_auth_status(_app: App, caller: Caller, _given: NoArguments, line: CallContext) -> McpToolResult:
+async def get_auth_status(_app: App, caller: Caller, _given: NoArguments, call: CallContext) -> McpToolResult:
     by = None if caller.user_id is None else "token" if caller.by_token else "key"
     answer = AuthStatusOutput(
         authenticated=caller.user_id is not None,
@@ -180,7 +180,7 @@ async def get_auth_status(_app: App, caller: Caller, _given: NoArguments, line: 
         agent_id=caller.agent_id,
         by=by,
         scopes=None if caller.scopes is None else sorted(caller.scopes),
-        session=line.session_id is not None,
+        session=call.request_context.session_id is not None,
     )
     if not answer.authenticated:
         return _text_result("Nobody is logged in here. Send a key or a token with your requests, or log in.", answer)
@@ -188,15 +188,15 @@ async def get_auth_status(_app: App, caller: Caller, _given: NoArguments, line: 
     return _text_result(f"You act for {answer.user_id}, by a {by}, and may do: {scopes}.", answer)
 
 
-async def clear_auth(app: App, caller: Caller, _given: NoArguments, line: CallContext) -> McpToolResult:
-    if line.session_id is not None:
-        await app.identity.sessions.forget(line.session_id)
+async def clear_auth(app: App, caller: Caller, _given: NoArguments, call: CallContext) -> McpToolResult:
+    if call.request_context.session_id is not None:
+        await app.identity.sessions.forget(call.request_context.session_id)
     return _text_result("This session remembers no token now.", SessionTokenOutput(user_id=caller.user_id, kept=False))
 
 
-async def set_access_token(app: App, caller: Caller, given: SetTokenInput, line: CallContext) -> McpToolResult:
+async def set_access_token(app: App, caller: Caller, given: SetTokenInput, call: CallContext) -> McpToolResult:
     token = strip_bearer(given.access_token.strip())
-    user_id, kept = await _store_token(app, caller, line, token)
+    user_id, kept = await _store_token(app, caller, call, token)
     return _text_result(
         f"This acts for {user_id}. {TOKEN_STORED if kept else TOKEN_NOT_STORED}",
         SessionTokenOutput(user_id=user_id, kept=kept),
@@ -213,9 +213,9 @@ async def _forget_session_token(app: App, context: RequestContext) -> None:
             await app.identity.sessions.forget(context.session_id)
 
 
-async def _tokens_result(app: App, caller: Caller, line: CallContext, issued: IssuedTokens) -> McpToolResult:
+async def _tokens_result(app: App, caller: Caller, call: CallContext, issued: IssuedTokens) -> McpToolResult:
     try:
-        _, kept = await _store_token(app, caller, line, issued.access_token)
+        _, kept = await _store_token(app, caller, call, issued.access_token)
     except (Conflict, Denied, Invalid):
         # The code is used up: whoever has brought it must have the tokens, wherever they keep them.
         kept = False
@@ -236,28 +236,28 @@ async def _tokens_result(app: App, caller: Caller, line: CallContext, issued: Is
     )
 
 
-async def _store_token(app: App, caller: Caller, line: CallContext, token: str) -> tuple[str, bool]:
+async def _store_token(app: App, caller: Caller, call: CallContext, token: str) -> tuple[str, bool]:
     """Whose token it is, and whether it is kept; one that does not hold is a wrong argument, and no call to log in."""
     try:
         credential = await app.identity.authenticate(token)
         if credential.user_id is None:
             raise Invalid("This names no person; give one that was made for somebody")
-        if line.session_id is None:
+        if call.request_context.session_id is None:
             return credential.user_id, False
-        _check_person(caller, line, credential.user_id)
-        if line.person_in_request:
+        _check_person(caller, call, credential.user_id)
+        if call.request_context.person_in_request:
             # The session keeps nothing any more; what comes with the requests is what counts.
             return credential.user_id, False
-        await app.identity.sessions.remember(line.session_id, token)
+        await app.identity.sessions.remember(call.request_context.session_id, token)
     except Unauthenticated as error:
         raise Invalid(str(error)) from error
     return credential.user_id, True
 
 
-def _check_person(caller: Caller, line: CallContext, user_id: str) -> None:
+def _check_person(caller: Caller, call: CallContext, user_id: str) -> None:
     """Refuse to keep what would be of no use: a client that is not trusted acts for its own person alone."""
-    own = caller.user_id or line.only_person
-    if not line.trusted and own != user_id:
+    own = caller.user_id or call.request_context.only_person
+    if not call.request_context.trusted and own != user_id:
         raise Denied(CLIENT_NOT_TRUSTED if own is None else OTHER_PERSON)
 
 

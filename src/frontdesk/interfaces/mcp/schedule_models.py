@@ -52,12 +52,12 @@ SKIP_VALIDATION_HELP = "Do not check that the agent exists."
 
 
 def required_fields(*names: str) -> ConfigDict:
-    """What the schema calls required; that one is missing is told by the scheduler."""
+    """Fields that the schema requires; the scheduler itself reports a missing one."""
     return ConfigDict(json_schema_extra={"required": list[Any](names)})
 
 
 def to_text(given: object) -> str:
-    """A text, also where it came as something else; half of a character, which JSON can carry, is replaced."""
+    """The value as a text; half of a surrogate pair, which JSON can carry, is replaced."""
     if given is None:
         return ""
     text = given if isinstance(given, str) else json.dumps(given)
@@ -65,31 +65,31 @@ def to_text(given: object) -> str:
 
 
 def optional_text(given: object) -> str | None:
-    """A text that may be left out, for which models also send an empty one, or a word for nothing."""
+    """A text that may be left out; models also send an empty text, `none` or `null` for that."""
     found = to_text(given).strip()
     return None if found.lower() in EMPTY_WORDS else found
 
 
 def optional_interval(given: object) -> str | int | None:
-    """A length of time that may be left out: a number counts seconds."""
+    """A duration that may be left out; a number counts seconds."""
     return given if isinstance(given, int) and not isinstance(given, bool) else optional_text(given)
 
 
 def optional_number(given: object, default: int | None = None) -> object:
-    """A number that may be left out, as it came; whether it is one is for the scheduler to say."""
+    """A number that may be left out; the scheduler checks whether it is one."""
     found = optional_text(given) if isinstance(given, str) else given
     return default if found is None else found
 
 
 class NewPromptInput(McpToolInput):
-    """What every schedule needs."""
+    """The fields of every new schedule."""
 
     prompt: object = loose_field("string", PROMPT_HELP)
     skip_validation: object = loose_field("boolean", SKIP_VALIDATION_HELP, default=False)
 
 
 class ScheduleTimeInput(NewPromptInput):
-    """Once."""
+    """A schedule that fires once."""
 
     model_config = required_fields("prompt", "time")
 
@@ -107,7 +107,7 @@ class ScheduleTimeInput(NewPromptInput):
 
 
 class ScheduleCronInput(NewPromptInput):
-    """By a cron rule."""
+    """A schedule by a cron rule."""
 
     model_config = required_fields("prompt", "cron")
 
@@ -131,7 +131,7 @@ class ScheduleCronInput(NewPromptInput):
 
 
 class ScheduleEveryInput(NewPromptInput):
-    """At an interval."""
+    """A schedule at an interval."""
 
     model_config = required_fields("prompt", "every")
 
@@ -153,7 +153,7 @@ class ScheduleEveryInput(NewPromptInput):
 
 
 class RuleInput(McpToolInput):
-    """Everything that can be said of when."""
+    """The fields of a rule."""
 
     time: object = loose_field("string", TIME_HELP)
     cron: object = loose_field("string", CRON_HELP)
@@ -166,11 +166,11 @@ class RuleInput(McpToolInput):
     def rule_fields(self) -> dict[str, Any]:
         names = ("time", "cron", "zone", "start_at", "end_at")
         texts = {name: optional_text(getattr(self, name)) for name in names}
-        return texts | {"every": optional_interval(self.every), "loosely": True}
+        return texts | {"every": optional_interval(self.every), "any_kind": True}
 
 
 class RuleOptionsInput(RuleInput):
-    """The same, and what to do when things do not go as planned."""
+    """The fields of a rule, and the options for late, missed and failed runs."""
 
     max_repetitions: object = loose_field("integer", REPETITIONS_HELP, minimum=1)
     jitter: object = loose_field(
@@ -227,7 +227,7 @@ class ScheduleIdInput(McpToolInput):
 
 
 class UpdateScheduleInput(RuleOptionsInput):
-    """What is to be different about a schedule."""
+    """The changes of a schedule."""
 
     model_config = required_fields("schedule_id")
 
@@ -255,7 +255,7 @@ class ScheduleListInput(McpToolInput):
 
 
 class RunHistoryInput(McpToolInput):
-    """Which runs to tell of."""
+    """Which runs to list."""
 
     schedule_id: object = loose_field("integer", "Only runs of this schedule; all of yours when left out.")
     standing: object = loose_field(
@@ -270,7 +270,7 @@ class RunHistoryInput(McpToolInput):
 
 
 class PreviewInput(RuleInput):
-    """Whose next times: those of a schedule that is there, or of a rule to try."""
+    """A schedule, or a rule to try, whose next times to show."""
 
     schedule_id: object = loose_field("integer", "A schedule that is there; or give a rule instead, to try it.")
     count: object = loose_field(
@@ -279,7 +279,7 @@ class PreviewInput(RuleInput):
 
 
 class ExecuteInput(McpToolInput):
-    """Once, or again and again for a while."""
+    """Whether to run once or in a loop."""
 
     loop: object = loose_field("boolean", "Go on for a while instead of running once.", default=False)
     interval: object = loose_field("integer", "Seconds from one round to the next, with loop.", default=60, minimum=1)
@@ -301,7 +301,7 @@ class UploadToolInput(McpToolInput):
 
 
 class DefaultAgentInput(McpToolInput):
-    """Which agent stands in where a call names none."""
+    """The default agent of calls that name none."""
 
     model_config = required_fields("agent_id")
 
@@ -309,7 +309,7 @@ class DefaultAgentInput(McpToolInput):
 
 
 class ScopedAgentInput(DefaultAgentInput):
-    """The same for one scope."""
+    """The default agent of a scope."""
 
     scope: object = loose_field(
         "string", "Whose default; your own when left out. Another's takes the scope schedules:admin."
@@ -317,20 +317,20 @@ class ScopedAgentInput(DefaultAgentInput):
 
 
 class ScopeInput(McpToolInput):
-    """Whose default."""
+    """The scope of a default agent."""
 
     scope: object = loose_field("string", "Whose default; your own when left out.")
 
 
 def split_words(given: object) -> Sequence[str]:
-    """Names: a list, or comma separated."""
+    """Names from a list, or from a text with commas."""
     if isinstance(given, str):
         return [word.strip() for word in given.split(",") if word.strip()]
     return [str(word) for word in cast("list[object]", given)] if isinstance(given, list) else []
 
 
 class ScheduleToolOutput(ScheduleResponseModel):
-    """An answer; fields that were not given are not told."""
+    """The result of a tool; fields that were not set are left out."""
 
     status: str = "success"
 
@@ -349,12 +349,12 @@ class ScheduleListOutput(ScheduleToolOutput):
     @classmethod
     def of(cls, listed: SchedulePage) -> "ScheduleListOutput":
         shown = [ScheduleResponse.of(one) for one in listed.schedules]
-        told = cls(schedules=shown, count=len(shown))
-        return told if listed.next is None else told.model_copy(update={"next": listed.next})
+        output = cls(schedules=shown, count=len(shown))
+        return output if listed.next is None else output.model_copy(update={"next": listed.next})
 
 
 class ScheduleOutput(ScheduleToolOutput):
-    """A schedule that was made or changed, with its rule as it is understood."""
+    """A new or changed schedule, with its rule as it was understood."""
 
     id: int
     next_run: str | None
@@ -380,14 +380,14 @@ class ScheduleOutput(ScheduleToolOutput):
 
 
 class CancelledScheduleOutput(ScheduleToolOutput):
-    """A schedule that fires no more."""
+    """A cancelled schedule."""
 
     cancelled_id: int
     message: str
 
 
 class ScheduleStateOutput(ScheduleToolOutput):
-    """How a schedule stands."""
+    """The state of a schedule."""
 
     id: int
     state: str
@@ -400,7 +400,7 @@ class ScheduleStateOutput(ScheduleToolOutput):
 
 
 class RunStartedOutput(ScheduleToolOutput):
-    """A run that was asked for."""
+    """A run that was started by hand."""
 
     id: int
     delivery_id: str
@@ -408,9 +408,7 @@ class RunStartedOutput(ScheduleToolOutput):
 
 
 class ExecutedPrompt(ScheduleResponseModel):
-    """What became of one due prompt; one that was not delivered has an `error` and is tried again at
-    `next_run_time`.
-    """
+    """The outcome of one due prompt; one that was not delivered has an `error`."""
 
     id: int
     agent_id: str
@@ -438,7 +436,7 @@ class ExecutedPrompt(ScheduleResponseModel):
 
 
 class ExecutionOutput(ScheduleToolOutput):
-    """What was run; a loop says only that it is over."""
+    """The prompts that were run; a loop reports only its end."""
 
     executed: list[ExecutedPrompt] = Field(default_factory=list[ExecutedPrompt])
     message: str
@@ -453,7 +451,7 @@ class ExecutionOutput(ScheduleToolOutput):
 
 
 class RunHistoryOutput(ScheduleToolOutput):
-    """What became of runs, the newest first."""
+    """Runs, the newest first."""
 
     runs: list[RunResponse]
     count: int
@@ -462,16 +460,16 @@ class RunHistoryOutput(ScheduleToolOutput):
     @classmethod
     def of(cls, listed: RunPage) -> "RunHistoryOutput":
         runs = [RunResponse.of(past) for past in listed.runs]
-        told = cls(runs=runs, count=len(runs))
-        return told if listed.next is None else told.model_copy(update={"next": listed.next})
+        output = cls(runs=runs, count=len(runs))
+        return output if listed.next is None else output.model_copy(update={"next": listed.next})
 
 
 class PreviewOutput(ScheduleToolOutput, PreviewResponse):
-    """When a rule fires next."""
+    """The next times of a rule."""
 
 
 class ConnectionTestOutput(ScheduleToolOutput):
-    """The agent host answers."""
+    """The agent host answered."""
 
     message: str
     details: dict[str, Any]
@@ -486,7 +484,7 @@ class ListedAgent(ScheduleResponseModel):
 
 
 class AgentListOutput(ScheduleToolOutput):
-    """The agents there are."""
+    """Agents for which the caller may schedule."""
 
     agents: list[ListedAgent]
 
@@ -499,11 +497,11 @@ class UploadedToolOutput(ScheduleToolOutput):
 
 
 class SchedulerStatusOutput(ScheduleToolOutput, SchedulerStatusResponse):
-    """How the scheduler is doing."""
+    """The state of the scheduler."""
 
 
 class DefaultAgentOutput(ScheduleToolOutput):
-    """Which agent stands in."""
+    """The default agent of a scope."""
 
     scope: str
     agent_id: str | None
@@ -511,7 +509,7 @@ class DefaultAgentOutput(ScheduleToolOutput):
 
 
 class DiagnosticsOutput(ScheduleToolOutput):
-    """Which agent a call without an agent_id is for, and why."""
+    """The agent of a call without an agent_id, and how it was inferred."""
 
     status: str = "ok"
     ctx_present: bool

@@ -66,15 +66,15 @@ P = ParamSpec("P")
 def with_failure_prefix(
     failure: str, run: Callable[P, Awaitable[McpToolResult]]
 ) -> Callable[P, Awaitable[McpToolResult]]:
-    """The same work; what is not there just now is told as `<failure>: <why>`, or without a failure as why alone."""
+    """The handler, whose error is `<failure>: <reason>`, or the reason alone, where something is unavailable."""
 
-    async def told(*given: P.args, **named: P.kwargs) -> McpToolResult:
+    async def run_with_prefix(*given: P.args, **named: P.kwargs) -> McpToolResult:
         try:
             return await run(*given, **named)
         except Unavailable as error:
             raise FrontdeskError(f"{failure}: {error.public_message}" if failure else error.public_message) from error
 
-    return told
+    return run_with_prefix
 
 
 async def add_schedule(
@@ -85,10 +85,10 @@ async def add_schedule(
 
 
 async def preview_schedule(app: App, caller: Caller, given: PreviewInput) -> McpToolResult:
-    count, said = optional_number(given.count, DEFAULT_PREVIEW), RuleRequest(**given.rule_fields)
+    count, rule = optional_number(given.count, DEFAULT_PREVIEW), RuleRequest(**given.rule_fields)
     if given.schedule_id is None:
-        found = await app.schedules.queries.preview_rule(caller, said, count)
-    elif said.is_empty:
+        found = await app.schedules.queries.preview_rule(caller, rule, count)
+    elif rule.is_empty:
         found = await app.schedules.queries.preview(caller, given.schedule_id, count)
     else:
         raise Invalid("Give a schedule_id, or a rule to try, and not both")
@@ -126,7 +126,7 @@ EXPLICIT_SOURCES = frozenset({AgentIdSource.HEADER, AgentIdSource.PARAMETER, Age
 
 async def list_schedules(app: App, caller: Caller, given: ScheduleListInput) -> McpToolResult:
     wanted = ListSchedules(
-        # Who may see everybody's, and names an agent, asks for that agent's.
+        # An admin may see all schedules, and with a named agent lists that agent's.
         caller.agent_id if caller.source in EXPLICIT_SOURCES else None,
         include_cancelled=coerce_flag(given.include_cancelled),
         after_id=optional_number(given.after, 0),
@@ -146,13 +146,13 @@ async def list_runs(app: App, caller: Caller, given: RunHistoryInput) -> McpTool
     return RunHistoryOutput.of(await app.schedules.queries.history(caller, wanted)).result()
 
 
-def parse_run_status(word: str | None) -> RunStatus | None:
-    if word is None:
+def parse_run_status(text: str | None) -> RunStatus | None:
+    if text is None:
         return None
     try:
-        return RunStatus(word.lower())
+        return RunStatus(text.lower())
     except ValueError as error:
-        raise Invalid(f"'{word[:40]}' is not a standing; there are: {', '.join(RunStatus)}") from error
+        raise Invalid(f"'{text[:40]}' is not a standing; there are: {', '.join(RunStatus)}") from error
 
 
 async def list_agents(app: App, caller: Caller, _given: NoArguments) -> McpToolResult:
@@ -178,24 +178,24 @@ async def scheduler_status(app: App, caller: Caller, _given: NoArguments) -> Mcp
 
 
 async def execute_due(app: App, caller: Caller, given: ExecuteInput, line: CallContext) -> McpToolResult:
-    """A client that hangs up, or cancels its call, ends the loop; nothing that it began is lost."""
+    """Run what is due, once or in a loop. A client that disconnects or cancels ends the loop; no run is lost."""
     if not coerce_flag(given.loop):
         return ExecutionOutput.of(await app.schedules.executor.run_due(caller)).result()
     done = 0
 
-    async def told(number: int, executed: Sequence[ExecutedRun]) -> None:
+    async def report(number: int, executed: Sequence[ExecutedRun]) -> None:
         nonlocal done
         done += len(executed)
         if line.progress is not None:
             await line.progress(number, None, f"{done} prompts executed")
 
     await app.schedules.executor.loop(
-        caller, given.interval, optional_number(given.max_seconds, MAX_LOOP_SECONDS), told
+        caller, given.interval, optional_number(given.max_seconds, MAX_LOOP_SECONDS), report
     )
     return ExecutionOutput(message="Scheduler loop completed").result()
 
 
-# What the protocol itself puts there says nothing about the caller.
+# Keys of the protocol itself say nothing about the caller.
 PROTOCOL_PREFIX = "io.modelcontextprotocol/"
 MAX_KEYS = 50
 ENVIRONMENT = "env"
@@ -221,7 +221,7 @@ async def diagnose_inference(app: App, caller: Caller, _given: NoArguments, line
 
 
 def metadata_keys(metadata: Mapping[str, object]) -> Iterator[str]:
-    """The names under which a client says something besides, without those of the protocol."""
+    """The keys of a client's own metadata, without those of the protocol."""
     for name, value in metadata.items():
         if name == "metadata" and isinstance(value, Mapping):
             yield from (str(key) for key in cast("Mapping[object, object]", value))
@@ -246,8 +246,8 @@ async def get_scoped_default_agent(app: App, caller: Caller, given: ScopeInput) 
 
 
 def _default_agent_output(found: ScopedDefaultAgent) -> DefaultAgentOutput:
-    whose = f"the scope '{found.scope}'" if found.scope else "everybody"
-    message = f"Default agent of {whose}: {found.agent_id or 'none'}"
+    scope = f"the scope '{found.scope}'" if found.scope else "everybody"
+    message = f"Default agent of {scope}: {found.agent_id or 'none'}"
     return DefaultAgentOutput(scope=found.scope, agent_id=found.agent_id, message=message)
 
 
@@ -329,13 +329,13 @@ SET_SCOPED_DESCRIPTION = (
 GET_SCOPED_DESCRIPTION = "The agent that stands in when your own calls name none, if one was set."
 
 
-# What an agent needs to plan for itself; the others are for clients, and every tool costs a model attention.
+# The tools that an agent needs to schedule for itself; the others are for clients, and every tool costs attention.
 HANDED_TO_AGENTS = frozenset(
     {"schedule_time", "schedule_cron", "schedule_every", "list", "cancel", "update", "history", "preview"}
 )
 
 
-# What PromptYoSelf does not have: here mistakes are marked as such, which models heed.
+# Tools that PromptYoSelf does not have mark their errors as errors, which models heed.
 OUTSIDE_PROMPTYOSELF = frozenset({"pause", "resume", "update", "run_now", "history", "preview"})
 
 
@@ -346,7 +346,7 @@ def _schedule_tool(
     arguments: type[McpToolInput],
     answer: type[ScheduleToolOutput],
     run: Callable[..., Awaitable[McpToolResult]],
-    failure: str,
+    failure: str = "",
     **more: Any,  # noqa: ANN401 - fields of `ToolSpec`
 ) -> ToolSpec:
     return ToolSpec(
@@ -363,11 +363,9 @@ def _schedule_tool(
     )
 
 
-READS_HINTS = {"read_only": True}
-ADDS_HINTS = {"read_only": False, "destructive": False}
-CHANGES_HINTS = {"read_only": False, "destructive": True}
-# Whatever keeps a schedule from being made is told as it is.
-NO_PREFIX = ""
+READS_HINTS: dict[str, Any] = {"read_only": True}
+ADDS_HINTS: dict[str, Any] = {"read_only": False, "destructive": False}
+CHANGES_HINTS: dict[str, Any] = {"read_only": False, "destructive": True}
 
 SCHEDULE_TOOLS: tuple[ToolSpec, ...] = (
     _schedule_tool(
@@ -377,7 +375,6 @@ SCHEDULE_TOOLS: tuple[ToolSpec, ...] = (
         ScheduleTimeInput,
         ScheduleOutput,
         add_schedule,
-        NO_PREFIX,
         **ADDS_HINTS,
     ),
     _schedule_tool(
@@ -387,7 +384,6 @@ SCHEDULE_TOOLS: tuple[ToolSpec, ...] = (
         ScheduleCronInput,
         ScheduleOutput,
         add_schedule,
-        NO_PREFIX,
         **ADDS_HINTS,
     ),
     _schedule_tool(
@@ -397,7 +393,6 @@ SCHEDULE_TOOLS: tuple[ToolSpec, ...] = (
         ScheduleEveryInput,
         ScheduleOutput,
         add_schedule,
-        NO_PREFIX,
         **ADDS_HINTS,
     ),
     _schedule_tool(
@@ -407,7 +402,6 @@ SCHEDULE_TOOLS: tuple[ToolSpec, ...] = (
         RegisterInput,
         ScheduleOutput,
         add_schedule,
-        NO_PREFIX,
         **ADDS_HINTS,
     ),
     _schedule_tool(
@@ -421,7 +415,12 @@ SCHEDULE_TOOLS: tuple[ToolSpec, ...] = (
         **READS_HINTS,
     ),
     _schedule_tool(
-        *("cancel", "Cancel a schedule", CANCEL_DESCRIPTION, ScheduleIdInput, CancelledScheduleOutput, cancel_schedule),
+        "cancel",
+        "Cancel a schedule",
+        CANCEL_DESCRIPTION,
+        ScheduleIdInput,
+        CancelledScheduleOutput,
+        cancel_schedule,
         "Failed to cancel prompt",
         **CHANGES_HINTS,
     ),
@@ -486,20 +485,23 @@ SCHEDULE_TOOLS: tuple[ToolSpec, ...] = (
         **READS_HINTS,
     ),
     _schedule_tool(
-        *("execute", "Run what is due", EXECUTE_DESCRIPTION, ExecuteInput, ExecutionOutput, execute_due),
+        "execute",
+        "Run what is due",
+        EXECUTE_DESCRIPTION,
+        ExecuteInput,
+        ExecutionOutput,
+        execute_due,
         "Failed to execute prompts",
         needs_context=True,
         **ADDS_HINTS,
     ),
     _schedule_tool(
-        *(
-            "executor_status",
-            "Scheduler status",
-            STATUS_DESCRIPTION,
-            NoArguments,
-            SchedulerStatusOutput,
-            scheduler_status,
-        ),
+        "executor_status",
+        "Scheduler status",
+        STATUS_DESCRIPTION,
+        NoArguments,
+        SchedulerStatusOutput,
+        scheduler_status,
         "Failed to read the status",
         **READS_HINTS,
     ),
@@ -533,33 +535,46 @@ SCHEDULE_TOOLS: tuple[ToolSpec, ...] = (
         **CHANGES_HINTS,
     ),
     _schedule_tool(
-        *(
-            "inference_diagnostics",
-            "Which agent",
-            DIAGNOSE_DESCRIPTION,
-            NoArguments,
-            DiagnosticsOutput,
-            diagnose_inference,
-        ),
+        "inference_diagnostics",
+        "Which agent",
+        DIAGNOSE_DESCRIPTION,
+        NoArguments,
+        DiagnosticsOutput,
+        diagnose_inference,
         "Failed to diagnose",
         needs_context=True,
         accepts_any_agent_id=True,
     ),
     _schedule_tool(
-        *("set_default_agent", "Set everybody's default agent", SET_DEFAULT_DESCRIPTION),
-        *(DefaultAgentInput, DefaultAgentOutput, set_default_agent, "Failed to set the default agent"),
+        "set_default_agent",
+        "Set everybody's default agent",
+        SET_DEFAULT_DESCRIPTION,
+        DefaultAgentInput,
+        DefaultAgentOutput,
+        set_default_agent,
+        "Failed to set the default agent",
         for_agent=False,
         **CHANGES_HINTS,
     ),
     _schedule_tool(
-        *("set_scoped_default_agent", "Set your default agent", SET_SCOPED_DESCRIPTION),
-        *(ScopedAgentInput, DefaultAgentOutput, set_scoped_default_agent, "Failed to set the default agent"),
+        "set_scoped_default_agent",
+        "Set your default agent",
+        SET_SCOPED_DESCRIPTION,
+        ScopedAgentInput,
+        DefaultAgentOutput,
+        set_scoped_default_agent,
+        "Failed to set the default agent",
         for_agent=False,
         **CHANGES_HINTS,
     ),
     _schedule_tool(
-        *("get_scoped_default_agent", "Your default agent", GET_SCOPED_DESCRIPTION),
-        *(ScopeInput, DefaultAgentOutput, get_scoped_default_agent, "Failed to read the default agent"),
+        "get_scoped_default_agent",
+        "Your default agent",
+        GET_SCOPED_DESCRIPTION,
+        ScopeInput,
+        DefaultAgentOutput,
+        get_scoped_default_agent,
+        "Failed to read the default agent",
         **READS_HINTS,
     ),
 )

@@ -20,11 +20,10 @@ from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
 from frontdesk.interfaces.http.context import RequestContext
 from frontdesk.interfaces.mcp.catalogue_tools import CATALOGUE_TOOLS
-from frontdesk.interfaces.mcp.context import SdkContext, tool_request
-from frontdesk.interfaces.mcp.http import ToolHandler
+from frontdesk.interfaces.mcp.context import SdkContext, call_context
 from frontdesk.interfaces.mcp.memory_tools import MEMORY_TOOLS
 from frontdesk.interfaces.mcp.schedule_tools import SCHEDULE_TOOLS
-from frontdesk.interfaces.mcp.tool_handler import make_tool_handler
+from frontdesk.interfaces.mcp.tool_handler import ToolHandler, make_tool_handler
 from frontdesk.interfaces.mcp.tool_spec import McpToolOutput, NoArguments, OfferedTool, ToolSpec
 from frontdesk.text import closest_name
 
@@ -168,12 +167,12 @@ def _offer_tool(
     app: App, spec: ToolSpec, challenge: str, arrive: GetRequestContext | None, *, listed: bool
 ) -> OfferedTool:
     describe = None if isinstance(spec.description, str) else partial(spec.description, app)
-    walk = make_tool_handler(spec, app, challenge)
+    handle = make_tool_handler(spec, app, challenge)
 
     async def call(ctx: SdkContext, arguments: Mapping[str, Any]) -> HandlerResult:
-        return await walk(tool_request(ctx, None if arrive is None else await arrive()), arguments)
+        return await handle(call_context(ctx, None if arrive is None else await arrive()), arguments)
 
-    return OfferedTool(spec.definition(app), call, describe, walk, listed)
+    return OfferedTool(spec.definition(app), call, describe, handle, listed)
 
 
 def fast_handlers(offered: Mapping[str, OfferedTool]) -> Mapping[str, ToolHandler]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from frontdesk.app import App, McpPath
 from frontdesk.interfaces.http.context import RequestContext
-from frontdesk.interfaces.mcp.context import SdkContext, ToolRequest
+from frontdesk.interfaces.mcp.context import CallContext, SdkContext
 from frontdesk.llm.tools import inline_definitions
 
 # Clients send these along with any call; they say nothing to a tool.
@@ -160,7 +160,7 @@ class OfferedTool:
     definition: types.Tool
     call: Callable[[SdkContext, Mapping[str, Any]], Awaitable[HandlerResult]]
     describe: Callable[[], str] | None = None
-    handler: Callable[[ToolRequest, Mapping[str, Any]], Awaitable[dict[str, Any]]] | None = None
+    handler: Callable[[CallContext, Mapping[str, Any]], Awaitable[dict[str, Any]]] | None = None
     listed: bool = True
 
 

@@ -29,7 +29,7 @@ from frontdesk.interfaces.rest.memory.routes import add_memory_routes
 from frontdesk.interfaces.rest.routing import CREDENTIAL_SCHEME, recorded_route
 from frontdesk.interfaces.rest.schedules import add_schedule_routes
 from frontdesk.interfaces.rest.tools import add_tool_routes
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 
 HEALTH_PATH = "/api/health"
 # Clients of zmemory ask behind the address that they were told, which may be that of the server or of its memory.

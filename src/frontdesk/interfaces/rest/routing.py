@@ -20,7 +20,7 @@ from frontdesk.identity.model import Caller, Credential, Signals
 from frontdesk.interfaces.http.context import request_context
 from frontdesk.interfaces.rest.errors import error_response, problem_response, validation_response
 from frontdesk.journal.model import Outcome
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 
 CALLER_KEY = "frontdesk.caller"
 # For the description: the middleware has checked it long before.

@@ -38,7 +38,7 @@ WHEN_HELP = "Any of the three, or plain words: in two minutes, every weekday at 
 
 
 class RuleRequestBody(BaseModel):
-    """When. What is misspelt is refused, so that no limit is lost silently."""
+    """A rule. Unknown fields are refused, so that no option is lost by a typing error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -67,7 +67,7 @@ class PreviewRuleRequest(RuleRequestBody):
 
 
 class ScheduleOptionsBody(RuleRequestBody):
-    """When, and what to do when things do not go as planned."""
+    """A rule, and the options for late, missed and failed runs."""
 
     jitter: Annotated[Interval, Field(description="Each fire comes up to this much later.")] = None
     max_repetitions: PositiveNumber = None
@@ -81,19 +81,19 @@ class ScheduleOptionsBody(RuleRequestBody):
 
 
 class NewScheduleRequest(ScheduleOptionsBody):
-    """A schedule to be made."""
+    """A new schedule."""
 
     prompt: Annotated[str, Field(examples=["Write the daily report"])]
     skip_validation: Annotated[bool, Field(description="Do not check that the agent exists.")] = False
 
     @property
     def new_schedule(self) -> NewSchedule:
-        # Who it is for has been settled with who is calling.
+        # The agent was taken from this field when the caller was identified.
         return NewSchedule(**self.model_dump(exclude={"agent_id"}))
 
 
 class ChangeScheduleRequest(ScheduleOptionsBody):
-    """What is to be different; null takes a thing away, and what is left out stays."""
+    """The changes of a schedule; null clears a field, and fields that are left out stay."""
 
     prompt: str | None = None
 
@@ -105,21 +105,21 @@ class ChangeScheduleRequest(ScheduleOptionsBody):
 
 
 class ScheduleListResponse(ScheduleResponseModel):
-    """Schedules by their numbers; `next` goes into `after`."""
+    """Schedules by their numbers; pass `next` as `after`."""
 
     schedules: list[ScheduleResponse]
     next: int | None = None
 
 
 class RunListResponse(ScheduleResponseModel):
-    """Runs, the newest first; `next` goes into `before`."""
+    """Runs, the newest first; pass `next` as `before`."""
 
     runs: list[RunResponse]
     next: str | None = None
 
 
 class RunStartedResponse(ScheduleResponseModel):
-    """A run that was asked for; its history is found by this id."""
+    """A run that was started by hand; the history has it under this id."""
 
     schedule_id: int
     delivery_id: str
@@ -127,7 +127,7 @@ class RunStartedResponse(ScheduleResponseModel):
 
 SCHEDULES_PATH = "/v1/schedules"
 RULE_FIELDS = "one of when, time, cron and every"
-# The bounds are told here, and kept by the scheduler.
+# The bounds are shown here, and checked by the scheduler.
 Count = Annotated[int, Query(json_schema_extra={"minimum": 1, "maximum": MAX_LIMIT})]
 PreviewCount = Annotated[int, Query(json_schema_extra={"minimum": 1, "maximum": MAX_PREVIEW})]
 Before = Annotated[
@@ -136,7 +136,7 @@ Before = Annotated[
 
 
 def add_schedule_routes(api: FastAPI, app: App, prefix: str) -> None:
-    """Its callers are agents too, so they are named as for MCP; `prefix` is where the API is mounted."""
+    """Add the routes; `prefix` is where the API is mounted. Agents call them too, and are identified as over MCP."""
     router = APIRouter(
         prefix=SCHEDULES_PATH, route_class=recorded_route(app, prefix, identify_caller), responses=ERROR_RESPONSES
     )
@@ -167,14 +167,14 @@ def _add_list_and_create(router: APIRouter, app: App) -> None:
 
     @router.post("/", status_code=201, include_in_schema=False)
     @router.post("", status_code=201, summary="Make a schedule")
-    async def add_schedule(asked: NewScheduleRequest, caller: CurrentCaller) -> ScheduleResponse:
+    async def add_schedule(request: NewScheduleRequest, caller: CurrentCaller) -> ScheduleResponse:
         with explain_missing_rule(RULE_FIELDS):
-            return ScheduleResponse.of((await schedules.add(caller, asked.new_schedule)).schedule)
+            return ScheduleResponse.of((await schedules.add(caller, request.new_schedule)).schedule)
 
     @router.post("/preview", summary="When a rule would fire; nothing is made")
-    async def preview_rule(asked: PreviewRuleRequest, caller: CurrentCaller) -> PreviewResponse:
+    async def preview_rule(request: PreviewRuleRequest, caller: CurrentCaller) -> PreviewResponse:
         with explain_missing_rule(RULE_FIELDS):
-            return PreviewResponse.of(await schedules.queries.preview_rule(caller, asked.rule, asked.count))
+            return PreviewResponse.of(await schedules.queries.preview_rule(caller, request.rule, request.count))
 
     @router.get("/status", summary="How the scheduler of this process is doing, and what waits")
     async def scheduler_status(caller: CurrentCaller) -> SchedulerStatusResponse:
@@ -223,9 +223,9 @@ def _add_schedules(router: APIRouter, app: App) -> None:
 
     @router.patch("/{schedule_id}", summary="Change a schedule in place")
     async def update_schedule(
-        schedule_id: str, asked: ChangeScheduleRequest, caller: CurrentCaller
+        schedule_id: str, request: ChangeScheduleRequest, caller: CurrentCaller
     ) -> ScheduleResponse:
-        return ScheduleResponse.of((await schedules.update(caller, schedule_id, asked.change)).schedule)
+        return ScheduleResponse.of((await schedules.update(caller, schedule_id, request.change)).schedule)
 
     @router.delete("/{schedule_id}", summary="Cancel a schedule for good")
     async def cancel_schedule(schedule_id: str, caller: CurrentCaller) -> ScheduleResponse:

@@ -47,7 +47,7 @@ from frontdesk.interfaces.web.pages.turns import TURNS
 from frontdesk.interfaces.web.rendering import BrowserExchange, status_of
 from frontdesk.interfaces.web.sessions import NO_FIELDS, is_still_allowed, page_caller, read_form
 from frontdesk.journal.model import Outcome
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 
 HEARTBEAT_SECONDS = 15
 # A reader that takes nothing for so long is let go.
@@ -111,7 +111,7 @@ def _page_handler(app: App, method: str, path: str, work: PageFunction) -> Calla
         window = BrowserExchange.of_request(app, request)
         record = CallRecord(app.journal, "web", f"{method} {path}", Caller(window.context.request_id))
         try:
-            record.caller = page_caller(app, window.context)
+            record.caller = page_caller(window.context)
             form = await read_form(request, window.token) if method == "POST" else NO_FIELDS
             answer = window.respond(await work(_page_request(app, request, record.caller, form)))
             record.outcome = Outcome.OK
@@ -135,7 +135,7 @@ def _stream_handler(app: App, live: StreamRoute) -> Callable[[Request], Awaitabl
         context = request_context(request.scope)
         record = CallRecord(app.journal, "web", f"GET {live.path}", Caller(context.request_id))
         try:
-            record.caller = page_caller(app, context)
+            record.caller = page_caller(context)
             require_free_stream()
             record.outcome = Outcome.OK
         except FrontdeskError as error:

@@ -143,27 +143,22 @@ async def signed_in_credential(app: App, context: RequestContext) -> str | None:
     return await app.identity.sessions.recall(BrowserCookies.of(app.settings, context).read(SESSION_COOKIE))
 
 
-def is_local(app: App, context: RequestContext) -> bool:
-    """Whether it comes from this machine, where nobody has to prove who they are."""
-    return not (app.settings.auth_required or context.forwarded)
-
-
-def require_admin(app: App, context: RequestContext, credential: Credential) -> None:
+def require_admin(context: RequestContext, credential: Credential) -> None:
     """Refuse a key or token without the operator's scope; at this machine one without limits may, but no agent's."""
-    unlimited = credential.scopes is None and credential.named_agent is None and is_local(app, context)
+    unlimited = credential.scopes is None and credential.named_agent is None and context.local
     if not unlimited and INSTALLATION_ADMIN not in (credential.scopes or ()):
         raise Denied(NOT_THIS_KEY)
 
 
-def page_caller(app: App, context: RequestContext) -> Caller:
+def page_caller(context: RequestContext) -> Caller:
     """The caller that pages act as; refuses callers without the operator's scope."""
     credential = context.credential
     try:
         if credential is None:
-            if not is_local(app, context):
+            if not context.local:
                 raise Denied(NOT_THIS_KEY)
             return Caller(context.request_id, local=True, any_agent=True)
-        require_admin(app, context, credential)
+        require_admin(context, credential)
     except Denied as error:
         error.trace = trace_refusal(
             Signals(context.request_id, context.headers.get("x-agent-id"), credential=credential)
@@ -189,7 +184,7 @@ async def is_still_allowed(app: App, context: RequestContext) -> bool:
         text = presented_credential(context.headers) or await signed_in_credential(app, context)
         if text is None:
             return False
-        require_admin(app, context, await app.identity.authenticate(text))
+        require_admin(context, await app.identity.authenticate(text))
     except FrontdeskError:
         return False
     return True
@@ -209,11 +204,7 @@ def redirect_to_sign_in(app: App, scope: Scope) -> Response:
     context = request_context(scope)
     jar = BrowserCookies.of(app.settings, context)
     back = _requested_page(scope, context)
-    let_in = (
-        jar.read(SESSION_COOKIE) is not None
-        and presented_credential(context.headers) is None
-        and is_local(app, context)
-    )
+    let_in = jar.read(SESSION_COOKIE) is not None and presented_credential(context.headers) is None and context.local
     where = back if let_in else f"{SIGN_IN_PATH}?next={quote(back, safe='')}"
     if context.headers.get("hx-request") == "true":
         answer = Response(status_code=401, headers={"hx-redirect": where})
@@ -230,7 +221,7 @@ async def sign_in(app: App, context: RequestContext, text: str) -> tuple[str, Cr
         credential = await app.identity.authenticate(text)
     except Unauthenticated as error:
         raise Unauthenticated(NOT_VALID) from error
-    require_admin(app, context, credential)
+    require_admin(context, credential)
     if credential.user_id is None:
         raise Denied(NAMES_NO_PERSON)
     session = app.identity.sessions.new_id()

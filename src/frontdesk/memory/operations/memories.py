@@ -55,7 +55,6 @@ from frontdesk.memory.operations.base import (
     person_zone,
 )
 from frontdesk.memory.service import RecordServices
-from frontdesk.memory.validation import RecordPage
 from frontdesk.text import one_line
 
 MAX_TITLE = 500
@@ -237,7 +236,7 @@ def _format_feeling(memory: Memory) -> str:
     return f"Felt: {said}" if said else ""
 
 
-# What search can ask for by itself, so that the best are looked for among what fits.
+# The filters that search applies itself, so that the best hits are searched among what passes them.
 SEARCH_FIELDS = {
     "tags",
     "memory_type",
@@ -249,28 +248,15 @@ SEARCH_FIELDS = {
 }
 
 
-async def search_memories(
-    services: RecordServices, scope: PersonScope, given: SearchMemories, text: str
-) -> RecordPage[Memory]:
-    """The best first, unless another order was asked for; a page of them."""
-    said = given.provided("search", "limit", "offset")
-    hits = await services.search.search(scope, _memory_search(given, text))
-    ids = [hit.item.id for hit in hits]
-    fitting = await services.memories.list(scope, MemoryFilter(**said, among=ids, limit=MAX_SEARCH_LIMIT))
-    places = {item_id: place for place, item_id in enumerate(ids)}
-    memories = fitting.items if given.sort_by else sorted(fitting.items, key=lambda memory: places[memory.id])
-    return RecordPage(memories[given.offset : given.offset + given.limit], fitting.total, given.offset)
-
-
-def _memory_search(given: SearchMemories, text: str) -> ItemSearch:
-    said = given.provided()
+def _item_search(given: SearchMemories, text: str) -> ItemSearch:
+    fields = given.provided()
     return ItemSearch(
         text=text,
         types=frozenset({ItemType.MEMORY}),
         limit=MAX_SEARCH_LIMIT,
         category=given.category_id,
         statuses=frozenset({ItemStatus(given.status)}) if given.status else None,
-        **{name: said[name] for name in SEARCH_FIELDS if name in said},
+        **{name: fields[name] for name in SEARCH_FIELDS if name in fields},
     )
 
 
@@ -336,12 +322,13 @@ async def add_memory_tool(services: RecordServices, scope: PersonScope, given: A
 
 
 async def search_memories_tool(services: RecordServices, scope: PersonScope, given: SearchMemories) -> MemoryToolResult:
-    page = await (
-        search_memories(services, scope, given, given.search)
-        if given.search
-        else _list_memories(services, scope, given)
-    )
-    zone = await person_zone(services, scope)
+    wanted = MemoryFilter(**given.provided("search", "limit", "offset"), limit=given.limit, offset=given.offset)
+    if given.search:
+        query = _item_search(given, given.search)
+        found = await services.search.list_memories(scope, query, wanted, best_first=given.sort_by is None)
+        page, zone = found.page, found.zone
+    else:
+        page, zone = await services.memories.list(scope, wanted), await person_zone(services, scope)
     text = format_page(page, partial(format_memory_line, zone=zone), "memory", "memories", none=NO_MEMORIES)
     answer = MemoriesAnswer(memories=page.items, total=page.total, offset=page.offset, has_more=page.has_more)
     return MemoryToolResult(text, answer)
@@ -367,11 +354,6 @@ async def delete_memory_tool(services: RecordServices, scope: PersonScope, given
 async def memory_stats_tool(services: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
     figures = await services.memories.stats(scope)
     return MemoryToolResult(format_memory_stats(figures), MemoryStatsAnswer(stats=figures))
-
-
-async def _list_memories(services: RecordServices, scope: PersonScope, given: SearchMemories) -> RecordPage[Memory]:
-    said = given.provided("search", "limit", "offset")
-    return await services.memories.list(scope, MemoryFilter(**said, limit=given.limit, offset=given.offset))
 
 
 async def _memory_result(

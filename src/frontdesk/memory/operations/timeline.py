@@ -293,12 +293,12 @@ async def search_timeline_tool(
     query = ItemSearch(
         text=given.query, types=types, limit=given.limit, date_from=given.date_from, date_to=given.date_to
     )
-    hits = await services.search.search(scope, query)
-    near = await services.search.context(scope, [hit.item.id for hit in hits], given.context_depth)
+    found = await services.search.search_with_context(scope, query, given.context_depth)
     results = [
-        TimelineMatch(item=hit.item, relevance_score=hit.score, why=hit.why, context=near[hit.item.id]) for hit in hits
+        TimelineMatch(item=hit.item, relevance_score=hit.score, why=hit.why, context=found.context[hit.item.id])
+        for hit in found.hits
     ]
-    text = format_hits(hits, near, await person_zone(services, scope)) if hits else NO_MATCHES
+    text = format_hits(found.hits, found.context, found.zone) if found.hits else NO_MATCHES
     return MemoryToolResult(text, TimelineMatchesAnswer(query=given.query, results=results))
 
 

@@ -1,51 +1,113 @@
 """Stores the search index of a person's items: terms in blocks of postings, texts, and which texts lack a vector.
 
-The newest items have words of their own, which are folded into the others' when there are some of them.
+The terms of the newest items are stored with each item, and are folded into the blocks when there are enough of them:
+writing each term of each item into its block would touch a page of the database for every term.
 """
 
 import json
+import struct
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import TextClause, and_, bindparam, delete, func, insert, or_, select, text, update
 
-from frontdesk.db.schema import people, recall_cells, recall_docs, recall_loose, recall_regions, recall_words
+from frontdesk.db.schema import (
+    TERM_LENGTH,
+    people,
+    recall_cells,
+    recall_docs,
+    recall_loose,
+    recall_regions,
+    recall_words,
+)
 from frontdesk.db.statements import one_of
 from frontdesk.errors import NotFound
-from frontdesk.memory.search.ranking import (
-    BLOCK_SIZE,
-    ENTRY_TYPE,
-    PostingList,
-    block_of,
-    pack_entry,
-    pack_terms,
-    remove_entry,
-    unpack_entries,
-    unpack_terms,
-    weigh_terms,
-)
-from frontdesk.memory.search.vectors_store import (
-    NumberedVectors,
-    delete_other_models,
-    place_vectors,
-    remove_vector,
-    save_cells,
-)
+from frontdesk.memory.search.vectors_store import delete_other_models, place_vectors, remove_vector, save_cells
 from frontdesk.memory.store import PersonTransaction
+from frontdesk.search.ranking import Bm25
+from frontdesk.search.vectors import NumberedVectors, Numbers
+from frontdesk.search.words import terms
+
+# A weight is one byte. Measured on LoCoMo (bench/memory): a saturation from 0.6 to 1.2 and a length share from 0.3 to
+# 0.6 are level with these.
+WEIGHT_STEPS = 255
+MEMORY_BM25 = Bm25(saturation=0.9, length_share=0.4, usual_length=20, largest_weight=WEIGHT_STEPS)
+# Of a text with more different terms than these, the first are found.
+MAX_TEXT_TERMS = 2_000
+
+
+def weigh_terms(text: str) -> dict[str, int]:
+    """The terms of a text, each with a weight from 1 to 255."""
+    found = MEMORY_BM25.weigh([(term[:TERM_LENGTH], word) for term, word in terms(text)])
+    return {term: max(1, round(weight)) for term, _, weight in islice(found, MAX_TEXT_TERMS)}
+
+
+Weights: TypeAlias = NDArray[np.uint8]
+
+# A block is a row for each of its terms, and a search reads some blocks. Larger blocks are fewer to read, and more to
+# write again with each item.
+BLOCK_SIZE = 16_384
+_ENTRY_STRUCT = struct.Struct("<HB")
+ENTRY_TYPE = np.dtype([("at", "<u2"), ("weight", "u1")])
+
+
+@dataclass(frozen=True, slots=True)
+class PostingList:
+    """The items that hold a term. `held_by` is how many hold it in all, estimated if only some blocks were read."""
+
+    term: str
+    numbers: Numbers
+    weights: Weights
+    held_by: float
+
+
+def block_of(n: int) -> int:
+    return n // BLOCK_SIZE
+
+
+def pack_entry(n: int, weight: int) -> bytes:
+    return _ENTRY_STRUCT.pack(n % BLOCK_SIZE, weight)
+
+
+def unpack_entries(blocks: Sequence[tuple[int, bytes]]) -> tuple[Numbers, Weights]:
+    """The numbers of the items, and the weight of the term in each."""
+    found = np.frombuffer(b"".join([docs for _, docs in blocks]), ENTRY_TYPE)
+    starts = np.array([block * BLOCK_SIZE for block, _ in blocks], np.int32)
+    counts = np.array([len(docs) for _, docs in blocks], np.intp) // ENTRY_TYPE.itemsize
+    return found["at"] + np.repeat(starts, counts), found["weight"]
+
+
+def remove_entry(docs: bytes, n: int) -> bytes:
+    found = np.frombuffer(docs, ENTRY_TYPE)
+    return found[found["at"] != n % BLOCK_SIZE].tobytes()
+
+
+def pack_terms(weights: Mapping[str, int]) -> str:
+    """The terms of an item that is not in a block yet, each with its weight, as one text."""
+    return " ".join(f"{term} {weight}" for term, weight in weights.items())
+
+
+def unpack_terms(words: str) -> tuple[list[str], list[str]]:
+    """The terms and their weights, from `pack_terms`."""
+    parts = words.split(" ") if words else []
+    return parts[::2], parts[1::2]
+
 
 BlockRows: TypeAlias = list[tuple[int, bytes]]
 
-# So many blocks of each word are read first: all there are for most people, and enough to tell how common a word is.
+# So many blocks of each term are read first. Most people have no more, and it is enough to know how common a term is.
 FIRST_BLOCKS = 2
-# Of a common word the newest items are read, about so many; of a rare one all, though they lie in many blocks.
+# Of a common term about so many of the newest items are read; of a rare one all, although they lie in many blocks.
 MAX_ITEMS, MAX_BLOCKS = 32_768, 128
 ANY_BLOCK = 2**31 - 1
 
-# One row after the other is quickest in place; PostgreSQL takes them all in one trip.
+# SQLite is quickest row by row; PostgreSQL takes all rows in one statement.
 _ADD_ENTRIES_SQLITE = """
 INSERT INTO recall_words (user_id, term, block, docs) VALUES (?, ?, ?, ?)
 ON CONFLICT (user_id, term, block) DO UPDATE SET docs = CAST(docs || excluded.docs AS BLOB)
@@ -78,12 +140,12 @@ _DELETE_ONE_UNFOLDED = delete(recall_loose).where(_IS_UNFOLDED, recall_loose.c.n
 
 
 def add_postings(mine: PersonTransaction, n: int, weights: Mapping[str, int]) -> None:
-    """Have an item found by these terms, of its own for now."""
+    """Add the terms of an item; for now they are stored with the item."""
     mine.connection.execute(_INSERT_UNFOLDED, {"user_id": mine.user_id, "n": n, "words": pack_terms(weights)})
 
 
 def fold_postings(mine: PersonTransaction, at_least: int = 1) -> None:
-    """Put the words that items have of their own where they belong, if there are so many of those items."""
+    """Move the terms that are stored with items into the blocks, if there are so many such items."""
     rows = mine.connection.execute(_SELECT_UNFOLDED, {"whose": mine.user_id}).all()
     if len(rows) < at_least:
         return
@@ -97,7 +159,7 @@ def fold_postings(mine: PersonTransaction, at_least: int = 1) -> None:
 
 
 def remove_postings(mine: PersonTransaction, n: int, terms: Sequence[str]) -> None:
-    """Have an item found no longer by these terms, which are all it was found by."""
+    """Remove an item from its terms. `terms` must be all of them."""
     if mine.connection.execute(_DELETE_ONE_UNFOLDED, {"whose": mine.user_id, "number": n}).rowcount:
         return
     block = block_of(n)
@@ -113,10 +175,10 @@ def remove_postings(mine: PersonTransaction, n: int, terms: Sequence[str]) -> No
 
 
 def find_postings(mine: PersonTransaction, terms: Sequence[str], last: int) -> list[PostingList]:
-    """Who holds each term, of a person whose last item has this number; a term that nobody holds is left out."""
+    """The postings of each term that any item holds. `last` is the number of the person's last item."""
     if not terms:
         return []
-    # First, since they may be folded meanwhile: better to see them twice than not at all.
+    # Before the blocks, since another process may fold these meanwhile: seen twice is better than not at all.
     loose = _find_unfolded(mine, frozenset(terms))
     read = _fetch_blocks(mine, dict.fromkeys(terms, (FIRST_BLOCKS, ANY_BLOCK)))
     more = {
@@ -137,7 +199,7 @@ def find_postings(mine: PersonTransaction, terms: Sequence[str], last: int) -> l
 
 
 def _find_unfolded(mine: PersonTransaction, terms: frozenset[str]) -> dict[str, list[tuple[int, int]]]:
-    """The items that hold a term among words of their own, and its weights there."""
+    """For each term, the items that are not folded and hold it, with its weight in each."""
     found: dict[str, list[tuple[int, int]]] = {}
     for n, words in mine.connection.execute(_SELECT_UNFOLDED, {"whose": mine.user_id}):
         held, weights = unpack_terms(words)
@@ -156,7 +218,7 @@ def _count_more_blocks(rows: BlockRows, last: int) -> int:
 
 
 def _posting_list(term: str, rows: BlockRows, loose: list[tuple[int, int]], last: int | None) -> PostingList:
-    """`last` is the number of the last item, where not all blocks were read: then the rest is like them."""
+    """`last` is the number of the last item if not all blocks were read: the others are taken to be like them."""
     own = np.array(loose, np.int32).reshape(-1, 2)
     folded, folded_weights = unpack_entries(rows)
     numbers = np.concatenate([own[:, 0], folded])
@@ -170,12 +232,12 @@ def _count_entries(rows: BlockRows) -> int:
 
 
 def _count_covered(rows: BlockRows, last: int) -> int:
-    """How many numbers there are from the oldest of these blocks on."""
+    """How many item numbers there are, from the oldest of these blocks on."""
     return max(1, last + 1 - rows[-1][0] * BLOCK_SIZE)
 
 
 def _fetch_blocks(mine: PersonTransaction, wanted: Mapping[str, tuple[int, int]]) -> Mapping[str, BlockRows]:
-    """The newest blocks of each term: how many, and below which."""
+    """The newest blocks of each term. `wanted` says for each term how many, and below which block."""
     if not wanted:
         return {}
     given: dict[str, str | int] = {"user_id": mine.user_id}
@@ -228,20 +290,20 @@ _SAVE_VECTOR = (
 
 @dataclass(frozen=True, slots=True)
 class PendingText:
-    """An item's number, and its text."""
+    """The number and the text of an item without a vector."""
 
     n: int
     text: str
 
 
 def people_of_other_models(mine: PersonTransaction, model: int) -> Sequence[str]:
-    """The people whose items another model was to read."""
+    """The people whose items are assigned to another model."""
     wanted = select(people.c.user_id).where(people.c.model != model)
     return mine.connection.execute(wanted).scalars().all()
 
 
 def assign_model(mine: PersonTransaction, model: int) -> None:
-    """Have this model read all of the person's."""
+    """Assign all items of the person to this model."""
     _lock_known_person(mine)
     mine.connection.execute(
         update(people).where(people.c.user_id == mine.user_id).values(model=model, unread=people.c.found)
@@ -249,14 +311,14 @@ def assign_model(mine: PersonTransaction, model: int) -> None:
 
 
 def people_with_pending(mine: PersonTransaction, model: int) -> Sequence[str]:
-    """Some of the people with unread items that are this model's to read, in any order, so that replicas part."""
+    """Some people with items to embed, in random order, so that replicas take different ones."""
     theirs = or_(people.c.model.is_(None), people.c.model == model)
     wanted = select(people.c.user_id).where(people.c.unread > 0, theirs).order_by(func.random()).limit(PEOPLE_BATCH)
     return mine.connection.execute(wanted).scalars().all()
 
 
 def fetch_pending(mine: PersonTransaction, model: int, count: int) -> Sequence[PendingText]:
-    """Some of a person's unread items."""
+    """Some of the items of a person that have no vector of this model."""
     rows = mine.connection.execute(_SELECT_PENDING, {"whose": mine.user_id, "model": model, "count": count})
     return [PendingText(row.n, row.text) for row in rows]
 
@@ -264,9 +326,9 @@ def fetch_pending(mine: PersonTransaction, model: int, count: int) -> Sequence[P
 def save_embedded(
     mine: PersonTransaction, model: int, texts: Sequence[PendingText], given: NumberedVectors, *, last: bool
 ) -> None:
-    """What these items mean; one that was changed, removed or read meanwhile is passed over.
+    """Store the vectors of items. An item that was changed, removed or embedded meanwhile is ignored.
 
-    After the `last` of them it is counted what is left, which counts as they go by may have missed.
+    After the `last` batch the items without a vector are counted anew, to correct the running count.
     """
     _lock_known_person(mine)
     said = {one.n: one.text for one in texts}
@@ -281,7 +343,7 @@ def save_embedded(
 
 
 def _lock_known_person(mine: PersonTransaction) -> None:
-    """Nobody else changes what is this person's; and one who was erased meanwhile does not come to be again."""
+    """Lock the person's records. Someone who was erased meanwhile is not created again."""
     wanted = select(people.c.numbered).where(people.c.user_id == mine.user_id).with_for_update()
     if not mine.connection.execute(wanted).scalar_one():
         raise NotFound("Nothing is kept of this person any more")
@@ -294,7 +356,7 @@ def _save_vectors(mine: PersonTransaction, model: int, given: NumberedVectors) -
 
 
 def _update_pending(mine: PersonTransaction, model: int, read: int | None) -> None:
-    """So many less are unread, or as many as there are; once there are none, what other models made goes too."""
+    """Count down the items without a vector, or count them anew; when none is left, delete other models' vectors."""
     settled = update(people).where(people.c.user_id == mine.user_id)
     if read is not None:
         mine.connection.execute(settled.values(model=model, unread=people.c.unread - read))
@@ -307,15 +369,14 @@ def _update_pending(mine: PersonTransaction, model: int, read: int | None) -> No
 
 
 NO_MODEL = 0
-# So many items are found by words of their own before these are folded into those of all: to write each word of each
-# item where it belongs would touch a page of the database for every word.
+# The terms of so many items are stored with them before they are folded into the blocks.
 FOLD_AFTER = 64
 INDEX_TABLES = (recall_docs, recall_loose, recall_words, recall_regions, recall_cells)
 
 _DOCUMENT_COLUMNS = ("n", "text", "model", "cell", "vector")
 _IS_DOCUMENT = (recall_docs.c.user_id == bindparam("whose"), recall_docs.c.item_id == bindparam("item"))
 _SELECT_DOCUMENT = select(*(recall_docs.c[name] for name in _DOCUMENT_COLUMNS)).where(*_IS_DOCUMENT)
-# One of these comes first in each change: whoever else changes what is this person's waits for it.
+# Each change begins with one of these, and so waits for other changes to the same person's records.
 _LOCK_MODEL = (
     select(func.coalesce(people.c.model, NO_MODEL)).where(people.c.user_id == bindparam("whose")).with_for_update()
 )
@@ -338,7 +399,7 @@ _DELETE_DOCUMENT = delete(recall_docs).where(*_IS_DOCUMENT)
 
 @dataclass(frozen=True, slots=True)
 class IndexedDocument:
-    """An item as it is found now."""
+    """What is indexed of an item."""
 
     n: int
     text: str
@@ -347,12 +408,12 @@ class IndexedDocument:
     vector: bytes | None
 
     def was_embedded(self, model: int) -> bool:
-        """By the model that is to read it."""
+        """Whether the vector is of the model that the person is assigned to."""
         return self.model == model != NO_MODEL
 
 
 def index_item(mine: PersonTransaction, item_id: str, text: str) -> None:
-    """Have an item found by this text from now on, instead of the one it was found by before."""
+    """Index an item under a text, instead of its former text."""
     doc = _fetch_document(mine, item_id)
     if doc is None:
         _insert_document(mine, item_id, text)
@@ -361,7 +422,7 @@ def index_item(mine: PersonTransaction, item_id: str, text: str) -> None:
 
 
 def unindex_item(mine: PersonTransaction, item_id: str) -> None:
-    """Have an item found no longer."""
+    """Remove an item from the index."""
     model = _lock_model(mine)
     doc = _fetch_document(mine, item_id)
     if doc is not None:
@@ -371,7 +432,7 @@ def unindex_item(mine: PersonTransaction, item_id: str) -> None:
 
 
 def clear_index(mine: PersonTransaction) -> None:
-    """Have nothing of this person found."""
+    """Remove all items of the person from the index."""
     for table in INDEX_TABLES:
         mine.connection.execute(delete(table).where(table.c.user_id == mine.user_id))
     mine.connection.execute(update(people).where(people.c.user_id == mine.user_id).values(found=0, unread=0))
@@ -388,7 +449,7 @@ def _insert_document(mine: PersonTransaction, item_id: str, text: str) -> None:
 
 def _replace_text(mine: PersonTransaction, item_id: str, text: str) -> None:
     model = _lock_model(mine)
-    # Once more: it may have been read meanwhile.
+    # Again, now under the lock: it may have been embedded meanwhile.
     doc = _fetch_document(mine, item_id)
     if doc is None:
         return
@@ -405,18 +466,17 @@ def _fetch_document(mine: PersonTransaction, item_id: str) -> IndexedDocument | 
 
 
 def _lock_model(mine: PersonTransaction) -> int:
-    """The model that is to read what is this person's, which nobody else changes until the end."""
+    """The model that the person is assigned to. Locks it until the end of the transaction."""
     return mine.connection.execute(_LOCK_MODEL, {"whose": mine.user_id}).scalar_one_or_none() or NO_MODEL
 
 
 def _update_counts(mine: PersonTransaction, *, found: int, unread: int, new: int = 0) -> int:
-    """The last number that was given."""
+    """Change the person's counts. Returns the number of the last item."""
     given = {"whose": mine.user_id, "more": found, "more_unread": unread, "new": new}
     return mine.connection.execute(_UPDATE_COUNTS, given).scalar_one()
 
 
 def _remove_terms_and_vector(mine: PersonTransaction, doc: IndexedDocument) -> None:
-    """What it was found by."""
     remove_postings(mine, doc.n, list(weigh_terms(doc.text)))
     if doc.cell is not None and doc.vector is not None:
         remove_vector(mine, doc.cell, doc.n, doc.vector)

@@ -1,6 +1,7 @@
-"""Embeds texts that were stored or changed, in the background, each person's by itself.
+"""Embeds texts that were stored or changed, in the background, one person at a time.
 
-Until an item was read it is found by its words. Replicas may read at once: what one has read, another finds read.
+Until an item is embedded, it is found by its terms. Replicas may work at the same time; what one has done, the others
+find done.
 """
 
 from collections.abc import Sequence
@@ -23,16 +24,17 @@ from frontdesk.memory.search.index_store import (
     people_with_pending,
     save_embedded,
 )
-from frontdesk.memory.search.vectors_store import NumberedVectors, model_number
+from frontdesk.memory.search.vectors_store import model_number
 from frontdesk.memory.store import PersonDatabase
+from frontdesk.search.vectors import NumberedVectors
 
 BATCH = 64
-# What others left unread, as one that was stopped midway does, is looked for so often.
+# How often to look for items that another process left, because it was stopped.
 CHECK_SECONDS = 30.0
 FIRST_SECONDS = 1.0
-# An embedder or a database that is away is not asked more often than this, however much changes meanwhile.
+# An embedder or a database that fails is not asked more often than this.
 PAUSE_SECONDS = 1.0
-# Nobody's records: all that can be seen from here is who there is.
+# No person's records are visible in this scope, only the list of people.
 NO_PERSON = PersonScope("")
 
 log = structlog.get_logger("frontdesk.memory")
@@ -40,7 +42,7 @@ JOB = BackgroundJob(log, "reading_waits", "reading_failed")
 
 
 class MemoryIndexer:
-    """`wake` it after a change; without an embedder there is nothing to do."""
+    """Call `wake` after a change. Without an embedder, it does nothing."""
 
     def __init__(self, records: PersonDatabase, embedder: Embedder | None) -> None:
         self._records = records
@@ -51,10 +53,10 @@ class MemoryIndexer:
         self._woken.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Work until cancelled."""
         if self._embedder is None:
             return
-        # One that is stopped in a moment leaves no question half asked.
+        # A process that is stopped right after its start has asked the database nothing yet.
         with anyio.move_on_after(FIRST_SECONDS):
             await self._woken.wait()
         adopted = False
@@ -67,17 +69,17 @@ class MemoryIndexer:
                 await self._woken.wait()
 
     async def assign_model(self) -> None:
-        """Have read again what another embedder read; once, or two replicas with two embedders would take turns."""
+        """Assign everybody to this embedder. Only once, or replicas with two embedders would take turns."""
         if self._embedder is None:
             return
         model = model_number(self._embedder.name)
         for person in await self._records.read(NO_PERSON, partial(people_of_other_models, model=model)):
-            # Who has gone since is nobody to adopt.
+            # Somebody may have been erased since.
             with suppress(NotFound):
                 await self._records.change(PersonScope(person), partial(assign_model, model=model))
 
     async def index_all(self) -> None:
-        """Everything that is unread now."""
+        """Embed everything that has no vector now."""
         if self._embedder is None:
             return
         model = model_number(self._embedder.name)
@@ -87,9 +89,9 @@ class MemoryIndexer:
                     await self._index_batch(PersonScope(person), self._embedder, model)
 
     async def _index_batch(self, scope: PersonScope, embedder: Embedder, model: int) -> None:
-        """A batch of one person's."""
+        """Embed one batch of one person's items."""
         texts: Sequence[PendingText] = await self._records.read(scope, partial(fetch_pending, model=model, count=BATCH))
-        # Another replica may have read them just now; then it is only counted what is left.
+        # Another replica may have embedded them just now. Then only the count is corrected.
         vectors = await embedder.embed([one.text for one in texts]) if texts else np.empty((0, 1), np.float32)
         given = NumberedVectors.encode([one.n for one in texts], vectors)
         keep = partial(save_embedded, model=model, texts=texts, given=given, last=len(texts) < BATCH)

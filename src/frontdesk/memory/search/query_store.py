@@ -1,10 +1,12 @@
 """Reads the items that a search may return, and the items around a hit."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import (
     Column,
     ColumnElement,
@@ -28,15 +30,15 @@ from frontdesk.db.statements import one_of
 from frontdesk.errors import Invalid
 from frontdesk.memory.items_store import has_tags, item_from_row
 from frontdesk.memory.model import ContextItem, ContextRelation, ItemSearch, ItemStatus, ItemType, TimelineItem
-from frontdesk.memory.search.ranking import SearchCandidates
 from frontdesk.memory.store import PersonTransaction, contains_text, not_after
 from frontdesk.memory.times import DayEdge, find_zone, parse_time
 from frontdesk.memory.validation import find_category_id
+from frontdesk.search.vectors import Floats, Mask, Numbers
 
 Condition = ColumnElement[bool]
 
 HIDDEN_STATUSES = (ItemStatus.DELETED, ItemStatus.ARCHIVED)
-# Where so few items are asked among, each of them is looked at.
+# If the filters leave so few items, all of them are ranked.
 FEW_ITEMS = 1_000
 ITEM_TIME = func.coalesce(timeline_items.c.start_time, timeline_items.c.created_at)
 DOCUMENTS_WITH_ITEMS = recall_docs.join(
@@ -66,19 +68,35 @@ _SELECT_ITEMS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class SearchCandidates:
+    """Items that may be hits, in ascending order of their numbers, with their times in Unix seconds.
+
+    `allowed` marks those that pass the filters; the others count only as neighbours.
+    """
+
+    numbers: Numbers
+    seconds: NDArray[np.float64]
+    memories: Mask
+    salience: Floats
+    allowed: Mask
+
+
 def fetch_index_counts(mine: PersonTransaction) -> tuple[int, int]:
-    """How many items of the person can be found, and the number of the last of them."""
+    """How many items of the person are indexed, and the number of the last one."""
     row = mine.connection.execute(_SELECT_COUNTS, {"whose": mine.user_id}).one_or_none()
     return (0, 0) if row is None else (row.found, row.numbered)
 
 
 def search_conditions(mine: PersonTransaction, query: ItemSearch) -> list[Condition]:
-    """What an item must be, apart from its text; those first that an index answers."""
+    """The filters of a search as conditions, first those that a database index answers."""
     return [*_indexed_conditions(mine, query), *_item_conditions(query), *_memory_conditions(mine, query)]
 
 
-def fetch_few_numbers(mine: PersonTransaction, query: ItemSearch) -> Sequence[int] | None:
-    """The numbers of all items that are asked among and some more, where these are few."""
+def fetch_few_numbers(mine: PersonTransaction, query: ItemSearch, items: int) -> Sequence[int] | None:
+    """The numbers of all items that pass one of the indexed filters, if these are few among `items`; else None."""
+    if items <= FEW_ITEMS:
+        return None
     for condition in _indexed_conditions(mine, query):
         inside = and_(timeline_items.c.user_id == mine.user_id, condition)
         counted = select(literal(1)).select_from(timeline_items).where(inside).limit(FEW_ITEMS + 1).subquery()
@@ -95,7 +113,7 @@ def fetch_few_numbers(mine: PersonTransaction, query: ItemSearch) -> Sequence[in
 def fetch_candidates(
     mine: PersonTransaction, numbers: Sequence[int], conditions: Sequence[Condition]
 ) -> SearchCandidates:
-    """These items as candidates; one that is gone is left out."""
+    """The items with these numbers as candidates. Deleted ones are left out."""
     wanted = _SELECT_CANDIDATES.add_columns(case((and_(*conditions), 1), else_=0))
     rows = mine.connection.execute(wanted, {"whose": mine.user_id, "numbers": list(numbers)}).all()
     columns = np.array([tuple(row) for row in rows], np.float64).reshape(-1, 5).T
@@ -105,7 +123,7 @@ def fetch_candidates(
 
 
 def fetch_items(mine: PersonTransaction, numbers: Sequence[int]) -> Mapping[int, tuple[TimelineItem, str]]:
-    """Items by their numbers, each with the text it is found by."""
+    """Items by their numbers, each with its indexed text."""
     rows = mine.connection.execute(_SELECT_ITEMS, {"whose": mine.user_id, "numbers": list(numbers)}).mappings()
     return {row["n"]: (item_from_row(row), row["text"]) for row in rows}
 
@@ -125,7 +143,7 @@ def _indexed_conditions(mine: PersonTransaction, query: ItemSearch) -> list[Cond
 
 
 def _time_condition(holds: Callable[[ColumnElement[datetime]], Condition]) -> Condition:
-    """An item's time is that of its start, or else of its making; said so that both indexes can be used."""
+    """A condition on an item's start, or on its creation if it has no start. Written so that both indexes are used."""
     made, begun = timeline_items.c.created_at, timeline_items.c.start_time
     return or_(holds(begun), and_(begun.is_(None), holds(made)))
 
@@ -162,11 +180,11 @@ def _memory_conditions(mine: PersonTransaction, query: ItemSearch) -> list[Condi
     return found
 
 
-# One item, another near it, and what that is to it.
+# An item, an item near it, and the relation of the second to the first.
 ContextPair: TypeAlias = tuple[str, str, ContextRelation]
 
 MAX_DEPTH, MAX_ITEMS = 5, 100
-# Of all ties together: an item may have thousands.
+# For all items together: one item may have thousands of relations.
 MAX_RELATED = 1_000
 _USER_ID = bindparam("whose", type_=recall_docs.c.user_id.type)
 _SELECT_NUMBERS = select(recall_docs.c.n, recall_docs.c.item_id).where(recall_docs.c.user_id == _USER_ID)
@@ -185,7 +203,7 @@ _SELECT_SHOWN = (
 
 
 def _pair_queries(table: Table, one: str, other: str) -> list[Select[str, str]]:
-    """Both ways."""
+    """The pairs of a table in both directions."""
     return [_pair_query(table, table.c[one], table.c[other]), _pair_query(table, table.c[other], table.c[one])]
 
 
@@ -200,7 +218,7 @@ _SELECT_RELATED = union_all(
 
 
 def fetch_context(mine: PersonTransaction, item_ids: Sequence[str], depth: int) -> Mapping[str, Sequence[ContextItem]]:
-    """For each item, the nearest first: `depth` before it, as many after it, and as many that are tied to it."""
+    """For each item, up to `depth` items before it, after it, and for each kind of relation; the nearest first."""
     if not 1 <= depth <= MAX_DEPTH:
         raise Invalid(f"The depth must be from 1 to {MAX_DEPTH}")
     ids = list(dict.fromkeys(item_ids))[:MAX_ITEMS]
@@ -224,7 +242,7 @@ def _related_pairs(mine: PersonTransaction, ids: Sequence[str]) -> list[ContextP
 
 
 def _neighbour_pairs(mine: PersonTransaction, ids: Sequence[str], depth: int) -> list[ContextPair]:
-    """By the order in which they were kept, the nearest first."""
+    """The items stored before and after each item, the nearest first."""
     given = {"whose": mine.user_id, "ids": list(ids)}
     middle = mine.connection.execute(_SELECT_NUMBERS.where(one_of(recall_docs.c.item_id, "ids")), given).all()
     steps = sorted((step for step in range(-depth, depth + 1) if step), key=abs)

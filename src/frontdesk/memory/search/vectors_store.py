@@ -1,13 +1,13 @@
 """Stores a person's vectors in cells and regions that split as they grow, and finds the nearest ones.
 
-Nothing is trained and nothing is held in memory: a person with a hundred items has a few cells, one with a million has
-twenty thousand, and to add an item touches one of them, or two when it splits.
+Nothing is trained, and nothing is held in memory. A person with a hundred items has a few cells, a person with a
+million has twenty thousand. Adding an item changes one cell, or two if the cell splits.
 """
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,101 +16,20 @@ from sqlalchemy import BindParameter, ColumnElement, and_, bindparam, delete, fu
 from frontdesk.db.schema import recall_cells, recall_docs, recall_regions
 from frontdesk.db.statements import one_of, per_dialect
 from frontdesk.memory.store import PersonTransaction
-
-Floats: TypeAlias = NDArray[np.float32]
-Numbers: TypeAlias = NDArray[np.int32]
-Rows: TypeAlias = NDArray[Any]
-
-VECTOR_STEPS = 127
-# Of a vector that points nowhere.
-MIN_LENGTH = np.float32(1e-9)
-NUMBER_BYTES, STEP_BYTES = 4, 4
-# As many numbers as are turned into floats at once: they stay in the cache.
-PRODUCT_CHUNK = 512
-
-
-@dataclass(frozen=True, slots=True)
-class NumberedVectors:
-    """Numbered vectors: items in a cell, or the centres of cells in a region."""
-
-    rows: Rows
-
-    @classmethod
-    def encode(cls, numbers: Sequence[int] | NDArray[np.integer[Any]], vectors: Floats) -> "NumberedVectors":
-        """These vectors, each as near as steps allow."""
-        rows = np.empty(len(vectors), _row_layout(vectors.shape[1]))
-        largest = np.maximum(np.abs(vectors).max(axis=1, initial=0), MIN_LENGTH)
-        rows["number"], rows["step"] = numbers, largest / VECTOR_STEPS
-        rows["steps"] = np.rint(vectors * (VECTOR_STEPS / largest)[:, None])
-        return cls(rows)
-
-    @classmethod
-    def read(cls, packed: Iterable[bytes], dimensions: int) -> "NumberedVectors":
-        return cls(np.frombuffer(b"".join(packed), _row_layout(dimensions)))
-
-    @classmethod
-    def concatenate(cls, bags: Sequence["NumberedVectors"]) -> "NumberedVectors":
-        return cls(np.concatenate([bag.rows for bag in bags]))
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, which: NDArray[Any]) -> "NumberedVectors":
-        return NumberedVectors(self.rows[which])
-
-    @property
-    def numbers(self) -> Numbers:
-        return self.rows["number"]
-
-    def packed(self) -> bytes:
-        return self.rows.tobytes()
-
-    def vectors(self) -> Floats:
-        return self.rows["steps"].astype(np.float32) * self.rows["step"][:, None]
-
-    def products(self, vector: Floats) -> Floats:
-        """The cosine of each with this one."""
-        found = np.empty(len(self.rows), np.float32)
-        steps = self.rows["steps"]
-        for start in range(0, len(found), PRODUCT_CHUNK):
-            np.dot(
-                steps[start : start + PRODUCT_CHUNK].astype(np.float32),
-                vector,
-                out=found[start : start + PRODUCT_CHUNK],
-            )
-        return found * self.rows["step"]
-
-    def single_vectors(self) -> list[tuple[int, bytes]]:
-        """One by one: the number, and the vector alone."""
-        return [(int(row["number"]), row.tobytes()[NUMBER_BYTES:]) for row in self.rows]
-
-
-def dimensions_of(vector: bytes) -> int:
-    """Of a vector that was kept alone."""
-    return len(vector) - STEP_BYTES
-
-
-def join_single_vectors(numbers: Sequence[int], vectors: Sequence[bytes], dimensions: int) -> NumberedVectors:
-    """From vectors that were kept one by one."""
-    named = (number.to_bytes(NUMBER_BYTES, "little") + vector for number, vector in zip(numbers, vectors, strict=True))
-    return NumberedVectors.read(named, dimensions)
-
-
-def _row_layout(dimensions: int) -> np.dtype[Any]:
-    return np.dtype([("number", "<i4"), ("step", "<f4"), ("steps", "i1", (dimensions,))])
-
+from frontdesk.search.vectors import MIN_LENGTH, Floats, NumberedVectors, dimensions_of
 
 MAX_CELL, MAX_REGION = 64, 128
-# The regions among which the cell for a new vector is looked for.
+# The cell for a new vector is searched in so many regions.
 CANDIDATE_REGIONS = 4
 SPLIT_ROUNDS = 8
 
 
 @dataclass(slots=True)
 class TreePart:
-    """The part of a person's tree that new vectors fall into; `first` numbers are those after all that are taken.
+    """The part of a person's tree that new vectors fall into, and what changed in it.
 
-    What has changed: cells that were touched, regions with their centres, and the cell of each that came or moved.
+    `first_cell` and `first_region` are the first free numbers. `touched` has the changed cells, `changed_regions` the
+    new centres of regions, `cell_of` the cell of each item that was added or moved.
     """
 
     regions: dict[int, NumberedVectors]
@@ -123,13 +42,13 @@ class TreePart:
 
 
 def nearest_numbers(centres: NumberedVectors, vector: Floats, count: int) -> list[int]:
-    """The numbers of the nearest, so many of them."""
-    order = np.argsort(-centres.products(vector), kind="stable")[:count]
+    """The numbers of the `count` nearest centres."""
+    order = np.argsort(-centres.cosines(vector), kind="stable")[:count]
     return centres.numbers[order].tolist()
 
 
 def candidate_regions(centres: NumberedVectors, vectors: Floats) -> set[int]:
-    """The regions that may hold the cells for these."""
+    """The regions that may hold the cells of these vectors."""
     if len(centres) <= CANDIDATE_REGIONS:
         return set(centres.numbers.tolist())
     near = vectors @ centres.vectors().T
@@ -139,13 +58,13 @@ def candidate_regions(centres: NumberedVectors, vectors: Floats) -> set[int]:
 
 
 def assign_cells(regions: Iterable[NumberedVectors], vectors: Floats) -> list[int]:
-    """The cell for each vector."""
+    """The nearest cell of each vector."""
     cells = NumberedVectors.concatenate(list(regions))
     return cells.numbers[(vectors @ cells.vectors().T).argmax(axis=1)].tolist()
 
 
 def add_vectors(part: TreePart, given: NumberedVectors) -> None:
-    """Put these into their cells, and split what has become too large."""
+    """Put vectors into their cells, and split cells and regions that became too large."""
     vectors = given.vectors()
     if not part.regions:
         _create_first_cell(part, vectors)
@@ -158,7 +77,7 @@ def add_vectors(part: TreePart, given: NumberedVectors) -> None:
 
 
 def split_in_two(vectors: Floats) -> NDArray[np.bool_]:
-    """Which of these are of the second of two heaps, neither of them less than a quarter."""
+    """Divide vectors into two groups of at least a quarter each. True marks the second group."""
     first = vectors[np.argmin(vectors @ vectors.mean(axis=0))]
     second = vectors[np.argmin(vectors @ first)]
     along = np.zeros(len(vectors), np.float32)
@@ -178,7 +97,7 @@ def split_in_two(vectors: Floats) -> NDArray[np.bool_]:
 
 
 def centre_of(vectors: Floats) -> Floats:
-    """The direction in which these lie."""
+    """The mean direction of vectors."""
     middle = vectors.mean(axis=0)
     return middle / max(float(np.linalg.norm(middle)), float(MIN_LENGTH))
 
@@ -229,8 +148,8 @@ def _split_region(part: TreePart, region: int) -> None:
         part.changed_regions[number] = centre_of(vectors[half])
 
 
-# Of more items than these the likeliest are compared: those of the nearest cells in the nearest regions. Of a million
-# made-up items they hold 94 of the 100 that are truly nearest, of 49,000 real ones 98 (bench/memory).
+# Of a person with more items than this, only those of the nearest cells in the nearest regions are compared. Among a
+# million made-up items these hold 94 of the 100 nearest, among 49,000 real ones 98 (bench/memory).
 COMPARE_ALL = 4096
 NEAREST_REGIONS, NEAREST_CELLS = 32, 96
 
@@ -277,14 +196,14 @@ _PUT_REGION, _PUT_CELL = per_dialect(_put_region), per_dialect(_put_cell)
 
 
 def model_number(embedder: str) -> int:
-    """A number that stands for an embedder, by its name; 0 stands for none."""
+    """The number of an embedder, from its name. 0 means no embedder."""
     return int.from_bytes(sha256(embedder.encode()).digest()[:4], "little") >> 1 or 1
 
 
-def nearest_vectors(mine: PersonTransaction, model: int, vector: Floats, *, every_one: bool) -> NumberedVectors:
-    """The items that were read by this model: every one, or those of the nearest cells."""
+def nearest_vectors(mine: PersonTransaction, model: int, vector: Floats, items: int) -> NumberedVectors:
+    """The vectors of this model: all of them if the person has few items, else those of the nearest cells."""
     whose, dimensions = {"user_id": mine.user_id}, len(vector)
-    if every_one:
+    if items <= COMPARE_ALL:
         return NumberedVectors.read(
             mine.connection.execute(_SELECT_ALL, {**whose, "model": model}).scalars(), dimensions
         )
@@ -296,14 +215,14 @@ def nearest_vectors(mine: PersonTransaction, model: int, vector: Floats, *, ever
 
 
 def fetch_vectors(mine: PersonTransaction, model: int, numbers: Sequence[int], dimensions: int) -> NumberedVectors:
-    """Those of these items that were read by this model."""
+    """The vectors that this model made of these items."""
     given = {"user_id": mine.user_id, "model": model, "numbers": list(numbers)}
     rows = mine.connection.execute(_SELECT_VECTORS, given).all()
-    return join_single_vectors([row.n for row in rows], [row.vector for row in rows], dimensions)
+    return NumberedVectors.read_single([row.n for row in rows], [row.vector for row in rows], dimensions)
 
 
 def place_vectors(mine: PersonTransaction, model: int, given: NumberedVectors) -> dict[int, int]:
-    """Put these into cells; the cell of each of them, and of each that had to move."""
+    """Put vectors into cells. Returns the cell of each of them, and of each that had to move."""
     vectors = given.vectors()
     dimensions = vectors.shape[1]
     regions = _fetch_regions(mine, candidate_regions(_fetch_centres(mine, model, dimensions), vectors), dimensions)
@@ -318,21 +237,21 @@ def place_vectors(mine: PersonTransaction, model: int, given: NumberedVectors) -
 
 
 def save_cells(mine: PersonTransaction, cell_of: dict[int, int]) -> None:
-    """Note in which cells items lie now."""
+    """Store in which cells items are."""
     rows = [{"whose": mine.user_id, "number": number, "to": cell} for number, cell in cell_of.items()]
     if rows:
         mine.connection.execute(_SAVE_CELL, rows)
 
 
 def remove_vector(mine: PersonTransaction, cell: int, n: int, vector: bytes) -> None:
-    """Leave nothing of an item's vector in its cell."""
+    """Remove an item's vector from its cell."""
     for number, held in _fetch_cells(mine, [cell], dimensions_of(vector)).items():
         kept = held[held.numbers != n].packed()
         mine.connection.execute(update(recall_cells).where(_is_cell(mine, number)).values(vectors=kept))
 
 
 def delete_other_models(mine: PersonTransaction, model: int) -> None:
-    """Cells of models that nothing was read by in the end."""
+    """Delete the cells and regions of all other models."""
     for table in (recall_cells, recall_regions):
         mine.connection.execute(delete(table).where(table.c.user_id == mine.user_id, table.c.model != model))
 

@@ -38,32 +38,32 @@ DAY_PARTS = {
     "evening": (range(16, 24), range(4, 12)),
     "night": (range(18, 24), range(6, 12)),
 }
-# From seven on people mean the morning, or would say pm; before that nobody can tell.
+# From seven on, people mean the morning; earlier hours without am or pm are ambiguous.
 AMBIGUOUS_HOURS = range(1, 7)
-# "every night at 2am" is after midnight; of one certain night nobody can tell which day that is.
+# "every night at 2am" is after midnight; for a single night, the day would be ambiguous.
 AFTER_MIDNIGHT = range(6)
 
 
 @dataclass(frozen=True, slots=True)
 class ClockTime:
-    """A time as it was said; `sure` when it can be read in one way only."""
+    """A time as it was written; `sure` where it has only one meaning."""
 
     hour: int
     minute: int
-    said: str
+    written: str
     sure: bool = False
     midnight: bool = False
     after_at: bool = False
 
     def resolve(self, part: str | None, *, each: bool = False) -> time:
-        """The time it means in that part of the day, if one was said; `each`: of every such day."""
+        """The time it means in a part of the day, if one was given; `each`: on every such day."""
         if each and part == "night" and self.sure and self.hour in AFTER_MIDNIGHT:
             return time(self.hour, self.minute)
         if part is not None:
             return self._resolve_in_part(part)
         if not self.sure and self.hour in AMBIGUOUS_HOURS:
             raise Invalid(
-                f'"{self.said}" may be in the morning or in the afternoon. '
+                f'"{self.written}" may be in the morning or in the afternoon. '
                 f"Write {self.hour:02}:{self.minute:02} or {self.hour + 12}:{self.minute:02}"
             )
         return time(self.hour, self.minute)
@@ -74,11 +74,11 @@ class ClockTime:
             return time(self.hour, self.minute)
         if not self.sure and self.hour in moves:
             return time(self.hour + 12, self.minute)
-        raise Invalid(f'"{self.said}" does not go with "{part}". Write the time as 09:30 or 21:30')
+        raise Invalid(f'"{self.written}" does not go with "{part}". Write the time as 09:30 or 21:30')
 
 
 def take_clock_times(words: PhraseTokens, *, bare: bool = False) -> Sequence[ClockTime]:
-    """Take one or more times of day, if the words go on with any; a `bare` hour is one where a day stands before it."""
+    """Take one or more times of day, if the words continue with any; `bare`: a number alone is an hour."""
     mark = words.mark()
     said_at = words.take(*AT_WORDS)
     at = said_at is not None
@@ -125,12 +125,14 @@ def _take_clock_time(words: PhraseTokens, *, bare: bool) -> ClockTime | None:
 
 
 def _take_time_in_figures(words: PhraseTokens, *, bare: bool) -> ClockTime | None:
-    said = words.peek()
-    hands = CLOCK_FIGURES.fullmatch(said) or (DOTTED_TIME.fullmatch(said) if words.peek(1) in {"am", "pm"} else None)
-    if hands is None and not HOUR_FIGURES.fullmatch(said):
+    written = words.peek()
+    hands = CLOCK_FIGURES.fullmatch(written) or (
+        DOTTED_TIME.fullmatch(written) if words.peek(1) in {"am", "pm"} else None
+    )
+    if hands is None and not HOUR_FIGURES.fullmatch(written):
         spoken = _take_spoken_time(words, bare=bare)
-        if spoken is None and bare and said[:1].isdigit():
-            raise Invalid(f'"{said}" is no time of day. Write it as 9:30 or 17:00')
+        if spoken is None and bare and written[:1].isdigit():
+            raise Invalid(f'"{written}" is no time of day. Write it as 9:30 or 17:00')
         return spoken
     spoken = _take_minutes_past(words) if hands is None else None
     if spoken is not None:
@@ -141,11 +143,11 @@ def _take_time_in_figures(words: PhraseTokens, *, bare: bool) -> ClockTime | Non
     del words.remaining[-2 if half else -1 :]
     if hands is None and not half and words.take(*HOUR_SUFFIXES):
         minute = words.remaining.pop() if MINUTE_FIGURES.fullmatch(words.peek()) else "00"
-        return replace(_make_clock_time(int(said), int(minute), f"{said}h{minute}", half), sure=True)
+        return replace(_make_clock_time(int(written), int(minute), f"{written}h{minute}", half), sure=True)
     if hands is not None and not half:
         words.take(*HOUR_SUFFIXES)
-    hour, minute = (int(hands[1]), int(hands[2])) if hands else (int(said), 0)
-    return _make_clock_time(hour, minute, said, half)
+    hour, minute = (int(hands[1]), int(hands[2])) if hands else (int(written), 0)
+    return _make_clock_time(hour, minute, written, half)
 
 
 def _take_spoken_time(words: PhraseTokens, *, bare: bool) -> ClockTime | None:
@@ -153,14 +155,14 @@ def _take_spoken_time(words: PhraseTokens, *, bare: bool) -> ClockTime | None:
     found = _take_minutes_past(words)
     if found is not None or not bare or words.peek() not in SPOKEN_HOURS:
         return found
-    said = words.remaining.pop()
+    written = words.remaining.pop()
     minute, mark = 0, words.mark()
     tens = take_number(words) if words.peek() in {*TENS, *SMALL_NUMBERS[10:]} else None
     if tens is not None and tens < 60 and words.peek() not in UNIT_SECONDS:
-        minute, said = int(tens), f"{said} {tens}"
+        minute, written = int(tens), f"{written} {tens}"
     else:
         words.reset(mark)
-    return _make_clock_time(SPOKEN_HOURS.index(said.split()[0]) + 1, minute, said, _take_am_or_pm(words))
+    return _make_clock_time(SPOKEN_HOURS.index(written.split()[0]) + 1, minute, written, _take_am_or_pm(words))
 
 
 def _take_minutes_past(words: PhraseTokens) -> ClockTime | None:
@@ -179,9 +181,9 @@ def _take_minutes_past(words: PhraseTokens) -> ClockTime | None:
     if hour is None:
         words.reset(mark)
         return None
-    said = words.taken_since(mark)
+    written = words.taken_since(mark)
     after = way in {"past", "after"}
-    clock = _make_clock_time(hour, 0, said, _take_am_or_pm(words))
+    clock = _make_clock_time(hour, 0, written, _take_am_or_pm(words))
     total = clock.hour * 60 + (minutes if after else -minutes)
     # A quarter to one is after noon, unless it is said otherwise.
     hour = total // 60 % 24 if clock.sure or total >= 60 else 12
@@ -211,15 +213,15 @@ def _take_am_or_pm(words: PhraseTokens) -> str:
     return words.take("am", "pm", "oclock") or ""
 
 
-def _make_clock_time(hour: int, minute: int, said: str, half: str) -> ClockTime:
-    whole = f"{said}{half if half != 'oclock' else ''}"
+def _make_clock_time(hour: int, minute: int, written: str, half: str) -> ClockTime:
+    whole = f"{written}{half if half != 'oclock' else ''}"
     if half in {"am", "pm"}:
         if not (1 <= hour <= 12 and minute < 60):
             raise Invalid(f'"{whole}" is no time of day. Write it as 9:30pm or 21:30')
         return ClockTime(hour % 12 + (12 if half == "pm" else 0), minute, whole, sure=True)
     if hour > 23 or minute > 59:
         raise Invalid(f'"{whole}" is no time of day. Write it as 9:30 or 17:00')
-    return ClockTime(hour, minute, whole, sure=said.startswith("0") or hour > 12)
+    return ClockTime(hour, minute, whole, sure=written.startswith("0") or hour > 12)
 
 
 YEAR = re.compile(r"20\d{2}", re.ASCII)
@@ -254,7 +256,7 @@ LONGEST_MONTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 @dataclass(frozen=True, slots=True)
 class NextWeekday:
-    """The coming day of that name; today's own name may mean today or in a week."""
+    """The next day of that name; the name of today is ambiguous, and may be refused."""
 
     number: int
 
@@ -287,14 +289,14 @@ class MonthDay:
 
     def _refuse_far_ahead(self, found: date, now: datetime) -> date:
         if found.year > now.year and found - now.date() > FAR_AHEAD:
-            said = f"{MONTH_NAMES[found.month - 1]} {found.day}"
-            raise Invalid(f'"{said}" is over this year. For the next one write "{said} {found.year}"')
+            written = f"{MONTH_NAMES[found.month - 1]} {found.day}"
+            raise Invalid(f'"{written}" is over this year. For the next one write "{written} {found.year}"')
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class FixedDay:
-    """A day that is known already."""
+    """A day with a known date."""
 
     day: date
 
@@ -304,7 +306,7 @@ class FixedDay:
 
 @dataclass(frozen=True, slots=True)
 class NamedDay:
-    """A date that was said with the name of its day."""
+    """A date that was written with the name of its day."""
 
     weekday: int
     day: MonthDay | FixedDay
@@ -312,8 +314,8 @@ class NamedDay:
     def on(self, at: time, now: datetime) -> date:
         found = self.day.on(at, now)
         if found.weekday() != self.weekday:
-            its, said = WEEKDAY_NAMES[found.weekday()].title(), WEEKDAY_NAMES[self.weekday].title()
-            raise Invalid(f"{found} is a {its}, not a {said}. Write the date or the day alone")
+            its, written = WEEKDAY_NAMES[found.weekday()].title(), WEEKDAY_NAMES[self.weekday].title()
+            raise Invalid(f"{found} is a {its}, not a {written}. Write the date or the day alone")
         return found
 
 
@@ -321,7 +323,7 @@ PhraseDay = NextWeekday | MonthDay | FixedDay | NamedDay
 
 
 def take_day(words: PhraseTokens, today: date) -> PhraseDay | None:
-    """Take one day, if the words go on with one."""
+    """Take a day, if the words continue with one."""
     mark = words.mark()
     words.take("on")
     found = _take_named_day(words, today) or _take_holiday(words) or _take_date(words)

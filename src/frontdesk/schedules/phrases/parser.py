@@ -73,7 +73,7 @@ ZONE_HINT = 'Write the city, as in "Berlin time", or the zone, as in "Europe/Ber
 
 @dataclass(frozen=True, slots=True)
 class ZonedPhrase:
-    """A phrase without its zone, and that zone; `wrong` when it ends in one that is none."""
+    """A phrase without its zone, and that zone; `error` where it ends with an unknown zone."""
 
     phrase: str
     zone: str
@@ -81,7 +81,7 @@ class ZonedPhrase:
 
 
 def split_zone(text: str, zone: str) -> ZonedPhrase:
-    """Take the zone off a phrase; the one given holds where it names none."""
+    """Split the zone from a phrase; without one in the phrase, it is `zone`."""
     if found := ZONE_PATH.fullmatch(text):
         name = zones.zone_names().get(found["name"].casefold())
         return ZonedPhrase(found["before"], name or zone, None if name else zones.unknown_zone(found["name"]))
@@ -130,7 +130,7 @@ def zones_by_city() -> Mapping[str, tuple[str, ...]]:
 
 
 def _zone_of_city(phrase: str, city: str, zone: str) -> ZonedPhrase:
-    """Several zones of that name must be one and the same, under an old name and a new one."""
+    """Several zones of that name must be the same one, under an old and a new name."""
     found = zones_by_city()[city]
     areas = {name.split("/")[0] for name in found}
     if len(areas) == 1 or areas == {"Asia", "Europe"}:
@@ -145,7 +145,7 @@ EXAMPLES = (
 )
 REQUEST_VERBS = ("remind", "ping", "wake", "tell", "prompt", "nudge", "message", "notify", "text", "call", "ask")
 WORD_LETTERS = re.compile(r"[^\W\d_]+")
-# How near a word must be to one that is known to be taken for a slip of it.
+# How similar an unknown word must be to a known one to be taken for a misspelling of it.
 SPELLING_CUTOFF = 0.78
 CONNECTING_WORDS = """
 a an and at in of on the to from every each once other last next this coming past after before today tonight tomorrow
@@ -167,7 +167,7 @@ KNOWN_WORDS = frozenset(
         *(word for name in HOLIDAYS for word in WORD_LETTERS.findall(name) if len(word) > 2),
     }
 )
-# What is done nightly is done at midnight, as by @daily and @midnight, unless a time is said.
+# `nightly` is at midnight, as @daily and @midnight, unless a time is given.
 NIGHTLY = DayRecurrence(part="night")
 UNTIL_WORDS = ("until", "till", "til", "through", "thru", "ending", "up")
 ONE_DAY_OR_EACH = (
@@ -179,7 +179,7 @@ NO_CLOCK = '"{}" names no time of day. Add one, as in "at 9am" or "at 21:00"'
 
 @dataclass(slots=True)
 class PhraseParts:
-    """The parts of a phrase, each said at most once."""
+    """The parts of a phrase, each present at most once."""
 
     delay: Duration | None = None
     day: PhraseDay | None = None
@@ -204,7 +204,7 @@ class PhraseParts:
 
 
 def parse_phrase(text: str, now_us: int, zone: str, *, once: bool = False) -> Trigger | None:
-    """The rule that the words say, in `zone` unless they name another; None when they speak of no time at all.
+    """The rule that the words mean, in `zone` unless they name another; None where they are not about time.
 
     With `once`, a day of "the month" is the next one, and not that of every month.
     """
@@ -220,12 +220,12 @@ def parse_phrase(text: str, now_us: int, zone: str, *, once: bool = False) -> Tr
 
 def _parse_phrase(text: str, now_us: int, zone: str, *, once: bool) -> Trigger | None:
     placed = split_zone(" ".join(text.split()), zone)
-    words, said = PhraseTokens.tokenize(placed.phrase), PhraseParts()
+    words, parts = PhraseTokens.tokenize(placed.phrase), PhraseParts()
     asked = _take_request(words)
     now = from_us(now_us).astimezone(ZoneInfo(placed.zone)).replace(tzinfo=None, fold=0)
-    while not words.is_empty and _take_part(words, said, now):
+    while not words.is_empty and _take_part(words, parts, now):
         words.take(",")
-    if said == PhraseParts():
+    if parts == PhraseParts():
         if asked:
             raise _unreadable(words, text.strip(), now_us, zone, asked=asked)
         return None
@@ -233,16 +233,16 @@ def _parse_phrase(text: str, now_us: int, zone: str, *, once: bool) -> Trigger |
         raise placed.error
     if not words.is_empty:
         raise _unreadable(words, text.strip(), now_us, zone, asked=asked)
-    trigger = _make_trigger(said, text.strip(), now_us, now, placed.zone)
+    trigger = _make_trigger(parts, text.strip(), now_us, now, placed.zone)
     return (
         _only_next_fire(trigger, now_us)
-        if once and isinstance(said.repeat, DayRecurrence) and said.repeat.once
+        if once and isinstance(parts.repeat, DayRecurrence) and parts.repeat.once
         else trigger
     )
 
 
 def _take_request(words: PhraseTokens) -> bool:
-    """`please remind me`: who is to be told, which goes without saying."""
+    """Take `please remind me`, which adds nothing to the rule."""
     mark = words.mark()
     words.take("please")
     if words.take(*REQUEST_VERBS) and words.take("me", "us"):
@@ -259,12 +259,12 @@ def _unreadable(words: PhraseTokens, text: str, now_us: int, zone: str, *, asked
         return Invalid(f'Could not read "{rest}" in "{text}". Did you mean "{meant}"?')
     if rest.startswith("in "):
         return unknown_place(rest.removeprefix("in "))
-    hint = "What you are to be told goes into the prompt, and here only when. " if asked else ""
+    hint = "Put the text into the prompt, and here only the time. " if asked else ""
     return Invalid(f'Could not read "{rest}" in "{text}". {hint}Write for example {EXAMPLES}')
 
 
 def _is_readable(text: str, now_us: int, zone: str) -> bool:
-    """Whether it speaks of a time, be it one that cannot be taken as it is."""
+    """Whether a text is about a time, even one that is refused."""
     try:
         return _parse_phrase(text, now_us, zone, once=False) is not None
     except Invalid as error:
@@ -272,7 +272,7 @@ def _is_readable(text: str, now_us: int, zone: str) -> bool:
 
 
 def _correct_spelling(text: str) -> str | None:
-    """The same with the near word for each that is not known, if there are such."""
+    """The text with unknown words replaced by similar known ones, if there are any."""
     phrase = split_zone(" ".join(text.split()), "UTC").phrase
     unknown = [word for word in WORD_LETTERS.findall(phrase.casefold()) if len(word) > 2 and word not in KNOWN_WORDS]
     meant = {word: near[0] for word in unknown if (near := get_close_matches(word, KNOWN_WORDS, 1, SPELLING_CUTOFF))}
@@ -281,21 +281,21 @@ def _correct_spelling(text: str) -> str | None:
     return WORD_LETTERS.sub(lambda found: meant.get(found[0].casefold(), found[0]), " ".join(text.split()))
 
 
-def _take_part(words: PhraseTokens, said: PhraseParts, now: datetime) -> bool:
+def _take_part(words: PhraseTokens, parts: PhraseParts, now: datetime) -> bool:
     """Take one more part of the phrase, of a kind that was not there before."""
     before = len(words.remaining)
-    if said.part is None:
-        said.part = take_day_part(words)
-    if said.repeat is None and said.day is None and said.delay is None:
-        said.repeat = _take_recurrence(words, now.date())
-        said.delay = _take_delay(words) if said.repeat is None else None
-        if said.repeat is None and said.delay is None:
-            _take_day(words, said, now.date())
-    if not said.clocks and len(words.remaining) == before:
-        said.clocks = take_clock_times(words, bare=said.expects_hour)
-        _refuse_day_as_hour(said)
-    if len(words.remaining) == before and said.repeat is not None:
-        _take_bounds(words, said, now)
+    if parts.part is None:
+        parts.part = take_day_part(words)
+    if parts.repeat is None and parts.day is None and parts.delay is None:
+        parts.repeat = _take_recurrence(words, now.date())
+        parts.delay = _take_delay(words) if parts.repeat is None else None
+        if parts.repeat is None and parts.delay is None:
+            _take_day(words, parts, now.date())
+    if not parts.clocks and len(words.remaining) == before:
+        parts.clocks = take_clock_times(words, bare=parts.expects_hour)
+        _refuse_day_as_hour(parts)
+    if len(words.remaining) == before and parts.repeat is not None:
+        _take_bounds(words, parts, now)
     return len(words.remaining) < before
 
 
@@ -306,70 +306,72 @@ def _take_recurrence(words: PhraseTokens, today: date) -> DayRecurrence | Hourly
     return None if certain is not None else take_recurrence(words)
 
 
-def _refuse_day_as_hour(said: PhraseParts) -> None:
-    """`friday 13` is a date to some."""
-    if not said.clocks or not isinstance(said.day, NextWeekday):
+def _refuse_day_as_hour(parts: PhraseParts) -> None:
+    """`friday 13` may be meant as a date."""
+    if not parts.clocks or not isinstance(parts.day, NextWeekday):
         return
-    first = said.clocks[0]
-    if first.said.isdigit() and first.hour > 12 and not first.after_at:
-        name = WEEKDAY_NAMES[said.day.number]
-        raise Invalid(f'"{name} {first.said}" may be a time or a date. Write "{name} at {first.hour}:00", or the date')
+    first = parts.clocks[0]
+    if first.written.isdigit() and first.hour > 12 and not first.after_at:
+        name = WEEKDAY_NAMES[parts.day.number]
+        raise Invalid(
+            f'"{name} {first.written}" may be a time or a date. Write "{name} at {first.hour}:00", or the date'
+        )
 
 
-def _take_bounds(words: PhraseTokens, said: PhraseParts, now: datetime) -> None:
-    """`from monday on`, `starting at 9`, `until christmas`, `for two weeks`: when what repeats begins and ends."""
+def _take_bounds(words: PhraseTokens, parts: PhraseParts, now: datetime) -> None:
+    """`from monday on`, `starting at 9`, `until christmas`, `for two weeks`: start and end of a recurrence."""
     mark = words.mark()
-    if said.start is None and said.end is None and words.take("from", "starting", "beginning", "start", "begin"):
+    if parts.start is None and parts.end is None and words.take("from", "starting", "beginning", "start", "begin"):
         words.take("from")
-        if _take_span(words, said):
+        if _take_span(words, parts):
             return
-        said.start = _take_bound(words, said, now, begins=True)
-        if said.start is not None:
+        parts.start = _take_bound(words, parts, now, begins=True)
+        if parts.start is not None:
             words.take("on", "onwards", "onward")
-            # What begins today begins now.
-            said.start = None if said.start == datetime.combine(now.date(), time()) else said.start
+            # A start of today is now.
+            parts.start = None if parts.start == datetime.combine(now.date(), time()) else parts.start
             return
-    elif said.end is None and (words.take(*UNTIL_WORDS) or (said.start is not None and words.take("to"))):
+    elif parts.end is None and (words.take(*UNTIL_WORDS) or (parts.start is not None and words.take("to"))):
         words.take("to", "until")
-        said.end = _take_bound(words, said, now, begins=False)
-        if said.end is not None:
+        parts.end = _take_bound(words, parts, now, begins=False)
+        if parts.end is not None:
             return
-    elif said.end is None and words.take("for"):
+    elif parts.end is None and words.take("for"):
         words.take("the")
         words.take("next")
-        said.end = take_duration(words)
-        if said.end is not None:
+        parts.end = take_duration(words)
+        if parts.end is not None:
             return
     words.reset(mark)
 
 
-def _take_span(words: PhraseTokens, said: PhraseParts) -> bool:
+def _take_span(words: PhraseTokens, parts: PhraseParts) -> bool:
     """`every day from monday to friday`: on these days of each week."""
     mark = words.mark()
     found = take_weekdays(words)
-    if len(found) > 1 and isinstance(said.repeat, DayRecurrence) and said.repeat.is_every_day:
-        said.repeat = replace(said.repeat, weekday=format_cron_weekdays(found))
+    if len(found) > 1 and isinstance(parts.repeat, DayRecurrence) and parts.repeat.is_every_day:
+        parts.repeat = replace(parts.repeat, weekday=format_cron_weekdays(found))
         return True
     words.reset(mark)
     return False
 
 
-def _take_bound(words: PhraseTokens, said: PhraseParts, now: datetime, *, begins: bool) -> datetime | None:
+def _take_bound(words: PhraseTokens, parts: PhraseParts, now: datetime, *, begins: bool) -> datetime | None:
     """A day, a time of day, or both; a day alone stands for its begin or its end.
 
     After days that have no time yet, `every day until christmas at 9`, the time is that of each of them. An end is
     looked for from the start on, but `tomorrow` and `next friday` are what they are today.
     """
-    since = now if begins else said.start or now
+    since = now if begins else parts.start or now
     day, last = take_day_in_month(words, now.date()), _take_end_of_period(words, since)
     certain = FixedDay(day) if day is not None else FixedDay(last) if last is not None else None
     found = certain or take_day(words, now.date())
     at = take_clock_times(words, bare=found is not None)
     part = take_day_part(words)
     at = at or (take_clock_times(words) if part is not None else ())
-    lacks_time = said.repeats_by_days and not said.clocks and (begins or said.repeat != NIGHTLY)
-    if found is not None and lacks_time and not (said.part and part):
-        said.clocks, said.part = at, said.part or part
+    lacks_time = parts.repeats_by_days and not parts.clocks and (begins or parts.repeat != NIGHTLY)
+    if found is not None and lacks_time and not (parts.part and part):
+        parts.clocks, parts.part = at, parts.part or part
         at, part = (), None
     if len(at) > 1 or (not at and (found is None or part is not None)):
         return None
@@ -380,8 +382,8 @@ def _take_bound(words: PhraseTokens, said: PhraseParts, now: datetime, *, begins
         raise Invalid(f"It begins on a {WEEKDAY_NAMES[found.number].title()}. Write the date on which it ends")
     if found is not None:
         return datetime.combine(found.on(clock_time, since), clock_time)
-    said.bare_bounds += 1
-    if said.bare_bounds > 1:
+    parts.bare_bounds += 1
+    if parts.bare_bounds > 1:
         raise Invalid(ONE_DAY_OR_EACH)
     return datetime.combine(since.date() + timedelta(days=clock_time <= since.time()), clock_time)
 
@@ -400,17 +402,17 @@ def _take_end_of_period(words: PhraseTokens, now: datetime) -> date | None:
     return None
 
 
-def _take_day(words: PhraseTokens, said: PhraseParts, today: date) -> None:
+def _take_day(words: PhraseTokens, parts: PhraseParts, today: date) -> None:
     certain = take_day_in_month(words, today)
     if certain is not None:
-        said.day = FixedDay(certain)
+        parts.day = FixedDay(certain)
     elif words.take("tonight"):
-        said.day, said.part = FixedDay(today), said.part or "evening"
+        parts.day, parts.part = FixedDay(today), parts.part or "evening"
     elif words.peek() == "this" and words.peek(1) in DAY_PARTS:
         words.take("this")
-        said.day, said.part = FixedDay(today), take_day_part(words)
+        parts.day, parts.part = FixedDay(today), take_day_part(words)
     else:
-        said.day = take_day(words, today)
+        parts.day = take_day(words, today)
 
 
 def _take_delay(words: PhraseTokens) -> Duration | None:
@@ -424,48 +426,48 @@ def _take_delay(words: PhraseTokens) -> Duration | None:
     return found
 
 
-def _make_trigger(said: PhraseParts, text: str, now_us: int, now: datetime, zone: str) -> Trigger:
-    repeat = _recurrence_with_clock(said)
+def _make_trigger(parts: PhraseParts, text: str, now_us: int, now: datetime, zone: str) -> Trigger:
+    repeat = _recurrence_with_clock(parts)
     if repeat is None:
-        each = [one.resolve(_day_part_of(said, text)) for one in said.clocks]
-        return _make_once_trigger(_once_us(said, each, text, now_us, now, zone), now_us, zone)
-    if repeat == NIGHTLY and not said.clocks and said.part is None:
+        each = [one.resolve(_day_part_of(parts, text)) for one in parts.clocks]
+        return _make_once_trigger(_once_us(parts, each, text, now_us, now, zone), now_us, zone)
+    if repeat == NIGHTLY and not parts.clocks and parts.part is None:
         at = [time()]
     else:
-        at = [one.resolve(_day_part_of(said, text), each=True) for one in said.clocks]
-    start_us = None if said.start is None else to_us(resolve_local_time(said.start, zone))
+        at = [one.resolve(_day_part_of(parts, text), each=True) for one in parts.clocks]
+    start_us = None if parts.start is None else to_us(resolve_local_time(parts.start, zone))
     match repeat:
         case DayRecurrence():
             trigger = _make_day_trigger(repeat, at, text, zone, max(now_us, start_us or now_us))
         case HourlyRecurrence():
-            _refuse_clock(said, text)
+            _refuse_clock(parts, text)
             trigger = Trigger(TriggerKind.CRON, f"{repeat.minute} * * * *", zone)
         case Duration():
-            _refuse_clock(said, text)
+            _refuse_clock(parts, text)
             value = format_interval(check_interval(repeat.seconds, text))
             counted_from = now_us + repeat.seconds * SECOND if start_us is None else start_us
             trigger = Trigger(TriggerKind.INTERVAL, value, zone, counted_from)
-    return _apply_phrase_bounds(trigger, said, now_us, start_us)
+    return _apply_phrase_bounds(trigger, parts, now_us, start_us)
 
 
-def _recurrence_with_clock(said: PhraseParts) -> DayRecurrence | HourlyRecurrence | Duration | None:
-    """What repeats; a length of whole days together with a time of day leaves out days."""
-    repeat = said.repeat
-    if isinstance(repeat, Duration) and repeat.days is not None and said.clocks:
+def _recurrence_with_clock(parts: PhraseParts) -> DayRecurrence | HourlyRecurrence | Duration | None:
+    """The recurrence; a length of whole days with a time of day becomes every n-th day."""
+    repeat = parts.repeat
+    if isinstance(repeat, Duration) and repeat.days is not None and parts.clocks:
         return DayRecurrence(steps=repeat.days, unit="days")
     return repeat
 
 
-def _apply_phrase_bounds(trigger: Trigger, said: PhraseParts, now_us: int, start_us: int | None) -> Trigger:
-    """The rule between its first moment and its last, both included."""
+def _apply_phrase_bounds(trigger: Trigger, parts: PhraseParts, now_us: int, start_us: int | None) -> Trigger:
+    """The rule with its first and last time, both included."""
     if start_us is not None and start_us <= now_us:
         raise Invalid("Start time must be in the future")
     if start_us is not None:
         trigger = replace(trigger, start_us=start_us)
-    if isinstance(said.end, Duration):
-        trigger = replace(trigger, end_us=max(now_us, start_us or now_us) + said.end.seconds * SECOND - 1)
-    elif said.end is not None:
-        trigger = replace(trigger, end_us=to_us(zones.last_utc_time(said.end, ZoneInfo(trigger.zone))))
+    if isinstance(parts.end, Duration):
+        trigger = replace(trigger, end_us=max(now_us, start_us or now_us) + parts.end.seconds * SECOND - 1)
+    elif parts.end is not None:
+        trigger = replace(trigger, end_us=to_us(zones.last_utc_time(parts.end, ZoneInfo(trigger.zone))))
     return trigger
 
 
@@ -474,11 +476,11 @@ def _only_next_fire(trigger: Trigger, now_us: int) -> Trigger:
     return _make_once_trigger(following or now_us, now_us, trigger.zone)
 
 
-def _day_part_of(said: PhraseParts, text: str) -> str | None:
-    named = said.repeat.part if isinstance(said.repeat, DayRecurrence) else None
-    if named is not None and said.part is not None:
+def _day_part_of(parts: PhraseParts, text: str) -> str | None:
+    named = parts.repeat.part if isinstance(parts.repeat, DayRecurrence) else None
+    if named is not None and parts.part is not None:
         raise Invalid(f'"{text}" names two parts of the day. Write the time as 09:30 or 21:30')
-    return named or said.part
+    return named or parts.part
 
 
 def _make_day_trigger(repeat: DayRecurrence, at: Sequence[time], text: str, zone: str, since_us: int) -> Trigger:
@@ -493,7 +495,7 @@ def _make_day_trigger(repeat: DayRecurrence, at: Sequence[time], text: str, zone
         return trigger
     if repeat.steps > MAX_CRON_STEPS:
         raise Invalid(f'"{text}" is too seldom. Write 1 to {MAX_CRON_STEPS} {repeat.unit}')
-    # Counted from the first time that comes.
+    # Counted from the first fire.
     first = next_fire_after(trigger, since_us)
     day = from_us(first or since_us).astimezone(ZoneInfo(zone)).date()
     return replace(trigger, value=f"{trigger.value} {CronSteps(repeat.steps, repeat.unit, day)}")
@@ -503,35 +505,35 @@ def _join_numbers(numbers: Sequence[int]) -> str:
     return ",".join(str(number) for number in numbers)
 
 
-def _refuse_clock(said: PhraseParts, text: str) -> None:
-    if said.clocks or said.part is not None:
+def _refuse_clock(parts: PhraseParts, text: str) -> None:
+    if parts.clocks or parts.part is not None:
         raise Invalid(
             f'"{text}" has both a length and a time of day. Write "every day at 09:00", or give the start apart'
         )
 
 
-def _once_us(said: PhraseParts, at: Sequence[time], text: str, now_us: int, now: datetime, zone: str) -> int:
-    delay_s = 0 if said.delay is None else said.delay.seconds
+def _once_us(parts: PhraseParts, at: Sequence[time], text: str, now_us: int, now: datetime, zone: str) -> int:
+    delay_s = 0 if parts.delay is None else parts.delay.seconds
     if delay_s > LONGEST_INTERVAL_S:
         raise Invalid(f'"{text}" is too far ahead; write a time within a hundred years')
-    if delay_s and not at and said.part is None:
+    if delay_s and not at and parts.part is None:
         return now_us + delay_s * SECOND
-    if said.delay is not None and said.delay.days is None:
+    if parts.delay is not None and parts.delay.days is None:
         raise Invalid(f'"{text}" has both a length and a time of day. Write one of them')
     if not at:
         raise Invalid(NO_CLOCK.format(text))
     if len(at) > 1:
         raise Invalid(f'"{text}" names several times. Make a schedule for each, or write "every day at …"')
-    if said.clocks[0].midnight and (said.day is not None or said.delay is not None):
+    if parts.clocks[0].midnight and (parts.day is not None or parts.delay is not None):
         raise Invalid(f'"{text}" may be the start of that day or its end. Write "at 00:00", which is the start')
-    return to_us(resolve_local_time(datetime.combine(_once_day(said, at[0], text, now), at[0]), zone))
+    return to_us(resolve_local_time(datetime.combine(_once_day(parts, at[0], text, now), at[0]), zone))
 
 
-def _once_day(said: PhraseParts, at: time, text: str, now: datetime) -> date:
-    if said.delay is not None:
-        return now.date() + timedelta(days=said.delay.days or 0)
-    if said.day is not None:
-        return said.day.on(at, now)
+def _once_day(parts: PhraseParts, at: time, text: str, now: datetime) -> date:
+    if parts.delay is not None:
+        return now.date() + timedelta(days=parts.delay.days or 0)
+    if parts.day is not None:
+        return parts.day.on(at, now)
     if CLOCK_FIGURES.fullmatch(text):
         raise Invalid(f'"{text}" may be a time or a length. Write "at {text}", or "in 5 minutes"')
     return now.date() if at > now.time() else now.date() + timedelta(days=1)

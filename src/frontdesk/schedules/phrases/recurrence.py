@@ -67,7 +67,7 @@ class HourlyRecurrence:
 
 
 def take_recurrence(words: PhraseTokens) -> DayRecurrence | HourlyRecurrence | Duration | None:
-    """Take what repeats, if the words go on with it."""
+    """Take a recurrence, if the words continue with one."""
     mark = words.mark()
     once = (
         words.take_phrase("once a")
@@ -170,7 +170,7 @@ def _reset_to(words: PhraseTokens, mark: list[str]) -> None:
 
 
 def _take_days_of_weeks(words: PhraseTokens, steps: int) -> DayRecurrence | None:
-    """The days of every so manieth week."""
+    """The days of every n-th week."""
     words.take("on")
     found = _take_named_days(words)
     return None if found is None else replace(found, steps=steps, unit="weeks")
@@ -199,7 +199,7 @@ def _take_days_of_months(words: PhraseTokens, steps: int) -> DayRecurrence:
 
 
 def _take_duration_or_weeks(words: PhraseTokens) -> DayRecurrence | Duration | None:
-    """A length, or with days named after whole weeks, those days of every so manieth week."""
+    """A length, or where days follow whole weeks, those days of every n-th week."""
     found = take_duration(words)
     if found is None or found.days is None or found.days % 7:
         return found

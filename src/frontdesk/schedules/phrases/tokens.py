@@ -15,7 +15,7 @@ TOKEN = re.compile(
 
 @dataclass(slots=True)
 class PhraseTokens:
-    """What is left of a phrase; `left` has the next word at its end."""
+    """The rest of a phrase; `remaining` has the next word at its end."""
 
     remaining: list[str] = field(default_factory=list[str])
 
@@ -36,7 +36,7 @@ class PhraseTokens:
         return _join_tokens(self.remaining)
 
     def taken_since(self, mark: Sequence[str]) -> str:
-        """What was taken after a mark."""
+        """The words that were taken since a mark."""
         return _join_tokens(mark[len(self.remaining) :])
 
     def peek(self, ahead: int = 0) -> str:
@@ -87,14 +87,14 @@ HALF = Fraction(1, 2)
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """So many seconds; `days` where it was told in whole days or weeks."""
+    """A length in seconds; with `days` where it was written in whole days or weeks."""
 
     seconds: int
     days: int | None = None
 
 
 def take_duration(words: PhraseTokens) -> Duration | None:
-    """Take a length of time, if the words go on with one: its larger units first."""
+    """Take a length of time, if the words continue with one: its larger units first."""
     total, last, mark = Fraction(0), ABOVE_LARGEST_UNIT, words.mark()
     while True:
         part = _take_duration_part(words)
@@ -218,7 +218,7 @@ def _take_joiner(words: PhraseTokens) -> str | None:
 
 
 def _days_after(first: int, last: int) -> Sequence[int]:
-    """The days after the first up to the last, around the end of the week if need be."""
+    """The days after the first up to the last, also across the end of the week."""
     return [(first + step) % 7 for step in range(1, (last - first) % 7 + 1)]
 
 

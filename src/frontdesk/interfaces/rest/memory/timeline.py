@@ -382,11 +382,8 @@ def add_memory_search_route(router: APIRouter, services: RecordServices) -> None
     async def search_memories(
         scope: ReadsMemories, query: Annotated[MemorySearchQuery, Query()]
     ) -> MemorySearchResponse:
-        hits = await services.search.search(scope, _item_search(query, {ItemType.MEMORY}))
-        memories = await services.memories.get_many(scope, [hit.item.id for hit in hits])
-        found = [
-            MemoryMatch(**_match_fields(hit), memory=memories[hit.item.id]) for hit in hits if hit.item.id in memories
-        ]
+        hits = await services.search.search_memories(scope, _item_search(query, {ItemType.MEMORY}))
+        found = [MemoryMatch(**_match_fields(hit), memory=memory) for hit, memory in hits]
         return MemorySearchResponse(**_repeat_query(query), total_count=len(found), results=found)
 
 
@@ -401,14 +398,16 @@ def add_timeline_search_route(router: APIRouter, services: RecordServices) -> No
     async def search_items(
         scope: ReadsTimeline, query: Annotated[TimelineSearchQuery, Query()]
     ) -> TimelineSearchResponse:
-        hits = await services.search.search(scope, _item_search(query, set(query.include_types or ())))
-        around = await services.search.context(scope, [hit.item.id for hit in hits], query.context_depth)
-        found = [ItemMatch(**_match_fields(hit), item=hit.item, context=around.get(hit.item.id, ())) for hit in hits]
+        types = set(query.include_types or ())
+        answer = await services.search.search_with_context(scope, _item_search(query, types), query.context_depth)
+        found = [
+            ItemMatch(**_match_fields(hit), item=hit.item, context=answer.context[hit.item.id]) for hit in answer.hits
+        ]
         return TimelineSearchResponse(**_repeat_query(query), total_count=len(found), results=found)
 
 
 def _item_search(query: ItemSearchQuery, types: set[ItemType]) -> ItemSearch:
-    names = {"q": "text", "search_type": "how", "timezone": "zone", "category_id": "category"}
+    names = {"q": "text", "search_type": "mode", "timezone": "zone", "category_id": "category"}
     said = query.provided("include_types", "context_depth")
     given = {names.get(name, name): value for name, value in said.items()}
     return ItemSearch(**given, types=frozenset(types) or None)

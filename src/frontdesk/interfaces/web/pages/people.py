@@ -3,14 +3,13 @@
 import shlex
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 from zoneinfo import ZoneInfo
 
 from frontdesk import zones
-from frontdesk.app import App
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.identity.inbound import USER_ID_LENGTH, is_user_id
 from frontdesk.identity.model import Caller
@@ -28,8 +27,8 @@ from frontdesk.memory.model import (
     AiStatus,
     ItemSearch,
     ItemType,
+    PersonActivity,
     PersonScope,
-    PersonSummary,
     Task,
     TaskStatus,
     TimelineItem,
@@ -122,8 +121,7 @@ class PersonView:
     asked: PageRequest
     user: str
     scope: PersonScope
-    person: PersonSummary | None
-    last: datetime | None
+    activity: PersonActivity | None
 
     @property
     def memory(self) -> RecordServices:
@@ -134,12 +132,13 @@ class PersonView:
         return self.asked.query.get(name, "").strip()
 
     def page(self, template: str, tab: str, context: Mapping[str, Any]) -> PageContent:
-        zone = zones.zone_of_name(self.person.zone if self.person is not None else DEFAULT_ZONE)
+        person = None if self.activity is None else self.activity.person
+        zone = zones.zone_of_name(DEFAULT_ZONE if person is None else person.zone)
         own = {
             "user": self.user,
             "quoted": shlex.quote(self.user),
-            "person": self.person,
-            "last": self.last,
+            "person": person,
+            "last": None if self.activity is None else self.activity.last_change,
             "tab": tab,
             "at": partial(person_path, self.user),
             "local": partial(format_time, zone=zone),
@@ -153,8 +152,7 @@ class PersonView:
 async def view_person(asked: PageRequest) -> PersonView:
     user = require_user_id(asked.path_params["user_id"] or asked.query.get("id", ""))
     scope = person_scope(asked.caller, user)
-    found = await PeopleDirectory(asked.app.database).person(asked.caller, user)
-    return PersonView(asked, user, scope, found, await asked.app.memory.people.last_change(scope))
+    return PersonView(asked, user, scope, await PeopleDirectory(asked.app.database).person(asked.caller, user))
 
 
 SHOWN_TASKS = 25
@@ -387,38 +385,23 @@ async def show_person(asked: PageRequest) -> PageContent:
     return await look(await view_person(asked))
 
 
-# When each was last active is looked up in a transaction of their own.
 SHOWN_PEOPLE = 20
-
-
-@dataclass(frozen=True, slots=True)
-class PersonRow:
-    """A person in the list."""
-
-    person: PersonSummary
-    address: str
-    last: datetime | None
 
 
 async def list_people(asked: PageRequest) -> PageContent:
     beginning, after = (asked.query.get(name, "").strip()[:USER_ID_LENGTH] for name in ("find", "after"))
-    found = await PeopleDirectory(asked.app.database).list_people_after(
+    found = await PeopleDirectory(asked.app.database).list_active_people(
         asked.caller, SHOWN_PEOPLE + 1, after, beginning
     )
-    rows = [await _person_row(asked.app, asked.caller, one) for one in found[:SHOWN_PEOPLE]]
     context = {
-        "rows": rows,
+        "rows": found[:SHOWN_PEOPLE],
+        "address_of": person_path,
         "find": beginning,
         "after": after,
         "goes_on": len(found) > SHOWN_PEOPLE,
         "exactly": person_path(beginning) if beginning else "",
     }
     return PageContent("people/found.html" if asked.part else "people/everybody.html", "People", context)
-
-
-async def _person_row(app: App, caller: Caller, person: PersonSummary) -> PersonRow:
-    last = await app.memory.people.last_change(person_scope(caller, person.user_id))
-    return PersonRow(person, person_path(person.user_id), last)
 
 
 TASK_TITLE_LENGTH = 80

@@ -36,7 +36,7 @@ from frontdesk.interfaces.web.sessions import (
     sign_out,
     unpack_text,
 )
-from frontdesk.journal.record import CallRecord
+from frontdesk.journal.service import CallRecord
 
 STATE_SECONDS = 600
 LONGEST_STATE = 3000

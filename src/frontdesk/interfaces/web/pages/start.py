@@ -14,7 +14,7 @@ from frontdesk.agents.host import Agent, MemoryBlock, NewAgent, host_answer_in_t
 from frontdesk.app import base_url
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.identity.keys import LOCAL_USER
-from frontdesk.interfaces.demo.content import DEMO_SERVER, DEMO_SERVER_MODULE, demo_server_spec
+from frontdesk.interfaces.demo_server import DEMO_SERVER, DEMO_SERVER_MODULE, demo_server_spec
 from frontdesk.interfaces.rest.tool_models import AddServerRequest
 from frontdesk.interfaces.schedule_responses import explain_missing_rule
 from frontdesk.interfaces.web.model import ActionRoute, PageContent, PageRedirect, PageRequest, PageRoute, StreamRoute

@@ -1,4 +1,4 @@
-"""The page on how the house is built: every function it names is there, and its walks are walked as they are drawn."""
+"""The functions that the architecture page names exist, and requests enter them in the order of its traces."""
 
 import ast
 import inspect
@@ -44,30 +44,35 @@ pytestmark = pytest.mark.anyio
 PAGE = ROOT / "docs/guide/architecture.md"
 SOURCE = ROOT / "src/frontdesk"
 STEP = re.compile(r"`([\w/]+\.py)`: `([\w.]+)`")
-# What is walked here, and of which parts of the page that walk is made.
-WALKS: Mapping[str, Sequence[str]] = {
-    "find_tools": ("The way in, the same for every tool", "find_tools", "The way out"),
-    "call_tool": ("The way in, the same for every tool", "call_tool", "The way out"),
-    "due": ("From the clock to the webhook",),
-    "editor": ("From the editor to the agent, and back",),
-    "turn": ("From the door to the host", "The built-in host", "Back to the reader, whichever host it was"),
+REQUEST, RESPONSE = "The request of every tool", "The response of every tool"
+# The requests that are made here, and the parts of the page that describe each.
+TRACES: Mapping[str, Sequence[str]] = {
+    "find_tools": (REQUEST, "find_tools", RESPONSE),
+    "call_tool": (REQUEST, "call_tool", RESPONSE),
+    "memory search by MCP": (REQUEST, "search_memories", "The search", "The memories in the MCP response", RESPONSE),
+    "memory search by REST": ("GET /api/memories/search", "The search", "The memories in the REST response"),
+    "people": ("GET /people",),
+    "due prompt": ("From the clock to the webhook",),
+    "editor's prompt": ("From the editor to the agent and back",),
+    "chat": ("From the endpoint to the host", "The built-in host", "From the host to the stream"),
 }
-# Walked by tests/hosts with a real Letta server.
-ELSEWHERE = {"On Letta"}
+# tests/hosts runs these with a real Letta server.
+ON_LETTA = {"On Letta"}
 
-GOES_ON = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
+RESUMABLE = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 SECONDS = 20
 SCRIPT = '@@[{"tool": "post__send_mail", "args": {"text": "hello"}}, {"text": "Sent it."}]@@'
-WRITES = '@@[{"tool": "write_file", "args": {"path": "note.txt", "content": "hello"}}, {"text": "Written."}]@@'
+WRITE_SCRIPT = '@@[{"tool": "write_file", "args": {"path": "note.txt", "content": "hello"}}, {"text": "Written."}]@@'
 CALLS: Mapping[str, Mapping[str, object]] = {
     "find_tools": {"query": "send an e-mail", "min_score": 10},
     "call_tool": {"name": "post::send_mail", "arguments": {"text": "hello"}},
+    "search_memories": {"search": "window seat"},
 }
 
 Step = tuple[str, str]
 
-ENDED: Step = ("agents/embedded/turn.py", "Performance.end")
-SENT: Step = ("schedules/webhook_store.py", "ForwardStore.sent")
+TURN_ENDED: Step = ("agents/embedded/turn.py", "TurnRunner.end")
+WEBHOOK_SENT: Step = ("schedules/webhook_store.py", "WebhookStore.sent")
 
 
 def steps_of(text: str) -> list[Step]:
@@ -84,13 +89,13 @@ def parts() -> dict[str, list[Step]]:
     }
 
 
-def test_every_function_that_the_page_names_is_where_it_says() -> None:
+def test_every_function_that_the_page_names_is_in_the_file_that_it_names() -> None:
     named = steps_of(PAGE.read_text())
     assert len(named) > 80
-    assert [step for step in named if not is_there(*step)] == []
+    assert [step for step in named if not is_defined(*step)] == []
 
 
-def is_there(path: str, name: str) -> bool:
+def is_defined(path: str, name: str) -> bool:
     if not SOURCE.joinpath(path).exists():
         return False
     body: Sequence[ast.stmt] = ast.parse(SOURCE.joinpath(path).read_text()).body
@@ -103,30 +108,30 @@ def is_there(path: str, name: str) -> bool:
     return True
 
 
-def test_every_step_of_the_page_belongs_to_a_walk() -> None:
-    drawn = parts()
-    assert set(drawn) == {title for titles in WALKS.values() for title in titles} | ELSEWHERE
-    assert all(drawn.values())
-    assert len(re.findall(r"^\d+\. ", PAGE.read_text(), re.MULTILINE)) == sum(map(len, drawn.values()))
+def test_every_step_of_the_page_belongs_to_a_trace() -> None:
+    documented = parts()
+    assert set(documented) == {title for titles in TRACES.values() for title in titles} | ON_LETTA
+    assert all(documented.values())
+    assert len(re.findall(r"^\d+\. ", PAGE.read_text(), re.MULTILINE)) == sum(map(len, documented.values()))
 
 
 @dataclass(slots=True)
-class Trace:
-    """Which functions of the product were entered, in what order, by every thread that was begun meanwhile."""
+class Tracer:
+    """Records the functions of the package in the order in which they are entered, on threads started later too."""
 
     entered: list[Step] = field(default_factory=list[Step])
-    # A coroutine is entered again each time it goes on; its frame is the same one, and is kept so that it stays so.
+    # A coroutine is entered again each time it resumes. Its frame is kept, so that no other frame gets the same id.
     frames: dict[int, FrameType] = field(default_factory=dict[int, FrameType])
 
     def __call__(self, frame: FrameType, event: str, _argument: Any) -> None:
         code = frame.f_code
         if event == "call" and code.co_filename.startswith(f"{SOURCE}/") and id(frame) not in self.frames:
-            if code.co_flags & GOES_ON:
+            if code.co_flags & RESUMABLE:
                 self.frames[id(frame)] = frame
             self.entered.append((code.co_filename.removeprefix(f"{SOURCE}/"), code.co_qualname))
 
     @contextmanager
-    def looking(self) -> Generator[None]:
+    def tracing(self) -> Generator[None]:
         before = sys.getprofile()
         threading.setprofile(self)
         sys.setprofile(self)
@@ -137,22 +142,22 @@ class Trace:
             threading.setprofile(None)
 
 
-def first_not_walked(drawn: Sequence[Step], entered: Sequence[Step]) -> Step | None:
-    """The first step that does not follow those before it; what a function made and handed out counts as itself."""
-    walked: Iterator[Step] = iter(entered)
-    for path, name in drawn:
-        if not any(there == path and (entry == name or entry.startswith(f"{name}.<")) for there, entry in walked):
+def first_missing(steps: Sequence[Step], entered: Sequence[Step]) -> Step | None:
+    """The first step that was not entered after those before it; a function defined inside another counts as it."""
+    remaining: Iterator[Step] = iter(entered)
+    for path, name in steps:
+        if not any(file == path and (entry == name or entry.startswith(f"{name}.<")) for file, entry in remaining):
             return path, name
     return None
 
 
-@shows("DOCS-WALKS")
-async def test_the_walks_are_walked_as_they_are_drawn(tmp_path: Path) -> None:
-    drawn, trace = parts(), Trace()
+@shows("DOCS-TRACES")
+async def test_requests_enter_the_functions_in_the_order_of_the_page(tmp_path: Path) -> None:
+    documented, tracer = parts(), Tracer()
     with (
         open_tool_server("post", [tool("send_mail", "Send an e-mail to somebody.")]) as post,
         open_webhooks(tmp_path / "received.jsonl") as webhooks,
-        trace.looking(),
+        tracer.tracing(),
     ):
         settings = settings_with(
             FRONTDESK_DATA=tmp_path / "data",
@@ -161,48 +166,78 @@ async def test_the_walks_are_walked_as_they_are_drawn(tmp_path: Path) -> None:
             FRONTDESK_WEBHOOK_SECRET="s" * 40,
             FRONTDESK_WEBHOOK_PRIVATE=True,
         )
-        async with open_app(settings) as app, open_client(app) as client:
-            walked = await walk_all(app, client, trace, webhooks.url, tmp_path)
+        async with open_app(settings) as app, serving(app) as client:
+            entered = await trace_all(app, client, tracer, webhooks.url, tmp_path)
             assert webhooks.received("/ok")
-    whole = {name: [step for part in titles for step in drawn[part]] for name, titles in WALKS.items()}
-    assert {name: first_not_walked(steps, walked[name]) for name, steps in whole.items()} == dict.fromkeys(WALKS)
+    steps = {name: [step for part in titles for step in documented[part]] for name, titles in TRACES.items()}
+    assert {name: first_missing(steps[name], entered[name]) for name in TRACES} == dict.fromkeys(TRACES)
 
 
-async def walk_all(
-    app: App, client: httpx2.AsyncClient, trace: Trace, webhook: str, folder: Path
+async def trace_all(
+    app: App, client: httpx2.AsyncClient, tracer: Tracer, webhook: str, folder: Path
 ) -> dict[str, Sequence[Step]]:
-    """Go each walk once; what was entered on each."""
+    """Makes each request once; returns the functions that were entered for each."""
     await until(lambda: app.tools.catalogue.progress().embedded == 1, SECONDS)
     ada = await app.host.create(NewAgent(name="Ada"))
-    _, key = await app.identity.create_key(name="walker", agent_id=ada.id, user_id=None)
-    walked: dict[str, Sequence[Step]] = {}
-    for name, arguments in CALLS.items():
-        begin = len(trace.entered)
-        headers, body = call(MODERN, name, arguments)
-        answer = await client.post("/mcp", content=body, headers={**headers, "authorization": f"Bearer {key}"})
-        assert "error" not in answer.json(), answer.text
-        walked[name] = trace.entered[begin:]
-    walked["turn"] = await talk(client, trace, ada.id)
-    walked["editor"] = await edit(app, trace, folder)
-    walked["due"] = await wake(app, trace, ada.id, webhook)
-    return walked
+    _, key = await app.identity.create_key(name="tracer", agent_id=ada.id, user_id="ann")
+    signed_in = {"authorization": f"Bearer {key}"}
+    return {
+        "find_tools": await call_tool(client, tracer, signed_in, "find_tools"),
+        "call_tool": await call_tool(client, tracer, signed_in, "call_tool"),
+        "memory search by REST": await search_by_rest(app, client, tracer, signed_in),
+        "memory search by MCP": await call_tool(client, tracer, signed_in, "search_memories", "/mcp/memory"),
+        "people": await open_page(client, tracer),
+        "chat": await chat(client, tracer, ada.id),
+        "editor's prompt": await prompt_from_editor(app, tracer, folder),
+        "due prompt": await deliver_prompt(app, tracer, ada.id, webhook),
+    }
 
 
-async def talk(client: httpx2.AsyncClient, trace: Trace, agent_id: str) -> Sequence[Step]:
-    """A person's message, for which the agent uses the tool it was given; then its reply, heard late."""
+async def call_tool(
+    client: httpx2.AsyncClient, tracer: Tracer, signed_in: Mapping[str, str], name: str, path: str = "/mcp"
+) -> Sequence[Step]:
+    begin = len(tracer.entered)
+    headers, body = call(MODERN, name, CALLS[name])
+    answer = await client.post(path, content=body, headers={**headers, **signed_in})
+    assert "error" not in answer.json(), answer.text
+    return tracer.entered[begin:]
+
+
+async def search_by_rest(
+    app: App, client: httpx2.AsyncClient, tracer: Tracer, signed_in: Mapping[str, str]
+) -> Sequence[Step]:
+    """Adds a memory; once it is indexed, searches for it by words and by meaning."""
+    added = await client.post("/api/memories", json={"note": "Ann likes the window seat"}, headers=signed_in)
+    assert added.status_code == 201, added.text
+    await app.memory_indexer.index_all()
+    begin = len(tracer.entered)
+    found = await client.get("/api/memories/search", params={"q": "window seat"}, headers=signed_in)
+    assert [one["memory"]["note"] for one in found.json()["results"]] == ["Ann likes the window seat"]
+    return tracer.entered[begin:]
+
+
+async def open_page(client: httpx2.AsyncClient, tracer: Tracer) -> Sequence[Step]:
+    begin = len(tracer.entered)
+    page = await client.get("/people", headers={"accept": "text/html"})
+    assert "/people/ann" in page.text
+    return tracer.entered[begin:]
+
+
+async def chat(client: httpx2.AsyncClient, tracer: Tracer, agent_id: str) -> Sequence[Step]:
+    """A person sends a message for which the agent uses a tool that it holds, and reads the reply afterwards."""
     opened = await client.post("/api/agents/sessions", json={"agentId": agent_id})
     session = opened.json()["sessionId"]
-    begin = len(trace.entered)
+    begin = len(tracer.entered)
     said = await client.post("/api/agents/messages", json={"sessionId": session, "message": SCRIPT})
     assert said.status_code == 200, said.text
-    await until(lambda: ENDED in trace.entered[begin:], SECONDS)
+    await until(lambda: TURN_ENDED in tracer.entered[begin:], SECONDS)
     heard = await client.get("/api/agents/stream", params={"sessionId": session})
     assert "Sent it." in heard.text
-    return trace.entered[begin:]
+    return tracer.entered[begin:]
 
 
-async def edit(app: App, trace: Trace, folder: Path) -> Sequence[Step]:
-    """An editor's prompt, for which the agent writes a file once the person has allowed it."""
+async def prompt_from_editor(app: App, tracer: Tracer, folder: Path) -> Sequence[Step]:
+    """Sends an editor's prompt for which the agent writes a file once the person has allowed it."""
     carrier, number = Memory(), count(1)
 
     async def ask(method: str, **params: object) -> dict[str, Any]:
@@ -219,7 +254,7 @@ async def edit(app: App, trace: Trace, folder: Path) -> Sequence[Step]:
     @asynccontextmanager
     async def connect(peer: RpcPeer, can: EditorCapabilities) -> AsyncGenerator[EditorConnection]:
         async def who() -> Caller:
-            return Caller("walker", user_id="ann", local=True, any_agent=True)
+            return Caller("tracer", user_id="ann", local=True, any_agent=True)
 
         async with EditorConnection.open(app, Editor(peer, can), who, None) as connection:
             yield connection
@@ -229,14 +264,14 @@ async def edit(app: App, trace: Trace, folder: Path) -> Sequence[Step]:
         tasks.start_soon(AcpServer(carrier, AgentCapabilities(), connect, _raise).run)
         await ask("initialize", protocolVersion=1)
         session = await ask("session/new", cwd=str(folder), mcpServers=[])
-        begin = len(trace.entered)
-        said = [{"type": "text", "text": WRITES}]
+        begin = len(tracer.entered)
+        said = [{"type": "text", "text": WRITE_SCRIPT}]
         with anyio.fail_after(SECONDS):
             answer = await ask("session/prompt", sessionId=session["sessionId"], prompt=said)
         carrier.incoming.put_nowait(None)
     assert answer == {"stopReason": "end_turn"}
     assert folder.joinpath("note.txt").read_text() == "hello"
-    return trace.entered[begin:]
+    return tracer.entered[begin:]
 
 
 def _raise(bug: Exception) -> None:
@@ -247,20 +282,20 @@ def frame(**fields: object) -> bytes:
     return json.dumps({"jsonrpc": "2.0", **fields}).encode()
 
 
-async def wake(app: App, trace: Trace, agent_id: str, webhook: str) -> Sequence[Step]:
-    """A prompt that comes due at once, and its answer at the webhook; the worker has been waiting from the start."""
-    me = Caller("walker", agent_id, None, local=True, any_agent=True)
+async def deliver_prompt(app: App, tracer: Tracer, agent_id: str, webhook: str) -> Sequence[Step]:
+    """Schedules a prompt that is due at once, with a webhook; the worker has been running from the start."""
+    me = Caller("tracer", agent_id, None, local=True, any_agent=True)
     soon = datetime.now(UTC) + timedelta(seconds=0.5)
     await app.schedules.add(
         me, NewSchedule(prompt="Say hello", agent_id=agent_id, time=soon.isoformat(), webhook=f"{webhook}/ok")
     )
-    await until(lambda: SENT in trace.entered, SECONDS)
-    return trace.entered
+    await until(lambda: WEBHOOK_SENT in tracer.entered, SECONDS)
+    return tracer.entered
 
 
 @asynccontextmanager
-async def open_client(app: App) -> AsyncGenerator[httpx2.AsyncClient]:
-    """The app at work and served as `frontdesk up` does it, on a socket; and a client of it."""
+async def serving(app: App) -> AsyncGenerator[httpx2.AsyncClient]:
+    """Serves the app on a socket as `frontdesk up` does, and yields a client of it."""
     listener = open_listener(app.settings)
     config = uvicorn.Config(
         build_application(app), http=BoundedHeadProtocol, lifespan="off", access_log=False, log_config=None

@@ -1,15 +1,21 @@
-"""Defines what the demo plays: its tool server, its scripted conversations, and the times of its day."""
+"""Defines the demo's script, the times of its day, and its MCP server, whose answers are made up."""
 
 import sys
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from frontdesk import __version__
 from frontdesk.llm.script import ScriptStep
 from frontdesk.tools.servers import ServerSpec, Transport
 
 DEMO_SERVER = "demo-desk"
-DEMO_SERVER_MODULE = "frontdesk.interfaces.demo.tool_server"
+DEMO_SERVER_MODULE = "frontdesk.interfaces.demo_server"
 DEMO_SERVER_DESCRIPTION = "Tools to try things with: their answers are made up, and nothing is done."
 
 
@@ -133,3 +139,72 @@ def _tool_step(tool: str, **arguments: object) -> ScriptStep:
 def _server_tool_step(tool: str, **arguments: object) -> ScriptStep:
     """A tool of the demo's own server, by the name under which an agent holds it."""
     return _tool_step(f"{DEMO_SERVER}__{tool}", **arguments)
+
+
+SKIES = ("clear", "a few clouds", "rain after noon", "wind from the west")
+RATES = {"EUR": 1.0, "USD": 1.09, "GBP": 0.84, "JPY": 163.0}
+MEETING_ROOMS = ("Aster", "Birch", "Cedar")
+
+City = Annotated[str, Field(min_length=1, max_length=100, description="The city's name.")]
+Amount = Annotated[float, Field(ge=0, description="How much.")]
+Currency = Literal["EUR", "USD", "GBP", "JPY"]
+
+
+def weather_forecast(city: City, days: Annotated[int, Field(ge=1, le=7, description="For how many days.")] = 1) -> str:
+    """Tell the weather forecast of a city for the next days: temperature and sky."""
+    first = sum(map(ord, city))
+    told = [
+        f"day {day}: {8 + (first + day) % 17} °C, {SKIES[(first + day) % len(SKIES)]}" for day in range(1, days + 1)
+    ]
+    return f"{city}: " + "; ".join(told)
+
+
+def convert_currency(amount: Amount, source: Currency, target: Currency) -> str:
+    """Convert an amount of money from one currency into another, at a made-up rate of today."""
+    return f"{amount:.2f} {source} are {amount / RATES[source] * RATES[target]:.2f} {target}"
+
+
+def book_meeting_room(
+    people: Annotated[int, Field(ge=1, le=500, description="How many people meet.")],
+    start: Annotated[str, Field(description="When the meeting begins, as HH:MM.")],
+) -> str:
+    """Book a meeting room in the office for a number of people."""
+    if people > 20:
+        raise ToolError(f"There is no room for {people} people; the largest takes 20")
+    return f"Room {MEETING_ROOMS[people % len(MEETING_ROOMS)]} is booked at {start} for {people}"
+
+
+def search_tickets(
+    words: Annotated[str, Field(min_length=1, description="What the tickets are about.")],
+    state: Annotated[Literal["open", "closed"], Field(description="Which ones.")] = "open",
+) -> str:
+    """Search the support tickets of customers by words, open or closed ones."""
+    return f"2 {state} tickets about {words}: #4211 'Login fails after update', #4187 'Invoice shows the wrong total'"
+
+
+def send_email(
+    to: Annotated[str, Field(min_length=3, description="The address.")],
+    subject: Annotated[str, Field(min_length=1, description="What it is about.")],
+    body: Annotated[str, Field(description="What it says.")] = "",
+) -> str:
+    """Send an email to somebody."""
+    if "@" not in to:
+        raise ToolError(f"'{to}' is not an address")
+    return f"Sent '{subject}' to {to}, {len(body)} characters"
+
+
+def summarize_sales(quarter: Annotated[int, Field(ge=1, le=4, description="Of this year.")]) -> str:
+    """Sum up the sales figures of a quarter: revenue, orders, and how they grew."""
+    return f"Q{quarter}: revenue {400 + 35 * quarter} k€, {1200 + 90 * quarter} orders, growth {2 + quarter} %"
+
+
+def main() -> None:
+    """Serve the tools on standard input and output."""
+    server = MCPServer(DEMO_SERVER, version=__version__, instructions=DEMO_SERVER_DESCRIPTION)
+    for tool in (weather_forecast, convert_currency, book_meeting_room, search_tickets, send_email, summarize_sales):
+        server.add_tool(tool)
+    server.run("stdio")
+
+
+if __name__ == "__main__":
+    main()
