@@ -54,15 +54,15 @@ async def test_nobody_learns_how_ids_of_others_begin(names: IdLookup) -> None:
 
 
 async def test_who_there_is_is_for_the_operator_alone(names: IdLookup, database: Database) -> None:
-    server_store = PeopleDirectory(database)
+    people = PeopleDirectory(database)
     here = Caller("request", local=True)
-    told = await server_store.list_people(here, 10)
+    told = await people.list_people(here, 10)
     assert [(one.user_id, one.zone) for one in told] == [("ann", "UTC")]
-    assert await server_store.list_people(here, 10, offset=1) == []
+    assert await people.list_people(here, 10, offset=1) == []
     others = (Caller("request"), Caller("request", user_id="ann", local=True), Caller("request", "clerk", local=True))
     for caller in others:
         with pytest.raises(Denied, match="is for the operator at this machine"):
-            await server_store.list_people(caller, 10)
+            await people.list_people(caller, 10)
 
 
 async def test_each_person_is_listed_with_their_own_last_change(records: PersonDatabase, database: Database) -> None:
