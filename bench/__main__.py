@@ -129,7 +129,7 @@ def platform(_folder: Path, *, quick: bool) -> PartResult:
 
 def pages(folder: Path, *, quick: bool) -> PartResult:
     effort = browsing.QUICK if quick else browsing.FULL
-    print(f"each page {effort.rounds} times, in an empty house and in a full one", flush=True)
+    print(f"each page {effort.rounds} times, in an empty installation and in a full one", flush=True)
     measured = browsing.measure_pages(effort, folder)
     return PartResult(pages_claims.pages_verdicts(measured), pages_claims.table(measured))
 

@@ -69,7 +69,7 @@ def _bench(roots: WorkspaceRoots) -> CodingContext:
     """As a session has it whose editor does nothing for it and allows everything."""
     files = LocalFiles(roots)
 
-    async def leave(_deed: PermissionRequest) -> PermissionDecision:
+    async def leave(_answer_request: PermissionRequest) -> PermissionDecision:
         return PermissionDecision(True)
 
     async def show(_call_id: str, _part: ShownItem) -> None:

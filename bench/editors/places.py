@@ -12,7 +12,7 @@ NOTES = "notes.txt"
 
 
 def settings_of(data: Path, url: str) -> dict[str, str]:
-    """A house of its own in `data`, which thinks with the model server at `url`."""
+    """An installation of its own in `data`, which uses the model server at `url`."""
     return {
         "FRONTDESK_DATA": str(data),
         "OPENAI_BASE_URL": f"{url}/v1",

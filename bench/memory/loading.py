@@ -1,4 +1,4 @@
-"""Fills the memory room's own tables with a great many memories at once, as keeping and reading them would have."""
+"""Fills the memory tables with a great many memories at once, as keeping and reading them would have."""
 
 import sqlite3
 import uuid

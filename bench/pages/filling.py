@@ -1,4 +1,4 @@
-"""Fills a house as years of use would: written straight into its tables, since to live through it would take years."""
+"""Fills an installation as years of use would, by writing straight into its tables."""
 
 import json
 import sqlite3
@@ -16,7 +16,7 @@ SOURCES = ("header", "header", "parameter", "credential", "none")
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """How much there is in a house."""
+    """How much there is in an installation."""
 
     rows: int
     schedules: int

@@ -1,4 +1,4 @@
-"""Asks houses with nothing in them, with one thing of each kind and with much for each page, by turns."""
+"""Asks installations with nothing in them, with one thing of each kind and with much for each page, by turns."""
 
 import sqlite3
 import statistics
@@ -13,7 +13,7 @@ from tests.support.desk import frontdesk, open_desk
 
 from bench.pages.filling import A_TENTH, MUCH, ONE_OF_EACH, Stock, fill
 
-# What can be asked for in a house with nothing in it.
+# What can be asked for in an installation with nothing in it.
 LISTS = (
     "/",
     "/start",
@@ -48,7 +48,7 @@ ONES = (
     "/people/ann?tab=time",
     "/people/ann?tab=everything",
 )
-# The day of somebody whose records are the same in every house that has any.
+# The day of somebody whose records are the same in every installation that has any.
 KEPT = (("tasks", "add", "Water the plants", "--user", "ann"), ("memory", "add", "Ann likes tea", "--user", "ann"))
 PAGES = (*LISTS, *ONES)
 WARM_UP = 3
@@ -58,7 +58,7 @@ READ_SECONDS = 900
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How often each page is asked for, and how much is in the full house."""
+    """How often each page is asked for, and how much is in the full installation."""
 
     rounds: int
     much: Stock
@@ -70,7 +70,7 @@ QUICK = Effort(10, A_TENTH)
 
 @dataclass(frozen=True, slots=True)
 class PagesMeasured:
-    """Seconds of each request for a page: of the house with nothing or one of each, and of the full one."""
+    """Seconds of each request for a page: of the installation with nothing or one of each, and of the full one."""
 
     little: Mapping[str, Sequence[float]]
     full: Mapping[str, Sequence[float]]
@@ -119,7 +119,7 @@ def _installation(data: Path, stock: Stock | None) -> Generator[httpx2.Client]:
 
 
 def _await_vectors(database: Path, count: int) -> None:
-    """Until every tool can be found by its meaning: what is measured is the house as it runs, not as it starts."""
+    """Until every tool can be found by its meaning: we measure an installation that runs, not one that starts."""
     with closing(sqlite3.connect(database, timeout=60)) as connection:
         for _ in range(READ_SECONDS):
             [(read,)] = connection.execute("SELECT count(*) FROM tool_vectors")

@@ -27,7 +27,7 @@ def variables(folder: Path) -> Mapping[str, str]:
         "MCPGATEWAY_ADMIN_API_ENABLED": "false",
         "PLUGINS_ENABLED": "false",
         "SSRF_ALLOW_LOCALHOST": "true",
-        # Nobody signs in: whoever calls is believed.
+        # Nobody signs in: every caller is believed.
         "AUTH_REQUIRED": "false",
         "MCP_REQUIRE_AUTH": "false",
         "MCP_CLIENT_AUTH_ENABLED": "false",

@@ -22,7 +22,7 @@ def main() -> None:
     with asyncio.Runner() as runner:
         for line in sys.stdin:
             started = time.process_time_ns()
-            found = runner.run(search._search(tools, json.loads(line)))  # noqa: SLF001 - its door wants a running server
+            found = runner.run(search._search(tools, json.loads(line)))  # noqa: SLF001 - its public way wants a running server
             spent = time.process_time_ns() - started
             print(json.dumps({"names": [tool.name for tool in found], "cpu_ms": spent / 1e6}), flush=True)
 

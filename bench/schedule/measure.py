@@ -21,7 +21,7 @@ PEERS = (Engine.APSCHEDULER, Engine.PROCRASTINATE)
 PROCRASTINATE_WORKERS = 2
 # Waiting for the disk at each job, it does some 150 a second, and delivers nothing before it is through.
 AS_IT_COMES_LIMIT_S = 100.0
-# As many a second as a busy house has; each finds the worker asleep.
+# As many a second as a busy installation has; each finds the worker asleep.
 APART_US = 20_000
 LATE_LIMIT_S = 5.0
 DESK_LIMIT_S = 60.0

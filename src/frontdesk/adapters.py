@@ -62,7 +62,7 @@ class TaskWakeups:
 
 
 def _caller_of_scope(scope: PersonScope, agent_id: str | None) -> Caller:
-    """The person, or an agent that works for them; that it is so, this house knows itself."""
+    """The person, or an agent that works for them, as this installation itself knows."""
     request_id = f"task-{secrets.token_hex(8)}"
     proof = scope.credential_id
     return Caller(request_id, agent_id, scope.user_id, AgentIdSource.CREDENTIAL, verified=True, credential_id=proof)
@@ -178,7 +178,7 @@ async def platform_problems(settings: Settings) -> Sequence[str]:
 
 
 def _open_discovery(settings: Settings, app_id: str, exchange: TokenExchange) -> "ServerDiscovery":
-    # Most houses never ask the platform, and need not load what does.
+    # Most installations never ask the platform, so its client is not loaded.
     from frontdesk.agent365.discovery import ServerDiscovery  # noqa: PLC0415
 
     oauth, token = settings.platform_oauth, settings.platform_token

@@ -86,7 +86,7 @@ class McpPath(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """Every service of the house, made once."""
+    """Every service of the installation, made once."""
 
     settings: Settings
     database: Database
@@ -195,8 +195,8 @@ async def open_app(settings: Settings) -> AsyncGenerator[App]:
         memory, reader = open_memory(database, reach.embedder, others)
         remembering.open(memory, StatusSources(partial(check_parts, database), journal))
         handed = HandedToolStore(database)
-        rooms = (host, turns, chat, tools, handed, schedules, worker, memory, reader, workspace, upstreams)
-        yield App(settings, database, keys, identity, journal, *rooms)
+        services = (host, turns, chat, tools, handed, schedules, worker, memory, reader, workspace, upstreams)
+        yield App(settings, database, keys, identity, journal, *services)
 
 
 def _open_identity(
@@ -275,9 +275,9 @@ async def _delivering(app: App) -> AsyncGenerator[None]:
 
 
 def token_audiences(settings: Settings) -> frozenset[str]:
-    """The audiences a token may be made for: the server and each of its MCP doors."""
+    """The audiences a token may be made for: the server and each of its MCP endpoints."""
     base = base_url(settings)
-    return frozenset({base, base + HELD_PATH, *(f"{base}/mcp/{door}".rstrip("/") for door in McpPath)})
+    return frozenset({base, base + HELD_PATH, *(f"{base}/mcp/{mcp_path}".rstrip("/") for mcp_path in McpPath)})
 
 
 def base_url(settings: Settings) -> str:
@@ -296,7 +296,7 @@ def _open_host(
 ) -> tuple[AgentHost, UploadTool | None, Sequence[OtherPersonData]]:
     """The agents' host, how it takes tools that somebody wrote, if it does, and what it keeps of people elsewhere."""
     if settings.letta_base_url is None:
-        # Its agents reach tools through the same door as everybody else's.
+        # Its agents reach tools through the same endpoint as everybody else's.
         calling = reach.dispatcher
         toolbox = ToolBinder(calling.call_attached, reach.servers, reach.clients, calling.attached_reads_only)
 

@@ -17,18 +17,18 @@ Work = Callable[[], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class BackgroundJob:
-    """`waits` and `failed` are the events that the log gets: for what is known to happen, and for what is not."""
+    """`waits` and `failed` are the log events for expected and for unexpected errors."""
 
     log: structlog.stdlib.BoundLogger
     expected_event: str
     unexpected_event: str
 
     async def attempt(self, work: Work, /, **facts: object) -> bool:
-        """Do it once; whether it was done. Never raises, so that nothing else ends with it."""
+        """Run it once; returns whether it worked. It never raises, so other work goes on."""
         try:
             await work()
         except FrontdeskError as error:
-            # A stop in the midst of a query looks like a database that is away.
+            # A stop in the middle of a query looks like a lost database.
             await checkpoint_if_cancelled()
             self.log.warning(self.expected_event, error=str(error), **facts)
         except Exception:
@@ -38,7 +38,7 @@ class BackgroundJob:
         return False
 
     async def run_every(self, seconds: float, work: Work, /, *, at_once: bool = False, **facts: object) -> None:
-        """Until cancelled. `at_once`: first now, for what is done so rarely that a process may not live to see it."""
+        """Run until cancelled. `at_once`: the first time now, for work that is rarer than restarts."""
         if not at_once:
             await anyio.sleep(seconds)
         while True:
@@ -46,7 +46,7 @@ class BackgroundJob:
             await anyio.sleep(seconds)
 
     async def flush_every(self, seconds: float, flush: Work, drain_seconds: float) -> None:
-        """As `every`; and once more when cancelled, so that what waits is written."""
+        """Like `every`, and once more when cancelled, so that nothing remains unwritten."""
         try:
             await self.run_every(seconds, flush)
         finally:
@@ -56,7 +56,7 @@ class BackgroundJob:
 
 @asynccontextmanager
 async def background_group() -> AsyncGenerator[TaskGroup]:
-    """A task group that ends with what it stands behind, and hands on an error as it is, not in a group."""
+    """A task group that ends with its body, and raises an error itself, not in a group."""
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
         try:
@@ -70,5 +70,5 @@ async def background_group() -> AsyncGenerator[TaskGroup]:
 
 
 def retry_delays(*seconds: float) -> Iterator[float]:
-    """How long to wait before each new try: these, and then the last of them for ever."""
+    """The pauses before each new attempt: these, and then the last one for ever."""
     return chain(seconds, repeat(seconds[-1]))

@@ -38,12 +38,12 @@ class FrontdeskError(Exception):
 
     @property
     def full_message(self) -> str:
-        """For whoever runs Frontdesk: with all that can be said."""
+        """For the operator, with every detail."""
         return str(self)
 
     @property
     def public_message(self) -> str:
-        """For everybody else, models and strangers: with nothing that only whoever runs Frontdesk may know."""
+        """For everybody else, models and strangers, without anything that only the operator may know."""
         return self.full_message
 
 
@@ -52,11 +52,11 @@ class ConfigurationError(FrontdeskError):
 
 
 class NotFound(FrontdeskError):
-    """Something was asked for by an id that is not there."""
+    """There is nothing with the requested id."""
 
 
 class Invalid(FrontdeskError):
-    """Something was asked in a way that cannot be done. `hint` says more, where the message is fixed to the letter."""
+    """The request cannot be done as it is. `hint` says more, for messages whose text is a contract."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -69,7 +69,7 @@ class Invalid(FrontdeskError):
 
 
 class LoginRefused(Invalid):
-    """A login does not go on; `fault` is OAuth's word for why."""
+    """A login cannot continue; `fault` is OAuth's error code."""
 
     def __init__(self, fault: str, message: str) -> None:
         super().__init__(message)
@@ -77,7 +77,7 @@ class LoginRefused(Invalid):
 
 
 class Conflict(FrontdeskError):
-    """Something cannot be done in the present state."""
+    """The request does not fit the present state."""
 
 
 class PendingApproval(Conflict):
@@ -92,22 +92,22 @@ class PendingApproval(Conflict):
 
 
 class Busy(Conflict):
-    """Somebody else's turn does not end."""
+    """Another turn does not end."""
 
 
 class TakenOver(Conflict):
-    """A turn that lost its lease must not go on."""
+    """A turn that has lost its lease must not continue."""
 
     def __init__(self) -> None:
         super().__init__("Another process took this turn over; what was said since is not kept; read it again")
 
 
 class IdentityError(FrontdeskError):
-    """The signals of a request do not add up to a caller."""
+    """The request does not identify a caller."""
 
 
 class MissingAgentId(IdentityError):
-    """No signal names an agent; `unread_header`: the header does, and is switched off."""
+    """The request names no agent; `unread_header`: its header does, but the header is switched off."""
 
     def __init__(self, *, unread_header: bool = False) -> None:
         why = "; the header was sent, and is not read here (ENABLE_AGENT_ID_HEADER=false)" if unread_header else ""
@@ -122,7 +122,7 @@ class AgentIdMismatch(IdentityError):
 
 
 class InvalidAgentId(IdentityError):
-    """An agent id with characters or a length that no agent id has."""
+    """The agent id has a character or a length that is not allowed."""
 
     SHOWN = 128
 
@@ -138,7 +138,7 @@ class UnknownAgent(IdentityError):
 
 
 class Unauthenticated(FrontdeskError):
-    """A credential is missing or does not hold."""
+    """A credential is missing or invalid."""
 
 
 class Denied(FrontdeskError):
@@ -166,7 +166,7 @@ class Unstorable(FrontdeskError):
 
 
 class Unavailable(FrontdeskError):
-    """A part that Frontdesk depends on does not answer; `retry_after` is in seconds, where that part named them."""
+    """A part that Frontdesk depends on does not answer; `retry_after` is in seconds, if that part gave it."""
 
     def __init__(self, message: str, *, public: str | None = None, retry_after: float | None = None) -> None:
         super().__init__(message)
@@ -179,6 +179,6 @@ class Unavailable(FrontdeskError):
         return self._public or str(self)
 
     def redact(self, redacted: Callable[[str], str]) -> None:
-        """Say no more than this function leaves of what is said."""
+        """Replace the message by what this function makes of it."""
         self._public = redacted(self.public_message)
         self.args = (redacted(str(self)),)

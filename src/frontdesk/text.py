@@ -9,9 +9,9 @@ from difflib import get_close_matches
 from email.utils import parsedate_to_datetime
 from typing import Any, NoReturn, cast
 
-# Deeper than any schema that a person wrote, and far from where libraries give up.
+# Deeper than any schema that a person writes, and far below the limits of libraries.
 MAX_JSON_DEPTH = 64
-# How alike two names are, at least, of which one may be meant for the other; and how much of them is compared.
+# How similar two names must be for one to be suggested for the other, and how much of them is compared.
 MIN_NAME_SIMILARITY = 0.7
 COMPARED_LENGTH = 200
 MAX_NAMES_LISTED = 12
@@ -19,10 +19,10 @@ WORD_SEPARATORS = re.compile(r"[\s_.:/-]+")
 
 
 def storable(text: str) -> str:
-    """The text without what no database or wire takes: the zero character, and halves of others left alone."""
+    """The text without what no database or protocol accepts: NUL, and lone surrogates."""
     if text.isascii():
         return text.replace("\0", "")
-    # Two halves that a stream cut apart are one character again.
+    # Two surrogates that a stream separated become one character again.
     return text.replace("\0", "").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -31,27 +31,27 @@ def is_storable(text: str) -> bool:
 
 
 def one_line(text: str, most: int) -> str:
-    """A text on one line, of so many characters at most."""
+    """The text on one line, cut to so many characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
 def escape_invisible(text: str) -> str:
-    """A text in which what would not show, or would be obeyed, is written out: line breaks, escapes, directions."""
+    """The text with invisible and control characters written out: line breaks, escapes, text directions."""
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
 
 
 def closest_name(name: str, others: Iterable[str]) -> str | None:
-    """The one that differs least from a name, if it is near; case and the ways to join words do not count."""
+    """The most similar of the names, if it is similar enough; case and separators of words do not count."""
     plain = {_comparable_name(other): other for other in others}
     found = get_close_matches(_comparable_name(name), list(plain), 1, MIN_NAME_SIMILARITY)
     return plain[found[0]] if found else None
 
 
 def not_found_message(said: str, name: str, others: Sequence[str]) -> str:
-    """A sentence that says that there is no such thing, with what was perhaps meant, or with what there is."""
+    """A message that there is no such thing, with the closest name, or with the names that exist."""
     meant = closest_name(name, others)
     if meant is not None:
         return f"{said}; did you mean '{meant}'?"
@@ -63,12 +63,12 @@ def _comparable_name(name: str) -> str:
 
 
 def list_first(names: Sequence[str], most: int) -> str:
-    """The first so many of these, and a sign where there are more."""
+    """The first so many items, and a sign if there are more."""
     return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
 def parse_json_object(given: object) -> Mapping[str, Any] | None:
-    """A JSON object, as text or as a value; None where it is none, or not one that could be handed on."""
+    """A JSON object, from text or a value; None if it is not one, or cannot be passed on."""
     try:
         if isinstance(given, str):
             given = json.loads(given, parse_constant=_refuse_constant) if given.strip() else {}
@@ -100,7 +100,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def parse_retry_after(retry_after: str | None) -> float | None:
-    """What a Retry-After header says, a number of seconds or a date; None where it says nothing that can be read."""
+    """The seconds of a Retry-After header, which has a number or a date; None if it cannot be read."""
     said = (retry_after or "").strip()
     if said.isascii() and said.isdigit():
         return float(said)
@@ -117,14 +117,14 @@ OVERLONG_SHOWN = 512
 
 @dataclass(frozen=True, slots=True)
 class OverlongLine:
-    """A line that was too long to keep: how it began and how it ended."""
+    """A line that was too long to keep: its beginning and its end."""
 
     head: bytes
     tail: bytes
 
 
 class LineBuffer:
-    """Takes bytes as they come in."""
+    """Splits incoming bytes into lines."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -134,7 +134,7 @@ class LineBuffer:
         self._tail = b""
 
     def feed(self, data: bytes) -> list[bytes | OverlongLine]:
-        """The lines that this completes, without their ends; empty ones are none."""
+        """The lines that these bytes complete, without line ends and without empty lines."""
         first, *others = data.split(b"\n")
         self._add(first)
         found: list[bytes | OverlongLine] = []

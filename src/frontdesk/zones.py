@@ -9,26 +9,26 @@ from frontdesk.errors import Invalid
 
 SECOND = timedelta(seconds=1)
 DAY = timedelta(days=1)
-# How near a name must be to that of a zone to be taken for a slip of it.
+# How similar a name must be to a zone's name to be taken for a typing error.
 MIN_NAME_SIMILARITY = 0.8
-# Names that keep the same offset all year, with what people mean by them.
+# Abbreviations, with the zones that people mean by them.
 FIXED_OFFSET_NAMES = {
     "EST": "America/New_York, or Etc/GMT+5 for just that",
     "MST": "America/Denver, or America/Phoenix, where clocks are not changed",
     "HST": "Pacific/Honolulu",
 }
-# Files of the machine's own, and one that stands for no place at all.
+# Files of the machine itself, and one that is no place.
 NOT_ZONES = frozenset({"localtime", "posixrules", "Factory"})
 
 
 @cache
 def zone_names() -> dict[str, str]:
-    """Every zone's name, by that name in small letters."""
+    """Every zone's name, by the name in lower case."""
     return {name.casefold(): name for name in available_timezones() - NOT_ZONES}
 
 
 def zone_name(text: str) -> str:
-    """The zone's name as IANA spells it."""
+    """The zone's name in IANA's spelling."""
     name = zone_names().get(text.strip().casefold())
     if name is None:
         raise unknown_zone(text.strip())
@@ -40,7 +40,7 @@ def zone_name(text: str) -> str:
 
 
 def zone_of_name(name: str) -> ZoneInfo:
-    """The zone of this name; one that was stored by a machine with a newer database of zones may not be known here."""
+    """The zone of this name; a name that a machine with a newer zone database stored may be unknown here."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError) as error:
@@ -60,7 +60,7 @@ def unknown_zone(name: str) -> Invalid:
 
 
 def utc_offset(wall: datetime, zone: ZoneInfo, fold: int = 0) -> timedelta:
-    """How far clocks in the zone are ahead of UTC when they show `wall`, for the first time or (fold 1) the second.
+    """The zone's offset from UTC when its clocks show `wall`, for the first time or (fold 1) the second.
 
     Where clocks skip over `wall`, that is the offset before the change, and with fold 1 the one after it.
     """
@@ -70,14 +70,14 @@ def utc_offset(wall: datetime, zone: ZoneInfo, fold: int = 0) -> timedelta:
 
 @lru_cache(maxsize=16_384)
 def constant_offset(day: date, zone: ZoneInfo) -> timedelta | None:
-    """How far clocks in the zone are ahead of UTC that day; None where they are changed in its course."""
+    """The zone's offset from UTC on that day; None if clocks change during the day."""
     midnights = (datetime.combine(day, time()), datetime.combine(day + DAY, time()))
     offsets = {utc_offset(wall, zone, fold) for wall in midnights for fold in (0, 1)}
     return offsets.pop() if len(offsets) == 1 else None
 
 
 def utc_times(wall: datetime, zone: ZoneInfo) -> list[datetime]:
-    """When clocks in the zone show `wall`, in UTC: once, twice where they are set back, never where set forward."""
+    """The times in UTC when clocks in the zone show `wall`: one, two when they are set back, none when set forward."""
     steady = constant_offset(wall.date(), zone)
     early, late = (steady, steady) if steady is not None else (utc_offset(wall, zone), utc_offset(wall, zone, fold=1))
     if early < late:
@@ -86,7 +86,7 @@ def utc_times(wall: datetime, zone: ZoneInfo) -> list[datetime]:
 
 
 def end_of_gap(wall: datetime, zone: ZoneInfo) -> datetime:
-    """The moment, in UTC, at which clocks are set forward over `wall`, which they never show."""
+    """The time in UTC at which clocks are set forward over `wall`, which they never show."""
     new = utc_offset(wall, zone, fold=1)
     before, after = (wall - new).replace(tzinfo=UTC), (wall - utc_offset(wall, zone)).replace(tzinfo=UTC)
     while after - before > SECOND:
@@ -99,6 +99,6 @@ def end_of_gap(wall: datetime, zone: ZoneInfo) -> datetime:
 
 
 def last_utc_time(wall: datetime, zone: ZoneInfo) -> datetime:
-    """The last moment, in UTC, at which clocks in the zone show no more than `wall`."""
+    """The last time in UTC at which clocks in the zone show `wall` or less."""
     shown = utc_times(wall, zone)
     return shown[-1] if shown else end_of_gap(wall, zone) - timedelta(microseconds=1)

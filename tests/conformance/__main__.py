@@ -1,4 +1,4 @@
-"""A Frontdesk whose MCP door also offers what the conformance suite asks every server for."""
+"""A Frontdesk whose MCP endpoint also offers what the conformance suite asks every server for."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ ENDPOINT = "/mcp"
 
 
 def fixture_server(app: App) -> Server[Any]:
-    """The house's own server of this door, with the fixtures beside its tools."""
+    """The app's own server of this endpoint, with the fixtures beside its tools."""
     server = build_server(
         {**offer_tools(app, MAIN_TOOLS, ENDPOINT), **CONTENT, **NOTIFYING, **CALLING_BACK, **INPUT_REQUIRED}
     )
@@ -35,7 +35,7 @@ def fixture_server(app: App) -> Server[Any]:
 
 
 def build(app: App) -> ASGIApp:
-    """The house behind its gate, with this one door."""
+    """The app behind its middleware, with this one endpoint."""
     return assemble_application(app, {ENDPOINT: McpEndpoint(fixture_server(app))}, [ENDPOINT])
 
 

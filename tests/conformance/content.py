@@ -12,7 +12,7 @@ from tests.conformance.shapes import Json, embedded, fixed, image, object_schema
 
 SILENT_WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQIAAACAgA=="
 
-# One use of each keyword that the suite looks for; a door must hand it on untouched.
+# One use of each keyword that the suite looks for; an endpoint must hand it on untouched.
 JSON_SCHEMA_2020_12: Json = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",

@@ -17,7 +17,7 @@ NO_ARGUMENTS: Json = {"type": "object", "properties": {}}
 
 
 def offer(name: str, description: str, call: Call, input_schema: Json = NO_ARGUMENTS) -> tuple[str, OfferedTool]:
-    """An entry of what a door offers."""
+    """An entry of what an endpoint offers."""
     return name, OfferedTool(types.Tool(name=name, description=description, input_schema=input_schema), call)
 
 

@@ -1,4 +1,4 @@
-"""Frontdesk's MCP door before the protocol's own conformance suite, in both eras."""
+"""Frontdesk's MCP endpoint before the protocol's own conformance suite, in both eras."""
 
 import sys
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ CHECKS_NOTHING_WITHOUT_A_SESSION = frozenset({"server-sse-multiple-streams"})
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
-    """One door for both eras, as clients of both come to it."""
+    """one endpoint for both eras, as clients of both come to it."""
     data = tmp_path_factory.mktemp("conformance") / "data"
     with open_desk(data, command=(sys.executable, "-m", "tests.conformance")) as opened:
         yield opened

@@ -117,7 +117,7 @@ def test_an_agent_is_shown_with_its_memory_tools_and_conversations(typed: Typed)
 
 
 @shows("KEPT-01")
-def test_whoever_runs_an_agent_says_whose_a_memory_block_is_and_writes_each_persons(typed: Typed) -> None:
+def test_the_operator_of_an_agent_says_whose_a_memory_block_is_and_writes_each_persons(typed: Typed) -> None:
     typed("create", "Shared", "--block", "human=Speaks French", "--block", "notes=Open at nine", "--owner", "olga")
     assert typed("block", "Shared", "human", "--user", "ann", "Likes tea").out.startswith("human: 9 of")
     assert typed("block", "Shared", "human", "--user", "ann").out == "Likes tea\n"

@@ -70,9 +70,8 @@ class Installation:
 
 @pytest.fixture(scope="module")
 def installation(tmp_path_factory: pytest.TempPathFactory, desk: Desk) -> Installation:
-    made = Installation(
-        tmp_path_factory.mktemp("installation") / "data", json.dumps([{"name": "desk", "url": desk.mcp}])
-    )
+    data = tmp_path_factory.mktemp("installation") / "data"
+    made = Installation(data, json.dumps([{"name": "desk", "url": desk.mcp}]))
     anyio.run(made.furnish)
     return made
 

@@ -15,7 +15,7 @@ from tests.support.models import open_models
 
 NOTEBOOK = ROOT / "docs/guide/memory.ipynb"
 MODEL_KEY = "sk-of-the-notebook"
-# As papermill has it: what stands in this cell is for whoever runs the notebook to change.
+# As papermill has it: what stands in this cell is for the reader of the notebook to change.
 PARAMETERS = "parameters"
 
 

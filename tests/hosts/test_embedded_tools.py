@@ -175,7 +175,7 @@ async def change_at_random(
 
 
 async def test_two_hundred_changes_at_once_leave_every_limit_kept_and_no_tool_lost(settings: Settings) -> None:
-    """Two processes on one database are two apps here: the turnstiles have nothing else in common."""
+    """Two processes on one database are two apps here: their locks have nothing else in common."""
     done: list[SelectionResult] = []
     dice = random.Random(4)
 

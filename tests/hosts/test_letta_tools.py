@@ -186,13 +186,13 @@ async def test_the_endpoint_lists_the_handed_tools_and_says_when_the_catalogue_n
 ) -> None:
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data", LETTA_BASE_URL=NOBODY_THERE)
     async with open_app(settings) as app:
-        door = build_application(app)
+        application = build_application(app)
         headers, body = call(MODERN, "sea__tides", {"port": "Rye"})
         headers |= {"x-agent-id": "agent-1"}
-        unknown = await send(door, headers, body, path=HANDED_TOOLS_PATH)
+        unknown = await send(application, headers, body, path=HANDED_TOOLS_PATH)
         assert unknown.error[1] == "Unknown tool: sea__tides"
         await app.handed.put([handed("sea__tides", type="object")], NOW)
-        lost = await send(door, headers, body, path=HANDED_TOOLS_PATH)
+        lost = await send(application, headers, body, path=HANDED_TOOLS_PATH)
         assert lost.json["result"]["isError"] is True
         assert "There is no tool 'sea::tides'" in lost.json["result"]["content"][0]["text"]
 

@@ -66,7 +66,7 @@ async def test_what_a_turn_learns_of_one_person_is_in_no_request_for_another(lab
 
 
 @shows("KEPT-01")
-async def test_shared_blocks_are_changed_only_for_whoever_runs_the_agent_or_where_they_allowed_it(lab: Lab) -> None:
+async def test_shared_blocks_are_changed_only_for_those_who_run_the_agent_or_where_they_allowed_it(lab: Lab) -> None:
     async with lab.open() as host:
         agent = (await host.create(NewAgent("Ada", blocks=[MemoryBlock("team", "Ann leads")], owner="olga"))).id
         asked_of(lab)
@@ -92,7 +92,7 @@ async def test_shared_blocks_are_changed_only_for_whoever_runs_the_agent_or_wher
 
 
 @shows("KEPT-01")
-async def test_nobody_is_let_into_anothers_conversation_but_whoever_runs_the_installation(lab: Lab) -> None:
+async def test_nobody_is_let_into_anothers_conversation_but_the_operator(lab: Lab) -> None:
     async with lab.open() as host:
         agent = (await host.create(NewAgent("Ada"))).id
         for name in ("ann", "bob"):

@@ -48,11 +48,11 @@ from tests.support.wire import MODERN, call
 pytestmark = pytest.mark.anyio
 
 PEOPLE = ("ann", "ben", "cleo")
-# Whoever sits at the machine: a turn of theirs names nobody.
+# The operator at this machine: a turn of theirs names nobody.
 NOBODY = "nobody"
 EVERYBODY = (*PEOPLE, NOBODY)
 ROUNDS = 2
-# Stands in every secret, so that whoever looks for it finds all that they may find.
+# Stands in every secret, so that a search for it finds all that a caller may find.
 WORD = "quincewood"
 RIGHTS = sorted(frozenset(SCOPES) - {INSTALLATION_ADMIN, SCHEDULES_ADMIN, TOOLS_ADMIN})
 LABEL = re.compile(r'<block label="([^"]+)"')

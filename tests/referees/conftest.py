@@ -1,4 +1,4 @@
-"""The house that the referees visit: one for all of them, as none of them changes it."""
+"""The installation that the referees visit: one for all of them, as none of them changes it."""
 
 from collections.abc import Generator
 

@@ -1,4 +1,4 @@
-"""A Frontdesk that asks for credentials, the issuer it trusts, and how a stranger knocks at its door."""
+"""A Frontdesk that asks for credentials, the issuer it trusts, and how a stranger calls it."""
 
 import json
 from collections.abc import Generator, Mapping

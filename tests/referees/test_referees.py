@@ -32,7 +32,7 @@ for number, url in enumerate(urls):
 def findings(
     installation: Installation, desk: Desk, tmp_path_factory: pytest.TempPathFactory
 ) -> Mapping[str, set[str]]:
-    """The ids of the checks that mcp-scanner found fault by, with the house and with a desk that is open to all."""
+    """The ids of the checks that mcp-scanner failed, for the installation and for a desk that is open to all."""
     folder = tmp_path_factory.mktemp("scans")
     urls = (installation.desk.mcp, desk.mcp)
     judge(program("scanner", "mcp-scanner").with_name("python"), "-c", SCANS, str(folder), *urls, folder=folder)

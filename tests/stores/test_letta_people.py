@@ -1,4 +1,4 @@
-"""Whom a Letta agent serves, where several ask at once, something is cut off, or whoever runs it says otherwise."""
+"""Whom a Letta agent serves, where several ask at once, something is cut off, or the operator says otherwise."""
 
 import json
 from collections.abc import AsyncGenerator, Iterator
@@ -214,7 +214,7 @@ async def test_a_person_is_erased_with_an_agent_whose_making_was_cut_off(
 
 
 @shows("KEPT-01")
-def test_whoever_runs_the_installation_says_whom_an_agent_serves(tmp_path: Path, letta: MoodyLetta) -> None:
+def test_the_operator_says_whom_an_agent_serves(tmp_path: Path, letta: MoodyLetta) -> None:
     def run(*arguments: str) -> tuple[int, str]:
         done = frontdesk_here("letta", *arguments, data=tmp_path / "data", LETTA_BASE_URL=letta.url)
         return done.returncode, done.stdout + done.stderr

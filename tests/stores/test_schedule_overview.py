@@ -56,13 +56,13 @@ async def test_what_changes_or_begins_is_told_by_the_mark(settings: Settings) ->
         agent = (await app.host.create(NewAgent("Ada"))).id
         number = (await schedules.add(OPERATOR, NewSchedule("Hello", agent, when="every day at 9"))).schedule.id
         marks = [await schedules.overview.change_mark(OPERATOR, whose) for whose in (None, agent)]
-        deeds = (
+        changes = (
             lambda: schedules.pause(OPERATOR, number),
             lambda: schedules.resume(OPERATOR, number),
             lambda: schedules.update(OPERATOR, number, ScheduleChange(when="every day at 10")),
             lambda: schedules.cancel(OPERATOR, number),
         )
-        for permission_request in deeds:
+        for permission_request in changes:
             await permission_request()
             after = [await schedules.overview.change_mark(OPERATOR, whose) for whose in (None, agent)]
             assert after[0] != marks[0]

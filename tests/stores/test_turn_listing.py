@@ -64,7 +64,7 @@ async def test_what_waited_is_answered_once_the_conversation_goes_on(database: D
     ids=["waiting", "waiting of an agent", "outcome of an agent", "running of an agent"],
 )
 async def test_what_is_rare_is_found_without_going_through_all_the_rest(database: Database, query: TurnQuery) -> None:
-    """SQLite counts the steps of a query: many more than rows are found would be a walk through the table."""
+    """SQLite counts the steps of a query: many more than rows are found would be a scan of the table."""
     common = {"lane": "lane", "conversation_id": "conv", "running": False, "owner": str(HERE), "cancel_asked": False}
     spent = {"input_tokens": 1, "output_tokens": 1, "leased_until": NOW}
     rows = [

@@ -21,7 +21,7 @@ class ToolAnswered:
 async def ask(
     asgi: ASGIApp, tool: str, arguments: dict[str, Any], agent: str | None = None, **more: Any
 ) -> ToolAnswered:
-    """The result of a call, at the door for tools."""
+    """The result of a call, at the endpoint for tools."""
     answer = await asked(asgi, tool, arguments, agent, **more)
     result = frames(answer)[-1]["result"]
     text = "\n".join(block.get("text", "") for block in result["content"])

@@ -36,7 +36,7 @@ def open_chromium() -> Generator[Browser]:
 
 @contextmanager
 def window(browser: Browser, base_url: str, *, dark: bool = False, scripts: bool = True) -> Generator[BrowserContext]:
-    """A window on one house; the console of its pages must stay empty, which the tests' fixture looks at."""
+    """A browser window on one installation; the tests' fixture checks that the console of its pages stays empty."""
     context = browser.new_context(
         base_url=base_url,
         color_scheme="dark" if dark else "light",

@@ -1,4 +1,4 @@
-"""A desk in process whose memory door real MCP clients of both eras call, for people who have keys."""
+"""A desk in process whose memory endpoint real MCP clients of both eras call, for people who have keys."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -31,7 +31,7 @@ class HeardNotifications:
 
 
 class Asking:
-    """A client of the memory door; the client itself holds answers to the schemas that the tools promise."""
+    """A client of the memory endpoint; the client itself holds answers to the schemas that the tools promise."""
 
     def __init__(self, client: Client) -> None:
         self.client = client

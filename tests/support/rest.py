@@ -1,4 +1,4 @@
-"""A person's app that speaks to the memory room over HTTP, in process."""
+"""A person's app that speaks to the memory capability over HTTP, in process."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager

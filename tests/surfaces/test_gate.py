@@ -1,4 +1,4 @@
-"""The gate: Host, Origin, credentials, scopes, rates; what each refusal says."""
+"""The middleware: Host, Origin, credentials, scopes, rates; what each refusal says."""
 
 import re
 from collections.abc import AsyncGenerator, Mapping

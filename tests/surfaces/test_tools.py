@@ -1,4 +1,4 @@
-"""What a tool of a capability gets from the door: its own address, its own way to tell errors, a stream."""
+"""What a tool of a capability gets from the endpoint: its own address, its own way to tell errors, a stream."""
 
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -56,7 +56,7 @@ SPEC = ToolSpec(
 
 @pytest.fixture(scope="module")
 async def asgi(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ASGIApp]:
-    """One house for all: no tool here leaves anything behind in it."""
+    """One installation for all: no tool here leaves anything behind in it."""
     async with open_app(settings_with(FRONTDESK_DATA=tmp_path_factory.mktemp("tools") / "data")) as app:
         yield build_application(app, (*CORE_TOOLS, SPEC))
 

@@ -358,7 +358,7 @@ async def test_whoever_approves_lends_the_turn_no_place_in_memory_that_all_share
     told = str(
         [one.event for one in await installation.host.history(agent, conversation) if isinstance(one.event, ToolReturn)]
     )
-    assert "only whoever runs the agent may change it" in told
+    assert "only people who run the agent may change it" in told
     assert "planted" not in str(await installation.host.blocks(agent))
 
 

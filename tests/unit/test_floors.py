@@ -1,4 +1,4 @@
-"""The shape of the house, held by its import contracts."""
+"""The layers of the packages, held by their import contracts."""
 
 import subprocess
 import sys

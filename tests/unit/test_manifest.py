@@ -1,4 +1,4 @@
-"""Manifests of editors and of Agent 365 projects, and what is said of those that make no sense."""
+"""Manifests of editors and of Agent 365 projects, and the messages for those that make no sense."""
 
 import json
 import re

@@ -130,7 +130,7 @@ async def test_a_child_that_dies_in_a_call_says_why_and_is_started_again(clients
     first = (await told(client, "about"))["pid"]
     with structlog.testing.capture_logs() as logged, pytest.raises(McpServerUnavailable) as raised:
         await client.call_tool("die", {})
-    # Its last words may be about somebody else's call: they are for whoever runs the desk.
+    # Its last words may be about somebody else's call: they are for the operator.
     assert str(raised.value).endswith("ended (exit status 3); it last said: cannot go on with [secret]")
     assert raised.value.public_message.endswith("ended (exit status 3)")
     assert all(entry["log_level"] == "debug" for entry in logged if "line" in entry)

@@ -128,7 +128,7 @@ def test_what_a_model_sees_and_hears_is_told_by_its_name(name: str, expected: tu
 
 @shows("KEPT-11")
 @pytest.mark.parametrize("said", ["openai:mine", "openai/mine"])
-def test_whoever_runs_a_model_says_that_it_takes_pictures(said: str) -> None:
+def test_the_operator_says_of_a_model_that_it_takes_pictures(said: str) -> None:
     assert accepted_media("openai:mine", (said,)) == (True, False)
     assert accepted_media("openai:mine-too", (said,)) == (False, False)
     access = ModelAccess("openai:mine", KEY, "http://127.0.0.1/v1", image_models=(said,))

@@ -1,7 +1,7 @@
 """Old names and metaphors do not come back: the words of decision 0026, searched for in every file that git tracks.
 
-Prose and identifiers have lists of their own, since `floor` is a layer in prose and a function in `math.floor`. Where a word is
-meant literally, or is part of a contract, it is allowed below.
+Prose and identifiers have lists of their own, since `floor` is a layer in prose and a function in `math.floor`. A word
+that is meant literally, or is part of a contract, is allowed below.
 """
 
 import ast
@@ -19,8 +19,13 @@ from tests.support.desk import ROOT
 
 SUFFIXES = {".py", ".md", ".html", ".js", ".css", ".toml", ".yaml", ".yml", ".ipynb", ".svg", ".service", ""}
 # The page and the test that list the old words, and texts that other people wrote.
-NOT_READ = ("docs/decisions/0026-", "tests/unit/test_plain_words.py", "src/frontdesk/embedding/model/", "LICENSE")
-# Columns and tables keep their names: a migration would be the only gain.
+NOT_READ = (
+    "docs/decisions/0026-",
+    "tests/unit/test_plain_words.py",
+    "src/frontdesk/embedding/model/",
+    "src/frontdesk/interfaces/web/static/vendor/",
+    "LICENSE",
+)
 DATABASE = ("src/frontdesk/db/",)
 
 
@@ -35,19 +40,29 @@ class OldWord:
     """Beginnings of paths in which the word is allowed."""
 
 
+# Space for something, and the rooms and walks of the demo and of examples.
+SPACE = (
+    r"((mak|tak|leav|ha|giv|find|keep|need)\w*|there (is|was)) (\w+ ){0,3}room|(no|of|more|without|than|made) room"
+    r"|room (to|for|is|left|takes)|meeting rooms?|Room \{|MEETING_ROOMS"
+)
+ACTIVITY = r"a walk, an evening|The walk along"
+# The least that an answer can cost: what a bench compares with.
+BENCHES = ("bench/", "training/", "docs/reference/measured.md")
+# A column of the journal and a label of its metrics.
+SURFACE = r"[`\"'.{,]surface[`\"',=|]|\.surface\b|surface ="
+# Columns and a table keep their names: a migration would be the only gain.
+LANE = r"(INTO|FROM|UPDATE|ANALYZE|SELECT|BY|lanes) \S*lanes?\b.*|[`\"'.:(]lanes?[`\"',)]|\blane,|\blanes\."
+
 PROSE = [
-    OldWord(r"houses?", "installation", r"house:admin"),
+    # The scope, and a name of the report on erased records.
+    OldWord(r"houses?", "installation", r'house:admin|house rules|"house"'),
     OldWord(r"doorsteps?", "Host and Origin check"),
     OldWord(r"doors?", "interface, endpoint, socket", r"--door\b"),
-    OldWord(
-        r"rooms?",
-        "package, capability, service",
-        r"(mak|tak|leav|ha|giv|find|keep|need)\w* (\w+ ){0,3}room|(no|of|more|without) room|room (to|for|is|left)|meeting room",
-    ),
-    OldWord(r"surfaces?", "interface", r"[`\"'.]surface[`\"',]|surface ="),
-    OldWord(r"floors?", "layer"),
-    OldWord(r"(the|a|each|every|these|this|three|four|five) walks?", "request trace, wrapper"),
-    OldWord(r"lanes?", "queue (schedules), lock (turns)", r"[`\"'.:]lanes?[`\"',]", DATABASE),
+    OldWord(r"rooms?", "package, capability, service", SPACE),
+    OldWord(r"surfaces?", "interface", SURFACE),
+    OldWord(r"floors?", "layer", paths=BENCHES),
+    OldWord(r"(the|a|each|every|these|this|three|four|five) walks?", "request trace, wrapper", ACTIVITY),
+    OldWord(r"lanes?", "queue (schedules), lock (turns)", LANE, DATABASE),
     OldWord(r"shel(f|ves)", "cache"),
     OldWord(r"bells?", "notifier"),
     OldWord(r"turnstiles?|knockers?|porch|lobby", "lock, socket notifier, server, endpoint"),
@@ -56,14 +71,18 @@ PROSE = [
     OldWord(r"errands?", "background call, sign-in state"),
     OldWord(r"deeds?", "request, action"),
     OldWord(r"(whoever|who) sits|sits (here|at)", "calls from this machine"),
-    OldWord(r"whoever (looks|asks|calls|runs)|who asks", "the caller, the reader, the operator"),
-    OldWord(r"what is said|the same, for what", "the text, the message"),
+    OldWord(
+        r"whoever (looks|asks|calls|runs)|(of|by|to|for|as|with|to|prove|tell) who asks",
+        "the caller, the reader, the operator",
+    ),
+    OldWord(r"what is said (in|there|of|then|back)|the same, for what", "the text, the message"),
 ]
 
 IDENTIFIERS = [
     OldWord(r"houses?", "installation"),
-    OldWord(r"doorstep|doors?", "endpoint, path, socket"),
-    OldWord(r"rooms?", "services", r"make_room|meeting_room|MEETING_ROOM|NOTE_ROOM|makes_room"),
+    # `door` is the parameter behind the option `--door`.
+    OldWord(r"doorstep|doors?", "endpoint, path, socket", paths=("src/frontdesk/interfaces/cli/main.py",)),
+    OldWord(r"rooms?", "services", r"(?i)make_room|meeting_room|has_room|note_room"),
     OldWord(r"visit", "context"),
     OldWord(r"turnstile|shelf|bell|knocker|roster|porch|lobby|hall", "lock, cache, notifier, registry, server"),
     OldWord(r"errands?|deeds?", "calls, state, request"),
@@ -71,172 +90,36 @@ IDENTIFIERS = [
     OldWord(r"step_in|walls", "set_person"),
 ]
 
-# Names of classes that said nothing, or said it in a picture; the first list for the product alone.
+# Names of classes that said nothing, or said it in a picture; the first list is for the product alone.
 OLD_CLASSES = frozenset(
-    [
-        "Aside",
-        "Asked",
-        "Asking",
-        "Begin",
-        "Broken",
-        "Cast",
-        "Calling",
-        "Concerned",
-        "Discovered",
-        "Drawn",
-        "Elsewhere",
-        "Ending",
-        "Entered",
-        "Entrance",
-        "Erased",
-        "Excluded",
-        "Executing",
-        "Facts",
-        "Feeling",
-        "Finding",
-        "Following",
-        "Forgotten",
-        "Forward",
-        "Forwards",
-        "Found",
-        "Given",
-        "Gone",
-        "Handed",
-        "Here",
-        "Hosted",
-        "Importing",
-        "InPlace",
-        "Inlet",
-        "Issued",
-        "Kept",
-        "Keyring",
-        "LiveSession",
-        "Looking",
-        "Looks",
-        "Lost",
-        "Made",
-        "MemoryRoom",
-        "Mind",
-        "Named",
-        "Naming",
-        "Near",
-        "Neighbours",
-        "News",
-        "Noted",
-        "Odds",
-        "Opened",
-        "Outlet",
-        "Parcel",
-        "Past",
-        "PastListed",
-        "PastStore",
-        "PastWanted",
-        "Pen",
-        "Permitted",
-        "Piece",
-        "Places",
-        "Possession",
-        "Pulse",
-        "Ran",
-        "Reach",
-        "Recall",
-        "Remembered",
-        "Repeating",
-        "Restarts",
-        "Returned",
-        "Said",
-        "Screen",
-        "Selecting",
-        "Senses",
-        "Serving",
-        "Settled",
-        "Shown",
-        "Sight",
-        "Speech",
-        "Spent",
-        "Spot",
-        "Standing",
-        "Stands",
-        "Summed",
-        "Talk",
-        "TalkStore",
-        "Thing",
-        "Tidings",
-        "Told",
-        "Toolbox",
-        "Traits",
-        "Trouble",
-        "Turned",
-        "Underway",
-        "Unfit",
-        "Unheard",
-        "Unread",
-        "Verified",
-        "Waiting",
-        "Waking",
-        "Wanted",
-        "Watched",
-        "Way",
-        "WentWrong",
-        "Whose",
-        "Wish",
-        "Working",
-        "WorkspaceRoom",
-    ]
+    re.findall(
+        r"\w+",
+        """
+        Aside Asked Asking Begin Broken Cast Calling Concerned Discovered Drawn Elsewhere Ending Entered Entrance
+        Erased
+        Excluded Executing Facts Feeling Finding Following Forgotten Forward Forwards Found Given Gone Handed
+        Here Hosted Importing InPlace Inlet Issued Kept Keyring LiveSession Looking Looks Lost Made MemoryRoom
+        Mind Named Naming Near Neighbours News Noted Odds Opened Outlet Parcel Past PastListed PastStore
+        PastWanted Pen Permitted Piece Places Possession Pulse Ran Reach Recall Remembered Repeating Restarts
+        Returned Said Screen Selecting Senses Serving Settled Shown Sight Speech Spent Spot Standing Stands
+        Summed Talk TalkStore Thing Tidings Told Toolbox Traits Trouble Turned Underway Unfit Unheard Unread
+        Verified Waiting Waking Wanted Watched Way WentWrong Whose Wish Working WorkspaceRoom
+        """,
+    )
 )
 OLD_CLASSES_EVERYWHERE = frozenset(
-    [
-        "Bell",
-        "Deed",
-        "Door",
-        "Doorstep",
-        "Ear",
-        "Errand",
-        "Errands",
-        "Flight",
-        "Gate",
-        "Hall",
-        "Heard",
-        "House",
-        "Jar",
-        "Knocker",
-        "Lane",
-        "Lobby",
-        "Mine",
-        "Performance",
-        "Porch",
-        "Room",
-        "Roster",
-        "RosterStore",
-        "Scene",
-        "Shelf",
-        "Shift",
-        "Stretches",
-        "Straight",
-        "Turnstile",
-        "Visit",
-        "Walk",
-    ]
+    re.findall(
+        r"\w+",
+        """
+        Bell Deed Door Doorstep Ear Errand Errands Flight Gate Hall Heard House Jar Knocker Lane Lobby Mine Performance
+        Porch Room Roster RosterStore Scene Shelf Shift Stretches Straight Turnstile Visit Walk
+        """,
+    )
 )
 OLD_MODULES = frozenset(
-    [
-        "making",
-        "given",
-        "hush",
-        "whose",
-        "asked",
-        "told",
-        "looking",
-        "doing",
-        "walk",
-        "walls",
-        "doorstep",
-        "hall",
-        "gate",
-        "bell",
-        "turnstile",
-        "shelf",
-    ]
+    re.findall(
+        r"\w+", "making given hush whose asked told looking doing walk walls doorstep hall gate bell turnstile shelf"
+    )
 )
 
 WORD_OF_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -272,24 +155,29 @@ def _old_prose(path: str, text: str) -> Iterator[str]:
 
 
 def _prose(path: str, text: str) -> Iterator[tuple[int, str]]:
-    """The numbered lines that people read: of a module its comments and strings, of other files everything."""
+    """The numbered lines that people read. In tests strings are data, and the name of a test is a sentence."""
     if not path.endswith(".py"):
         yield from enumerate(text.splitlines(), 1)
         return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type in (tokenize.COMMENT, tokenize.STRING):
+        is_docstring = token.string.startswith(('"""', 'r"""'))
+        is_string = token.type == tokenize.STRING and (is_docstring or not path.startswith("tests/"))
+        if token.type == tokenize.COMMENT or is_string:
             yield from enumerate(token.string.splitlines(), token.start[0])
+        elif token.type == tokenize.NAME and token.string.startswith("test_"):
+            yield token.start[0], token.string.replace("_", " ")
 
 
 def _old_identifiers(path: str, text: str) -> Iterator[str]:
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.NAME:
-            words = "_".join(WORD_OF_NAME.findall(token.string)).lower()
-            for word in IDENTIFIERS:
-                if re.search(rf"(?<![a-z])({word.pattern})(?![a-z])", words) and not re.search(
-                    word.allowed, token.string
-                ):
-                    yield f"{path}:{token.start[0]}: {token.string}: name it {word.instead!r}"
+        imports_tests = token.line.startswith("from tests.")
+        if token.type != tokenize.NAME or token.string.startswith("test_") or imports_tests:
+            continue
+        words = "_".join(WORD_OF_NAME.findall(token.string)).lower()
+        for word in IDENTIFIERS:
+            found = re.search(rf"(?<![a-z])({word.pattern})(?![a-z])", words)
+            if found and not re.search(word.allowed, token.string) and not path.startswith(tuple(word.paths)):
+                yield f"{path}:{token.start[0]}: {token.string}: name it {word.instead!r}"
 
 
 def _old_classes(path: str, text: str) -> Iterator[str]:
@@ -300,8 +188,10 @@ def _old_classes(path: str, text: str) -> Iterator[str]:
 
 
 def test_no_file_uses_an_old_word() -> None:
-    wrong = [line for path, text in tracked() for line in old_words(path, text)]
+    files = dict(tracked())
+    wrong = [line for path, text in files.items() for line in old_words(path, text)]
     assert not wrong, "\n".join(wrong)
+    assert {"README.md", "docs/guide/start.md", "src/frontdesk/app.py", "bench/__main__.py"} < set(files)
 
 
 @pytest.mark.parametrize(
@@ -321,7 +211,7 @@ def test_no_file_uses_an_old_word() -> None:
     ],
 )
 def test_an_old_word_is_found(path: str, text: str) -> None:
-    assert len(old_words(path, text)) == 1
+    assert old_words(path, text)
 
 
 @pytest.mark.parametrize(

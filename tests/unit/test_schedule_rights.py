@@ -63,7 +63,7 @@ def test_a_proven_person_without_an_agent_speaks_for_none_beyond_this_machine() 
         assert can_act_for(caller, BOB) is free
 
 
-def test_who_sits_at_this_machine_is_the_operator_until_it_names_somebody() -> None:
+def test_a_caller_at_this_machine_is_the_operator_until_it_names_somebody() -> None:
     assert is_schedules_admin(OPERATOR)
     assert is_schedules_admin(Caller("1", ADA, source=AgentIdSource.ENVIRONMENT, local=True))
     assert not is_schedules_admin(Caller("1", ADA, source=AgentIdSource.HEADER, local=True))

@@ -1,4 +1,4 @@
-"""Runs as every door tells them."""
+"""Runs as every interface tells them."""
 
 from frontdesk.interfaces.schedule_responses import RunResponse
 from frontdesk.schedules.model import RunRecord, RunStatus, WebhookStatus

@@ -1,4 +1,4 @@
-"""Houses with pages, and a browser to look at them: the embedded default, and two replicas on PostgreSQL."""
+"""Installations with pages, and a browser to look at them: the embedded default, and two replicas on PostgreSQL."""
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -66,7 +66,7 @@ def replicas(folder: Path, server: Postgres) -> Generator[Installation]:
 
 @pytest.fixture
 def page(chromium: Browser, installation: Installation) -> Iterator[Page]:
-    """A page of the house; whatever its console complains of fails the test."""
+    """A page of the installation; whatever its console complains of fails the test."""
     complaints: list[str] = []
     with window(chromium, installation.url) as context:
         opened = context.new_page()
@@ -78,7 +78,7 @@ def page(chromium: Browser, installation: Installation) -> Iterator[Page]:
 
 @pytest.fixture(scope="package")
 def lived_in(tmp_path_factory: pytest.TempPathFactory) -> Generator[Installation]:
-    """A house on its embedded defaults in which a day has passed."""
+    """An installation on its embedded defaults in which a day has passed."""
     folder = tmp_path_factory.mktemp("lived-in")
     data = folder / "data"
     done = frontdesk("demo", data=data)

@@ -1,4 +1,4 @@
-"""A house in which everybody writes what they should not: scripts, markup, marks that turn text round, a megabyte."""
+"""An installation full of hostile texts: scripts, markup, marks that turn text round, a megabyte."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ PERSON = "eve <img src=x onerror=window.pwned=1>"
 
 @contextmanager
 def hostile_installation(folder: Path) -> Generator[Installation]:
-    """Every room of it holds the attack."""
+    """Every capability of it holds the attack."""
     data = folder / "data"
     with open_tool_server("evil", [tool("attack", MEGABYTE[:100_000]), tool("plain", ATTACK)]) as server:
         anyio.run(_fill, data, server.url)

@@ -1,4 +1,4 @@
-"""The addresses of every page of a house where a day has passed."""
+"""The addresses of every page of an installation where a day has passed."""
 
 import json
 import sqlite3

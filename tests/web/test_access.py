@@ -26,7 +26,7 @@ KEY = re.compile(r"fd_[0-9A-Za-z]{12}_[0-9A-Za-z]{43}_[0-9A-Za-z]{6}")
 
 @pytest.fixture
 def guarded(installation: Installation, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """The same house with other doors, at which everybody has to sign in."""
+    """The same installation with other addresses, at which everybody has to sign in."""
     demanding = {**installation.settings, "FRONTDESK_REQUIRE_AUTH": "true"}
     with ExitStack() as stack:
         if installation.settings:
@@ -40,7 +40,7 @@ def guarded(installation: Installation, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="module")
 def issuer() -> Iterator[Issuer]:
-    """One that is another site to the browser: it goes by name, and the house by its address."""
+    """One that is another site to the browser: it goes by name, and the installation by its address."""
     with open_issuer(("house:admin",), host="localhost") as opened:
         yield opened
 

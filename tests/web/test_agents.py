@@ -1,4 +1,4 @@
-"""Agents in a browser, as somebody who runs the house would go about it."""
+"""Agents in a browser, as an operator would go about it."""
 
 import json
 

@@ -20,7 +20,7 @@ SCRIPT = (
 
 @pytest.fixture(scope="module", params=["checkout", pytest.param("replicas", marks=pytest.mark.slow)])
 def installation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Generator[Installation]:
-    """A house with nothing in it: by `./dev up`, as a newcomer starts it, or two replicas on PostgreSQL."""
+    """An installation with nothing in it: by `./dev up`, as a newcomer starts it, or two replicas on PostgreSQL."""
     folder = tmp_path_factory.mktemp("first")
     if request.param == "replicas":
         with replicas(folder, request.getfixturevalue("postgres")) as opened:

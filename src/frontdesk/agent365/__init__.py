@@ -88,7 +88,7 @@ __all__ = [
     "resolve_token_scope_for_server",
 ]
 
-# By name, so that a server of the house does not load the client, nor a command the server.
+# By name, so that a server does not load the client, nor a command the server.
 _MODULES = {
     "ChatHistoryMessage": "model",
     "ChatHistoryRefused": "errors",

@@ -81,7 +81,7 @@ OK = 200
 
 
 class McpToolServerConfigurationService:
-    """Asks the platform. It keeps nothing of whoever asks; inside `async with` it keeps connections."""
+    """Asks the platform. It keeps nothing of its callers; inside `async with` it keeps connections."""
 
     def __init__(
         self,

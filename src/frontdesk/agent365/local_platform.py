@@ -65,7 +65,7 @@ def _value_text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-# Whoever calls under ever new names makes the oldest states be forgotten, and nothing grow.
+# Calls under ever new names drop the oldest states, so that nothing grows.
 MOST_STATES = 10_000
 MOST_DELAY_MS = 60_000
 
@@ -171,7 +171,7 @@ class InjectedFaults:
         return dict(self._of)
 
 
-# What is said of the token of a request that has none.
+# The result of the token check for a request without a token.
 NO_TOKEN = "none"  # noqa: S105
 MOST_REQUESTS = 1000
 MOST_HEADERS = 60

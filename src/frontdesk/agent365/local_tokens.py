@@ -22,7 +22,7 @@ LIFETIME_SECONDS = 3600
 
 
 class TokenSigner:
-    """Signs what is said of an audience, and knows its own tokens again."""
+    """Signs claims for an audience, and recognizes its own tokens."""
 
     def __init__(self) -> None:
         self._key_id = secrets.token_hex(8)

@@ -20,7 +20,7 @@ MAX_STEPS = 10
 
 
 class Everyone(Enum):
-    """Nobody in particular, and everybody: whoever runs the installation looks at what is not one person's."""
+    """Nobody in particular, and everybody: the operator looks at what is not one person's."""
 
     EVERYONE = "everyone"
 
@@ -248,7 +248,7 @@ class AgentHost(Protocol):
 
     What is not there is `NotFound` (or None from `find`); a host that does not answer is `Unavailable`.
     `user_id` says for whom something is looked at or changed: what is another person's is not there for them. EVERYONE
-    is for whoever runs the installation. A host that keeps no persons apart takes no notice of it.
+    is for the operator. A host that keeps no persons apart takes no notice of it.
     """
 
     async def find(self, agent_id: str) -> Agent | None: ...
@@ -319,7 +319,7 @@ class AgentHost(Protocol):
     async def blocks(self, agent_id: str, user_id: PersonFilter = None, *, runs: bool = True) -> Sequence[MemoryBlock]:
         """The agent's memory as this person's turns have it; for EVERYONE what a person begins with.
 
-        `runs`: whoever looks runs the installation, and so the agent; its owner does anyway.
+        `runs`: the caller runs the installation, and so the agent; its owner does anyway.
         """
         ...
 

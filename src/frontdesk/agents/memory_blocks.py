@@ -42,7 +42,7 @@ def require_block_changeable(block: MemoryBlock, memory: Sequence[MemoryBlock], 
         f"write what you learn of this person to: {', '.join(others)}" if others else "keep it in the conversation"
     )
     raise Invalid(
-        f"The memory block '{block.label}' is shared by everybody this agent works for, and only whoever runs the "
+        f"The memory block '{block.label}' is shared by everybody this agent works for, and only people who run the "
         f"agent may change it; {instead}"
     )
 

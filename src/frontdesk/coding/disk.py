@@ -160,7 +160,7 @@ MAX_DEPTH = 64
 
 
 class WalkTimeout(Exception):
-    """The walk was not done when its time was up."""
+    """The listing was not done when its time was up."""
 
 
 class FolderEntryKind(StrEnum):

@@ -123,7 +123,7 @@ class PathGuard:
             look = self.local and number < MOST_PATHS and len(word) < LONGEST_PATH
             why = self._path_reason(str(path), _resolve_links(path)) if look else self._name_reason(path)
             why = why or (why_protected(path.parts) if self._is_elsewhere(path) else "")
-            # Whoever runs a program names it as well.
+            # A command that runs a program names it as well.
             if why and not (runs and why == PROGRAMS):
                 return f"'{self.roots.display(path)[:200]}' is named, and {why}"
         return ""

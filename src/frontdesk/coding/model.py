@@ -112,7 +112,7 @@ class PermissionAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PermissionDecision:
-    """Whether a deed may be done, and if not, why, in words for the model."""
+    """Whether the action is allowed, and if not, why, in words for the model."""
 
     allowed: bool
     reason: str = ""
@@ -127,9 +127,9 @@ class StoredPermission:
     created_at: datetime
 
 
-# Puts a deed before the person.
+# Puts a permission request before the person.
 AskPerson = Callable[[PermissionRequest], Awaitable[PermissionAnswer]]
-# Whether a deed may be done; may take as long as a person does.
+# Whether the action is allowed; may take as long as a person does.
 AskPermission = Callable[[PermissionRequest], Awaitable[PermissionDecision]]
 
 SESSION_ID = re.compile(r"sess_[0-9a-f]{32}")

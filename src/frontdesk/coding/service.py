@@ -278,7 +278,7 @@ MEMORY_FOLDER = "memory"
 
 
 def open_coding(settings: Settings, database: Database, host: AgentHost) -> CodingService:
-    """The room; memory is shown beneath the data folder, wherever the database is."""
+    """The coding service; memory is shown beneath the data folder, wherever the database is."""
     return CodingService(
         sessions=CodingSessions(CodingSessionStore(database), host),
         permissions=PermissionService(PermissionStore(database)),

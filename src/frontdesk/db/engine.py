@@ -33,12 +33,12 @@ from frontdesk.settings import Settings
 T = TypeVar("T")
 POOL_SECONDS = 10
 STATEMENT_SECONDS = 20
-# How long a check of whether writing works may take, and how long what it found counts.
+# How long a check of whether writing works may take, and how long its result counts.
 CHECK_SECONDS = 2
 CHECK_VALID_SECONDS = 5
-# On SQLite each of so many checks is written where the log of changes is folded back.
+# On SQLite, after so many checks one is made where the WAL is checkpointed.
 CHECKS_PER_CHECKPOINT = 16
-# A row that is always there, written as it is: on a full disk or a read-only replica that fails as every change does.
+# A row that always exists is written unchanged: on a full disk or a read-only replica that fails like any write.
 WRITE_NOTHING = text("UPDATE alembic_version SET version_num = version_num")
 DRIVERS = {
     "sqlite": "sqlite+aiosqlite",
@@ -50,7 +50,7 @@ DRIVERS = {
 
 
 class Transaction(Protocol):
-    """What a store works on in a brief transaction; others pass it along."""
+    """The connection of a brief transaction, which only stores use."""
 
     @property
     def dialect(self) -> Dialect: ...
@@ -62,7 +62,7 @@ class Transaction(Protocol):
 
 @dataclass(slots=True)
 class WriteCheck:
-    """What the last write that was only a check came to."""
+    """The result of the last check of whether writing works."""
 
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     number: int = 0
@@ -72,7 +72,7 @@ class WriteCheck:
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """The engine and what a caller may want to say about it."""
+    """The database: its engines and its transactions."""
 
     engine: AsyncEngine
     url: URL
@@ -106,16 +106,16 @@ class Database:
 
     @property
     def shared(self) -> bool:
-        """Whether other replicas may be working on the same database."""
+        """Whether other replicas may use the same database."""
         return not self.url.drivername.startswith("sqlite")
 
     def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
-        """A use case that writes; on SQLite it takes the writer's place at once, so it cannot lose it midway."""
+        """A transaction that writes; on SQLite it takes the write lock at once, so it cannot fail midway."""
         return self._begin(self.engine.execution_options(**{WRITE_OPTION: True}))
 
     @asynccontextmanager
     async def brief_transaction(self) -> AsyncGenerator[Transaction]:
-        """A use case of a few small statements, which waits for nothing in between; SQLite does them in place."""
+        """A transaction of a few small statements without other waits; SQLite runs them on the event loop's thread."""
         if self.in_place_writer is None:
             async with self.transaction() as connection:
                 yield connection
@@ -125,7 +125,7 @@ class Database:
                 yield here
 
     async def write(self, work: Callable[[Connection], T], *, small: bool) -> T:
-        """A use case of many statements that is one plain function: SQLite does it in a single trip to a thread.
+        """Run a function of many statements in a transaction; SQLite does it in a single trip to a thread.
 
         A `small` one, of a few rows, costs less than the trip, and is done in place.
         """
@@ -136,7 +136,7 @@ class Database:
             return await (self.in_place_writer if small else self.thread_writer).run(work)
 
     async def read(self, work: Callable[[Connection], T]) -> T:
-        """A use case that only reads and is one plain function: SQLite does it in a single trip to a thread."""
+        """Run a function that only reads in a transaction; SQLite does it in a single trip to a thread."""
         if self.readers is None:
             async with self.read_transaction() as connection:
                 return await connection.run_sync(work)
@@ -144,25 +144,25 @@ class Database:
             return await self.readers.run(work)
 
     def read_transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
-        """A use case that only reads, and keeps nobody waiting."""
+        """A transaction that only reads, and blocks nobody."""
         return self._begin(self.engine)
 
     @asynccontextmanager
     async def _begin(self, engine: AsyncEngine) -> AsyncGenerator[AsyncConnection]:
-        # Cut off midway, a transaction leaves SQLite's thread behind; it is short, so a cancelled caller waits.
-        # PostgreSQL may be far away and silent: there a caller's time limit must hold.
+        # A cancelled transaction would leave SQLite's thread behind; it is short, so a cancelled caller waits for it.
+        # PostgreSQL may be remote and silent: there the caller's time limit must apply.
         try:
             with self._translated_errors(), anyio.CancelScope(shield=not self.shared):
                 async with engine.begin() as connection:
                     yield connection
         except Unavailable:
-            # Cut off while the pool looks whether a connection lives, a caller is told of that look's own error.
+            # If the call is cancelled while the pool checks a connection, the error is that of the check.
             await anyio.lowlevel.checkpoint_if_cancelled()
             raise
 
     @contextmanager
     def _translated_errors(self) -> Generator[None]:
-        """What the driver raises, in our words."""
+        """Translates the driver's errors into ours."""
         try:
             yield
         except DataError as error:
@@ -179,7 +179,7 @@ class Database:
             await connection.exec_driver_sql("SELECT 1")
 
     async def write_problem(self) -> str | None:
-        """Why nothing can be written, or None where a small write works; it is tried every few seconds at most."""
+        """Why nothing can be written, or None if a small write works; tried every few seconds at most."""
         checked = self.write_check
         async with checked.lock:
             if anyio.current_time() - checked.at < CHECK_VALID_SECONDS:
@@ -224,7 +224,7 @@ def database_url(settings: Settings) -> URL:
 
 
 def database_file(url: URL) -> Path | None:
-    """The file of a SQLite database that has one, whatever leads there: SQLite puts its own files beside it."""
+    """The real path of a SQLite database's file, if it has one: SQLite puts its own files beside it."""
     named = url.database if url.drivername.startswith("sqlite") else None
     if named and named.startswith("file:") and "uri" in url.query:
         named = None if url.query.get("mode") == "memory" else unquote(urlsplit(named).path)
@@ -233,7 +233,7 @@ def database_file(url: URL) -> Path | None:
 
 @contextmanager
 def server_lock(settings: Settings) -> Generator[None]:
-    """The place of a server on the database: SQLite has one, PostgreSQL as many as there are."""
+    """Holds a server's lock on the database: SQLite takes one server, PostgreSQL any number."""
     path = database_file(database_url(settings))
     if path is None:
         yield
@@ -244,7 +244,7 @@ def server_lock(settings: Settings) -> Generator[None]:
 
 
 def describe_url(url: URL) -> str:
-    """The database in words that are safe to show: no password."""
+    """A description of the database without its password."""
     if url.drivername.startswith("sqlite"):
         return url.database or ":memory:"
     return url.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
@@ -270,7 +270,7 @@ def _create_engine(url: URL) -> AsyncEngine:
 
 
 def _discard_if_busy(connection: Any, record: ConnectionPoolEntry) -> None:  # noqa: ANN401 - the DBAPI has no common type
-    """A look at whether it lives that was cut off leaves a connection waiting for an answer, of no use to the next."""
+    """A check that was cancelled leaves a connection waiting for an answer; nobody else can use it."""
     if connection is not None and connection.driver_connection.info.transaction_status is TransactionStatus.ACTIVE:
         record.invalidate()
 

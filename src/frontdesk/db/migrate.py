@@ -10,20 +10,20 @@ from frontdesk.errors import ConfigurationError
 # The first migration stands for the fourteen that were never released, and so do its number and these two.
 FIRST_VERSION = "0014"
 HEAD_VERSION = "0014"
-# Any number will do, as long as no other program that shares the database uses it.
+# Any number that no other program on the same database uses.
 ADVISORY_LOCK = 3_020_115
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 async def upgrade_schema(engine: AsyncEngine) -> None:
-    """Apply what is missing in one transaction; SQLite's own write lock does for it what we ask PostgreSQL for."""
+    """Apply missing migrations in one transaction, under an advisory lock on PostgreSQL and SQLite's own write lock."""
     async with engine.begin() as connection:
         await connection.run_sync(_upgrade_schema)
 
 
 def _upgrade_schema(connection: Connection) -> None:
     if connection.dialect.name == "postgresql":
-        # A migration of a large table, or the wait for another replica's, may take longer than any other statement.
+        # A migration of a large table, or the wait for another replica, may take longer than other statements.
         connection.execute(text("SET LOCAL statement_timeout = 0"))
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": ADVISORY_LOCK})
     version = schema_version(connection)
@@ -39,7 +39,7 @@ def _upgrade_schema(connection: Connection) -> None:
             f"The database has schema {version}, made before the first release, which cannot be upgraded; "
             "start with a new database, by another FRONTDESK_DATA or FRONTDESK_DATABASE_URL"
         )
-    # Alembic costs a fifth of a second to import, which a start on a current schema need not pay.
+    # Importing Alembic takes 0.2 s, which a start on a current schema need not pay.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
 

@@ -16,14 +16,14 @@ PG_NOTIFY = text("SELECT pg_notify(:channel, :payload)")
 
 
 def notify(connection: Connection, channel: str, payload: str) -> None:
-    """Tell whoever listens, as soon as this transaction can be seen; SQLite has nobody to tell."""
+    """Notify listeners when this transaction commits; SQLite has none."""
     if connection.dialect.name == "postgresql":
         connection.execute(PG_NOTIFY, {"channel": channel, "payload": payload})
 
 
 @asynccontextmanager
 async def listen(url: URL, channel: str) -> AsyncGenerator[AsyncGenerator[str]]:
-    """What is said on a channel from now on, until the connection is lost."""
+    """The payloads of a channel from now on, until the connection is lost."""
     address = url.set(drivername="postgresql").render_as_string(hide_password=False)
     try:
         connection = await psycopg.AsyncConnection.connect(address, autocommit=True, connect_timeout=CONNECT_SECONDS)

@@ -49,7 +49,7 @@ from frontdesk.db.schema import (
     workspaces,
 )
 
-# Of these every row is told, under the name of what it is.
+# Tables that are exported row by row, each under a name of its own.
 EXPORTED_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "memory_blocks": ("agent_id", "label", "value", "updated_at"),
     "conversations": ("id", "agent_id", "title", "created_at", "summary"),
@@ -61,7 +61,7 @@ EXPORTED_COLUMNS: Mapping[str, tuple[str, ...]] = {
 
 
 async def export_rows(database: Database, name: str, user_id: str, block_row: str) -> Sequence[Mapping[str, Any]]:
-    """All of one kind that agents keep of a person; `block_row` is under whom their memory blocks are."""
+    """The rows of one kind that agents keep about a person; `block_row` owns their memory blocks."""
     wanted = _export_statement(name, user_id, block_row)
     async with database.read_transaction() as connection:
         return [_plain_row(row) for row in (await connection.execute(wanted)).mappings()]
@@ -69,7 +69,7 @@ async def export_rows(database: Database, name: str, user_id: str, block_row: st
 
 @dataclass(frozen=True, slots=True)
 class DeletedPersonData:
-    """How many rows went, the agents whose shared memory is not any more what it was, and in words what is left."""
+    """The number of deleted rows, the agents whose shared memory has changed, and messages about what is left."""
 
     count: int
     agents: Collection[str]
@@ -77,7 +77,7 @@ class DeletedPersonData:
 
 
 async def delete_person_rows(database: Database, user_id: str, block_row: str, own_block: str) -> DeletedPersonData:
-    """Delete all of it, in one transaction. The journal's rows are the journal's to delete.
+    """Delete all of it, in one transaction. The journal deletes its own rows.
 
     `own_block` is the label of the block that each person has of their own, as a rule.
     """
@@ -116,7 +116,7 @@ def _plain_row(row: RowMapping) -> Mapping[str, Any]:
 
 
 def _delete_own_agents(connection: Connection, user_id: str) -> Sequence[str]:
-    """An agent that the person made for themselves goes; one that others talk with stays, and is nobody's."""
+    """Delete agents that only the person uses; an agent that others talk with stays, without an owner."""
     others = exists().where(
         conversations.c.agent_id == agents.c.id,
         conversations.c.user_id.is_not(None),
@@ -134,7 +134,7 @@ def _delete_own_agents(connection: Connection, user_id: str) -> Sequence[str]:
 
 
 def _restore_shared_blocks(connection: Connection, user_id: str) -> Collection[tuple[str, str]]:
-    """Shared blocks become again what they were before the person's turns first changed them.
+    """Restore shared blocks to their text before the person's turns first changed them.
 
     What others wrote since goes too: whose words are whose cannot be told within one text.
     """
@@ -160,7 +160,7 @@ def _restore_shared_blocks(connection: Connection, user_id: str) -> Collection[t
 
 
 def _mixed_blocks(connection: Connection, user_id: str, own_block: str) -> Sequence[str]:
-    """Where that block is shared, it is from before people were kept apart: whose words it has, nobody can tell."""
+    """If that block is shared, it is from before people were kept apart, and may hold anybody's text."""
     talked = select(turns.c.agent_id).where(turns.c.user_id == user_id)
     mixed = (blocks.c.label == own_block, ~blocks.c.per_person, ~blocks.c.read_only, blocks.c.value != "")
     wanted = select(blocks.c.agent_id).where(*mixed, blocks.c.agent_id.in_(talked)).order_by(blocks.c.agent_id)
@@ -172,7 +172,7 @@ def _mixed_blocks(connection: Connection, user_id: str, own_block: str) -> Seque
 
 
 def _delete_statements(user_id: str, block_row: str) -> list[Delete]:
-    """What hangs on a row goes before it."""
+    """Delete dependent rows first."""
     runs = select(occurrences.c.id).where(occurrences.c.user_id == user_id)
     talks = select(conversations.c.id).where(conversations.c.user_id == user_id)
     taken = select(turns.c.id).where(turns.c.user_id == user_id)
@@ -201,7 +201,7 @@ def _delete_statements(user_id: str, block_row: str) -> list[Delete]:
         delete(permissions).where(permissions.c.user_id == user_id),
         delete(tool_uses).where(tool_uses.c.tenant == name),
         delete(tool_searches).where(tool_searches.c.tenant == name),
-        # The second is what it was called before it was a hash.
+        # The second is its name before it became a hash.
         delete(counters).where(counters.c.name.in_([f"tool_uses:{name}", f"tool_uses_forgotten:{name}"])),
         delete(oauth_grants).where(oauth_grants.c.user_id == user_id),
         delete(buckets).where(buckets.c.key == name),

@@ -1,12 +1,12 @@
 """Limits a transaction to one person's rows on PostgreSQL (row-level security).
 
-The doors ask only for what is the caller's; this stands behind them, for the day on which one of them does not.
+The interfaces ask only for the caller's rows; this is a second barrier, for the day on which one of them does not.
 """
 
 from sqlalchemy import Connection, text
 
-# Owns nothing and cannot log in: whoever runs Frontdesk steps into it for a transaction, a superuser too, whom no wall
-# would hold back otherwise.
+# Owns nothing and cannot log in: Frontdesk's role takes it for a transaction, also a superuser,
+# whom row-level security would not limit otherwise.
 PERSON_ROLE = "frontdesk_memory"
 PERSON_SETTING = "frontdesk.user_id"
 
@@ -28,7 +28,7 @@ _SET_ROLE_AND_PERSON = text(
     f"SELECT set_config('role', '{PERSON_ROLE}', true), set_config('{PERSON_SETTING}', :person, true)"
 )
 _SET_PERSON = text(f"SELECT set_config('{PERSON_SETTING}', :person, true)")
-# One that was made by hand after the tables may have no rights on them.
+# A role that was made by hand after the tables may have no rights to them.
 _COUNT_ROLES = text(
     "SELECT count(*) FROM pg_roles WHERE rolname = :role AND pg_has_role(current_user, oid, 'MEMBER')"
     " AND has_table_privilege(oid, 'timeline_items', 'SELECT')"
@@ -36,7 +36,7 @@ _COUNT_ROLES = text(
 
 
 def enable_row_security(connection: Connection, tables: list[str], open_tables: list[str]) -> None:
-    """In a migration: these tables show a person their own rows alone; the others can be used by the role as well."""
+    """In a migration: limit these tables to one person's rows, and let the role use the others."""
     if connection.dialect.name != "postgresql":
         return
     for statement in (_CREATE_ROLE, _GRANT_ROLE):
@@ -54,10 +54,10 @@ def enable_row_security(connection: Connection, tables: list[str], open_tables: 
 
 
 def can_set_role(connection: Connection) -> bool:
-    """Whether the role could be made here; without it the walls hold back all but a superuser."""
+    """Whether the role could be made; without it, row-level security limits everyone except a superuser."""
     return connection.execute(_COUNT_ROLES, {"role": PERSON_ROLE}).scalar_one() > 0
 
 
 def set_person(connection: Connection, person: str, *, role: bool) -> None:
-    """For the rest of this transaction there is this person alone."""
+    """Limit the rest of this transaction to this person's rows."""
     connection.execute(_SET_ROLE_AND_PERSON if role else _SET_PERSON, {"person": person})

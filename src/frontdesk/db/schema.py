@@ -85,7 +85,7 @@ agents = Table(
     Column("description", Text, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("model", String(200)),
-    # The person who made it and so runs it; null where whoever runs the installation did.
+    # The person who made it and so runs it; null where the operator did.
     Column("owner", String(200)),
 )
 
@@ -251,7 +251,7 @@ chat_words = Table(
     Column("payload", Text, nullable=False),
 )
 
-# What the door for a Letta server's agents lists: a copy, so that it outlives the tool's place in the catalogue.
+# The tools that `/mcp/held` lists for Letta agents: a copy, so that it outlives the tool's place in the catalogue.
 handed_tools = Table(
     "handed_tools",
     metadata,

@@ -29,7 +29,7 @@ T = TypeVar("T")
 BUSY_SECONDS = 10
 WRITE_OPTION = "frontdesk_writes"
 BEGIN_WRITE = "BEGIN IMMEDIATE"
-# Transactions that only read, at once.
+# The number of read transactions at the same time.
 READER_CONNECTIONS = 8
 BEGIN_RETRY_DELAYS = (0.001, 0.002, 0.005, 0.01, 0.02)
 # Of transactions aside: so many are worth a checkpoint in a lull, and so many without one. A hundred prompts that are
@@ -37,11 +37,11 @@ BEGIN_RETRY_DELAYS = (0.001, 0.002, 0.005, 0.01, 0.02)
 CHECKPOINT_IN_LULL = 32
 CHECKPOINT_AT_ONCE = 160
 LULL_SECONDS = 0.25
-# Whoever fills the log beyond so many pages folds it back at once; folded, its file is cut to so many bytes.
+# A writer that fills the WAL beyond so many pages checkpoints at once; then the file is cut to so many bytes.
 LAST_RESORT_PAGES = 100_000
 LOG_BYTES = 64 * 1024 * 1024
 PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON")
-# SQLite gives its own files beside the database the rights that the database has.
+# SQLite gives its own files the permissions of the database file.
 FILE_SUFFIXES = ("", "-wal", "-shm", "-journal")
 LOCK_SUFFIX = ".lock"
 LOCKED_BYTE = 1024
@@ -50,11 +50,11 @@ log = structlog.get_logger("frontdesk.db")
 
 
 def make_files_private(path: Path, *, with_copies: bool) -> None:
-    """Make the database its owner's alone, before SQLite makes it, and so whatever is there already.
+    """Make the database file readable by its owner alone, before SQLite creates it, or if it exists.
 
     `with_copies`: also all whose names begin with its name, which are copies in a folder of ours.
     """
-    # Only where there is none yet: to close a database that this process has open would drop SQLite's own locks.
+    # Only if there is none yet: closing a database file that this process has open would drop SQLite's locks.
     with suppress(OSError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     beside = [path.with_name(path.name + ending) for ending in FILE_SUFFIXES]
@@ -73,7 +73,7 @@ def make_files_private(path: Path, *, with_copies: bool) -> None:
 
 @contextmanager
 def hold_server_lock(path: Path) -> Generator[None]:
-    """Hold the place of the one server on a database; the system gives it up when the process ends, however it does."""
+    """Hold the lock of the one server on a database; the system releases it when the process ends, in any way."""
     try:
         lock = os.open(path.with_name(path.name + LOCK_SUFFIX), os.O_CREAT | os.O_RDWR, 0o600)
     except OSError as error:
@@ -86,7 +86,7 @@ def hold_server_lock(path: Path) -> Generator[None]:
                 "Stop it first, set FRONTDESK_DATA to another folder, or use PostgreSQL, which serves several; "
                 "workers and commands may run beside a server"
             )
-        # For whoever is refused; it decides nothing.
+        # For the message to a second server; it decides nothing.
         os.ftruncate(lock, 0)
         os.write(lock, f"{os.getpid()}\n".encode())
         yield
@@ -100,7 +100,7 @@ def _try_lock(number: int) -> bool:
         if sys.platform == "win32":
             import msvcrt  # noqa: PLC0415
 
-            # A lock there keeps readers out too, so it stands beyond what is written.
+            # A lock on a byte keeps readers out too, so it lies beyond the text.
             os.lseek(number, LOCKED_BYTE, os.SEEK_SET)
             msvcrt.locking(number, msvcrt.LK_NBLCK, 1)
             os.lseek(number, 0, os.SEEK_SET)
@@ -111,13 +111,13 @@ def _try_lock(number: int) -> bool:
     except (BlockingIOError, PermissionError):
         return False
     except OSError as error:
-        # Some network folders know no locks; SQLite is no good there either.
+        # Some network file systems have no locks; SQLite does not work there either.
         log.warning("server_lock_unavailable", error=error.strerror)
     return True
 
 
 def create_sqlite_engine(url: URL, pool_seconds: float) -> AsyncEngine:
-    """An engine whose writers take their place at once; see `Database.transaction`."""
+    """An engine whose writers take the write lock at once; see `Database.transaction`."""
     engine = create_async_engine(
         url, connect_args={"timeout": BUSY_SECONDS, "isolation_level": None}, pool_timeout=pool_seconds
     )
@@ -149,11 +149,11 @@ class InPlaceWriter:
             with self._engine.connect() as connection:
                 await _begin_with_retries(connection)
                 yield InPlaceTransaction(connection)
-                # Left by an exception, the connection rolls back as it is closed.
+                # After an exception, the connection rolls back when it is closed.
                 connection.commit()
 
     async def run(self, work: Callable[[Connection], T]) -> T:
-        """A transaction that is a function; nothing comes between its statements."""
+        """Run a function as a transaction; nothing comes between its statements."""
         async with self._turn:
             with self._engine.connect() as connection:
                 await _begin_with_retries(connection)
@@ -166,7 +166,7 @@ class InPlaceWriter:
 
 
 class ThreadWriter:
-    """One more connection, for transactions that go to a thread whole: one trip, however many statements."""
+    """One more connection, for whole transactions in a thread: one trip for any number of statements."""
 
     def __init__(self, url: URL) -> None:
         self._engine = create_engine(
@@ -177,7 +177,7 @@ class ThreadWriter:
         event.listen(self._engine, "connect", _set_thread_pragmas)
         self._checkpoints = CheckpointThread(url)
         self._turn = anyio.Lock()
-        # A caller whose task is cancelled by other means than a scope leaves the thread behind, at its work.
+        # A caller that is cancelled by other means than a scope leaves the thread working.
         self._thread = Lock()
 
     async def run(self, work: Callable[[Connection], T]) -> T:
@@ -198,7 +198,7 @@ class ThreadWriter:
 
 
 class SqliteReaders:
-    """Connections for transactions that only read: each goes to a thread whole, and several go at once."""
+    """Connections for read transactions: each runs whole in a thread, several at the same time."""
 
     def __init__(self, url: URL) -> None:
         self._engine = create_engine(
@@ -223,7 +223,7 @@ class SqliteReaders:
 
 
 class CheckpointThread:
-    """Folds the log of changes back into the database when much was written, in a thread that may wait for the disk.
+    """Checkpoints the WAL when much was written, in a thread that may wait for the disk.
 
     Much falls due at the same moment, on the hour, and is over in seconds: a checkpoint waits for that, if it can.
     """
@@ -235,7 +235,7 @@ class CheckpointThread:
         self._thread: Thread | None = None
 
     def count_transaction(self) -> None:
-        """One more transaction."""
+        """Count one more transaction."""
         self._noted += 1
         if self._noted - self._folded < CHECKPOINT_IN_LULL:
             return
@@ -256,7 +256,7 @@ class CheckpointThread:
                 self._wait_for_lull()
                 self._folded = self._noted
                 self._wanted.clear()
-                # Locked or full: the log grows until the next time, or until whoever fills it comes to fold it.
+                # Locked or full: the WAL grows until the next time, or until a writer checkpoints it.
                 with suppress(sqlite3.OperationalError):
                     connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
@@ -268,7 +268,7 @@ class CheckpointThread:
 
 
 class InPlaceTransaction:
-    """A transaction in place, in the words of the one that is not."""
+    """A transaction on the event loop's thread, with the interface of the other kind."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -299,7 +299,8 @@ async def _begin_with_retries(connection: Connection) -> None:
 
 def _set_pragmas(connection: Any, _record: object) -> None:  # noqa: ANN401 - the DBAPI has no common type
     cursor = connection.cursor()
-    # WAL lets readers go on while one writes; NORMAL survives kill -9 whole, a power cut up to the last checkpoint.
+    # WAL lets readers work beside a writer; NORMAL loses nothing on kill -9, and on a power cut only what followed the
+    # last checkpoint.
     for pragma in PRAGMAS:
         _execute_with_retries(cursor, f"PRAGMA {pragma}")
     cursor.close()
@@ -320,7 +321,7 @@ def _set_thread_pragmas(connection: Any, record: object) -> None:  # noqa: ANN40
 
 
 def _execute_with_retries(cursor: Any, statement: str) -> None:  # noqa: ANN401 - the DBAPI has no common type
-    """SQLite does not wait for its turn to change the journal mode, so processes that start together would trip."""
+    """SQLite does not wait for a lock to change the journal mode, so processes that start together would fail."""
     for _ in range(BUSY_SECONDS * 50):
         try:
             cursor.execute(statement)
@@ -332,6 +333,6 @@ def _execute_with_retries(cursor: Any, statement: str) -> None:  # noqa: ANN401 
 
 
 def _begin_transaction(connection: Connection) -> None:
-    # Python's driver would begin late, and leave DDL outside; we say it ourselves.
+    # Python's driver would begin late, and leave DDL outside, so we send BEGIN ourselves.
     writes = connection.get_execution_options().get(WRITE_OPTION, False)
     connection.exec_driver_sql(BEGIN_WRITE if writes else "BEGIN")

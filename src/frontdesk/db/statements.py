@@ -34,7 +34,7 @@ from frontdesk.db.schema import UtcDateTime, counters
 
 
 def per_dialect(make: Callable[[Any], Executable]) -> Mapping[str, Executable]:
-    """A statement for each dialect, by its name, made once: to build one takes longer than to run it.
+    """A statement for each dialect, by its name, made once: building one takes longer than running it.
 
     `make` is handed the dialect's own `insert`; the two have no common type.
     """
@@ -46,7 +46,7 @@ SLICE_SIZE = 500
 
 
 class _JsonList(TypeDecorator[Sequence[Any]]):
-    """Its JSON: an array of PostgreSQL's is dumped item by item in Python."""
+    """The list as JSON: a PostgreSQL array would be encoded item by item in Python."""
 
     impl = Text
     cache_ok = True
@@ -69,12 +69,12 @@ class _OneOf(ColumnElement[bool]):
 
 
 def one_of(column: ColumnElement[Any], name: str) -> ColumnElement[bool]:
-    """Whether the column's value is in the list given as parameter `name`; the list's items are texts or integers."""
+    """A condition that the column's value is in the list parameter `name`, of texts or integers."""
     return _OneOf(column, bindparam(name, type_=_JsonList()))
 
 
 def in_slices(items: Sequence[T], size: int = SLICE_SIZE) -> Iterator[Sequence[T]]:
-    """The items, so many at a time."""
+    """The items in batches of so many."""
     return (items[at : at + size] for at in range(0, len(items), size))
 
 
@@ -120,7 +120,7 @@ class BatchUpdate:
             return update(table).where(*found, *where).values({**changed, **(always or {})})
 
         self._at_once = made({name: given.c[name] for name in self._names})
-        # Handed to the driver as it is: what SQLAlchemy does with each row's parameters costs as much as the update.
+        # Passed to the driver directly: SQLAlchemy's work on each row's parameters costs as much as the update.
         one_by_one = made({one.name: bindparam(f"of_{one.name}", type_=one.type) for one in columns})
         compiled = one_by_one.compile(dialect=sqlite.dialect())
         self._sqlite = str(compiled)
@@ -148,7 +148,7 @@ INSERT_COUNTER = per_dialect(lambda insert: insert(counters).on_conflict_do_noth
 
 
 async def lock_counter(connection: Transaction, name: str) -> int:
-    """The number as it is; nobody else can raise it before this transaction ends."""
+    """The present number; nobody else can raise it before this transaction ends."""
     mine = select(counters.c.value).where(counters.c.name == name).with_for_update()
     found = (await connection.execute(mine)).scalar_one_or_none()
     if found is None:
@@ -165,18 +165,18 @@ async def increase_counter(connection: Transaction, name: str) -> int:
 
 
 async def read_counter(connection: Transaction, name: str) -> int:
-    """The last number whose change can be seen; 0 before the first."""
+    """The last number whose change is visible; 0 before the first."""
     wanted = select(counters.c.value).where(counters.c.name == name)
     return (await connection.execute(wanted)).scalar_one_or_none() or 0
 
 
-# For statements of what is there on PostgreSQL alone.
+# For statements that only PostgreSQL needs.
 DATABASE_TIME = func.clock_timestamp(type_=UtcDateTime)
 SELECT_DATABASE_TIME = select(DATABASE_TIME)
 
 
 async def lease_time(connection: Transaction) -> datetime:
-    """SQLite's clock is that of this machine, as everybody's is who uses the file."""
+    """SQLite uses this machine's clock, like every process that uses the file."""
     if connection.dialect.name != "postgresql":
         return datetime.now(UTC)
     return (await connection.execute(SELECT_DATABASE_TIME)).scalar_one()

@@ -74,7 +74,7 @@ def agent_id_from_token(token: str | None, claims: tuple[str, ...] = TOKEN_CLAIM
 
 @lru_cache(TOKENS_REMEMBERED)
 def _agent_id_of_unsigned(unsigned: str, claims: tuple[str, ...]) -> str:
-    """As the same token comes again and again, it is read once; without its signature, what is kept opens no door."""
+    """The same token comes again and again, so it is read once; the cache keeps no signature, and so no credential."""
     return _first_id(unverified_claims(f"{unsigned}."), claims)
 
 

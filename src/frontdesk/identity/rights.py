@@ -73,7 +73,7 @@ LOGIN_SCOPES = frozenset({IDENTITY_READ, *MEMORY_SCOPES}) - {MEMORY_ADMIN}
 # What a client is told that it may ask for: one that stands for everything is asked for by name, or not at all.
 ADVERTISED_SCOPES = tuple(scope for scope in SCOPES if scope not in (INSTALLATION_ADMIN, MEMORY_ADMIN))
 
-# What the calls of each capability need; what only whoever runs things may do is asked for by name.
+# What the calls of each capability need; the operator's scopes are granted by name only.
 AGENT_SCOPES = (AGENTS_CHAT, AGENTS_READ)
 CORE_SCOPES = (IDENTITY_READ, HEALTH_READ)
 PERSON_SCOPES = tuple(scope for scope in MEMORY_SCOPES if scope != MEMORY_ADMIN)
@@ -101,7 +101,7 @@ def without_others_scopes(scopes: frozenset[str] | None) -> frozenset[str] | Non
 
 
 def may_grant_scope(scopes: frozenset[str] | None, scope: str) -> bool:
-    """Whether who has these scopes may pass one on; who runs the house was granted that by name."""
+    """Whether a caller with these scopes may pass one on; the operator's scope counts only by name."""
     return allows_scope(scopes, scope) and (scope != INSTALLATION_ADMIN or scopes is not None)
 
 
@@ -124,7 +124,7 @@ def names_agent(caller: Caller) -> bool:
 
 
 def is_operator(caller: Caller) -> bool:
-    """Whoever sits at this machine, shows nothing and names nobody, where nobody has to (`Caller.anonymous`)."""
+    """A caller on this machine without a credential and without a name, where none is required (`Caller.anonymous`)."""
     return caller.keyless and caller.user_id is None and not names_agent(caller)
 
 

@@ -209,7 +209,7 @@ class Identity:
         return key
 
     async def first_key(self) -> tuple[ApiKey, str] | None:
-        """A key for whoever sits at this machine, where there never was any key."""
+        """A key for the person at this machine, where there never was any key."""
         if not await self._store.is_empty():
             return None
         now = datetime.now(UTC)

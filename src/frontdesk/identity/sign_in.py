@@ -111,7 +111,7 @@ class SignInState:
 
 
 class SignInIssuers:
-    """The issuers at which people sign in. Nothing of an errand is kept here: the browser carries it."""
+    """The issuers at which people sign in. No state of a sign-in is kept here: the browser carries it."""
 
     def __init__(self, issuers: Sequence[Issuer], base_url: str, headers: Mapping[str, str]) -> None:
         self._client = httpx2.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=False, headers=headers)
@@ -129,44 +129,44 @@ class SignInIssuers:
         }
 
     async def begin(self, issuer: str) -> tuple[str, SignInState]:
-        """The address to send a browser to, and its errand there."""
+        """The address to send a browser to, and the state of its sign-in."""
         trusted, known_as = self._find_issuer(issuer)
-        errand = SignInState(issuer, secrets.token_urlsafe(24), secrets.token_urlsafe(48))
+        sign_in = SignInState(issuer, secrets.token_urlsafe(24), secrets.token_urlsafe(48))
         counter = await self._endpoints(issuer)
         asked = {
             "response_type": "code",
             "client_id": known_as.client_id,
             "redirect_uri": self._redirect_uri,
             "scope": known_as.scope,
-            "state": errand.state,
-            "code_challenge": base64.urlsafe_b64encode(sha256_of(errand.verifier)).rstrip(b"=").decode(),
+            "state": sign_in.state,
+            "code_challenge": base64.urlsafe_b64encode(sha256_of(sign_in.verifier)).rstrip(b"=").decode(),
             "code_challenge_method": "S256",
             **self._resource_parameter(trusted),
         }
         joined = "&" if "?" in counter.authorization_url else "?"
-        return f"{counter.authorization_url}{joined}{urlencode(asked)}", errand
+        return f"{counter.authorization_url}{joined}{urlencode(asked)}", sign_in
 
-    async def redeem(self, errand: SignInState, said: Mapping[str, str]) -> str:
+    async def redeem(self, sign_in: SignInState, said: Mapping[str, str]) -> str:
         """The token for the code that a browser came back with, unchecked."""
-        trusted, known_as = self._find_issuer(errand.issuer)
-        same = hmac.compare_digest(said.get("state", "").encode(), errand.state.encode())
+        trusted, known_as = self._find_issuer(sign_in.issuer)
+        same = hmac.compare_digest(said.get("state", "").encode(), sign_in.state.encode())
         # RFC 9207: a code of another issuer's must not be taken to this one.
-        if not same or said.get("iss", errand.issuer).rstrip("/") != errand.issuer.rstrip("/"):
+        if not same or said.get("iss", sign_in.issuer).rstrip("/") != sign_in.issuer.rstrip("/"):
             raise Denied(OTHER_SIGN_IN)
         if "code" not in said:
             reason = said.get("error", "no code came back")[:MAX_ERROR_LENGTH]
-            raise Denied(f"{self.names[errand.issuer]} did not let you in: {reason}")
+            raise Denied(f"{self.names[sign_in.issuer]} did not let you in: {reason}")
         form = {
             "grant_type": "authorization_code",
             "code": said["code"],
             "redirect_uri": self._redirect_uri,
             "client_id": known_as.client_id,
-            "code_verifier": errand.verifier,
+            "code_verifier": sign_in.verifier,
             **self._resource_parameter(trusted),
         }
-        token = (await self._exchange(errand.issuer, known_as, form)).get("access_token")
+        token = (await self._exchange(sign_in.issuer, known_as, form)).get("access_token")
         if not isinstance(token, str):
-            raise Unauthenticated(NO_TOKEN_GIVEN.format(issuer=self.names[errand.issuer]))
+            raise Unauthenticated(NO_TOKEN_GIVEN.format(issuer=self.names[sign_in.issuer]))
         return token
 
     async def close(self) -> None:

@@ -538,7 +538,7 @@ class McpSessionStore:
             await connection.execute(_delete_token(id_sha256))
 
     async def close_known(self, id_sha256: bytes) -> None:
-        """The same, and nothing for a session of which nothing is known: whoever calls may be anybody."""
+        """The same, and nothing for an unknown session: its caller may be anybody."""
         closing = (
             update(mcp_session_persons).where(mcp_session_persons.c.id_sha256 == id_sha256).values(person_hash=None)
         )

@@ -35,7 +35,7 @@ REQUEST_ID = ensure_request_id(None)
 
 
 def local_caller(*, agent: str | None = None, user: str | None = None) -> Caller:
-    """Whoever sits at this machine, who may do everything, or the agent or person they speak for."""
+    """The operator on this machine, who may do everything, or the agent or person that a command names."""
     return Caller(REQUEST_ID, agent, user, local=True, any_agent=True)
 
 
@@ -66,7 +66,7 @@ def run_change(
     use: Callable[[App, CallRecord], Coroutine[Any, Any, T]],
     run: Callable[[AppFunction[T]], T] = run_with_app,
 ) -> T:
-    """The same, with `run`, for what changes something: the journal has it, as what comes through the other doors."""
+    """The same, with `run`, for changes: the journal records them, as for other interfaces."""
 
     async def recorded(app: App) -> T:
         with record_change(app, action) as record:
@@ -103,7 +103,7 @@ DEFAULT_USER = LOCAL_USER
 
 @dataclass(frozen=True, slots=True)
 class PersonContext:
-    """One person's part of the memory room, in the house that it is in."""
+    """One person's part of the memory capability, in an open app."""
 
     app: App
     scope: PersonScope
@@ -128,7 +128,7 @@ def run_for_person(user: str, use: Callable[[PersonContext], Coroutine[Any, Any,
 
 
 def change_for_person(user: str, action: str, use: Callable[[PersonContext, CallRecord], Coroutine[Any, Any, T]]) -> T:
-    """The same, for what changes something; nothing that the person keeps stands in the journal."""
+    """The same for changes; the journal gets nothing of the person's records."""
     person = require_user_id(user)
 
     async def recorded(app: App, record: CallRecord) -> T:
@@ -139,7 +139,7 @@ def change_for_person(user: str, action: str, use: Callable[[PersonContext, Call
 
 
 def validate_input(kind: type[InputT], given: Mapping[str, Any]) -> InputT:
-    """What was typed, held to the same bounds as what comes through the other doors."""
+    """The typed values, checked against the same bounds as in other interfaces."""
     try:
         return kind.model_validate(given)
     except ValidationError as error:

@@ -36,7 +36,7 @@ FRIDAY = 4
 
 @dataclass(frozen=True, slots=True)
 class DemoDay:
-    """Hours are written `07:00`, and moments given back as the memory room reads them."""
+    """Hours are written `07:00`, and moments given back as the memory capability reads them."""
 
     now: datetime
     zone: ZoneInfo
@@ -143,7 +143,7 @@ def _server_tool_step(tool: str, **arguments: object) -> ScriptStep:
 
 SKIES = ("clear", "a few clouds", "rain after noon", "wind from the west")
 RATES = {"EUR": 1.0, "USD": 1.09, "GBP": 0.84, "JPY": 163.0}
-ROOMS = ("Aster", "Birch", "Cedar")
+MEETING_ROOMS = ("Aster", "Birch", "Cedar")
 
 City = Annotated[str, Field(min_length=1, max_length=100, description="The city's name.")]
 Amount = Annotated[float, Field(ge=0, description="How much.")]
@@ -171,7 +171,7 @@ def book_meeting_room(
     """Book a meeting room in the office for a number of people."""
     if people > 20:
         raise ToolError(f"There is no room for {people} people; the largest takes 20")
-    return f"Room {ROOMS[people % len(ROOMS)]} is booked at {start} for {people}"
+    return f"Room {MEETING_ROOMS[people % len(MEETING_ROOMS)]} is booked at {start} for {people}"
 
 
 def search_tickets(

@@ -59,7 +59,7 @@ class LogWriter:
 
 
 def add_logger_name(logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Say which part of the house speaks, where it is not a library."""
+    """Say which part of the installation speaks, where it is not a library."""
     if "logger" not in event and isinstance(logger, LogWriter):
         event["logger"] = logger.name
     return event

@@ -171,8 +171,8 @@ def recorded_endpoint(
     """`tell` makes an answer of an error; a program is told JSON."""
 
     async def endpoint(request: Request) -> Response:
-        visit = request_context(request.scope)
-        record = CallRecord(app.journal, "oauth", action, Caller(visit.request_id))
+        context = request_context(request.scope)
+        record = CallRecord(app.journal, "oauth", action, Caller(context.request_id))
         try:
             answer = await work(request, record)
             record.outcome = record.outcome or Outcome.OK
@@ -181,7 +181,7 @@ def recorded_endpoint(
             answer = tell(error)
         except Exception as error:
             record.fail(error)
-            log.exception("call_failed", action=action, request_id=visit.request_id)
+            log.exception("call_failed", action=action, request_id=context.request_id)
             answer = internal_error_response()
         finally:
             record.write()
@@ -305,12 +305,12 @@ def revoke_endpoint(app: App) -> Endpoint:
 
 def userinfo_endpoint(app: App) -> Endpoint:
     async def work(request: Request, record: CallRecord) -> Response:
-        visit = request_context(request.scope)
-        signals = Signals(visit.request_id, credential=visit.credential, forwarded=visit.forwarded)
+        context = request_context(request.scope)
+        signals = Signals(context.request_id, credential=context.credential, forwarded=context.forwarded)
         caller = record.caller = await app.identity.identify(signals)
-        if caller.user_id is None or visit.proof is None:
+        if caller.user_id is None or context.proof is None:
             raise Unauthenticated("Send a person's own key or token in the Authorization header: Bearer …")
-        profile = await app.identity.profile(visit.proof.get_secret_value())
+        profile = await app.identity.profile(context.proof.get_secret_value())
         return JSONResponse({"sub": caller.user_id, "email": profile.email, "name": profile.name}, headers=NO_STORE)
 
     return recorded_endpoint(app, "userinfo", work)

@@ -247,7 +247,7 @@ class SchedulerStatusResponse(ScheduleResponseModel):
 
 @contextmanager
 def explain_missing_rule(when: str) -> Generator[None]:
-    """Where nothing says when, a door names its own ways to say it."""
+    """Where nothing says when, an interface names its own ways to say it."""
     try:
         yield
     except MissingRule as error:

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from frontdesk.identity.model import AgentIdSource, ClaimedIds
 
-# The surface of the pages. Who looks at figures there must not move them.
+# The journal's name for the pages. Looking at figures there must not change them.
 PAGES_SURFACE = "web"
 
 

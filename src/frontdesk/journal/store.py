@@ -238,7 +238,7 @@ class JournalStore:
         # Written out, or SQLite would not see that the index of what went wrong has them all.
         failed = (IS_NOT_OK, journal.c.outcome == literal_column(f"'{Outcome.FAILED}'"))
         newest = select(journal).where(*failed).order_by(journal.c.id.desc()).limit(MAX_FAILURES_COUNTED).subquery()
-        # A request leaves a row at each door it fails at: the one that says why tells of it, or else the innermost.
+        # A request leaves a row at each interface it fails at: the one with a reason counts, or else the innermost.
         request = func.coalesce(newest.c.request_id, cast(newest.c.id, String))
         place = func.row_number().over(partition_by=request, order_by=(newest.c.reason.is_(None), newest.c.id))
         placed = select(newest, place.label("place"), func.count().over().label("looked_at"))
@@ -330,7 +330,7 @@ class JournalStore:
 
 
 def _has_outcome(outcome: Outcome) -> tuple[ColumnElement[bool], ...]:
-    # One outcome at a time, written out: each is a walk along the index of what went wrong.
+    # One outcome at a time, written out: each reads along the index of failures.
     return and_(IS_NOT_OK), journal.c.outcome == literal_column(f"'{outcome}'")
 
 
@@ -365,13 +365,13 @@ def _row_of_entry(entry: JournalEntry) -> dict[str, object]:
 def _with_claims(reason: str, claimed: ClaimedIds) -> str:
     """The reason and, each on a line of its own, what was claimed, in as many characters as the column holds."""
     claims = [(name, claim) for name, claim in asdict(claimed).items() if claim is not None]
-    room = REASON_LENGTH - len(reason) - sum(len(name) + 2 for name, _ in claims)
+    left_over = REASON_LENGTH - len(reason) - sum(len(name) + 2 for name, _ in claims)
     lines: list[str] = []
     # The shortest first: what it leaves is for the others.
     for left, (name, claim) in zip(range(len(claims), 0, -1), sorted(claims, key=lambda one: len(one[1])), strict=True):
-        share = max(room // left, 1)
+        share = max(left_over // left, 1)
         lines.append(f"{name} {claim if len(claim) <= share else claim[: share - 1] + '…'}")
-        room -= min(len(claim), share)
+        left_over -= min(len(claim), share)
     return "\n".join([reason, *sorted(lines)])
 
 

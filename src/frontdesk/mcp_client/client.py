@@ -186,7 +186,7 @@ class McpClient:
         http: HttpClient,
         *,
         timeout: float | None = None,
-        errands: BackgroundCalls | None = None,
+        background: BackgroundCalls | None = None,
         authorize: FetchServerToken | None = None,
         application: str | None = None,
     ) -> None:
@@ -198,7 +198,7 @@ class McpClient:
         self._timeout = timeout or server.timeout
         self._authorize = authorize
         self._sessions = SessionPreparer(
-            server, self._token, _session_factory(self._endpoint, errands or BackgroundCalls())
+            server, self._token, _session_factory(self._endpoint, background or BackgroundCalls())
         )
         self._calls = 0
 
@@ -347,14 +347,14 @@ class McpClient:
             ) from None
 
 
-def _session_factory(endpoint: ServerEndpoint, errands: BackgroundCalls) -> Callable[[], McpSession]:
+def _session_factory(endpoint: ServerEndpoint, background: BackgroundCalls) -> Callable[[], McpSession]:
     match endpoint.server.transport:
         case "http":
-            return lambda: StreamableHttpSession(endpoint, errands)
+            return lambda: StreamableHttpSession(endpoint, background)
         case "sse":
-            return lambda: sse_session(endpoint, errands)
+            return lambda: sse_session(endpoint, background)
         case "stdio":
-            return ProcessLauncher(endpoint.server, errands).session
+            return ProcessLauncher(endpoint.server, background).session
 
 
 def _result_mentions_authentication(result: McpResult) -> bool:

@@ -44,12 +44,12 @@ NO_SESSION_CODE = -32000
 class StreamableHttpSession:
     """Requests under one session id."""
 
-    def __init__(self, endpoint: ServerEndpoint, errands: BackgroundCalls) -> None:
+    def __init__(self, endpoint: ServerEndpoint, background: BackgroundCalls) -> None:
         self.server = endpoint.server
         self.version: str | None = None
         self.lost = False
         self._endpoint = endpoint
-        self._errands = errands
+        self._background = background
         self._numbers = count(1)
         self._id: str | None = None
 
@@ -82,7 +82,7 @@ class StreamableHttpSession:
         except asyncio.CancelledError:
             # To a server of the revision without handshake the closed stream says it already.
             if method != "initialize" and not modern:
-                self._errands.start(self._post(wire.encode_cancellation(number)))
+                self._background.start(self._post(wire.encode_cancellation(number)))
             raise
         return parse_result(self.server, frame, size)
 
@@ -171,9 +171,7 @@ class StreamableHttpSession:
     def _checked_id(self, answer: "HttpResponse") -> str | None:
         found = answer.headers.get(wire.SESSION_HEADER)
         if found is not None and not HEADER_VALUE.fullmatch(found):
-            raise McpServerUnavailable(
-                f"{self.server} gives a session id that no header can hold; tell whoever runs it"
-            )
+            raise McpServerUnavailable(f"{self.server} gives a session id that no header can hold; tell its operator")
         return found or None
 
     def _protocol(self) -> dict[str, str]:
@@ -206,15 +204,17 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 LISTEN_HEADERS = {"accept": "text/event-stream", "cache-control": "no-store"}
 
 
-def sse_session(endpoint: ServerEndpoint, errands: BackgroundCalls) -> DuplexSession:
-    return DuplexSession(endpoint.server, SseChannel(endpoint, errands), errands, is_kept=True, says_in_meta=False)
+def sse_session(endpoint: ServerEndpoint, background: BackgroundCalls) -> DuplexSession:
+    return DuplexSession(
+        endpoint.server, SseChannel(endpoint, background), background, is_kept=True, says_in_meta=False
+    )
 
 
 class SseChannel:
     """The stream of one session, read by a task of its own until it is closed or breaks off."""
 
-    def __init__(self, endpoint: ServerEndpoint, errands: BackgroundCalls) -> None:
-        self.pending = PendingRequests(endpoint.server, lambda body: errands.start(self.send(body, NO_HEADERS)))
+    def __init__(self, endpoint: ServerEndpoint, background: BackgroundCalls) -> None:
+        self.pending = PendingRequests(endpoint.server, lambda body: background.start(self.send(body, NO_HEADERS)))
         self._endpoint = endpoint
         self._server = endpoint.server
         self._reading: asyncio.Task[None] | None = None

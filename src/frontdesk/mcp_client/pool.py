@@ -71,7 +71,7 @@ ClientKey = tuple[bytes, str | None, bytes | None]
 class McpClientPool:
     """Hands out clients and keeps the most recently used; those that fall out end their sessions behind the scenes.
 
-    `application` is what a server is told of who asks, where neither a token nor the call says it.
+    `application` names the caller to a server, where neither a token nor the call does.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class McpClientPool:
         self._authorize = authorize
         self._application = application
         self._clients: OrderedDict[ClientKey, McpClient] = OrderedDict()
-        self._errands = BackgroundCalls()
+        self._background = BackgroundCalls()
 
     def __len__(self) -> int:
         return len(self._clients)
@@ -119,7 +119,7 @@ class McpClientPool:
             async with anyio.create_task_group() as ending:
                 for client in self._clients.values():
                     ending.start_soon(client.close)
-                ending.start_soon(self._errands.finish)
+                ending.start_soon(self._background.finish)
         self._clients.clear()
         with anyio.move_on_after(CLOSE_SECONDS, shield=True):
             await self._http.close()
@@ -131,7 +131,7 @@ class McpClientPool:
             token,
             self._http,
             timeout=self._timeout,
-            errands=self._errands,
+            background=self._background,
             authorize=self._authorize,
             application=self._application,
         )
@@ -144,7 +144,7 @@ class McpClientPool:
             self._discard(key)
 
     def _discard(self, key: ClientKey) -> None:
-        self._errands.start(self._clients.pop(key).close())
+        self._background.start(self._clients.pop(key).close())
 
 
 def _client_key(server: McpServer, user_id: str | None, token: str | None) -> ClientKey:

@@ -174,7 +174,7 @@ def _check_minutes(value: int | None) -> int | None:
 
 
 def _shift_minutes(moment: datetime, minutes: int) -> datetime:
-    room = LATEST - moment if minutes > 0 else moment - EARLIEST
-    if abs(minutes) * MINUTE > room:
+    span_left = LATEST - moment if minutes > 0 else moment - EARLIEST
+    if abs(minutes) * MINUTE > span_left:
         raise Invalid("duration_minutes reaches beyond the years 1 to 9999; give a shorter one")
     return moment + minutes * MINUTE

@@ -260,7 +260,7 @@ class MemoryService:
         return await self._records.change(scope, work)
 
     async def delete(self, scope: PersonScope, memory_id: str) -> None:
-        """It is kept, and listed only for who asks for deleted ones; what it superseded is found again."""
+        """It is kept, and listed only among deleted ones; what it superseded is found again."""
         scope.require(rights.MEMORIES_WRITE)
         await self._records.change(scope, partial(delete_memory, memory_id=memory_id))
 

@@ -50,13 +50,13 @@ class MemoryDependencies:
 def open_memory(
     database: Database, embedder: Embedder | None, others: MemoryDependencies
 ) -> tuple[RecordServices, MemoryIndexer]:
-    """The room, and what reads for its meaning what comes in; give `run` of that a task of its own."""
+    """The services, and the indexer that embeds new records; give its `run` a task of its own."""
     records = PersonDatabase(database)
     reader = MemoryIndexer(records, embedder)
     records.on_change(reader.wake)
     waker = AgentWaker(records, others.schedule, others.cancel, others.find_agent)
     tasks = TaskService(records, waker.on_task_change)
-    room = RecordServices(
+    services = RecordServices(
         tasks=tasks,
         memories=MemoryService(records),
         activities=ActivityService(records),
@@ -68,4 +68,4 @@ def open_memory(
         people=PersonDataService(records, others.other_data),
         id_lookup=IdLookup(records),
     )
-    return room, reader
+    return services, reader

@@ -93,7 +93,7 @@ CHOICE_FIELDS = {
     "completion_behavior": CompletionBehavior,
     "progress_calculation": ProgressCalculation,
 }
-# Of the others the room itself keeps account.
+# The services themselves keep the others up to date.
 SETTABLE_FIELDS = (
     "title",
     "description",

@@ -295,7 +295,7 @@ WEEK_DAYS, MAX_DAYS = 7, 31
 class TimeTrackingService:
     """Every method takes whose time it is first; another's is `NotFound`, in the words for what is not there.
 
-    `kind` is what the item must be, where the door has a word for it: a task's door finds no activities.
+    `kind` is what the item must be, where the route names it: a task's route finds no activities.
     """
 
     def __init__(self, records: PersonDatabase) -> None:

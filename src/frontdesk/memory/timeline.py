@@ -111,7 +111,7 @@ ITEM_KINDS: Mapping[ItemType, ItemKind] = {
 
 
 def split_fields(kind: ItemKind, of: ItemType, fields: Fields) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is said of the thing itself, in its own words, and what is said of the item alone."""
+    """The fields of the record itself, under its own names, and the fields of the item alone."""
     strange = sorted(set(fields) - set(kind.names) - kind.item_only_fields)
     if strange:
         raise Invalid(f"{', '.join(strange)} cannot be set on an item of the type {of}")
@@ -232,7 +232,7 @@ def _update_plain_item(mine: PersonTransaction, old: TimelineItem, given: Fields
 
 
 def _save_item_fields(mine: PersonTransaction, item_id: str, beside: Fields, zone: str | None) -> TimelineItem:
-    """As it stands now, with what is said of the item alone."""
+    """The present record, with the fields of the item alone."""
     if beside:
         save_item_fields(mine, item_id, _parse_change(_parse_item(mine, beside, zone)))
     return get_timeline_item(mine, item_id)

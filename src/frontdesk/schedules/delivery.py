@@ -122,8 +122,8 @@ class AnswerText:
         whole = "".join(self._parts)
         if self._size <= ANSWER_BYTES:
             return whole.strip() or None
-        room = ANSWER_BYTES - len(TRUNCATED)
-        return whole.encode(errors="replace")[:room].decode(errors="ignore") + TRUNCATED
+        limit = ANSWER_BYTES - len(TRUNCATED)
+        return whole.encode(errors="replace")[:limit].decode(errors="ignore") + TRUNCATED
 
 
 @dataclass(slots=True)

@@ -56,20 +56,20 @@ def parse_iso_time(text: str, zone: str | None = None) -> datetime:
     return resolve_local_time(parsed, zone)
 
 
-def resolve_local_time(wall: datetime, zone: str) -> datetime:
+def resolve_local_time(clock_time: datetime, zone: str) -> datetime:
     """The UTC time at which clocks in the zone show `wall`; refuse a time that they show twice or never."""
     there = ZoneInfo(zone)
-    shown = [moment.astimezone(there).isoformat() for moment in zones.utc_times(wall, there)]
-    local = wall.isoformat(" ", "minutes")
+    shown = [moment.astimezone(there).isoformat() for moment in zones.utc_times(clock_time, there)]
+    local = clock_time.isoformat(" ", "minutes")
     if not shown:
-        later = zones.end_of_gap(wall, there).astimezone(there)
+        later = zones.end_of_gap(clock_time, there).astimezone(there)
         raise Invalid(
             f"{local} does not exist in {zone}: clocks are set forward over it. "
             f"The first time after that is {later.isoformat()}"
         )
     if len(shown) > 1:
         raise Invalid(f"{local} comes twice in {zone}, where clocks are set back. Write {shown[0]} or {shown[1]}")
-    return zones.utc_times(wall, there)[0]
+    return zones.utc_times(clock_time, there)[0]
 
 
 def _read_iso(text: str) -> datetime:
@@ -212,12 +212,12 @@ class CronRule:
                 for at in self.times:
                     yield datetime.combine(day, at)
 
-    def fire_times(self, wall: datetime, zone: ZoneInfo) -> Sequence[datetime]:
+    def fire_times(self, clock_time: datetime, zone: ZoneInfo) -> Sequence[datetime]:
         """The UTC times at which the rule fires for a matching local time."""
-        shown = zones.utc_times(wall, zone)
+        shown = zones.utc_times(clock_time, zone)
         if not self.appointments:
             return shown
-        return shown[:1] or [zones.end_of_gap(wall, zone)]
+        return shown[:1] or [zones.end_of_gap(clock_time, zone)]
 
 
 def normalize_cron(text: str) -> str:
@@ -291,15 +291,18 @@ def next_cron_fire(text: str, zone: ZoneInfo, after: datetime) -> datetime | Non
     """The first fire later than `after`, in UTC; None where there is none in forty years."""
     rule = parse_cron(text)
     now = after.astimezone(zone).replace(tzinfo=None, fold=0)
-    ahead = next((fire for wall in rule.local_times(now) for fire in rule.fire_times(wall, zone) if fire > after), None)
+    ahead = next(
+        (fire for clock_time in rule.local_times(now) for fire in rule.fire_times(clock_time, zone) if fire > after),
+        None,
+    )
     if rule.appointments or zones.constant_offset(now.date(), zone) is not None:
         return ahead
     # Clocks may soon be set back behind `now`, and then show earlier times again.
     back = zones.utc_offset(now, zone) - zones.utc_offset(now, zone, fold=1)
-    for wall in rule.local_times(now - back):
-        if wall > now:
+    for clock_time in rule.local_times(now - back):
+        if clock_time > now:
             break
-        for fire in rule.fire_times(wall, zone):
+        for fire in rule.fire_times(clock_time, zone):
             if fire > after:
                 return fire if ahead is None else min(fire, ahead)
     return ahead
@@ -317,8 +320,13 @@ def count_cron_fires(text: str, zone: ZoneInfo, after: datetime, until: datetime
             since = bisect_right(rule.times, low.time()) if day == low.date() else 0
             plain += (bisect_right(rule.times, high.time()) if day == high.date() else len(rule.times)) - since
         else:
-            walls = (datetime.combine(day, at) for at in rule.times)
-            changed.update(fire for wall in walls for fire in rule.fire_times(wall, zone) if after < fire <= until)
+            clock_times = (datetime.combine(day, at) for at in rule.times)
+            changed.update(
+                fire
+                for clock_time in clock_times
+                for fire in rule.fire_times(clock_time, zone)
+                if after < fire <= until
+            )
         day += ONE_DAY
     return plain + len(changed)
 

@@ -25,12 +25,12 @@ from frontdesk.settings.sections import LoginSettings, PlatformSettings, Schedul
 from frontdesk.settings.values import Issuer, Rate, is_loopback, parse_rate
 
 AGENT_ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,128}")
-# Words that clients and settings send where there is no agent id.
+# Words that clients and settings send when there is no agent id.
 EMPTY_AGENT_IDS = frozenset({"", "none", "null"})
 CONFIG_FILE_VARIABLE = "FRONTDESK_CONFIG"
 DEFAULT_CONFIG_FILE = "frontdesk.toml"
 
-# The agent id that stands in when a request names none, in the order they are looked at.
+# The variables for the default agent id, in this order.
 DEFAULT_AGENT_VARIABLES = (
     "PROMPTYOSELF_DEFAULT_AGENT_ID",
     "LETTA_AGENT_ID",
@@ -39,7 +39,7 @@ DEFAULT_AGENT_VARIABLES = (
     "DEFAULT_AGENT_ID",
 )
 
-# Variables of products that Frontdesk replaces: a setup that still has them is told so by the doctor.
+# Variables of products that Frontdesk replaces; `frontdesk doctor` reports those that are still set.
 OBSOLETE_VARIABLES: Mapping[str, str] = {
     "ZMEMORY_API_URL": "memory is kept by Frontdesk itself, there is no backend to point at",
     "ZMEMORY_TIMEOUT": "memory is kept by Frontdesk itself, there is no backend to wait for",
@@ -48,7 +48,7 @@ OBSOLETE_VARIABLES: Mapping[str, str] = {
 }
 
 URL_FIELDS = ("public_url", "letta_base_url", "supabase_url", "openai_base_url", "anthropic_base_url")
-# These go into headers, which end in no space; a key from a file often ends in a line break.
+# These are sent in headers, which must not end in white space; a key from a file often ends in a line break.
 KEY_FIELDS = ("letta_api_key", "letta_server_password", "openai_api_key", "anthropic_api_key")
 
 
@@ -62,7 +62,7 @@ def _default_data_folder() -> Path:
 
 
 class Settings(ToolSettings, ScheduleSettings, LoginSettings, PlatformSettings):
-    """One field a setting; its aliases are the names of its environment variables."""
+    """Every setting is a field; its aliases are the names of its environment variables."""
 
     model_config = SettingsConfigDict(
         frozen=True, extra="forbid", populate_by_name=True, env_ignore_empty=True, validate_default=True
@@ -239,7 +239,7 @@ class Settings(ToolSettings, ScheduleSettings, LoginSettings, PlatformSettings):
 
     @model_validator(mode="after")
     def _issuers_apart(self) -> Self:
-        # A subject is unique within its issuer alone.
+        # A subject is unique only within its issuer.
         if len({issuer.prefix for issuer in self.trusted_issuers}) < len(self.trusted_issuers):
             raise ValueError("a user of one issuer could pass for a user of another: give each a prefix of its own")
         return self
@@ -256,7 +256,7 @@ class Settings(ToolSettings, ScheduleSettings, LoginSettings, PlatformSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         toml = TomlConfigSettingsSource(settings_cls, toml_file=config_path())
         if isinstance(env_settings, EnvSettingsSource):
-            # A variable that names no agent leaves it to the next one.
+            # If a variable names no agent, the next one counts.
             empty = {name.lower() for name in DEFAULT_AGENT_VARIABLES if clean_agent_id(os.environ.get(name)) is None}
             said = env_settings.env_vars.items()
             env_settings.env_vars = {name: value for name, value in said if name.lower() not in empty}
@@ -264,7 +264,7 @@ class Settings(ToolSettings, ScheduleSettings, LoginSettings, PlatformSettings):
 
     @classmethod
     def read(cls) -> Self:
-        """Read the environment and the file; a mistake names the variable and what it takes."""
+        """Read the environment and the file; an error names the variable and its valid values."""
         if os.environ.get(CONFIG_FILE_VARIABLE) and not config_path().is_file():
             raise ConfigurationError(f"{CONFIG_FILE_VARIABLE} names {config_path()}, where there is no file")
         try:
@@ -279,12 +279,12 @@ class Settings(ToolSettings, ScheduleSettings, LoginSettings, PlatformSettings):
             raise ConfigurationError(f"{config_path()} cannot be read: {error.strerror}") from error
 
     def with_values(self, **values: object) -> Self:
-        """The same settings but for these; a value of None changes nothing."""
+        """The same settings with these changes; None changes nothing."""
         return self.model_copy(update={name: value for name, value in values.items() if value is not None})
 
     @property
     def exposed(self) -> bool:
-        """Whether anything beyond this machine can reach the server."""
+        """Whether other machines can reach the server."""
         return self.exposed_by is not None
 
     @property
@@ -322,7 +322,7 @@ class Settings(ToolSettings, ScheduleSettings, LoginSettings, PlatformSettings):
 
 
 def clean_agent_id(text: str | None) -> str | None:
-    """The agent id without the space around it; None where what is there is no id."""
+    """The agent id without white space around it; None if it is no id."""
     found = (text or "").strip()
     return None if found.lower() in EMPTY_AGENT_IDS else found
 
@@ -332,7 +332,7 @@ def config_path() -> Path:
 
 
 def variable_names(field: str) -> tuple[str, ...]:
-    """The environment variables that set a field, the most telling first."""
+    """The environment variables that set a field, the preferred one first."""
     alias = Settings.model_fields[field].validation_alias
     if isinstance(alias, AliasChoices):
         return tuple(str(choice) for choice in alias.choices)
@@ -363,7 +363,7 @@ def _hostname_of(host: str) -> str:
 
 
 def _used_variable(alias: str) -> str:
-    """Of the names that a setting has, the one that holds the value."""
+    """The name, among those of a setting, that has the value."""
     field = next((field for field in Settings.model_fields if alias in (field, *variable_names(field))), None)
     found = "default" if field is None else value_origin(field, os.environ, config_file_keys())
     return found if found.isupper() else alias

@@ -58,7 +58,7 @@ class LoginSettings(BaseSettings):
 
     @property
     def login_clients(self) -> tuple[OAuthClient, ...]:
-        """Every client: the ones listed, and the one of OAUTH_CLIENT_ID where it is not among them."""
+        """Every client: those in the list, and the one of OAUTH_CLIENT_ID if it is not among them."""
         if self.oauth_client_id is None or any(one.client_id == self.oauth_client_id for one in self.oauth_clients):
             return self.oauth_clients
         one = OAuthClient(
@@ -193,7 +193,7 @@ class ToolServer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,30}$")]
-    # Of an address and of a command, a part may be a secret, and `frontdesk doctor` shows what is set.
+    # An address or a command may contain a secret, and `frontdesk doctor` shows settings.
     url: str | None = Field(None, repr=False)
     transport: Literal["http", "sse", "stdio"] | None = None
     command: str | None = None
@@ -299,7 +299,7 @@ class ToolSettings(BaseSettings):
         return self
 
     @model_validator(mode="after")
-    def _room(self) -> Self:
+    def _has_room_for_minimum(self) -> Self:
         if self.min_mcp_tools > self.max_mcp_tools:
             raise ValueError("MIN_MCP_TOOLS is more than MAX_MCP_TOOLS")
         return self

@@ -23,12 +23,12 @@ Algorithm = Literal[
 ]
 
 
-# Visible characters, but for the colon, which parts it from the secret where the two are sent together.
+# Visible characters except the colon, which separates the id from the secret in a header.
 ClientId = Annotated[str, Field(pattern=r"^[!-9;-~]{1,200}$")]
 
 
 class SignIn(BaseModel):
-    """What an issuer knows the pages as, so that people can sign in to them there."""
+    """The client that the pages are at an issuer, so that people can sign in there."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -59,7 +59,7 @@ class Issuer(BaseModel):
 
     @model_validator(mode="after")
     def _one_kind_of_key(self) -> Self:
-        # With both kinds allowed, a public key could be passed off as the shared secret.
+        # If both kinds were allowed, a public key could be used as the shared secret.
         if (self.hs256_secret is None) == ("HS256" in self.algorithms) or (
             "HS256" in self.algorithms and len(self.algorithms) > 1
         ):
@@ -67,7 +67,7 @@ class Issuer(BaseModel):
         return self
 
 
-# Schemes that a browser acts upon itself, with whatever comes after them.
+# Schemes that a browser itself executes or opens.
 FORBIDDEN_SCHEMES = frozenset({"", "javascript", "data", "vbscript", "file", "blob", "about"})
 URI_PATTERN = re.compile(r"[!-~]+")
 
@@ -91,7 +91,7 @@ class OAuthClient(BaseModel):
 
 
 def check_redirect_uri(uri: str) -> None:
-    """A code goes there: over TLS, to this machine, or to an app on it, and nowhere in particular on the page."""
+    """A code is sent there: over TLS, to this machine, or to an app on it; without a fragment."""
     found = urlsplit(uri)
     if not URI_PATTERN.fullmatch(uri) or "#" in uri or found.scheme.lower() in FORBIDDEN_SCHEMES:
         raise ValueError(f"{uri!r} is no address that a login could lead back to")
@@ -111,7 +111,7 @@ def is_loopback(host: str) -> bool:
 
 
 class Rate(BaseModel):
-    """A token bucket: `limit` calls per `seconds`, all of which may come at once."""
+    """A token bucket: `limit` calls per `seconds`, which may all come at once."""
 
     model_config = ConfigDict(frozen=True)
 

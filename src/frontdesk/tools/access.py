@@ -115,7 +115,7 @@ def require_one_tool(
     said = name[:NAME_LENGTH_SHOWN]
     usable = [tool for tool in known if permitted.allows(tool.id)]
     if known and not usable:
-        raise Denied(f"You may not use the tool '{said}'; ask whoever runs Frontdesk")
+        raise Denied(f"You may not use the tool '{said}'; ask the operator of Frontdesk")
     if not usable:
         advice = f"did you mean '{near}'?" if near else "search for it by what it should do"
         raise NotFound(f"There is no tool '{said}'; {advice}")

@@ -106,7 +106,7 @@ JOURNAL_ROWS_READ = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ToolAdministration:
-    """Every method asks for the caller; what concerns everybody is for who runs the house."""
+    """Every method asks for the caller; what concerns everybody is for the operator."""
 
     catalogue: Catalogue
     allowed: ToolAccess

@@ -26,7 +26,7 @@ from frontdesk.tools.selection import (
     role_of,
 )
 
-# Within the lease of the turnstile: whoever is in there is done, or gives up, before the next may come in.
+# Within the lease of the lock: its holder is done, or gives up, before the next may come in.
 CHANGE_SECONDS = 15
 LOCKED_SECONDS = 25
 LATE_REASON = "the agent host did not answer in {:.0f} s, and may have done it all the same"
@@ -167,11 +167,11 @@ class AgentToolSelector:
     """One change of an agent's tools at a time, whichever replica it comes through."""
 
     def __init__(
-        self, host: AgentHost, holdings: ToolAttachmentStore, turnstile: AgentToolsLock, limits: ToolLimits
+        self, host: AgentHost, holdings: ToolAttachmentStore, tools_lock: AgentToolsLock, limits: ToolLimits
     ) -> None:
         self._host = host
         self._holdings = holdings
-        self._turnstile = turnstile
+        self._tools_lock = tools_lock
         self._limits = limits
 
     async def select(
@@ -233,7 +233,7 @@ class AgentToolSelector:
             await self._holdings.record(agent_id, attached, detached, datetime.now(UTC))
 
         return await change_agent_tools(
-            self._host, agent_id, decide, tools, self._turnstile, record=record, dry_run=dry_run
+            self._host, agent_id, decide, tools, self._tools_lock, record=record, dry_run=dry_run
         )
 
     async def _current_tools(self, agent_id: str, held: Sequence[HeldTool]) -> list[CurrentTool]:

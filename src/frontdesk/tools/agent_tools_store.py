@@ -120,7 +120,7 @@ log = structlog.get_logger("frontdesk.tools")
 
 
 class AgentToolsLock:
-    """Called with an agent's id, gives what to enter: `async with turnstile(agent_id)`. Be out within the lease."""
+    """Called with an agent's id, gives what to enter: `async with tools_lock(agent_id)`. Be out within the lease."""
 
     def __init__(self, store: AgentToolsLockStore, wait: float = LOCK_WAIT_SECONDS) -> None:
         self._store = store

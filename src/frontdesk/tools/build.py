@@ -71,11 +71,11 @@ async def open_tool_runtime(
     usage = UsageRecorder(learning, holdings)
     gateway = ToolGateway(servers, clients, application)
     calling = ToolDispatcher(catalogue, gateway, allowed, usage, journal)
-    house = ToolAdministration(catalogue, allowed, learning, journal)
+    administration = ToolAdministration(catalogue, allowed, learning, journal)
     try:
         await catalogue.load_servers()
         yield ToolRuntime(
-            servers, clients, embedder, catalogue, learning, allowed, holdings, usage, calling, house, own
+            servers, clients, embedder, catalogue, learning, allowed, holdings, usage, calling, administration, own
         )
     finally:
         await usage.close()
@@ -88,11 +88,11 @@ async def open_tool_runtime(
 def open_tools(
     settings: Settings, database: Database, host: AgentHost, reach: ToolRuntime, journal: Journal, tasks: TaskGroup
 ) -> ToolService:
-    """The whole room, once the agent host stands."""
+    """The whole capability, once the agent host exists."""
     excluded = ExcludedHostTools(settings.exclude_letta_core_tools, settings.exclude_official_tools)
     finder = ToolFinder(reach.catalogue, reach.embedder, reach.learning, excluded)
-    turnstile = AgentToolsLock(AgentToolsLockStore(database))
-    selecting = AgentToolSelector(host, reach.holdings, turnstile, _tool_limits(settings))
+    tools_lock = AgentToolsLock(AgentToolsLockStore(database))
+    selecting = AgentToolSelector(host, reach.holdings, tools_lock, _tool_limits(settings))
     tools = ToolService(
         host=host,
         journal=journal,

@@ -30,7 +30,7 @@ from frontdesk.tools.learning import CALLED_WEIGHT, UsageRecorder
 from frontdesk.tools.model import CatalogueTool, ReviewStatus, ToolKind, tool_id
 
 MAX_RESULT = 1024 * 1024
-# Room for the notes that say what was left out.
+# Space for the notes that say what was left out.
 NOTE_ROOM = 1024
 NO_REASON = "the tool failed and gave no reason"
 
@@ -187,7 +187,7 @@ class CallNotTried(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class CallPolicy:
-    """How servers are treated: so many calls at once, so long a wait for room, so large a result."""
+    """How servers are treated: so many calls at once, so long a wait for a free place, so large a result."""
 
     at_once: int = CALLS_AT_ONCE
     queue_seconds: float = QUEUE_SECONDS
@@ -213,7 +213,7 @@ class ServerLimiter:
         self._check()
         await self._enter()
         try:
-            # While it waited for room, others may have found the server gone.
+            # While it waited for a free place, others may have found the server gone.
             self._check()
             return await self._watched(work)
         finally:
@@ -361,7 +361,7 @@ ANY_ARGUMENTS: Mapping[str, Any] = {"type": "object"}
 
 
 class ToolDispatcher:
-    """The one way to a tool, whichever door the call came through."""
+    """The one way to a tool, whichever interface the call came through."""
 
     def __init__(
         self, catalogue: Catalogue, gateway: ToolGateway, allowed: ToolAccess, usage: UsageRecorder, journal: Journal
@@ -422,7 +422,7 @@ class ToolDispatcher:
     async def _held(self, caller: Caller, found: str) -> CatalogueTool | None:
         tools = await self._named(found)
         if not (await self._allowed.permitted_tools(caller)).allows(found):
-            raise Denied(f"You may not use the tool '{found}'; ask whoever runs Frontdesk")
+            raise Denied(f"You may not use the tool '{found}'; ask the operator of Frontdesk")
         # A server could otherwise change a tool, and then take it off its list to have it called all the same.
         held = tools[0].standing is ReviewStatus.HELD if tools else await self._catalogue.is_held_back(found)
         if held:

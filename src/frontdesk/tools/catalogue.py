@@ -110,14 +110,14 @@ class Catalogue:
         self.index = ToolIndex()
         self._tools = ToolStore(database)
         self._vectors = ToolVectorStore(database)
-        roster = ServerStore(database)
-        self._roster = ServerRegistry(roster, servers, named or ServerSources(), host=offered is not None)
-        self._shelf = CatalogueToolCache(self._tools)
+        server_store = ServerStore(database)
+        self._registry = ServerRegistry(server_store, servers, named or ServerSources(), host=offered is not None)
+        self._cache = CatalogueToolCache(self._tools)
         self._sync = IndexSync(self._tools, self.index, embedder.name if embedder else None)
         self._meaning = ToolEmbedding(self.index, self._tools, self._vectors, self._sync, embedder)
         self._by_meaning = embedder is not None
         self._asking = ServerCrawler(
-            self._roster, roster, self._tools, clients, offered, manners or CrawlPolicy(), self._catch_up
+            self._registry, server_store, self._tools, clients, offered, manners or CrawlPolicy(), self._catch_up
         )
         self._underway: set[str] = set()
 
@@ -127,18 +127,18 @@ class Catalogue:
         return self._sync.revision
 
     async def get(self, tool_id: str) -> CatalogueTool | None:
-        return (await self._shelf.many([tool_id])).get(tool_id)
+        return (await self._cache.many([tool_id])).get(tool_id)
 
     async def many(self, ids: Sequence[str]) -> Mapping[str, CatalogueTool]:
         """Those of these tools that there are, in this order."""
-        return await self._shelf.many(ids)
+        return await self._cache.many(ids)
 
     async def resolve(self, name: str) -> Sequence[CatalogueTool]:
         """The tools that a name may mean: an id, else the name that models see, else a tool's own name."""
         found = await self._tools.find_by_name(name)
         server, separator, _ = name.partition(NAME_SEPARATOR)
         # What reads like another server's tool is no tool's own name: a call for it must not end up elsewhere.
-        foreign = ID_SEPARATOR in name or (bool(separator) and server in self._roster.states)
+        foreign = ID_SEPARATOR in name or (bool(separator) and server in self._registry.states)
         exact = [tool for tool in found if tool.id == name or tool.name != name]
         return exact if foreign else found
 
@@ -154,52 +154,52 @@ class Catalogue:
         return await self._tools.is_held_back(tool_id)
 
     def servers(self) -> Sequence[ServerState]:
-        return list(self._roster.states.values())
+        return list(self._registry.states.values())
 
     def progress(self) -> CatalogueProgress:
         tools = len(self.index)
-        states = self._roster.states.values()
+        states = self._registry.states.values()
         return CatalogueProgress(
             tools,
             tools - self.index.unread if self._by_meaning else 0,
             len(states),
             sum(state.status is ServerStatus.FAILED for state in states),
             sorted(self._underway),
-            self._meaning.trouble or self._roster.trouble,
+            self._meaning.trouble or self._registry.trouble,
         )
 
     async def add(self, spec: ServerSpec, told: ReportStep = ignore_step) -> CrawlStep:
-        """Put a server on the roster and ask it for its tools."""
-        await self._roster.add(spec)
+        """Register a server and ask it for its tools."""
+        await self._registry.add(spec)
         [end] = await self.refresh([spec.name], told)
         return end
 
     async def remove(self, name: str) -> None:
-        """Take a server that was added off the roster, and its tools with it."""
-        await self._roster.remove(name, datetime.now(UTC))
+        """Remove a server that was added, and its tools with it."""
+        await self._registry.remove(name, datetime.now(UTC))
         await self._catch_up()
 
     async def refresh(self, names: Sequence[str] | None = None, told: ReportStep = ignore_step) -> Sequence[CrawlStep]:
         """Ask these servers now, or all; how each ended."""
-        await self._roster.load()
-        wanted = [self._roster.spec(name).name for name in (self._roster.states if names is None else names)]
+        await self._registry.load()
+        wanted = [self._registry.spec(name).name for name in (self._registry.states if names is None else names)]
         now = datetime.now(UTC)
         return await self._crawl(wanted, lambda _server: now, told)
 
     async def check_servers(self) -> Sequence[str]:
         """What is wrong just now: each server is asked for its tools, and nothing of that is kept."""
-        await self._roster.load()
-        states = self._roster.states
+        await self._registry.load()
+        states = self._registry.states
         # How the host is, others say; one whose tools a manifest lists is never asked for them.
         asked = [
             name
-            for name in self._roster.reachable_names
+            for name in self._registry.reachable_names
             if states[name].spec.transport is not Transport.HOST and states[name].spec.tools is None
         ]
         ends = await self._asking.trial_crawl().run(sorted(asked))
         failed = sorted((end for end in ends if end.stage is CrawlStage.FAILED), key=lambda end: end.server)
         said = [f"tool server {end.server}: {end.message}" for end in failed]
-        return [self._roster.trouble, *said] if self._roster.trouble else said
+        return [self._registry.trouble, *said] if self._registry.trouble else said
 
     async def review(self, tool_id: str, *, accept: bool) -> CatalogueTool | None:
         """Accept how a tool changed, or have it stay as it was approved."""
@@ -209,7 +209,7 @@ class Catalogue:
 
     async def load_servers(self) -> None:
         """Know the servers, so that their tools can be called."""
-        await self._roster.load()
+        await self._registry.load()
 
     async def load(self) -> None:
         """Take in what the database knows: from then on tools are found by their words, and many by meaning."""
@@ -234,26 +234,26 @@ class Catalogue:
             await CATALOGUE_JOB.run_every(CRAWL_ROUND_SECONDS, self._round, work="crawl")
 
     async def declare(self) -> None:
-        """Bring the roster in line with settings, manifest and platform."""
-        await self._roster.discover(datetime.now(UTC))
+        """Bring the registry in line with settings, manifest and platform."""
+        await self._registry.discover(datetime.now(UTC))
         await self._line_up()
 
     async def _line_up(self) -> None:
-        await self._roster.declare(datetime.now(UTC))
+        await self._registry.declare(datetime.now(UTC))
         await self._catch_up()
 
     async def _discover(self) -> None:
         # Beside the rounds: they do not wait for a platform that takes its time.
-        if await self._roster.discover(datetime.now(UTC)):
+        if await self._registry.discover(datetime.now(UTC)):
             await self._round()
 
     async def _first_round(self) -> None:
         before = datetime.now(UTC) - START_CRAWL_AGE
-        await self._crawl(list(self._roster.states), lambda _server: before)
+        await self._crawl(list(self._registry.states), lambda _server: before)
 
     async def _round(self) -> None:
-        await self._roster.declare(datetime.now(UTC))
-        now, states = datetime.now(UTC), self._roster.states
+        await self._registry.declare(datetime.now(UTC))
+        now, states = datetime.now(UTC), self._registry.states
         before = {name: self._asking.due_before(state, now) for name, state in states.items()}
         # What was asked at a time that is still to come was asked before the clock was set back.
         due = [
@@ -271,7 +271,7 @@ class Catalogue:
             told(step)
 
         # Those that answered last time go first: the others may take all the time they have.
-        states = self._roster.states
+        states = self._registry.states
         order = sorted(names, key=lambda name: states[name].status is ServerStatus.FAILED)
         try:
             return await self._asking.crawl(before).run(order, note)
@@ -285,8 +285,8 @@ class Catalogue:
 
     async def _catch_up(self) -> None:
         await self._sync.pull()
-        self._shelf.clear()
-        await self._roster.load()
+        self._cache.clear()
+        await self._registry.load()
 
     async def _prune(self) -> None:
         await self._tools.prune(datetime.now(UTC) - GONE_TOOLS_KEPT)

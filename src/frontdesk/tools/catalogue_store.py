@@ -83,7 +83,7 @@ class ServerStore:
         }
 
     async def remove(self, names: Collection[str], now: datetime) -> bool:
-        """Take servers off the roster, and with them their tools; whether there were any."""
+        """Remove servers, and with them their tools; whether there were any."""
         async with self._database.transaction() as connection:
             revision = await increase_counter(connection, CATALOGUE_COUNTER)
             theirs = update(tools).where(tools.c.server.in_(names), tools.c.gone.is_(False))

@@ -71,11 +71,11 @@ class Crawl:
 
     async def run(self, servers: Sequence[str], told: ReportStep = ignore_step) -> Sequence[CrawlStep]:
         """Ask these, the first ones first; each is done with as soon as it answers. How each ended, in that order."""
-        room = anyio.CapacityLimiter(self.at_once)
+        limiter = anyio.CapacityLimiter(self.at_once)
         ends: list[CrawlStep] = []
 
         async def one(server: str) -> None:
-            async with room:
+            async with limiter:
                 ends.append(await self._one(server, told))
             told(ends[-1])
 
@@ -136,7 +136,7 @@ class ServerCrawler:
 
     def __init__(
         self,
-        roster: ServerRegistry,
+        registry: ServerRegistry,
         servers: ServerStore,
         tools: ToolStore,
         clients: McpClientPool,
@@ -144,7 +144,7 @@ class ServerCrawler:
         manners: CrawlPolicy,
         heard: Callable[[], Awaitable[None]],
     ) -> None:
-        self._roster = roster
+        self._registry = registry
         self._servers = servers
         self._tools = tools
         self._clients = clients
@@ -188,7 +188,7 @@ class ServerCrawler:
         )
 
     async def _ask(self, server: str) -> ToolListing:
-        spec = self._roster.spec(server)
+        spec = self._registry.spec(server)
         if spec.tools is not None:
             return ToolListing(spec.tools)
         if spec.transport is Transport.HOST:
@@ -197,7 +197,7 @@ class ServerCrawler:
         return await self._clients.client(to_mcp_server(spec), None, None).listing()
 
     async def _take(self, owner: str, server: str, found: ToolListing) -> str:
-        spec = self._roster.spec(server)
+        spec = self._registry.spec(server)
         known = await self._tools.known(server)
         sound = frozenset(schema_digest_in_seal(tool.seal) for tool in known.values())
         sifted = await anyio.to_thread.run_sync(clean_listing, server, found.tools, sound)

@@ -47,7 +47,7 @@ class CatalogueTool:
 
     @property
     def api_name(self) -> str:
-        """What models see it as, and whoever calls it may say; the host's own go by their names."""
+        """The name that models see, and that callers may use; the host's own go by their names."""
         return self.name if self.kind is ToolKind.HOST else api_name(self.server, self.name, {})
 
     @property

@@ -68,7 +68,7 @@ class KeepReason(StrEnum):
     NAMED = "named in keep_tools"
     UNMANAGED = "tools of this kind are left alone here"
     OTHERS_WENT = "others made room"
-    ROOM = "there is room"
+    CAPACITY = "there is room"
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,17 +254,20 @@ def plan_selection(
     """
     scores, wanted, skipped = _sort_candidates(held, matches, limits, min_score)
     staying = {tool.name: reason for tool in held if (reason := _why_kept(tool, scores, limits, frozenset(keep)))}
-    room = ToolCapacity.of(held, limits, [tool for tool in held if tool.name not in staying])
+    capacity = ToolCapacity.of(held, limits, [tool for tool in held if tool.name not in staying])
     attach: list[ToolChoice] = []
     for match in wanted:
-        if room.admit(match.role):
+        if capacity.admit(match.role):
             attach.append(
                 _candidate_choice(match, "asked for by its name" if match.exact else f"scored {match.score:.0f}")
             )
         else:
-            skipped.append(_candidate_choice(match, f"no room: {room.describe_limit(match.role)}"))
-    room.remove_share(limits.drop_rate)
-    kept, gone = _kept_choices(held, room.removed, staying, scores), [_removed_choice(tool) for tool in room.removed]
+            skipped.append(_candidate_choice(match, f"no room: {capacity.describe_limit(match.role)}"))
+    capacity.remove_share(limits.drop_rate)
+    kept, gone = (
+        _kept_choices(held, capacity.removed, staying, scores),
+        [_removed_choice(tool) for tool in capacity.removed],
+    )
     return SelectionPlan(attach, kept, gone, skipped, _describe_unknown(held, keep))
 
 
@@ -364,9 +367,9 @@ def _kept_choices(
     scores: Mapping[str, float],
 ) -> list[ToolChoice]:
     left = {tool.name for tool in gone}
-    room = KeepReason.OTHERS_WENT if gone else KeepReason.ROOM
+    capacity = KeepReason.OTHERS_WENT if gone else KeepReason.CAPACITY
     kept = [
-        ToolChoice(tool.name, tool.id, staying.get(tool.name, room), scores.get(tool.name))
+        ToolChoice(tool.name, tool.id, staying.get(tool.name, capacity), scores.get(tool.name))
         for tool in held
         if tool.name not in left
     ]

@@ -19,7 +19,7 @@ from frontdesk.tools.servers import HOST_SPEC, ServerOrigin, ServerSpec, ServerS
 # One that did not answer is asked again after this, at the latest.
 PLATFORM_RETRY = timedelta(seconds=60)
 
-log = structlog.get_logger("frontdesk.tools.roster")
+log = structlog.get_logger("frontdesk.tools.server_registry")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class ServerRegistry:
         await self.load()
 
     async def load(self) -> None:
-        """See the roster as it is now, and let this process reach those on it."""
+        """Read the registry as it is now, and let this process reach its servers."""
         # One after the other: what was read first must not take the place of what was read since.
         async with self._loading:
             if not self._declared:
@@ -165,7 +165,7 @@ class ServerRegistry:
         return found.spec
 
     async def add(self, spec: ServerSpec) -> None:
-        """Put a server on the roster for good, in place of one that was added under the same name."""
+        """Register a server for good, in place of one that was added under the same name."""
         known = self._declared.get(spec.name)
         if known is not None and known.origin is not ServerOrigin.PLATFORM:
             raise Conflict(f"The tool server '{spec.name}' is named in the {known.origin}; change it there")

@@ -63,7 +63,7 @@ class ServerOrigin(StrEnum):
 class ServerSpec:
     """A server as it was named. Values may be `${VAR}`, which is looked up when the server is spoken to.
 
-    Not so where the platform named it: somebody else's words must not get at this house's variables. `hold_changes`
+    Not so where the platform named it: somebody else's text must not read this installation's variables. `hold_changes`
     None does as the setting for all servers says. `tools` are those a manifest lists; such a server is not asked for
     its own. `token_for` is what the platform says that a token for this server is for, and no secret.
     """

@@ -1,4 +1,4 @@
-"""What the scheduler's fault tests share: the nursery, and a house on either database."""
+"""What the scheduler's fault tests share: the nursery, and an installation on either database."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The memory room's records on an empty database, once for each kind, two people who keep some, and a still clock."""
+"""The memory records on an empty database, once for each kind, two people who keep some, and a still clock."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo

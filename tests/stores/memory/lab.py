@@ -1,4 +1,4 @@
-"""What the tests of the memory room do often."""
+"""What the tests of the memory capability do often."""
 
 from collections.abc import Awaitable
 from typing import Any

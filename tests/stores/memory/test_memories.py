@@ -211,7 +211,7 @@ async def test_what_has_expired_is_kept_and_found_only_when_asked_for(memories: 
     assert await listed(memories) == ["The code is 1234"]
 
 
-async def test_a_deleted_memory_is_shown_only_to_who_asks_for_deleted_ones(
+async def test_a_deleted_memory_is_shown_only_to_a_caller_that_asks_for_deleted_ones(
     records: PersonDatabase, memories: MemoryService
 ) -> None:
     made = await memories.create(ANN, {"note": "forget me"})
@@ -309,7 +309,7 @@ async def test_what_is_near_is_found_by_true_distance_and_paged(memories: Memory
         "Brandenburg Gate": (52.5163, 13.3777),
         "Alexanderplatz": (52.5219, 13.4132),
         "Potsdam": (52.3906, 13.0645),
-        # In the box of 27 km around the gate, and farther away.
+        # In the box of 27 km around the tower, and farther away.
         "A corner": (52.7400, 13.7400),
         "Fiji, west": (-16.8, 179.9),
         "Fiji, east": (-16.8, -179.9),

@@ -1,4 +1,4 @@
-"""The wall behind the doors: whatever a statement asks for, PostgreSQL shows one person's rows alone."""
+"""Row-level security behind the interfaces: whatever a statement asks for, PostgreSQL shows one person's rows alone."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -26,7 +26,7 @@ from tests.support.ready import Ready
 pytestmark = pytest.mark.anyio
 ANN, BEN = PersonScope("ann"), PersonScope("ben")
 EVERYTHING = text("SELECT user_id, name FROM categories")
-# Keys and the journal are the house's own; they name people, and are asked about by other means.
+# Keys and the journal are the installation's own; they name people, and are asked about by other means.
 NOT_THEIRS = {"people", "api_keys", "oauth_grants", "journal", "schedules", "occurrences", "turns"} | {
     "chat_replies",
     "chat_sessions",

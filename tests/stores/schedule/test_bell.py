@@ -1,4 +1,4 @@
-"""The bell: heard in this process, by other processes on the same file, and across machines on PostgreSQL."""
+"""Notifications: received in this process, by other processes on the same file, and across machines on PostgreSQL."""
 
 import subprocess
 import sys
@@ -51,7 +51,7 @@ async def listening(notifier: WakeupNotifier, listener: Listener) -> AsyncGenera
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """Where doors are made; a socket's path must be short, so it is not pytest's."""
+    """Where sockets are made; a socket's path must be short, so it is not pytest's."""
     with tempfile.TemporaryDirectory() as folder:
         yield Path(folder)
 
@@ -163,10 +163,10 @@ async def test_another_process_notifies_through_the_socket(place: Path) -> None:
 async def test_a_socket_that_a_killed_process_left_is_removed(place: Path) -> None:
     file, listener = str(place / "desk.db"), Listener()
     left = SocketNotifier(file, place)._open()
-    [door] = SocketNotifier(file, place).folder.iterdir()
+    [left_socket] = SocketNotifier(file, place).folder.iterdir()
     left.close()
     SocketNotifier(file, place).send(1)
-    assert not door.exists()
+    assert not left_socket.exists()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(SocketNotifier(file, place).listen, listener)
         await anyio.wait_all_tasks_blocked()

@@ -1,4 +1,4 @@
-"""The scheduler's service in an open house, on both databases, with two agents and a clock that nobody moves."""
+"""The scheduler's service in an open installation, on both databases, with two agents and a clock that nobody moves."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass

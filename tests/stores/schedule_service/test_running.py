@@ -1,4 +1,4 @@
-"""The worker in the house: started with the server where settings say so, drained before the host closes."""
+"""The worker in the installation: started with the server where settings say so, drained before the host closes."""
 
 from collections.abc import Callable
 from pathlib import Path

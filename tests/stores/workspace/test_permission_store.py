@@ -1,4 +1,4 @@
-"""What people said for good, and the gate that asks them, on both databases."""
+"""People's lasting answers, and the check that asks them, on both databases."""
 
 import os
 from collections.abc import Sequence
@@ -143,7 +143,7 @@ async def test_what_nobody_answers_counts_as_rejected(database: Database) -> Non
 
 
 @shows("ACP-PERMISSIONS")
-async def test_two_deeds_of_one_scope_at_once_are_asked_about_once(database: Database) -> None:
+async def test_two_requests_of_one_scope_at_once_are_asked_about_once(database: Database) -> None:
     person, got = Person(PermissionAnswer.ALLOW_ALWAYS), list[PermissionDecision]()
     person.may_answer = anyio.Event()
     gate = a_permission_check(database, person)

@@ -1,4 +1,4 @@
-"""A scheduler's whole house for a test: database, clock, receiver, workers, and the book of what was done to them."""
+"""A scheduler's whole installation for a test: database, clock, receiver, workers, and a log of what was done."""
 
 import signal
 import time
@@ -98,7 +98,7 @@ class Installation:
         self.receiver.kill()
 
     def stop(self, *workers: int) -> None:
-        """Ask them to stop, as whoever runs them would, and see that they do."""
+        """Ask them to stop, as an operator would, and see that they do."""
         for worker in workers:
             self.nursery.signal(worker, signal.SIGTERM)
         for worker in workers:

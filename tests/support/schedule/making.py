@@ -1,4 +1,4 @@
-"""Schedules for a house under faults, in a few words each."""
+"""Schedules for an installation under faults, in a few words each."""
 
 from datetime import UTC, datetime, timedelta
 

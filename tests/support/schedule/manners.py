@@ -26,7 +26,7 @@ EVERYBODY = "*"
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """One way to answer: how, after how many seconds, and what is said of when to come again."""
+    """One way to answer: how, after how many seconds, and what it says of when to come again."""
 
     how: How = How.WELL
     seconds: float = 0

@@ -1,4 +1,4 @@
-"""A storm by a seed: workers are killed while they work, others take their place, and people go on using the house."""
+"""A storm by a seed: workers are killed while they work, others take their place, and people keep using Frontdesk."""
 
 import random
 from collections.abc import Iterator

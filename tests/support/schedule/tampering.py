@@ -93,7 +93,7 @@ def without_takeover() -> None:
 
 
 def without_lock() -> None:
-    """Two may look at the same lane at once."""
+    """Two may look at the same queue at once."""
     open_to_all = copy(DUE_QUEUES)
     open_to_all._for_update_arg = None
     claiming.DUE_QUEUES = open_to_all

@@ -19,10 +19,10 @@ PEOPLE = 20
 OPENING = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 
 
-async def begin(lab: Lab, door: str = MEMORY_ENDPOINT, method: str = "initialize") -> str | None:
+async def begin(lab: Lab, endpoint: str = MEMORY_ENDPOINT, method: str = "initialize") -> str | None:
     """Open a session; gives its id if there is one."""
     call = {"jsonrpc": "2.0", "id": 1, "method": method, "params": OPENING if method == "initialize" else {}}
-    answer = await lab.web.post(door, json=call, headers={"mcp-protocol-version": "2025-06-18"})
+    answer = await lab.web.post(endpoint, json=call, headers={"mcp-protocol-version": "2025-06-18"})
     assert answer.status_code == 200, answer.text
     return answer.headers.get("mcp-session-id")
 

@@ -1,4 +1,4 @@
-"""Slash commands, each given to the real house, and the Markdown that they answer with."""
+"""Slash commands, each given to the real installation, and the Markdown that they answer with."""
 
 import re
 from collections.abc import AsyncGenerator, Iterator

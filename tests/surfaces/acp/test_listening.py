@@ -54,7 +54,7 @@ class Installation:
 
 @dataclass(slots=True)
 class Editor:
-    """One socket; whoever sits before it allows everything."""
+    """One socket; its person allows everything."""
 
     socket: ClientConnection
     updates: list[Json] = field(default_factory=list[Json])
@@ -373,7 +373,7 @@ def names_in(place: Path) -> list[str]:
 
 async def test_without_a_root_nothing_of_this_machine_is_touched(installation: Installation, tmp_path: Path) -> None:
     (tmp_path / "here.txt").write_text("of this machine")
-    deeds = {
+    actions = {
         "read_file": {"path": "here.txt"},
         "list_files": {},
         "search_files": {"query": "machine"},
@@ -384,7 +384,7 @@ async def test_without_a_root_nothing_of_this_machine_is_touched(installation: I
     async with introduced(installation, installation.ann) as ann:
         session = await ann.open_session(tmp_path)
         await ann.ask("session/set_mode", {"sessionId": session, "modeId": "auto"})
-        for tool, args in deeds.items():
+        for tool, args in actions.items():
             ann.updates.clear()
             assert await ann.prompt(session, calling(tool, **args)) == {"stopReason": "end_turn"}
             ended = [one["status"] for one in ann.updates if "status" in one]

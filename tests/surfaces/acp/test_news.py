@@ -1,4 +1,4 @@
-"""What an editor is told of scheduled prompts, by a house that delivers them."""
+"""What an editor is told of scheduled prompts, by an installation that delivers them."""
 
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import asynccontextmanager

@@ -27,7 +27,7 @@ from tests.surfaces.acp.showing import (
 pytestmark = shows("ACP-PERMISSIONS")
 # Which of these is done by itself in a mode, which is asked for, and which is refused.
 FREE, ASKED, REFUSED = "free", "asked", "refused"
-DEEDS = {
+REQUESTS = {
     "read": calling("read_file", path="old.txt"),
     "search": calling("search_files", query="old"),
     "edit": calling("edit_file", path="old.txt", old_string="old", new_string="new"),
@@ -85,7 +85,7 @@ async def test_a_mode_says_what_is_free_what_is_asked_and_what_is_refused(
         else:
             await set_option(client, session, "mode", mode)
         person.chooses("reject_once")
-        assert await client.prompt(session, DEEDS[permission_request]) == {"stopReason": "end_turn"}
+        assert await client.prompt(session, REQUESTS[permission_request]) == {"stopReason": "end_turn"}
         assert (permission_request, len(person.asked)) == (permission_request, 1 if expected is ASKED else 0)
         done = (
             permission_request in ("read", "search")
@@ -99,7 +99,7 @@ async def test_a_mode_says_what_is_free_what_is_asked_and_what_is_refused(
 async def test_a_person_sees_what_they_are_asked_about(client: Client, person: Person, tmp_path: Path) -> None:
     work = workshop(tmp_path)
     session = await client.open_session(work)
-    await client.prompt(session, DEEDS["edit"])
+    await client.prompt(session, REQUESTS["edit"])
     [asked] = person.asked
     assert [one["kind"] for one in asked["options"]] == ["allow_once", "allow_always", "reject_once", "reject_always"]
     shown = asked["toolCall"]
@@ -112,7 +112,7 @@ async def test_a_person_sees_what_they_are_asked_about(client: Client, person: P
 
 async def test_the_call_is_shown_before_it_is_asked_about(client: Client, person: Person, tmp_path: Path) -> None:
     session, since = await client.open_session(workshop(tmp_path)), len(client.frames)
-    await client.prompt(session, DEEDS["run"])
+    await client.prompt(session, REQUESTS["run"])
     methods = [frame.method for frame in client.received(since) if "id" in frame.json or "tool_call" in str(frame.json)]
     assert methods[0] == "session/update"
     assert "session/request_permission" in methods
@@ -139,7 +139,7 @@ async def test_an_answer_that_was_not_offered_is_a_no(client: Client, person: Pe
     work = workshop(tmp_path)
     session = await client.open_session(work)
     person.chooses("yes of course")
-    await client.prompt(session, DEEDS["delete"])
+    await client.prompt(session, REQUESTS["delete"])
     assert (work / "old.txt").exists()
 
 
@@ -149,7 +149,7 @@ async def test_a_person_who_cancels_when_asked_stops_the_turn(client: Client, pe
     person.chooses(CANCELLED)
     under_way = await client.ask(
         "session/prompt",
-        {"sessionId": session, "prompt": [{"type": "text", "text": DEEDS["delete"]}]},
+        {"sessionId": session, "prompt": [{"type": "text", "text": REQUESTS["delete"]}]},
         number=f"{session}-stopped",
     )
     assert await outcome(under_way) == {"stopReason": "cancelled"}
@@ -203,7 +203,7 @@ async def test_a_mode_that_is_set_as_a_turn_begins_stays_set(client: Client, per
         under_way = await client.begin(session, script({"text": "hello"}))
         await client.request("session/set_mode", {"sessionId": session, "modeId": "plan"})
         await outcome(under_way)
-        await client.prompt(session, DEEDS["delete"])
+        await client.prompt(session, REQUESTS["delete"])
         assert (work / "old.txt").exists()
     assert person.asked == []
 
@@ -217,7 +217,7 @@ async def test_a_word_for_good_is_kept_for_its_folder_and_for_no_other(
     person.chooses("allow_always")
     await client.prompt(session, running)
     person.chooses("reject_always")
-    await client.prompt(session, DEEDS["delete"])
+    await client.prompt(session, REQUESTS["delete"])
     assert len(person.asked) == 1
     (work / "made").unlink()
     async with introduced(data) as next_desk:
@@ -225,7 +225,7 @@ async def test_a_word_for_good_is_kept_for_its_folder_and_for_no_other(
         person.chooses("reject_once")
         session = await client.open_session(work)
         await client.prompt(session, running)
-        await client.prompt(session, DEEDS["delete"])
+        await client.prompt(session, REQUESTS["delete"])
         assert person.asked == []
         assert (work / "made").exists()
         assert (work / "old.txt").exists()

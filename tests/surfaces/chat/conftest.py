@@ -1,4 +1,4 @@
-"""An agent to chat with, and whoever sits at this machine."""
+"""An agent to chat with, and the person at this machine."""
 
 from collections.abc import AsyncGenerator
 
@@ -23,6 +23,6 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def local(app: App) -> AsyncGenerator[Person]:
-    """Whoever sits at this machine."""
+    """The operator at this machine."""
     async with somebody(build_application(app)) as person:
         yield person

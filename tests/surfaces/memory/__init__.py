@@ -1,1 +1,1 @@
-"""The doors of the memory room."""
+"""The interfaces of the memory capability."""

@@ -1,4 +1,4 @@
-"""One day of a person, through every tool of the memory door, by a real MCP client of each era, on both databases."""
+"""One day of a person, through every tool at `/mcp/memory`, by a real MCP client of each era, on both databases."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import replace

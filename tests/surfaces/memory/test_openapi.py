@@ -21,7 +21,7 @@ from tests.support.schemathesis import run
 
 STATUSES = {"400", "401", "403", "404", "408", "409", "413", "429", "503"}
 JSON = "application/json"
-# Other rooms, what erases everything, and two lists that are asked for in the same words as a third.
+# Other capabilities, what erases everything, and two lists that are asked for in the same words as a third.
 NOT_NOW = r"^/(agents|v1|user/data|user/api-keys|timeline-items/(highlights|memories))"
 # What is streamed has no end, and a server of tools is somewhere else.
 NEVER = r"^/(agents/stream|user/data|v1/tools/(servers|refresh))"
@@ -62,7 +62,7 @@ async def described(app: App) -> dict[str, Any]:
 
 
 def operations(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Those of the memory room, by method and path."""
+    """Those of the memory capability, by method and path."""
     for path, methods in document["paths"].items():
         if not path.startswith(("/agents/", "/v1/", "/user/api-keys")):
             yield from ((f"{method.upper()} {path}", told) for method, told in methods.items())

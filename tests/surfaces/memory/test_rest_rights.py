@@ -1,4 +1,4 @@
-"""Who gets in at the routes of the memory room, and who is told what they lack."""
+"""Who gets in at the routes of the memory capability, and who is told what they lack."""
 
 import re
 from collections.abc import AsyncGenerator, Iterator
@@ -46,7 +46,7 @@ async def routes(asgi: ASGIApp, token: str) -> list[Route]:
 
 
 def _routes(document: dict[str, Any]) -> Iterator[Route]:
-    """Those of the memory room, which are the ones that need a scope of it, and the look at one's settings."""
+    """Those of the memory capability, which are the ones that need a scope of it, and the look at one's settings."""
     for path, methods in document["paths"].items():
         for method, told in methods.items():
             needed = tuple(scope for scheme in told["security"] for scopes in scheme.values() for scope in scopes)

@@ -47,7 +47,7 @@ NO_TOKENS: tuple[dict[str, Any], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Replicas:
-    """Two servers on one database; whoever calls reaches either. Each person's only task has their name."""
+    """Two servers on one database; a call reaches either. Each person's only task has their name."""
 
     desks: Sequence[Desk]
     keys: dict[str, str]

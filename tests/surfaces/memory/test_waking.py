@@ -1,4 +1,4 @@
-"""A task that is due wakes the agent it is assigned to: the memory room and the scheduler, as the house joins them."""
+"""A task that is due wakes the agent it is assigned to: memory and scheduler, as the app joins them."""
 
 from datetime import UTC, datetime, timedelta
 

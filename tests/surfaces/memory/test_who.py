@@ -1,4 +1,4 @@
-"""Every tool and every route of the memory room, walked by everybody who must not see what is Ann's."""
+"""Every tool and every route of the memory capability, walked by everybody who must not see what is Ann's."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.anyio
 ANN, BEN = PersonScope("ann"), PersonScope("ben")
 # Stands in everything that is Ann's, and so tells whose an answer is.
 MARK = "Marmalade"
-# What it is looked for by, which whoever looks says themselves.
+# What it is looked for by, which the searcher says themselves.
 WORD = "quince"
 HERS = f"{MARK} of {WORD}"
 AUDIENCE = "frontdesk"
@@ -204,7 +204,7 @@ ELSEWHERE = ("/agents/", "/v1/")
 
 
 async def _routes(installation: Installation) -> list[Route]:
-    """Every route of the room, as the API describes itself."""
+    """Every route of the capability, as the API describes itself."""
     described = (await installation.ask("GET", "/api/openapi.json", None)).json()
     return [
         _route(installation.hers, method.upper(), path, operation)
@@ -309,7 +309,7 @@ async def test_somebody_else_finds_nothing_of_hers_and_changes_nothing(installat
 
 
 async def test_she_herself_is_shown_what_is_hers_by_the_same_requests(installation: Installation) -> None:
-    """The control: were nothing ever shown to anybody, the walks above would see nothing wrong."""
+    """The control: were nothing ever shown to anybody, the tests above would see nothing wrong."""
     shown = installation.issuer.token(sub="ann", aud=AUDIENCE)
     for route in await _routes(installation):
         if route.method == "GET":

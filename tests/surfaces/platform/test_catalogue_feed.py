@@ -1,4 +1,4 @@
-"""Servers that the platform names in the catalogue of a house: found, called with their own tokens, kept in step."""
+"""Servers that the platform names, in the catalogue: found, called with their own tokens, kept in step."""
 
 import json
 import time
@@ -168,10 +168,10 @@ class Mailroom:
 
 @contextmanager
 def open_mailroom() -> Generator[Mailroom]:
-    room = Mailroom()
-    with serve(Starlette(routes=[Route("/mcp", room.post, methods=["POST"])])) as address:
-        room.url = f"{address}/mcp"
-        yield room
+    mailroom = Mailroom()
+    with serve(Starlette(routes=[Route("/mcp", mailroom.post, methods=["POST"])])) as address:
+        mailroom.url = f"{address}/mcp"
+        yield mailroom
 
 
 @shows("A365-TOKENS")
@@ -180,8 +180,8 @@ async def test_a_server_that_shares_the_platforms_audience_is_called_for_a_perso
     platform: LocalPlatform, tmp_path: Path, lifetime: int
 ) -> None:
     audience = "http://127.0.0.1:3020/mcp/tools"
-    with open_mailroom() as room, open_issuer() as issuer:
-        platform.write(listing({"mcpServerName": "room", "url": room.url}))
+    with open_mailroom() as mailroom, open_issuer() as issuer:
+        platform.write(listing({"mcpServerName": "room", "url": mailroom.url}))
         token = platform.token(exp=int(time.time()) + lifetime)
         async with opened(
             tmp_path / "data",
@@ -193,8 +193,8 @@ async def test_a_server_that_shares_the_platforms_audience_is_called_for_a_perso
             await app.tools.catalogue.refresh()
             assert "acts for a person" in await told(app, "room::who")
             assert await told(app, "room::who", key=issuer.token(sub="ada", aud=audience)) == "for ada"
-        assert room.people == ["ada"]
-        assert token not in room.shown
+        assert mailroom.people == ["ada"]
+        assert token not in mailroom.shown
 
 
 @shows("A365-TOKENS")
@@ -204,8 +204,10 @@ async def test_a_persons_call_goes_on_behalf_of_that_person_and_never_with_anoth
 ) -> None:
     audience = "http://127.0.0.1:3020/mcp/tools"
     async with AsyncExitStack() as stack:
-        room, issuer = stack.enter_context(open_mailroom()), stack.enter_context(open_issuer())
-        platform.write(listing({"mcpServerName": "room", "url": room.url, "audience": "api://room", "scope": "R.All"}))
+        mailroom, issuer = stack.enter_context(open_mailroom()), stack.enter_context(open_issuer())
+        platform.write(
+            listing({"mcpServerName": "room", "url": mailroom.url, "audience": "api://room", "scope": "R.All"})
+        )
         app = await stack.enter_async_context(
             opened(
                 tmp_path / "data",
@@ -220,8 +222,8 @@ async def test_a_persons_call_goes_on_behalf_of_that_person_and_never_with_anoth
         for _ in range(3):
             for name, token in people.items():
                 assert await told(app, "room::who", key=token) == f"for {name}"
-        assert room.people == ["ada", "ben"] * 3
-        assert not room.shown & set(people.values()), "nor is a person's own token shown to the server"
+        assert mailroom.people == ["ada", "ben"] * 3
+        assert not mailroom.shown & set(people.values()), "nor is a person's own token shown to the server"
         assert scopes(platform) == 4, "discovery, listing, and one for each person"
 
 

@@ -57,7 +57,7 @@ def test_the_command_says_where_it_is_open_what_to_set_and_who_asks(tmp_path: Pa
     below = tmp_path / "agent"
     below.mkdir()
     (tmp_path / "ToolingManifest.json").write_text(json.dumps(MANIFEST))
-    # Nothing of the house is looked at, so what is wrong with its settings does not matter.
+    # Nothing of the installation is read, so what is wrong with its settings does not matter.
     with serving(below, FRONTDESK_PORT="nonsense", FRONTDESK_DATA=str(tmp_path / "data")) as running:
         assert re.fullmatch(r"export MCP_PLATFORM_ENDPOINT=http://127\.0\.0\.1:\d+", running.said[3])
         form = {"grant_type": "client_credentials", "client_id": "app", "scope": "api://mail/.default"}

@@ -66,8 +66,8 @@ def test_mocks_beside_a_manifest_are_followed_too(tmp_path: Path) -> None:
 
 def test_a_state_outlives_a_change_of_the_manifest() -> None:
     states = [{"in": "start", "next": "open", "responseTemplate": "1"}, {"in": "open", "responseTemplate": "2"}]
-    door = {"name": "door", "description": "Opens.", "states": states}
-    servers = [{"mcpServerName": "House", "tools": [door]}]
+    tool = {"name": "door", "description": "Opens.", "states": states}
+    servers = [{"mcpServerName": "House", "tools": [tool]}]
     with local_platform({"mcpServers": servers}) as platform:
         assert platform.call("House", "door")["content"][0]["text"] == "1"
         platform.write({"mcpServers": [*servers, {"mcpServerName": "Mail"}]})

@@ -1,4 +1,4 @@
-"""The local platform hands out tokens, by the grants that agents use, and takes them at its own doors."""
+"""The local platform hands out tokens, by the grants that agents use, and takes them at its own endpoints."""
 
 import base64
 from collections.abc import Iterator, Mapping

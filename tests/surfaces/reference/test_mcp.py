@@ -1,4 +1,4 @@
-"""The page of MCP names every tool of every door with its arguments, and nothing that is not there."""
+"""The page of MCP names every tool of every interface with its arguments, and nothing that is not there."""
 
 import re
 from collections.abc import Mapping

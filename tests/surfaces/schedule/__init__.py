@@ -1,1 +1,1 @@
-"""Tests of the scheduler's doors."""
+"""Tests of the scheduler's endpoints."""

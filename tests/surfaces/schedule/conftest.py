@@ -28,7 +28,7 @@ MARKED = frozenset({"pause", "resume", "update", "run_now", "history", "preview"
 
 
 class Asking:
-    """A client of the MCP door, and what each schedule tool answers it."""
+    """A client of the MCP endpoint, and what each schedule tool answers it."""
 
     def __init__(self, client: Client) -> None:
         self.client = client

@@ -293,7 +293,7 @@ async def test_a_tool_that_letta_refuses_is_told_as_a_failed_upload(refusing: st
 
 @pytest.fixture
 async def away(tmp_path: Path, postgres: Postgres) -> Any:
-    """A house whose database has hung up on it."""
+    """An installation whose database has hung up on it."""
     url = postgres.create_database()
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data", FRONTDESK_DATABASE_URL=url)
     async with open_app(settings) as app:

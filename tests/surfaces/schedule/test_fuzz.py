@@ -1,4 +1,4 @@
-"""Whatever the scheduler's doors are given: a mistake is told as one, and nothing fails."""
+"""Whatever the scheduler's endpoints are given: a mistake is told as one, and nothing fails."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -42,7 +42,7 @@ fuzzed = settings(
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Send]:
-    """Asks a house of its own, from outside its event loop."""
+    """Asks an installation of its own, from outside its event loop."""
     data = tmp_path_factory.mktemp("fuzz") / "data"
     opened = open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off"))
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(opened) as app:

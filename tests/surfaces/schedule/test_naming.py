@@ -145,7 +145,7 @@ async def test_everybodys_default_is_set_by_the_operator_alone(desk: Desk, agent
 
 
 async def refused(ask: Asking, tool: str, **arguments: Any) -> str:
-    """What the door says to who may not."""
+    """What the endpoint says to a caller without the right."""
     with pytest.raises(MCPError) as error:
         await ask.client.call_tool(f"promptyoself_{tool}", arguments)
     assert error.value.code == -32011

@@ -47,7 +47,7 @@ SET_UP: dict[str, tuple[dict[str, Any], bool]] = {
     "the header is not read": ({"enable_agent_id_header": False}, False),
 }
 NAMED = {"x-agent-id": "agent-evil"}
-# What is said there of who calls; `none` is how clients say that they are nobody.
+# What these requests say of their caller; `none` is how clients say that they are nobody.
 SAID: dict[str, dict[str, str]] = {"keys exist": {"x-agent-id": "none"}, "the header is not read": NAMED}
 
 

@@ -93,7 +93,7 @@ async def test_what_is_planned_for_nobody_is_not_there_in_a_persons_turn_nor_a_p
     for person, prompt in plans.items():
         said = await told(installation, agent, "schedule_prompt", person, prompt=prompt, when="every day at 9")
         numbers[person] = said.split()[3].rstrip(":")
-    # Whoever sits at this machine is nobody in a terminal and `local` in an editor.
+    # The person at this machine is nobody in a terminal and `local` in an editor.
     own: dict[str | None, set[str | None]] = {
         None: {None, "local"},
         "local": {None, "local"},

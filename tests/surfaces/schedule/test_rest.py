@@ -25,7 +25,7 @@ BASE = "http://127.0.0.1:3020/api/v1/schedules"
 
 @pytest.fixture(scope="module")
 async def installation(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[App]:
-    """A house that delivers what is due."""
+    """An installation that delivers what is due."""
     data = tmp_path_factory.mktemp("rest") / "data"
     settings = settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off", FRONTDESK_SCHEDULE_SHORTEST=1)
     async with open_app(settings) as app, running(app):
@@ -248,7 +248,7 @@ async def test_over_http_too_another_agents_schedule_is_not_there(installation: 
         assert mine["user_id"] == "ann"
     async with client_of(asgi, authorization=f"Bearer {await key(installation, 'bob', agent=agent)}") as bob:
         assert (await bob.get(f"/{mine['id']}")).status_code == 404
-    # Where there are keys, nobody is the operator for naming nobody, as the other tests of this house are.
+    # Where there are keys, nobody is the operator for naming nobody, as the other tests of this installation are.
     for made_here in await installation.keys.list():
         await installation.identity.revoke_key(made_here.id)
 

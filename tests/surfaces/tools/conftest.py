@@ -1,4 +1,4 @@
-"""A house with a few tools of real servers, and agents who look for them."""
+"""An installation with a few tools of real servers, and agents who look for them."""
 
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any

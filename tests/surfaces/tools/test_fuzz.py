@@ -1,4 +1,4 @@
-"""Whatever the doors of the tools room are given: a mistake is told as one, and nothing fails."""
+"""Whatever the interfaces of the tools capability are given: a mistake is told as one, and nothing fails."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -49,7 +49,7 @@ fuzzed = settings(
 
 @pytest.fixture(scope="module")
 def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Send]:
-    """Asks a house of its own, from outside its event loop."""
+    """Asks an installation of its own, from outside its event loop."""
     data = tmp_path_factory.mktemp("fuzz") / "data"
     opened = open_app(settings_with(FRONTDESK_DATA=data, FRONTDESK_EMBEDDINGS="off"))
     with (

@@ -21,7 +21,7 @@ ISSUE = "file an issue about a bug"
 
 @pytest.fixture
 async def rest(asgi: ASGIApp) -> AsyncGenerator[httpx2.AsyncClient]:
-    """Whoever sits at this machine."""
+    """The operator at this machine."""
     transport = httpx2.ASGITransport(asgi)
     async with httpx2.AsyncClient(transport=transport, base_url=BASE, timeout=SECONDS) as client:
         yield client

@@ -31,7 +31,7 @@ ADMIN: list[tuple[str, str, object]] = [
 ]
 
 
-# Where a request comes in: what the house is set to, and what a proxy adds.
+# Where a request comes in: what the installation is set to, and what a proxy adds.
 PLACES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
     "loopback": ({}, {}),
     "loopback behind a proxy": ({}, {"x-forwarded-for": "10.0.0.1"}),
@@ -51,7 +51,7 @@ CROWD: list[tuple[tuple[str, ...], str | None, str | None] | None] = [
 
 @pytest.fixture(scope="module")
 async def exposed(tmp_path_factory: pytest.TempPathFactory, shop: ToolServer) -> AsyncGenerator[App]:
-    """A house that is reached from elsewhere."""
+    """An installation that is reached from elsewhere."""
     data = tmp_path_factory.mktemp("exposed") / "data"
     async with open_app(
         settings_with(FRONTDESK_DATA=data, FRONTDESK_HOST="0.0.0.0", FRONTDESK_EMBEDDINGS="off")

@@ -1,4 +1,4 @@
-"""Who may use which tools, at every door."""
+"""Who may use which tools, at every interface."""
 
 from collections.abc import AsyncGenerator
 

@@ -1,4 +1,4 @@
-"""A person's own token, at the doors where tools are called: where it goes, and that nothing keeps it."""
+"""A person's own token, at the endpoints where tools are called: where it goes, and that nothing keeps it."""
 
 from contextlib import AsyncExitStack
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The first page: what it says of the house, what is wrong first, and what is told to it while it is open."""
+"""The first page: what it says of the installation, what is wrong first, and what is told to it while it is open."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -91,16 +91,16 @@ async def test_a_new_installation_is_well_and_leads_to_the_first_steps(app: App)
     async with running(app), browsing(build_application(app)) as web:
         html = await web.get("/")
     assert "All is well." in text_of(html)
-    assert "This house is new" in html
+    assert "This installation is new" in html
     assert 'href="/start"' in html
     assert "Nothing failed in the last hour." in html
 
 
 async def test_an_installation_with_an_agent_is_not_new(app: App, web: Browser) -> None:
-    assert "This house is new" in await web.get("/")
+    assert "This installation is new" in await web.get("/")
     await app.host.create(NewAgent("Ada"))
     html = await web.get("/")
-    assert "This house is new" not in html
+    assert "This installation is new" not in html
     assert "No language model is connected" in html
 
 
@@ -229,7 +229,7 @@ async def test_a_letta_server_that_is_away_is_told(tmp_path: Path, ready: Ready)
     async with open_app(settings) as app, browsing(build_application(app)) as web:
         said = text_of(await web.get("/"))
     assert "The agent host is not reachable: The Letta server at http://127.0.0.1:9" in said
-    assert "This house is new" not in said
+    assert "This installation is new" not in said
 
 
 async def test_a_database_that_is_away_is_what_the_page_says(tmp_path: Path, ready: Ready, postgres: Postgres) -> None:

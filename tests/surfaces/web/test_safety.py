@@ -34,14 +34,14 @@ PUBLIC = "https://desk.example"
 
 @asynccontextmanager
 async def guarded(tmp_path: Path, **values: object) -> AsyncGenerator[tuple[App, Browser]]:
-    """A house that demands sign-in also on this machine."""
+    """An installation that demands sign-in also on this machine."""
     settings = settings_with(FRONTDESK_DATA=tmp_path / "data", **{"FRONTDESK_REQUIRE_AUTH": True, **values})
     async with open_app(settings) as app, browsing(build_application(app)) as web:
         yield app, web
 
 
 async def admin_key(app: App, *scopes: str, user: str | None = "ann", agent: str | None = None) -> tuple[str, str]:
-    """(id, text) of a key that runs the house, or has these scopes."""
+    """(id, text) of an operator's key, or of one with these scopes."""
     limits = frozenset(scopes or ("house:admin",))
     key, text = await app.identity.create_key(name="", agent_id=agent, user_id=user, scopes=limits)
     return key.id, text

@@ -30,7 +30,7 @@ def issuer() -> Iterator[Issuer]:
 
 @asynccontextmanager
 async def guarded(tmp_path: Path, issuer: str, **sign_in: str) -> AsyncGenerator[tuple[App, Browser]]:
-    """A house whose people sign in at that issuer."""
+    """An installation whose people sign in at that issuer."""
     known_as = {"client_id": "pages", "name": "Corp & Sons", **sign_in}
     settings = settings_with(
         FRONTDESK_DATA=tmp_path / "data",

@@ -281,7 +281,7 @@ async def test_whoever_is_elsewhere_runs_no_command_here_and_reads_no_variable(
     shown = await key(installation, "ops", INSTALLATION_ADMIN)
     async with browsing(build_application(installation), authorization=f"Bearer {shown}") as web:
         said = text_of(await web.post("/tools/add", form, 403))
-    assert "only from whoever sits at that machine" in said
+    assert "only from a terminal on that machine" in said
     assert [state.name for state in installation.tools.catalogue.servers()] == ["shop"]
 
 

@@ -235,7 +235,7 @@ async def test_a_request_that_does_not_want_to_end_is_left_behind() -> None:
     assert [str(bug) for bug in talk.bugs] == ["stubborn did not end in 0.01 s"]
 
 
-async def test_requests_end_with_whoever_runs_the_peer() -> None:
+async def test_requests_end_with_the_task_that_runs_the_peer() -> None:
     held = Held()
     async with talking(held.answer) as talk:
         talk.say(call(1, "hold"))

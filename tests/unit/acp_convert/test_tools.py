@@ -1,4 +1,4 @@
-"""What is said of a tool call before it runs."""
+"""How a tool call is described before it runs."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the house finds at the platform: which servers, which token each takes, and what somebody has to do first."""
+"""What Frontdesk discovers at the platform: servers, the token for each, and what somebody has to do first."""
 
 import json
 from collections.abc import Iterator, Mapping

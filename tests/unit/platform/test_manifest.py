@@ -1,4 +1,4 @@
-"""Servers from ToolingManifest.json, through the door that an agent uses while it is developed."""
+"""Servers from ToolingManifest.json, through the endpoint that an agent uses while it is developed."""
 
 import asyncio
 import json

@@ -49,7 +49,7 @@ class Lab:
         self.editor = Buffers(self.disk)
         self.word = PermissionDecision(allowed=True)
         self.meanwhile: Callable[[PermissionRequest], Awaitable[None]] = _nothing
-        self.deeds: list[PermissionRequest] = []
+        self.requests: list[PermissionRequest] = []
         self.shown: list[tuple[str, ShownItem]] = []
         runs = None if away else commands or LocalCommands(0.1)
         guard = PathGuard(self.roots, local=not away)
@@ -59,7 +59,7 @@ class Lab:
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in coding_tools(bench)}
 
     async def leave(self, permission_request: PermissionRequest) -> PermissionDecision:
-        self.deeds.append(permission_request)
+        self.requests.append(permission_request)
         await self.meanwhile(permission_request)
         return self.word
 

@@ -38,7 +38,7 @@ async def test_a_command_runs_when_it_may_and_says_how_it_ended(lab: Lab) -> Non
     assert await lab.told("run_command", command="ls", cwd="sub") == "a\n[Exit code 0]"
     assert await lab.trouble("run_command", command="printf no; exit 3") == "no\n[Exit code 3]"
     assert await lab.trouble("run_command", command="kill -9 $$") == "[Ended by SIGKILL]"
-    assert lab.deeds[0] == PermissionRequest(
+    assert lab.requests[0] == PermissionRequest(
         "call-1",
         "run_command",
         OperationKind.EXECUTE,
@@ -47,7 +47,7 @@ async def test_a_command_runs_when_it_may_and_says_how_it_ended(lab: Lab) -> Non
         scope="run ls in sub",
         scope_text="every `ls …` in sub",
     )
-    assert [permission_request.scope for permission_request in lab.deeds[1:]] == ["", "run kill"]
+    assert [permission_request.scope for permission_request in lab.requests[1:]] == ["", "run kill"]
 
 
 async def test_a_command_that_takes_too_long_is_told_so(lab: Lab) -> None:
@@ -77,12 +77,12 @@ async def test_a_command_is_shown_in_the_editors_terminal(tmp_path: Path) -> Non
 )
 async def test_what_cannot_be_run_asks_nobody(lab: Lab, given: dict[str, str | int]) -> None:
     await lab.trouble("run_command", **given)
-    assert lab.deeds == []
+    assert lab.requests == []
 
 
 async def test_what_a_person_is_asked_about_shows_no_tricks(lab: Lab) -> None:
     await lab.use("run_command", command="echo a\u202eb\x1b[2K\n" + "x" * 500)
-    title = lab.deeds[0].title
+    title = lab.requests[0].title
     assert title.startswith("Run `echo a?b?[2K xxx")
     assert title.isprintable()
     assert len(title) < 220

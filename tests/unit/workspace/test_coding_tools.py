@@ -49,7 +49,7 @@ async def test_a_file_is_read_with_what_is_not_saved_and_nobody_is_asked(lab: La
     lab.editor.open[path] = "not saved\n"
     assert await lab.told("read_file", path=str(path), line=1) == "not saved\n"
     assert lab.shown == [("call-1", FileLocation(path, 1))] * 2
-    assert lab.deeds == []
+    assert lab.requests == []
 
 
 async def test_some_lines_are_read_and_the_rest_is_pointed_to(lab: Lab) -> None:
@@ -77,7 +77,7 @@ async def test_nothing_outside_the_workspace_is_touched(lab: Lab, tool: str, pat
     lab.path("link").symlink_to("/etc")
     given = {"write_file": {"content": "x"}, "edit_file": {"old_string": "x", "new_string": "y"}}.get(tool, {})
     assert "workspace" in await lab.trouble(tool, path=path, **given)
-    assert lab.deeds == []
+    assert lab.requests == []
 
 
 async def test_a_folder_is_listed_and_searched(lab: Lab) -> None:
@@ -91,7 +91,7 @@ async def test_a_folder_is_listed_and_searched(lab: Lab) -> None:
     assert "b.txt" not in await lab.told("search_files", query="needle", case=True)
     assert "src/a.py" not in await lab.told("search_files", query="n.edle", regex=True, glob="*.txt")
     assert await lab.told("search_files", query="nowhere", path="src") == "Nothing was found.\n"
-    assert lab.deeds == []
+    assert lab.requests == []
 
 
 @shows("ACP-CODING")
@@ -103,7 +103,7 @@ async def test_a_file_is_written_once_and_through_the_editor(lab: Lab) -> None:
     diff = FileDiff(path, None, "x = 1\n")
     assert lab.shown == [("call-1", FileLocation(path)), ("call-1", diff)]
     covers = "edits in this workspace"
-    assert lab.deeds == [
+    assert lab.requests == [
         PermissionRequest(
             "call-1",
             "write_file",
@@ -121,7 +121,7 @@ async def test_a_file_that_has_it_already_is_not_written(lab: Lab) -> None:
     lab.put("a", "same")
     assert "already" in await lab.told("write_file", path="a", content="same")
     assert lab.editor.writes == []
-    assert lab.deeds == []
+    assert lab.requests == []
 
 
 @shows("ACP-CODING")
@@ -132,7 +132,7 @@ async def test_an_edit_shows_what_changes_and_where(lab: Lab) -> None:
     assert lab.text("a.py") == "one\r\n2\r\n3\r\n"
     diff = FileDiff(path, "one\r\ntwo\r\nthree\r\n", "one\r\n2\r\n3\r\n")
     assert lab.shown == [("call-1", FileLocation(path, 2)), ("call-1", diff)]
-    assert lab.deeds[0].diffs == (diff,)
+    assert lab.requests[0].diffs == (diff,)
 
 
 async def test_an_edit_that_does_not_fit_asks_nobody_and_changes_nothing(lab: Lab) -> None:
@@ -142,7 +142,7 @@ async def test_an_edit_that_does_not_fit_asks_nobody_and_changes_nothing(lab: La
     assert "same" in await lab.trouble("edit_file", path="a", old_string="x", new_string="x")
     assert "old_string" in await lab.trouble("edit_file", path="a", old_string="", new_string="x")
     assert "There is no 'b'" in await lab.trouble("edit_file", path="b", old_string="x", new_string="y")
-    assert lab.deeds == []
+    assert lab.requests == []
     assert lab.text("a") == "x x"
     assert "2 places" in await lab.told("edit_file", path="a", old_string="x", new_string="y", replace_all=True)
     assert lab.text("a") == "y y"
@@ -180,12 +180,12 @@ async def test_a_file_is_deleted_and_moved(lab: Lab) -> None:
     assert await lab.told("delete_file", path="sub/b") == "Deleted sub/b."
     assert not lab.path("sub/b").exists()
     assert not path.exists()
-    assert [(permission_request.kind, permission_request.scope) for permission_request in lab.deeds] == [
+    assert [(permission_request.kind, permission_request.scope) for permission_request in lab.requests] == [
         (OperationKind.MOVE, "move"),
         (OperationKind.DELETE, "delete"),
     ]
-    assert lab.deeds[0].locations == (FileLocation(path), FileLocation(lab.path("sub/b")))
-    assert [shown for _, shown in lab.shown] == [*lab.deeds[0].locations, *lab.deeds[1].locations]
+    assert lab.requests[0].locations == (FileLocation(path), FileLocation(lab.path("sub/b")))
+    assert [shown for _, shown in lab.shown] == [*lab.requests[0].locations, *lab.requests[1].locations]
 
 
 async def test_a_link_is_deleted_and_not_what_it_leads_to(lab: Lab) -> None:
@@ -204,7 +204,7 @@ async def test_what_cannot_be_deleted_or_moved_is_told_before_anybody_is_asked(l
     assert "There is no c" in await lab.trouble("delete_file", path="c")
     assert "There is no c" in await lab.trouble("move_file", source="c", target="d")
     assert "there already" in await lab.trouble("move_file", source="a", target="b")
-    assert lab.deeds == []
+    assert lab.requests == []
     assert (lab.text("a"), lab.text("b")) == ("1", "2")
 
 
@@ -227,7 +227,7 @@ async def test_what_is_refused_is_not_done_and_the_model_is_told_why(lab: Lab) -
     assert await lab.trouble("run_command", command="rm a") == "not today"
     assert lab.text("a") == "text"
     assert lab.editor.writes == []
-    assert len(lab.deeds) == 5
+    assert len(lab.requests) == 5
 
 
 async def test_arguments_that_do_not_fit_are_told_in_a_line(lab: Lab) -> None:

@@ -282,11 +282,11 @@ def flip(number):
 """
 TRADE = """
 hidden, away = place + "-hidden", sys.argv[2]
-def insist(deed, *given):
+def insist(action, *given):
     # While nothing is in the place, a write may have made something there; away with it.
     while True:
         try:
-            return deed(*given)
+            return action(*given)
         except OSError:
             shutil.rmtree(place, ignore_errors=True) if os.path.isdir(place) else os.unlink(place)
 def flip(number):
@@ -379,9 +379,8 @@ NAMES = st.sampled_from(["a", "b", "c", "secret"])
 STEPS = st.sampled_from(["a", "b", "c", "secret", "..", ".", "", "work", "more", "out", "~"])
 INSIDE = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
 WRITTEN = st.lists(STEPS, min_size=1, max_size=6).map("/".join)
-ANYWHERE = st.tuples(
-    st.sampled_from(["", "{installation}/", "{installation}/work/", "{installation}/out/", "/"]), WRITTEN
-).map("".join)
+STARTS = ["", "{installation}/", "{installation}/work/", "{installation}/out/", "/"]
+ANYWHERE = st.tuples(st.sampled_from(STARTS), WRITTEN).map("".join)
 TREES = st.lists(st.tuples(st.sampled_from(["work", "more"]), INSIDE, st.none() | ANYWHERE), max_size=8)
 
 

@@ -78,7 +78,7 @@ def test_a_path_is_shown_on_one_line_from_the_working_folder(roots: WorkspaceRoo
     assert roots.display(roots.cwd / "a\nb\udcff") == "a?b?"
 
 
-def test_of_folders_in_each_other_the_outermost_is_where_a_walk_begins(tmp_path: Path) -> None:
+def test_of_folders_in_each_other_the_outermost_is_where_a_search_begins(tmp_path: Path) -> None:
     roots = WorkspaceRoots.from_folders(tmp_path / "a" / "b", [tmp_path / "a"])
     assert roots.split(tmp_path / "a" / "b" / "c") == (tmp_path.resolve() / "a", ("b", "c"))
     with pytest.raises(Invalid, match="outside"):

@@ -73,7 +73,7 @@ async def compact_if_full(
 ) -> ConversationSummary | None:
     """Sum up the older part of a conversation that fills the model's window; returns None where it fits.
 
-    Room has to be made in any case: where the model gives no summary, the person's messages are shortened.
+    It has to get shorter in any case: where the model gives no summary, the person's messages are shortened.
     """
     cut = count_to_summarise(messages, context_window(model))
     found = await summarise_oldest(model, summary, messages, cut, usage)
@@ -108,10 +108,12 @@ async def _ask_for_summary(
     model: Model, summary: str | None, old: Sequence[ModelMessage], usage: UsageTotal
 ) -> str | Failed:
     """The model's summary, or its failure."""
-    room = int(context_window(model) * FULL_SHARE) * CHARACTERS_PER_TOKEN
+    budget = int(context_window(model) * FULL_SHARE) * CHARACTERS_PER_TOKEN
     try:
         with anyio.fail_after(SUMMARY_SECONDS):
-            answer = await model_request(model, [user_message(f"{transcript(summary, old, room)}\n\n{SUMMARY_PROMPT}")])
+            answer = await model_request(
+                model, [user_message(f"{transcript(summary, old, budget)}\n\n{SUMMARY_PROMPT}")]
+            )
     except TimeoutError as error:
         return _log_failure(error, Failed(FailureKind.UNAVAILABLE, f"The model gave no summary in {SUMMARY_SECONDS} s"))
     except MODEL_ERRORS as error:
@@ -130,12 +132,12 @@ def _log_failure(error: Exception | None, failure: Failed) -> Failed:
     return failure
 
 
-def transcript(summary: str | None, old: Sequence[ModelMessage], room: int) -> str:
+def transcript(summary: str | None, old: Sequence[ModelMessage], budget: int) -> str:
     """A conversation as plain text, each message cut to its share of the room."""
-    share = max(MIN_MESSAGE_CHARACTERS, room // (len(old) + 1))
+    share = max(MIN_MESSAGE_CHARACTERS, budget // (len(old) + 1))
     said = [("user" if isinstance(message, ModelRequest) else "you", message_text(message)) for message in old]
     lines = [f"{who}: {text[:share]}" for who, text in said if text]
-    return "\n".join([*([f"Earlier: {summary}"] if summary else []), *lines])[-room:]
+    return "\n".join([*([f"Earlier: {summary}"] if summary else []), *lines])[-budget:]
 
 
 def quote_person(summary: str | None, old: Sequence[ModelMessage]) -> str:
@@ -168,7 +170,7 @@ class CompactionRunner:
             model, state.summary, state.past, count_before_newest_turn(state.past), self._usage
         )
         if isinstance(summed, Failed):
-            # There is still room, so the conversation stays as it is.
+            # There is still capability, so the conversation stays as it is.
             await emit(replace(summed, message=f"Nothing was summed up, and nothing has changed. {summed.message}"))
             return TurnEnd(StopReason.ERROR, usage=self.usage(), failure=summed.trouble)
         if summed is not None:

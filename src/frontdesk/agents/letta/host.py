@@ -189,8 +189,8 @@ class LettaHost:
         caller = prompt.caller
         ids = (f"turn-{uuid4()}", lane, thread.agent_id, thread.name)
         new = NewTurn(*ids, caller.user_id, prompt.otid, Authority.of(caller))
-        door = self._admission_locks.setdefault(new.lane, anyio.Lock())
-        async with door:
+        admission = self._admission_locks.setdefault(new.lane, anyio.Lock())
+        async with admission:
             trouble = await self._admit(prompt, thread, new)
 
         async def run(_begun: None, emit: Emit) -> TurnEnd:
@@ -222,7 +222,7 @@ class LettaHost:
         lane = _lock_of(thread)
         await self._turns.recover(lane)
         if await self._turns.cancel(lane, thread.name):
-            # Whoever runs it leaves nothing behind, and what runs by now may be the next turn.
+            # A finished turn leaves nothing behind, and the running one may be the next turn.
             return True
         # A run may have outlived the process that began it, and an unanswered approval blocks the conversation.
         stopped = await thread.stop_active_runs()
@@ -329,7 +329,7 @@ class LettaHost:
     async def forget(self, agent_id: str, conversation_id: str, user_id: PersonFilter = EVERYONE) -> None:  # noqa: ARG002 - Letta's belong to nobody
         thread = _conversation(self.server, agent_id, conversation_id)
         if thread.conversation_id is not None:
-            # The lane is the agent's own, so that nobody else's turn is stopped.
+            # The lock is the agent's own, so that nobody else's turn is stopped.
             await self._turns.cancel(_lock_of(thread), thread.name)
         await thread.forget()
 
@@ -456,7 +456,7 @@ async def _target_conversation(server: LettaServer, prompt: Prompt) -> str | Non
 
 
 class LockIsFree(Exception):
-    """The lane is free; nobody wants it."""
+    """The lock is free; nobody wants it."""
 
 
 async def _begin_nothing(_connection: object) -> None:
@@ -489,7 +489,7 @@ def _agent(state: AgentState, words: Mapping[str, str] = NO_DESCRIPTIONS) -> Age
 
 
 def _add_person(user_id: str, context: str) -> str:
-    """Whom the turn is for, before what else is told of it; whoever sits at this machine has no name."""
+    """Whom the turn is for, first of all; a caller on this machine has no name."""
     name = "" if user_id == LOCAL_USER else f"You speak with {json.dumps(user_id, ensure_ascii=False)} in this turn."
     return "\n\n".join(part for part in (name, context) if part.strip())
 

@@ -76,7 +76,7 @@ def copy_request(template: Mapping[str, Any], user_id: str, tag: str) -> dict[st
 
 
 def copy_name(name: str, user_id: str) -> str:
-    """The agent's name and the person's, so that whoever looks at the Letta server can tell them apart."""
+    """The agent's name and the person's, so that they can be told apart on the Letta server."""
     return f"{name} - {NOT_IN_NAMES.sub(' ', user_id).strip()[:NAME_LENGTH]}".strip(" -")
 
 
@@ -155,7 +155,7 @@ CLAIM_PAUSES = (0.05, 0.1, 0.2, 0.5)
 UNDO_SECONDS = 5
 SERVES_SOMEBODY_ELSE = (
     "Agent '{0}' serves somebody else: what a Letta agent learns of one person, it knows when it talks with the next. "
-    "Whoever runs Frontdesk can make it a template, from which everybody gets an agent of their own "
+    "The operator can make it a template, from which everybody gets an agent of their own "
     "(frontdesk letta template {0}), or say that several people may share it (frontdesk letta share {0})"
 )
 
@@ -164,7 +164,7 @@ DeleteAgent = Callable[[str], Awaitable[None]]
 
 
 class AgentAssignments:
-    """Every turn for a named person asks here first. Turns for nobody are of whoever runs the installation."""
+    """Every turn for a named person asks here first. Turns for nobody are of the operator of the installation."""
 
     def __init__(self, store: AgentAssignmentStore, keys: KeyStore) -> None:
         self.store = store
@@ -276,7 +276,7 @@ class AgentAssignments:
         return sorted(bound | set(await self.store.speakers(agent_id)))
 
     async def _find_or_make(self, server: LettaServer, template_id: str, user_id: str) -> str:
-        """A person's agent, made from the template where there is none yet: once, whoever asks at the same moment."""
+        """A person's agent, made from the template where there is none yet: once, also for calls at the same moment."""
         if (known := await self.store.made_from(template_id, user_id)) is not None:
             return known
         claim, waits = CopyClaim(template_id, user_id, token_hex(16)), retry_delays(*CLAIM_PAUSES)

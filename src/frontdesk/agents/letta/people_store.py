@@ -37,7 +37,7 @@ class AgentAssignment:
 
     @property
     def description(self) -> str:
-        """For whoever runs the installation."""
+        """For the operator."""
         return f"for {self.user_id}" if self.kind is AssignmentKind.PERSON else str(self.kind)
 
 

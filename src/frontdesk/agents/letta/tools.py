@@ -95,9 +95,9 @@ def choose_registration(
     )
 
 
-def handed_tools_url(door: str) -> str:
-    """The address of the handed tools, from that of another door of the same house."""
-    return MCP_ENDPOINT.sub(HANDED_TOOLS_PATH, door)
+def handed_tools_url(endpoint: str) -> str:
+    """The address of the handed tools, from another MCP address of the same installation."""
+    return MCP_ENDPOINT.sub(HANDED_TOOLS_PATH, endpoint)
 
 
 def handed_tools_name(name: str) -> str:
@@ -105,9 +105,9 @@ def handed_tools_name(name: str) -> str:
 
 
 def _is_usable(known: StreamableHTTPMcpServer) -> bool:
-    door = MCP_ENDPOINT.search(known.server_url)
+    endpoint = MCP_ENDPOINT.search(known.server_url)
     return (
-        door is not None
+        endpoint is not None
         and not known.server_url.endswith(HANDED_TOOLS_PATH)
         and UNUSABLE_CHARACTER not in known.server_name
     )
@@ -128,8 +128,8 @@ class ToolRegistrar:
         self._one_at_a_time = anyio.Lock()
 
     async def open(self, server: LettaServer, tools: Sequence[HandedTool]) -> "ToolRegistration":
-        """Make sure that Letta knows our door, and list the tools there."""
-        # In this order: a door that is new to Letta is read as a whole, and these are about to be read one by one.
+        """Make sure that Letta knows the address of the handed tools, and list the tools there."""
+        # In this order: Letta reads a new MCP server as a whole, and these are about to be read one by one.
         async with self._one_at_a_time:
             entry = await self._entry(server)
         before = await self.store.named(tool.name for tool in tools)
@@ -160,7 +160,7 @@ class ToolRegistrar:
 
 @dataclass(frozen=True, slots=True)
 class ToolRegistration:
-    """Tools that our door lists, and the entry under which Letta is to know them."""
+    """Tools that our endpoint lists, and the entry under which Letta is to know them."""
 
     server: LettaServer
     store: HandedToolStore

@@ -71,7 +71,7 @@ async def run_journaled_turn(host: AgentHost, journal: Journal, surface: str, pr
                 yield event
 
 
-# The surface that the journal shows for a turn of the agent's own, after a tool call.
+# The interface that the journal shows for a turn of the agent's own, after a tool call.
 FOLLOW_UP_SURFACE = "follow-up"
 
 log = structlog.get_logger("frontdesk.agents")

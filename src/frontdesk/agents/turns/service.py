@@ -90,7 +90,7 @@ class UnwatchedTurn:
 
 @dataclass(slots=True)
 class TurnLock:
-    """The lock of a lane within this process, and how many turns hold it or wait for it."""
+    """The lock of a lock within this process, and how many turns hold it or wait for it."""
 
     # No Lock: a generator may be closed by another task than the one that entered.
     semaphore: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(1))
@@ -225,7 +225,7 @@ class TurnService:
                 await turn.finished.wait()
 
     async def recover(self, lane: str) -> None:
-        """Mark a turn that a dead process left in the lane as interrupted."""
+        """Mark a turn that a dead process left in the lock as interrupted."""
         await self._store.recover(self.owner, lane, set(self._running))
 
     async def run(self) -> None:
@@ -244,7 +244,7 @@ class TurnService:
 
     @asynccontextmanager
     async def _locked(self, lane: str) -> AsyncGenerator[None]:
-        """Hold the lane within this process; its lock is forgotten when nobody holds it or waits for it."""
+        """Hold the lock within this process; its lock is forgotten when nobody holds it or waits for it."""
         lock = self._locks.setdefault(lane, TurnLock())
         lock.users += 1
         try:
@@ -326,7 +326,7 @@ class TurnService:
                     return ending
                 if pause is not None:
                     await anyio.sleep(pause)
-        # The next turn in this lane finds it abandoned, and the turn shows as interrupted.
+        # The next turn in this lock finds it abandoned, and the turn shows as interrupted.
         return ending
 
 

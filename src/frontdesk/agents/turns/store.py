@@ -57,7 +57,7 @@ class TurnStore:
     async def claim(
         self, new: NewTurn, owner: LeaseOwner, within: Callable[[Transaction], Awaitable[T]]
     ) -> ClaimedTurn[T] | None:
-        """Begin a turn and do `within`; None while another turn of the lane is running."""
+        """Begin a turn and do `within`; None while another turn of the lock is running."""
         async with self._database.brief_transaction() as connection:
             if connection.dialect.name == "postgresql":
                 await connection.execute(LOCK_LANE, {"lane": new.lane})
@@ -84,11 +84,11 @@ class TurnStore:
             return ClaimedTurn(await within(connection))
 
     async def _free(self, connection: Transaction, lane: str, owner: LeaseOwner, now: datetime) -> bool:
-        """Whether no turn runs in the lane; a turn that a dead owner left there is marked as interrupted."""
+        """Whether no turn runs in the lock; a turn that a dead owner left there is marked as interrupted."""
         found = (await connection.execute(RUNNING_TURN, {"lane": lane})).one_or_none()
         if found is None:
             return True
-        # A turn of this process was left behind: a caller holds the lane's lock here, so none of ours runs.
+        # A turn of this process was left behind: a caller holds the lock's lock here, so none of ours runs.
         if found.owner != str(owner) and not _abandoned(found, owner, now):
             return False
         await connection.execute(_interrupt([found.id], now))
@@ -206,7 +206,7 @@ class TurnStore:
 
 
 async def require_idle(connection: Transaction, lane: str) -> None:
-    """Refuse while a turn of the lane is running; none begins until the transaction ends."""
+    """Refuse while a turn of the lock is running; none begins until the transaction ends."""
     if connection.dialect.name == "postgresql":
         await connection.execute(LOCK_LANE, {"lane": lane})
     if (await connection.execute(RUNNING_TURN, {"lane": lane})).first() is not None:

@@ -59,13 +59,13 @@ class FrameReader:
         self._frames: deque[bytes] = deque()
         self._size = 0
         self._ended = False
-        self._room = threading.Condition()
+        self._space = threading.Condition()
         self._notifier = ThreadNotifier()
         threading.Thread(target=self._read, name="acp-in", daemon=True).start()
 
     async def take(self) -> bytes | None:
         while True:
-            with self._room:
+            with self._space:
                 if self._frames:
                     return self._first()
                 if self._ended:
@@ -75,7 +75,7 @@ class FrameReader:
 
     def end(self) -> None:
         """End the input; lines that are read after this are dropped."""
-        with self._room:
+        with self._space:
             self._ended = True
             self._frames.clear()
             self._notifier.notify()
@@ -84,7 +84,7 @@ class FrameReader:
         frame = self._frames.popleft()
         self._size -= len(frame)
         if self._size <= BACKLOG_BYTES:
-            self._room.notify()
+            self._space.notify()
         return frame
 
     def _read(self) -> None:
@@ -96,7 +96,7 @@ class FrameReader:
             # A closed terminal or a reset socket is an end like any other.
             pass
         finally:
-            with self._room:
+            with self._space:
                 self._ended = True
                 self._notifier.notify()
             os.close(self._descriptor)
@@ -105,8 +105,8 @@ class FrameReader:
         frames = [line if isinstance(line, bytes) else OVERLONG for line in self._lines.feed(data)]
         if not frames:
             return
-        with self._room:
-            self._room.wait_for(lambda: self._size <= BACKLOG_BYTES)
+        with self._space:
+            self._space.wait_for(lambda: self._size <= BACKLOG_BYTES)
             self._frames += frames
             self._size += sum(map(len, frames))
             self._notifier.notify()
@@ -143,8 +143,8 @@ class FrameWriter:
             self._frames.append(rest)
             self._size += len(rest)
             self._work.notify()
-        while room := self._room():
-            await room
+        while space := self._space():
+            await space
 
     async def close(self, seconds: float) -> None:
         """Finish writing; waits for a slow reader for `seconds` at most."""
@@ -155,7 +155,7 @@ class FrameWriter:
             while end := self._end():
                 await end
 
-    def _room(self) -> asyncio.Future[None] | None:
+    def _space(self) -> asyncio.Future[None] | None:
         with self._work:
             if self._ended:
                 raise ConnectionClosed("The other side does not listen any more")

@@ -119,7 +119,7 @@ class _RecordingSend:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self._asked.status = message["status"]
-            identity = (b"x-request-id", self._asked.visit.request_id.encode())
+            identity = (b"x-request-id", self._asked.context.request_id.encode())
             message["headers"] = [*message.get("headers", ()), identity]
         elif not message.get("more_body", False):
             self.end()
@@ -132,14 +132,14 @@ class _RecordingSend:
 
 
 def _refuse_origin(asked: PlatformRequest) -> ASGIApp | None:
-    turned = HOST_POLICY.check(asked.visit.headers)
+    turned = HOST_POLICY.check(asked.context.headers)
     if turned is None:
         return None
     return error_response(turned.status, turned.code, ONLY_HOSTS if turned is WRONG_HOST else ONLY_ORIGINS)
 
 
 def _logged_request(asked: PlatformRequest, milliseconds: float) -> LoggedRequest:
-    said, names = asked.visit.headers, Constants.Headers
+    said, names = asked.context.headers, Constants.Headers
     agent = read_agent_id(said)
     user_agent = redact_text(said.get("user-agent"))
     return LoggedRequest(
@@ -165,14 +165,14 @@ def _logged_request(asked: PlatformRequest, milliseconds: float) -> LoggedReques
 
 async def receive_chat(standin: LocalPlatformState, asked: PlatformRequest) -> ASGIApp:
     """`POST /agents/real-time-threat-protection/chat-message`."""
-    if not asked.visit.headers.get("content-type", "").lower().startswith("application/json"):
+    if not asked.context.headers.get("content-type", "").lower().startswith("application/json"):
         return error_response(415, "unsupported_media_type", "The Content-Type must be application/json")
     try:
         said = ChatMessageRequest.model_validate_json(asked.body, by_alias=True, by_name=False)
     except ValidationError as error:
         return invalid_body_response("The chat message is not as it should be", error)
     kept = said.model_dump(mode="json", by_alias=True)
-    standin.chats.append({**kept, "agentId": asked.visit.headers.get("x-ms-agentid")})
+    standin.chats.append({**kept, "agentId": asked.context.headers.get("x-ms-agentid")})
     return JSONResponse({})
 
 
@@ -203,8 +203,8 @@ def build_platform_application(standin: LocalPlatformState, tell: OnRequest | No
             case [tenant, "oauth2", "v2.0", "token"] if tenant:
                 return _require_method("POST", asked) or await issue_token(standin, asked)
             case parts:
-                methods, door = CONTROL_ROUTES.get(tuple(parts), ("", _not_found))
-                return (methods and _require_method(methods, asked)) or await door(standin, asked)
+                methods, endpoint = CONTROL_ROUTES.get(tuple(parts), ("", _not_found))
+                return (methods and _require_method(methods, asked)) or await endpoint(standin, asked)
 
     return PlatformApplication(standin, route, tell)
 

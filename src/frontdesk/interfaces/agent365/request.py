@@ -35,7 +35,7 @@ class PlatformRequest:
     status: int | None = None
 
     @property
-    def visit(self) -> RequestContext:
+    def context(self) -> RequestContext:
         return request_context(self.scope)
 
     @property
@@ -104,7 +104,7 @@ NO_STORE_HEADERS = {"cache-control": "no-store", "pragma": "no-cache"}
 def refuse_token(standin: LocalPlatformState, asked: PlatformRequest, audience: str) -> ASGIApp | None:
     """The 401 for a request whose token is not good for this audience; None for one that is."""
     checked = check_token(
-        asked.visit.headers.get("authorization"), audience, standin.mode, standin.token_signer, standin.clock()
+        asked.context.headers.get("authorization"), audience, standin.mode, standin.token_signer, standin.clock()
     )
     asked.claims = checked.claims
     asked.token = "none" if checked.failed == "none" else checked.why
@@ -119,7 +119,7 @@ def refuse_token(standin: LocalPlatformState, asked: PlatformRequest, audience: 
 
 def note_token(asked: PlatformRequest) -> None:
     """Note what the token of a request says, before it is checked or where it is not."""
-    authorization = asked.visit.headers.get("authorization")
+    authorization = asked.context.headers.get("authorization")
     asked.claims = read_claims(authorization)
     asked.token = "none" if authorization is None else "not checked"
 
@@ -128,7 +128,7 @@ async def issue_token(standin: LocalPlatformState, asked: PlatformRequest) -> AS
     """`POST …/oauth2/v2.0/token`."""
     try:
         form = dict(parse_qsl(asked.body.decode(), max_num_fields=MOST_FIELDS))
-        client = _basic_client(asked.visit.headers.get("authorization", ""))
+        client = _basic_client(asked.context.headers.get("authorization", ""))
         granted = grant_token(
             {**({"client_id": client} if client else {}), **form}, standin.token_signer, standin.clock()
         )

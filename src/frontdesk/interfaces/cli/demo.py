@@ -178,17 +178,17 @@ TIME_ENTRIES = (
 )
 
 
-async def create_records(room: RecordServices, scope: PersonScope, helper: str, day: DemoDay) -> None:
+async def create_records(services: RecordServices, scope: PersonScope, helper: str, day: DemoDay) -> None:
     """Have a day kept for a person, with `helper` as the agent that works for them."""
-    await room.people.set_zone(scope, day.zone.key)
+    await services.people.set_zone(scope, day.zone.key)
     for one in CATEGORIES:
-        await room.categories.create(scope, one)
-    tasks = await _create_tasks(room, scope, day)
+        await services.categories.create(scope, one)
+    tasks = await _create_tasks(services, scope, day)
     for days, hour, memory in MEMORIES:
-        await room.memories.create(scope, {**memory, "captured_at": _format_time(day.past(hour, 0, days))})
+        await services.memories.create(scope, {**memory, "captured_at": _format_time(day.past(hour, 0, days))})
     for hour, minutes, activity in ACTIVITIES:
         began = {"started_at": _format_time(day.past(hour, minutes)), "duration_minutes": minutes}
-        await room.activities.create(scope, {**activity, **began})
+        await services.activities.create(scope, {**activity, **began})
     for number, days, hour, minutes, note in TIME_ENTRIES:
         start = day.past(hour, minutes, days)
         span = {
@@ -196,21 +196,21 @@ async def create_records(room: RecordServices, scope: PersonScope, helper: str, 
             "end_at": _format_time(start + timedelta(minutes=minutes)),
             "note": note,
         }
-        await room.time_tracking.add(scope, tasks[number], span)
-    await room.time_tracking.start(scope, tasks[1], "Second reading")
+        await services.time_tracking.add(scope, tasks[number], span)
+    await services.time_tracking.start(scope, tasks[1], "Second reading")
     work = {"task_id": tasks[4], "agent_id": helper, "objective": "Compare three hotels near the river"}
-    await room.work_queue.create(scope, {**work, "task_type": "research"})
+    await services.work_queue.create(scope, {**work, "task_type": "research"})
 
 
-async def _create_tasks(room: RecordServices, scope: PersonScope, day: DemoDay) -> Sequence[str]:
+async def _create_tasks(services: RecordServices, scope: PersonScope, day: DemoDay) -> Sequence[str]:
     """Their ids; two more stand below the first."""
     made: list[str] = []
     for days, hour, one in TASKS:
-        made.append((await room.tasks.create(scope, {**one, "due_date": _format_time(day.due(hour, days))})).id)
+        made.append((await services.tasks.create(scope, {**one, "due_date": _format_time(day.due(hour, days))})).id)
     for title in ("Gather the prices", "Ask Jo to proofread"):
-        await room.tasks.create(scope, {"title": title, "parent_task_id": made[0]})
-    await room.tasks.set_status(scope, made[1], TaskStatus.IN_PROGRESS, progress=60)
-    await room.tasks.set_status(scope, made[3], TaskStatus.COMPLETED)
+        await services.tasks.create(scope, {"title": title, "parent_task_id": made[0]})
+    await services.tasks.set_status(scope, made[1], TaskStatus.IN_PROGRESS, progress=60)
+    await services.tasks.set_status(scope, made[3], TaskStatus.COMPLETED)
     return made
 
 
@@ -244,43 +244,47 @@ async def create_keys(identity: Identity, person: str, agent: Agent) -> DemoKeys
     return DemoKeys(phone, desk, report, laptop)
 
 
-async def use_keys(doors: DemoClient, keys: DemoKeys, agents: tuple[Agent, Agent, Agent]) -> None:
+async def use_keys(demo_client: DemoClient, keys: DemoKeys, agents: tuple[Agent, Agent, Agent]) -> None:
     """Calls as they come over a day; the last ones are turned away, or come to nothing."""
     ada, bruno, cleo = agents
     desk = f"Bearer {keys.agent}"
     for words in ("search support tickets", "send an email to a customer", "book a meeting room"):
-        await doors.mcp("find_tools", {"query": words}, authorization=desk)
-    await doors.mcp("call_tool", _call_arguments("search_tickets", words="refund"), authorization=desk)
+        await demo_client.mcp("find_tools", {"query": words}, authorization=desk)
+    await demo_client.mcp("call_tool", _call_arguments("search_tickets", words="refund"), authorization=desk)
     mail = _call_arguments("send_email", to="jo@example.com", subject="Your ticket", body="It is solved.")
-    await doors.mcp("call_tool", mail, authorization=desk)
+    await demo_client.mcp("call_tool", mail, authorization=desk)
     for agent in (ada, ada, cleo):
-        await doors.mcp("whoami", x_agent_id=agent.id)
-        await doors.mcp("promptyoself_list", x_agent_id=agent.id)
+        await demo_client.mcp("whoami", x_agent_id=agent.id)
+        await demo_client.mcp("promptyoself_list", x_agent_id=agent.id)
     # As older clients do it: they name themselves in the call, and not in a header.
-    await doors.mcp("whoami", {"agent_id": cleo.id})
-    await doors.mcp("promptyoself_list", {"agent_id": cleo.id})
-    await doors.rest("GET", "/api/tasks", authorization=f"Bearer {keys.reading}")
-    await doors.rest("GET", "/api/memories", authorization=f"Bearer {keys.person}")
-    await _make_failing_calls(doors, keys, ada, bruno)
+    await demo_client.mcp("whoami", {"agent_id": cleo.id})
+    await demo_client.mcp("promptyoself_list", {"agent_id": cleo.id})
+    await demo_client.rest("GET", "/api/tasks", authorization=f"Bearer {keys.reading}")
+    await demo_client.rest("GET", "/api/memories", authorization=f"Bearer {keys.person}")
+    await _make_failing_calls(demo_client, keys, ada, bruno)
 
 
-async def _make_failing_calls(doors: DemoClient, keys: DemoKeys, ada: Agent, bruno: Agent) -> None:
+async def _make_failing_calls(demo_client: DemoClient, keys: DemoKeys, ada: Agent, bruno: Agent) -> None:
     desk = f"Bearer {keys.agent}"
-    await doors.mcp("whoami", {"agent_id": ada.id}, authorization=desk, x_agent_id=ada.id)
-    await doors.rest("POST", "/api/tasks", {"title": "Not allowed"}, authorization=f"Bearer {keys.reading}")
-    await doors.rest("GET", "/api/tasks", authorization=f"Bearer {keys.revoked}")
-    await doors.mcp("call_tool", _call_arguments("send_email", to="nobody", subject="Hello"), authorization=desk)
-    await doors.mcp("call_tool", {"name": "fax", "arguments": {}}, x_agent_id=bruno.id)
+    await demo_client.mcp("whoami", {"agent_id": ada.id}, authorization=desk, x_agent_id=ada.id)
+    await demo_client.rest("POST", "/api/tasks", {"title": "Not allowed"}, authorization=f"Bearer {keys.reading}")
+    await demo_client.rest("GET", "/api/tasks", authorization=f"Bearer {keys.revoked}")
+    await demo_client.mcp("call_tool", _call_arguments("send_email", to="nobody", subject="Hello"), authorization=desk)
+    await demo_client.mcp("call_tool", {"name": "fax", "arguments": {}}, x_agent_id=bruno.id)
 
 
 def _call_arguments(tool: str, **arguments: str) -> dict[str, object]:
     return {"name": f"{DEMO_SERVER}::{tool}", "arguments": arguments}
 
 
-async def deny_tool(house: ToolAdministration, operator: Caller, doors: DemoClient, agent: Agent) -> None:
+async def deny_tool(
+    administration: ToolAdministration, operator: Caller, demo_client: DemoClient, agent: Agent
+) -> None:
     """One agent may not send mail, and tries."""
-    await house.add_rule(operator, f"agent:{agent.id}", AccessEffect.DENY, f"{DEMO_SERVER}::send_email")
-    await doors.mcp("call_tool", _call_arguments("send_email", to="ann@example.com", subject="Hi"), x_agent_id=agent.id)
+    await administration.add_rule(operator, f"agent:{agent.id}", AccessEffect.DENY, f"{DEMO_SERVER}::send_email")
+    await demo_client.mcp(
+        "call_tool", _call_arguments("send_email", to="ann@example.com", subject="Hi"), x_agent_id=agent.id
+    )
 
 
 RUN_SECONDS = 20
@@ -325,7 +329,7 @@ async def _wait_for_run(app: App, person: Caller, number: int) -> None:
 DEMO_PERSON = "ann"
 HOME_ZONE = ZoneInfo("Europe/Lisbon")
 FILL_SECONDS = 90
-# None of them names a model: once the day is over, they think with the house's.
+# None of them names a model: once the day is over, they use the default one.
 DEMO_AGENTS = (
     NewAgent(
         "Ada",
@@ -379,12 +383,12 @@ async def _fill_with_workers(app: App, operator: Caller, day: DemoDay) -> Sample
 
 
 async def require_empty(app: App) -> None:
-    """Refuse a house in which somebody lives: the key that the first start makes is nobody's yet."""
+    """Refuse an installation in use; the key that the first start makes does not count."""
     _require_builtin_host(app)
     keys = [key for key in await app.keys.list() if (key.name, key.user_id) != (FIRST_KEY_NAME, LOCAL_USER)]
     if keys or await app.host.list(1):
         raise Conflict(
-            "This house has agents or keys already, and the demo would stand among them; "
+            "This installation already has agents or keys, and the demo would mix with them; "
             "give it a folder of its own: frontdesk demo --data DIR"
         )
 
@@ -402,12 +406,12 @@ async def _fill(app: App, operator: Caller, day: DemoDay) -> SampleData:
     await create_records(app.memory, PersonScope.for_caller(person), ada.id, day)
     keys = await create_keys(app.identity, DEMO_PERSON, bruno)
     due = await create_schedules(app, person, (ada, bruno, cleo), day.zone.key)
-    async with open_demo_client(app) as doors:
+    async with open_demo_client(app) as demo_client:
         shown = f"Bearer {keys.person}"
-        await doors.talk(ada.id, DEMO_PERSON, WITH_ADA, authorization=shown)
-        await doors.talk(bruno.id, DEMO_PERSON, WITH_BRUNO, authorization=shown)
-        await use_keys(doors, keys, (ada, bruno, cleo))
-        await deny_tool(app.tools.administration, operator, doors, cleo)
+        await demo_client.talk(ada.id, DEMO_PERSON, WITH_ADA, authorization=shown)
+        await demo_client.talk(bruno.id, DEMO_PERSON, WITH_BRUNO, authorization=shown)
+        await use_keys(demo_client, keys, (ada, bruno, cleo))
+        await deny_tool(app.tools.administration, operator, demo_client, cleo)
     await run_schedules(app, person, due)
     return SampleData(await count_records(app, person))
 
@@ -430,7 +434,7 @@ def drop_log_event(expected: str) -> None:
 
 # One prompt of the day is given up, which is there to be looked at.
 EXPECTED_EVENT = "prompt_dead"
-PAGES_TO_VISIT = (
+PAGES_TO_OPEN = (
     ("/", "is all well?"),
     ("/agents", "Ada, Bruno and Cleo: who they are, what they hold and remember"),
     ("/tools", "search them: weather, invoice, meeting"),
@@ -442,12 +446,12 @@ PAGES_TO_VISIT = (
 
 
 def fill(*, data: Path | None = None) -> None:
-    """Fill an empty house with a day of agents at work, made by running Frontdesk itself; no model is needed.
+    """Fill an empty installation with a day of agents at work, by running Frontdesk itself; no model is needed.
 
     Parameters
     ----------
     data
-        The folder of a house of its own, on SQLite whatever else is set; FRONTDESK_DATA's when left out.
+        The folder of a separate installation, on SQLite whatever else is set; FRONTDESK_DATA's when left out.
     """
     settings = configure_quiet_logs(Settings.read(), "error")
     if settings.log_level != "debug":
@@ -464,10 +468,10 @@ def fill(*, data: Path | None = None) -> None:
     if data is None:
         print("Look at it, with frontdesk up:")
     else:
-        # The house that somebody set up here may be open meanwhile, and has its own port.
+        # An installation that is set up here may be running meanwhile, and has its own port.
         settings = settings.with_values(port=settings.port ^ 1)
         print(
             f"Look at it, with FRONTDESK_DATA={printable_line(str(settings.data))} frontdesk up --port {settings.port}:"
         )
-    for path, words in PAGES_TO_VISIT:
+    for path, words in PAGES_TO_OPEN:
         print(f"  {base_url(settings)}{path}  {words}")

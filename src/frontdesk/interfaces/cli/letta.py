@@ -40,7 +40,7 @@ def connect(
     agents
         The agents to connect, by id or name; none only registers the address.
     url
-        Where Letta reaches Frontdesk's MCP door, instead of /mcp below FRONTDESK_PUBLIC_URL or the local address.
+        Where Letta reaches Frontdesk's MCP endpoint, instead of /mcp below FRONTDESK_PUBLIC_URL or the local address.
     name
         What the MCP server is called on the Letta server.
     every

@@ -75,7 +75,7 @@ COMMANDS = (
         "diagnostics:read",
         "Show what was called, by whom, and how it went: the newest rows, the oldest of them first.",
     ),
-    ("demo", "demo:fill", "Fill an empty house with a believable day, made by running Frontdesk itself."),
+    ("demo", "demo:fill", "Fill an empty installation with a made-up day, by running Frontdesk itself."),
     (
         "doctor",
         "diagnostics:examine",
@@ -116,7 +116,7 @@ def mcp(*, door: Literal["tools", "schedule", "memory"] | None = None) -> None:
 
     Parameters
     ----------
-    door
+    endpoint
         Serve the tools of one capability alone; memory is for the person whose key ZMEMORY_API_KEY is.
     """
     from frontdesk.interfaces.mcp.stdio import run_stdio_server  # noqa: PLC0415

@@ -76,7 +76,7 @@ def verify(
     logs.configure_logs(Settings.read().with_values(log_level="error"))
     declared = _read_declared(manifest)
     chosen = declared.servers if server is None else [_find_server(declared, server)]
-    # One that was left out cannot be looked for; whoever asks for another does not mind.
+    # One that was left out cannot be looked for; a caller that asks for another does not mind.
     broken = server is None and not declared.is_valid
     found = anyio.run(verify_servers, chosen, os.environ, timeout)
     ok = not broken and all(one.ok for one in found)

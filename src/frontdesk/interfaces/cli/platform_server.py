@@ -66,7 +66,7 @@ def serve(
             "not taken; leave it out, or give a loopback address"
         )
     standin = LocalPlatformState.for_manifest(manifest or _require_manifest(), TokenMode(tokens), seed)
-    # As they are by default: nothing of the house is needed here, nor what is set for it.
+    # The defaults: nothing of the installation is needed here, nor its settings.
     logs.configure_logs(Settings.model_construct())
     listener = open_listener_at(host, port, "choose another port (--port)")
     _announce(standin, host, listener.getsockname()[1])

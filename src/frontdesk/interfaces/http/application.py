@@ -63,10 +63,10 @@ SCOPES_BY_PATH: Mapping[str, Sequence[str]] = {
 
 
 def build_application(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGIApp:
-    """The whole HTTP application of a house."""
+    """The whole HTTP application of an installation."""
     found = tools_by_path() if specs is None else tools_by_path(specs)
-    offered = {path: offer_tools(app, of_door, path) for path, of_door in found.items()}
-    servers = {path: build_server(of_door, path) for path, of_door in offered.items()}
+    offered = {path: offer_tools(app, of_path, path) for path, of_path in found.items()}
+    servers = {path: build_server(of_path, path) for path, of_path in offered.items()}
     endpoints = {
         path: McpEndpoint(server, fast_handlers(offered[path]), app.identity.sessions if path == MEMORY_PATH else None)
         for path, server in servers.items()
@@ -74,7 +74,7 @@ def build_application(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGI
     if MEMORY_PATH in endpoints:
         endpoints |= dict.fromkeys(ZMEMORY_PATHS, endpoints[MEMORY_PATH])
     if app.settings.letta_base_url is not None:
-        # For that server alone, so it is in none of the documents that tell the world of our doors.
+        # For that server alone, so it is in none of the documents that list our endpoints.
         endpoints[HANDED_TOOLS_PATH] = McpEndpoint(build_handed_tools_server(app))
     return assemble_application(app, endpoints, list(found), sse_routes(servers["/mcp"]))
 
@@ -82,7 +82,7 @@ def build_application(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGI
 def assemble_application(
     app: App, endpoints: Mapping[str, ASGIApp], paths: list[str], more: Iterable[BaseRoute] = ()
 ) -> ASGIApp:
-    """Put the gate before the given doors and the routes that every house has."""
+    """Put the authentication middleware before the given endpoints and the routes that every server has."""
     documents = [*card_routes(app, paths), *metadata_routes(app, paths)]
     api = mount_api(app)
     routes = [*more, *operation_routes(app), *oauth_routes(app), api, *documents, *web_routes(app)]
@@ -119,7 +119,7 @@ def _fixed_paths(routes: Sequence[BaseRoute], prefix: str = "") -> Iterator[str]
 
 @dataclass(frozen=True, slots=True)
 class PathDispatcher:
-    """From the gate to the doors: those with one address are known by it, and others are looked for by pattern."""
+    """Dispatches from the middleware to the endpoints: by exact path first, then by pattern."""
 
     endpoints: Mapping[str, ASGIApp]
     fallback: ASGIApp

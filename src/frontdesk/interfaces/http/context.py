@@ -26,13 +26,13 @@ ID_COUNTER = itertools.count()
 
 @dataclass(slots=True)
 class RequestContext:
-    """Made by the gate for each request and dropped with it; nothing of it outlives the answer."""
+    """Made by the middleware for each request and dropped with it; nothing of it outlives the answer."""
 
     request_id: str
     # There may be secrets among the headers.
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     credential: Credential | None = None
-    # The person's own token, once the gate has checked it, for tool servers that act for them; a key is no such token.
+    # The person's own token, once it is checked, for tool servers that act for them; a key is no such token.
     token: SecretStr | None = None
     # What proves the person or the agent, whatever it is: to be asked about, and never passed on.
     proof: SecretStr | None = None

@@ -44,7 +44,7 @@ ALL_ADDRESSES = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not bou
 
 @dataclass(frozen=True, slots=True)
 class OriginRefusal:
-    """Someone who is turned away at the doorstep."""
+    """A request that is refused for its Host or Origin."""
 
     status: int
     code: str
@@ -149,18 +149,18 @@ BEARER_PREFIX = "bearer "
 OWN_PREFIXES = (*KEY_PREFIXES, ACCESS_PREFIX)
 
 
-async def use_credential(identity: Identity, visit: RequestContext, text: str) -> None:
+async def use_credential(identity: Identity, context: RequestContext, text: str) -> None:
     """The request's own credential, as it was shown."""
-    visit.credential = await identity.authenticate(text)
-    _set_proof(visit, text)
+    context.credential = await identity.authenticate(text)
+    _set_proof(context, text)
 
 
-def person_token(visit: RequestContext) -> str:
+def person_token(context: RequestContext) -> str:
     """The token of a person that stands beside the request's own credential, or alone."""
-    return strip_bearer(visit.headers.get(PERSON_TOKEN_HEADER, ""))
+    return strip_bearer(context.headers.get(PERSON_TOKEN_HEADER, ""))
 
 
-async def use_person_token(identity: Identity, visit: RequestContext, token: str) -> None:
+async def use_person_token(identity: Identity, context: RequestContext, token: str) -> None:
     """A person's own token that stands alone: it counts as if it were the request's credential.
 
     Nobody is trusted to name people by it: a key for every agent is no agent's here.
@@ -168,24 +168,24 @@ async def use_person_token(identity: Identity, visit: RequestContext, token: str
     person = await identity.authenticate(token)
     if person.user_id is None:
         raise Unauthenticated(NAMES_NO_PERSON)
-    visit.credential = replace(person, agent_id=person.named_agent)
-    _set_proof(visit, token)
+    context.credential = replace(person, agent_id=person.named_agent)
+    _set_proof(context, token)
 
 
-async def act_for_person(identity: Identity, visit: RequestContext, token: str, *, local: bool) -> None:
+async def act_for_person(identity: Identity, context: RequestContext, token: str, *, local: bool) -> None:
     """The person whom a client names that may name people."""
-    check_trusted_client(visit.credential, local=local)
-    await _set_person(identity, visit, token)
+    check_trusted_client(context.credential, local=local)
+    await _set_person(identity, context, token)
 
 
-async def use_session_token(identity: Identity, visit: RequestContext, *, local: bool) -> None:
+async def use_session_token(identity: Identity, context: RequestContext, *, local: bool) -> None:
     """The person whose token was left for this session, for this one request that shows nobody."""
-    kept = await identity.sessions.recall(visit.session_id)
+    kept = await identity.sessions.recall(context.session_id)
     if kept is not None:
-        check_trusted_client(visit.credential, local=local)
+        check_trusted_client(context.credential, local=local)
         # One that was left a while ago may be over by now: there is no person then, and a new one can be left.
         with suppress(Unauthenticated):
-            await _set_person(identity, visit, kept)
+            await _set_person(identity, context, kept)
 
 
 def strip_bearer(text: str) -> str:
@@ -193,14 +193,14 @@ def strip_bearer(text: str) -> str:
     return text[len(BEARER_PREFIX) :].strip() if text[: len(BEARER_PREFIX)].lower() == BEARER_PREFIX else text
 
 
-async def _set_person(identity: Identity, visit: RequestContext, token: str) -> None:
-    visit.credential = credential_on_behalf(visit.credential, await identity.authenticate(token))
-    _set_proof(visit, token)
+async def _set_person(identity: Identity, context: RequestContext, token: str) -> None:
+    context.credential = credential_on_behalf(context.credential, await identity.authenticate(token))
+    _set_proof(context, token)
 
 
-def _set_proof(visit: RequestContext, text: str) -> None:
-    visit.proof = SecretStr(text)
-    visit.token = None if text.startswith(OWN_PREFIXES) else visit.proof
+def _set_proof(context: RequestContext, text: str) -> None:
+    context.proof = SecretStr(text)
+    context.token = None if text.startswith(OWN_PREFIXES) else context.proof
 
 
 # Its clients know refusals in other words than those of OAuth.
@@ -214,7 +214,7 @@ log = structlog.get_logger("frontdesk.http")
 
 @dataclass(frozen=True, slots=True)
 class PageAccess:
-    """What the gate has to know of pages: browsers bring a cookie, and are sent to sign in rather than refused."""
+    """What the middleware knows of pages: browsers bring a cookie, and are sent to sign in rather than refused."""
 
     is_page: Callable[[str], bool]
     is_open: Callable[[str], bool]
@@ -245,7 +245,7 @@ class AuthMiddleware:
         self,
         inner: ASGIApp,
         app: App,
-        doors: frozenset[str],
+        endpoints: frozenset[str],
         open_paths: frozenset[str],
         challenge: Callable[[str, bool], str],
         records: MemoryPaths = NO_MEMORY_PATHS,
@@ -253,9 +253,9 @@ class AuthMiddleware:
     ) -> None:
         self._inner = inner
         self._app = app
-        self._doorstep = HostOriginPolicy.from_settings(app.settings)
+        self._host_policy = HostOriginPolicy.from_settings(app.settings)
         # Paths are a caller's text; only these may become a label in metrics.
-        self._doors = doors
+        self._endpoints = endpoints
         self._open_paths = open_paths
         self._challenge = challenge
         self._records = records
@@ -269,102 +269,102 @@ class AuthMiddleware:
             return
         scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         headers = parse_headers(scope["headers"])
-        visit = RequestContext(ensure_request_id(headers.get("x-request-id")), headers)
-        visit.local = not (self._proof_required or visit.forwarded)
-        scope[CONTEXT_KEY] = visit
+        context = RequestContext(ensure_request_id(headers.get("x-request-id")), headers)
+        context.local = not (self._proof_required or context.forwarded)
+        scope[CONTEXT_KEY] = context
         page = self._pages if self._pages is not None and self._pages.is_page(scope["path"]) else None
         path = scope["path"]
         # Browsers sign in by a page, and whoever is at an open address needs no credential of ours.
         challenge = None if page is not None or path in self._open_paths else partial(self._challenge, path, False)
-        send = _with_headers(send, visit, page.headers if page is not None else NO_HEADERS, challenge)
-        refusal = self._turn_away(path, visit, page) or await self._authenticate(scope, visit, page)
+        send = _with_headers(send, context, page.headers if page is not None else NO_HEADERS, challenge)
+        refusal = self._turn_away(path, context, page) or await self._authenticate(scope, context, page)
         await (refusal or self._inner)(scope, receive, send)
 
-    def _turn_away(self, path: str, visit: RequestContext, page: PageAccess | None) -> ASGIApp | None:
-        turned = self._doorstep.check(visit.headers, own_alone=page is not None)
+    def _turn_away(self, path: str, context: RequestContext, page: PageAccess | None) -> ASGIApp | None:
+        turned = self._host_policy.check(context.headers, own_alone=page is not None)
         # What is open to everybody is open to every page.
         if turned is None or (turned is WRONG_ORIGIN and path in self._open_paths):
             return None
-        self._record(path, visit, turned.code)
+        self._record(path, context, turned.code)
         return _error_response(turned.status, turned.code, turned.message)
 
-    async def _authenticate(self, scope: Scope, visit: RequestContext, page: PageAccess | None) -> ASGIApp | None:
+    async def _authenticate(self, scope: Scope, context: RequestContext, page: PageAccess | None) -> ASGIApp | None:
         path = scope["path"]
         if path in self._open_paths or (page is not None and page.is_open(path)):
             return None
-        text = presented_credential(visit.headers)
-        visit.errors_in_result = path in self._records.errors_in_result
+        text = presented_credential(context.headers)
+        context.errors_in_result = path in self._records.errors_in_result
         try:
             if text is None and page is not None:
-                text = await page.read_credential(visit)
-            await self._know(path, visit, text)
+                text = await page.read_credential(context)
+            await self._know(path, context, text)
         except (Unauthenticated, Denied) as error:
-            if visit.errors_in_result:
-                visit.refuse_calls(error)
+            if context.errors_in_result:
+                context.refuse_calls(error)
                 return None
-            self._record(path, visit, type(error).__name__)
+            self._record(path, context, type(error).__name__)
             if isinstance(error, Denied):
                 return _error_response(403, "forbidden", str(error))
-            return page.redirect_to_sign_in(scope) if page is not None else self._unknown(path, visit, text, error)
+            return page.redirect_to_sign_in(scope) if page is not None else self._unknown(path, context, text, error)
         except Unavailable as error:
-            log.warning("authentication_unavailable", error=str(error), request_id=visit.request_id)
+            log.warning("authentication_unavailable", error=str(error), request_id=context.request_id)
             said = "Credentials cannot be checked right now; try again shortly"
             return _error_response(503, "unavailable", said, retry_after_header(error))
         return None
 
-    def _unknown(self, path: str, visit: RequestContext, text: str | None, error: Unauthenticated) -> JSONResponse:
-        shown = text is not None or PERSON_TOKEN_HEADER in visit.headers
+    def _unknown(self, path: str, context: RequestContext, text: str | None, error: Unauthenticated) -> JSONResponse:
+        shown = text is not None or PERSON_TOKEN_HEADER in context.headers
         challenge = {"www-authenticate": self._challenge(path, shown)}
         if path.startswith(API_BEGINNING):
             return JSONResponse({"error": "Authentication required", "details": str(error)}, 401, challenge)
         return _error_response(401, "invalid_token" if shown else "unauthorized", str(error), challenge)
 
-    async def _know(self, path: str, visit: RequestContext, text: str | None) -> None:
+    async def _know(self, path: str, context: RequestContext, text: str | None) -> None:
         """Check what the request shows of itself and its person, who may have left a token in its session."""
         if path not in self._records.paths:
-            await self._check(visit, text)
+            await self._check(context, text)
             return
         identity = self._app.identity
         try:
-            await self._check_person(visit, text)
+            await self._check_person(context, text)
         except FrontdeskError:
             # Whether it is a person's token cannot be told of what does not hold, or cannot be checked just now.
-            if text is not None or person_token(visit):
-                await identity.sessions.note_token(visit.session_id, proven=False)
+            if text is not None or person_token(context):
+                await identity.sessions.note_token(context.session_id, proven=False)
             raise
-        visit.person_in_request = visit.credential is not None and visit.credential.user_id is not None
-        if visit.person_in_request:
-            await identity.sessions.note_token(visit.session_id, proven=True)
+        context.person_in_request = context.credential is not None and context.credential.user_id is not None
+        if context.person_in_request:
+            await identity.sessions.note_token(context.session_id, proven=True)
         else:
-            await use_session_token(identity, visit, local=visit.local)
+            await use_session_token(identity, context, local=context.local)
 
-    async def _check(self, visit: RequestContext, text: str | None) -> None:
-        identity, local = self._app.identity, visit.local
+    async def _check(self, context: RequestContext, text: str | None) -> None:
+        identity, local = self._app.identity, context.local
         if text is not None:
-            await use_credential(identity, visit, text)
+            await use_credential(identity, context, text)
         elif not local:
             raise Unauthenticated(NO_CREDENTIAL)
-        visit.trusted = is_trusted_client(visit.credential, local=local)
-        token = person_token(visit)
+        context.trusted = is_trusted_client(context.credential, local=local)
+        token = person_token(context)
         if token:
-            await act_for_person(identity, visit, token, local=local)
+            await act_for_person(identity, context, token, local=local)
 
-    async def _check_person(self, visit: RequestContext, text: str | None) -> None:
+    async def _check_person(self, context: RequestContext, text: str | None) -> None:
         """The same where a person's records are: their own token counts alone."""
-        token = person_token(visit)
-        if text is None and token and not visit.local:
-            await use_person_token(self._app.identity, visit, token)
+        token = person_token(context)
+        if text is None and token and not context.local:
+            await use_person_token(self._app.identity, context, token)
         else:
-            await self._check(visit, text)
+            await self._check(context, text)
 
-    def _record(self, path: str, visit: RequestContext, reason: str) -> None:
-        door = path.rstrip("/")
-        action = door if door in self._doors else "other"
-        caller = Caller(visit.request_id)
+    def _record(self, path: str, context: RequestContext, reason: str) -> None:
+        endpoint = path.rstrip("/")
+        action = endpoint if endpoint in self._endpoints else "other"
+        caller = Caller(context.request_id)
         record = CallRecord(self._app.journal, "http", action, caller, outcome=Outcome.DENIED, reason=reason)
         # The body is not read for somebody who may not come in, so a parameter is not known.
-        signals = Signals(visit.request_id, visit.headers.get("x-agent-id"), credential=visit.credential)
-        record.add_trace(trace_refusal(signals, presented_credential(visit.headers) or person_token(visit)))
+        signals = Signals(context.request_id, context.headers.get("x-agent-id"), credential=context.credential)
+        record.add_trace(trace_refusal(signals, presented_credential(context.headers) or person_token(context)))
         record.write()
 
 
@@ -376,17 +376,17 @@ def presented_credential(headers: Mapping[str, str]) -> str | None:
 
 
 def _with_headers(
-    send: Send, visit: RequestContext, besides: Mapping[str, str], challenge: Callable[[], str] | None
+    send: Send, context: RequestContext, besides: Mapping[str, str], challenge: Callable[[], str] | None
 ) -> Send:
-    """Answers with what is said in all of them, and with a challenge in a 401, whoever gives it."""
+    """Adds the headers of every answer, and a challenge to each 401, wherever it comes from."""
 
     async def announced(message: Message) -> None:
         if message["type"] == "http.response.start":
-            status = visit.status or message["status"]
+            status = context.status or message["status"]
             message["headers"] = [
                 *message.get("headers", ()),
-                (b"x-request-id", visit.request_id.encode()),
-                *visit.answer_headers,
+                (b"x-request-id", context.request_id.encode()),
+                *context.answer_headers,
             ]
             if besides:
                 message["headers"] += _missing_headers(message["headers"], besides)

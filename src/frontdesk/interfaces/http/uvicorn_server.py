@@ -30,7 +30,7 @@ async def serve_app(app: App, listener: socket.socket, asgi: ASGIApp, *, sockets
 
 
 async def serve_until_stopped(server: "UvicornServer", listener: socket.socket) -> None:
-    """The same, for what stands on no house."""
+    """The same for an application without an app."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_stop_on_signal, server)
         await server.serve(sockets=[listener])
@@ -50,7 +50,7 @@ def uvicorn_config(
         access_log=False,
         log_config=None,
         server_header=False,
-        # What a proxy says of its clients is for the gate to judge.
+        # The middleware judges what a proxy says of its clients.
         proxy_headers=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )

@@ -66,9 +66,9 @@ def error_rule(error: FrontdeskError, shape: ErrorFormat) -> McpErrorRule:
 
 
 def build_error(
-    error: FrontdeskError, how: McpErrorRule, visit: RequestContext, challenge: str, *, modern: bool
+    error: FrontdeskError, how: McpErrorRule, context: RequestContext, challenge: str, *, modern: bool
 ) -> MCPError:
-    """The error to raise, after telling the HTTP answer its status and headers; the gate adds a challenge to a 401.
+    """The error to raise, after setting the HTTP status and headers; the middleware adds a challenge to a 401.
 
     Clients of zmemory read nothing of an answer that is not 200.
     """
@@ -79,14 +79,14 @@ def build_error(
         text = f'{challenge}, error="insufficient_scope", scope="{error.scope}", error_description="{error}"'
         headers.append(("www-authenticate", text))
         data = {"scope": error.scope}
-    status = how.status if modern else None if visit.errors_in_result else how.legacy_status
-    visit.set_answer_status(status, headers)
-    return MCPError(how.code or INTERNAL_ERROR, _message(error, visit), data)
+    status = how.status if modern else None if context.errors_in_result else how.legacy_status
+    context.set_answer_status(status, headers)
+    return MCPError(how.code or INTERNAL_ERROR, _message(error, context), data)
 
 
-def _message(error: FrontdeskError, visit: RequestContext) -> str:
+def _message(error: FrontdeskError, context: RequestContext) -> str:
     """Clients of zmemory know by the words alone that they have to show a token anew, and then repeat the call."""
-    if not (visit.errors_in_result and isinstance(error, Unauthenticated)) or error.public_message.startswith(
+    if not (context.errors_in_result and isinstance(error, Unauthenticated)) or error.public_message.startswith(
         AUTHENTICATION_REQUIRED
     ):
         return error.public_message

@@ -23,16 +23,16 @@ from frontdesk.tools.model import tool_id
 
 def build_handed_tools_server(app: App) -> Server[Any]:
     """An MCP server whose tools come to be while it runs; what it lists is the same for everybody, and costs little."""
-    shelf = HandedToolCache(app)
+    cache = HandedToolCache(app)
     challenge = bearer_challenge(app, HANDED_TOOLS_PATH)
 
     async def list_tools(_ctx: SdkContext, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_tool_definition(handed) for handed in shelf.tools.values()])
+        return types.ListToolsResult(tools=[_tool_definition(handed) for handed in cache.tools.values()])
 
     async def call_tool(ctx: SdkContext, params: types.CallToolRequestParams) -> HandlerResult:
-        handed = await shelf.find(params.name)
+        handed = await cache.find(params.name)
         if handed is None:
-            meant = closest_name(params.name, shelf.tools)
+            meant = closest_name(params.name, cache.tools)
             near = f"; did you mean '{meant}'?" if meant else ""
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name}{near}")
         arguments = _own_arguments(handed, params.arguments or {})
@@ -50,7 +50,7 @@ def build_handed_tools_server(app: App) -> Server[Any]:
 
     server = Server[Any]("frontdesk-held", version=__version__, on_list_tools=list_tools)
     server.add_request_handler("tools/call", types.CallToolRequestParams, call_tool)
-    server.middleware.append(shelf.cache_listing)
+    server.middleware.append(cache.cache_listing)
     return server
 
 

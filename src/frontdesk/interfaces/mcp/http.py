@@ -167,12 +167,12 @@ class PlainCall:
 
 @dataclass(frozen=True, slots=True)
 class FastPath:
-    """The tools of a door that can be called straight, and how the server of that door names itself."""
+    """The tools of an endpoint that can be called straight, and how the server of that endpoint names itself."""
 
     handlers: Mapping[str, ToolHandler]
     server_info: Mapping[str, Any]
 
-    def match(self, call: McpRequestFrame, version: str, visit: RequestContext) -> PlainCall | None:
+    def match(self, call: McpRequestFrame, version: str, context: RequestContext) -> PlainCall | None:
         """The call, if it is one of ours and as plain as can be."""
         params = call.params
         if (
@@ -189,7 +189,7 @@ class FastPath:
         if meta is not None and not (isinstance(meta, dict) and SDK_META.isdisjoint(cast("dict[str, object]", meta))):
             return None
         given = cast("dict[str, Any]", arguments or {})
-        return PlainCall(call.id, str(name), given, CallContext(visit, version, params), handler)
+        return PlainCall(call.id, str(name), given, CallContext(context, version, params), handler)
 
     async def answer(self, call: PlainCall) -> dict[str, Any]:
         """The result as it goes on the wire."""
@@ -399,24 +399,24 @@ NO_HANDLERS: Mapping[str, ToolHandler] = {}
 
 
 class McpEndpoint:
-    """The ASGI application of one door. With `sessions`, clients of the older era get an id to leave a token under."""
+    """The ASGI application of one endpoint. With `sessions`, clients of the older era get a session id."""
 
     def __init__(
         self,
         server: Server[Any],
-        straight: Mapping[str, ToolHandler] = NO_HANDLERS,
+        fast_handlers: Mapping[str, ToolHandler] = NO_HANDLERS,
         sessions: McpSessionTokens | None = None,
     ) -> None:
         self._server = server
         self._sessions = sessions
-        self._straight = FastPath(straight, server.server_info_stamp)
+        self._fast_path = FastPath(fast_handlers, server.server_info_stamp)
         self._declares: dict[str, bool] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        visit = request_context(scope)
-        headers = visit.headers
+        context = request_context(scope)
+        headers = context.headers
         if scope["method"] == "DELETE" and self._sessions is not None:
-            await (await _end_session(self._sessions, visit))(scope, receive, send)
+            await (await _end_session(self._sessions, context))(scope, receive, send)
             return
         refused = _refuse_headers(scope["method"], headers)
         if refused is not None:
@@ -437,7 +437,7 @@ class McpEndpoint:
             case McpRequestFrame() as call:
                 route = self._route(call, headers) if modern else _legacy_route(version)
                 if call.method == "initialize" and self._sessions is not None and not modern:
-                    visit.answer_headers.append((SESSION_HEADER.encode(), self._sessions.new_id().encode()))
+                    context.answer_headers.append((SESSION_HEADER.encode(), self._sessions.new_id().encode()))
                 if isinstance(route, InboundLadderRejection):
                     await _reject(route, call.id)(scope, receive, send)
                 else:
@@ -467,13 +467,13 @@ class McpEndpoint:
     async def _serve(
         self, call: McpRequestFrame, route: InboundModernRoute, request: Request, send: Send, *, modern: bool
     ) -> None:
-        visit = request_context(request.scope)
-        plain = self._straight.match(call, route.protocol_version, visit)
+        context = request_context(request.scope)
+        plain = self._fast_path.match(call, route.protocol_version, context)
         if plain is not None:
-            outbox, work = Outbox(call.id, visit.request_id), self._straight.answer(plain)
+            outbox, work = Outbox(call.id, context.request_id), self._fast_path.answer(plain)
         else:
             outbox, work = self._by_sdk(call, route, request)
-        task = asyncio.create_task(run_request(work, outbox, modern=modern), context=_trace_context(visit.headers))
+        task = asyncio.create_task(run_request(work, outbox, modern=modern), context=_trace_context(context.headers))
         await send_reply(task, outbox, request.receive, send)
 
     def _by_sdk(
@@ -491,11 +491,11 @@ class McpEndpoint:
         return outbox, work
 
 
-async def _end_session(sessions: McpSessionTokens, visit: RequestContext) -> Response:
+async def _end_session(sessions: McpSessionTokens, context: RequestContext) -> Response:
     """A client that is done with its session; whether there was anything to forget is nobody's business."""
-    if visit.session_id is None:
+    if context.session_id is None:
         return Response("Which session is to end? Send its mcp-session-id", 400)
-    await sessions.forget(visit.session_id)
+    await sessions.forget(context.session_id)
     return Response(status_code=204)
 
 

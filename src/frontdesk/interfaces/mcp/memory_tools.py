@@ -203,14 +203,14 @@ async def set_access_token(app: App, caller: Caller, given: SetTokenInput, call:
     )
 
 
-async def _forget_session_token(app: App, visit: RequestContext) -> None:
+async def _forget_session_token(app: App, context: RequestContext) -> None:
     """Forget the token of a session in which another could not be left.
 
     The calls that follow are for whomever that was meant for, perhaps nobody, and not for the person before.
     """
-    if visit.session_id is not None:
+    if context.session_id is not None:
         with suppress(Unavailable):
-            await app.identity.sessions.forget(visit.session_id)
+            await app.identity.sessions.forget(context.session_id)
 
 
 async def _tokens_result(app: App, caller: Caller, call: CallContext, issued: IssuedTokens) -> McpToolResult:
@@ -379,8 +379,8 @@ def _memory_result(told: MemoryToolResult) -> McpToolResult:
 
 
 async def _system_status(app: App, caller: Caller, given: GetSystemStatus) -> McpToolResult:
-    house = StatusSources(app.check_parts, app.journal)
-    return _memory_result(await system_status_tool(house, app.memory, PersonScope.for_caller(caller), given))
+    sources = StatusSources(app.check_parts, app.journal)
+    return _memory_result(await system_status_tool(sources, app.memory, PersonScope.for_caller(caller), given))
 
 
 STATUS_TOOL = ToolSpec(

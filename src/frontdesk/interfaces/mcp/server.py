@@ -104,7 +104,7 @@ MEMORY_INSTRUCTIONS = (
     "Look before you make something that may be there already; ids are in the answers; days and times are on the "
     "person's own clock."
 )
-# What is at /mcp; every other tool is at its own door alone.
+# What is at /mcp; every other tool is at its own endpoint alone.
 MAIN_TOOLS: tuple[ToolSpec, ...] = (*CORE_TOOLS, *CATALOGUE_TOOLS, *SCHEDULE_TOOLS)
 ALL_TOOLS: tuple[ToolSpec, ...] = (*MAIN_TOOLS, *MEMORY_TOOLS)
 # Tools that are many, and a person's own: among them nobody would find the others.
@@ -124,28 +124,32 @@ def tools_by_path(specs: Iterable[ToolSpec] = ALL_TOOLS) -> Mapping[str, tuple[T
     """Path → tools: what does not stand apart at /mcp, and each capability at its own address, with the core."""
     every = tuple(specs)
     found = {url_path(McpPath.CORE): tuple(spec for spec in every if spec.mcp_path not in SEPARATE_PATHS)}
-    for door in McpPath:
-        if door is not McpPath.CORE and any(spec.mcp_path is door for spec in every):
-            found[url_path(door)] = tuple(spec for spec in every if spec.mcp_path in (door, McpPath.CORE))
+    for mcp_path in McpPath:
+        if mcp_path is not McpPath.CORE and any(spec.mcp_path is mcp_path for spec in every):
+            found[url_path(mcp_path)] = tuple(spec for spec in every if spec.mcp_path in (mcp_path, McpPath.CORE))
     return found
 
 
-def url_path(door: McpPath) -> str:
-    """The address of a door."""
-    return f"/mcp/{door}".rstrip("/")
+def url_path(mcp_path: McpPath) -> str:
+    """The address of an endpoint."""
+    return f"/mcp/{mcp_path}".rstrip("/")
 
 
 def scopes_at_path(path: str) -> tuple[str, ...]:
     """What a credential needs for all tools at an MCP address."""
-    own = next((door for door in McpPath if url_path(door) == path), McpPath.CORE)
-    every = [door for door in McpPath if door not in SEPARATE_PATHS] if own is McpPath.CORE else [McpPath.CORE, own]
-    return tuple(scope for door in every for scope in SCOPES_BY_PATH[door])
+    own = next((mcp_path for mcp_path in McpPath if url_path(mcp_path) == path), McpPath.CORE)
+    every = (
+        [mcp_path for mcp_path in McpPath if mcp_path not in SEPARATE_PATHS]
+        if own is McpPath.CORE
+        else [McpPath.CORE, own]
+    )
+    return tuple(scope for mcp_path in every for scope in SCOPES_BY_PATH[mcp_path])
 
 
 def offer_tools(
     app: App, specs: Iterable[ToolSpec], path: str, arrive: GetRequestContext | None = None
 ) -> dict[str, OfferedTool]:
-    """The tools of a door, ready to be called, in a fixed order; `arrive` makes the visit where no gate does."""
+    """The tools of an endpoint, in a fixed order; `arrive` makes the context where no middleware does."""
     challenge = bearer_challenge(app, path)
     hides = path == url_path(McpPath.MEMORY) and not app.settings.list_all_memory_tools
     return {
@@ -155,7 +159,7 @@ def offer_tools(
 
 
 def _is_outside_contract(spec: ToolSpec) -> bool:
-    """Whether a tool of the memory room's address is none of zmemory's: its clients hand on all that is listed."""
+    """Whether a tool at `/mcp/memory` is none of zmemory's, whose clients pass on everything that is listed."""
     return spec.outside_contract or spec.mcp_path is McpPath.CORE
 
 
@@ -172,12 +176,12 @@ def _offer_tool(
 
 
 def fast_handlers(offered: Mapping[str, OfferedTool]) -> Mapping[str, ToolHandler]:
-    """The tools of a door that can be called without the SDK."""
+    """The tools of an endpoint that can be called without the SDK."""
     return {name: offer.handler for name, offer in offered.items() if offer.handler is not None}
 
 
 class ToolList:
-    """The tools of a door as clients list them, made anew only when one describes itself differently."""
+    """The tools of an endpoint as clients list them, made anew only when one describes itself differently."""
 
     def __init__(self, offered: Iterable[OfferedTool]) -> None:
         self._offered = list(offered)
@@ -226,7 +230,7 @@ def build_server(offered: Mapping[str, OfferedTool], path: str = "/mcp") -> Serv
 
 
 def bearer_challenge(app: App, path: str) -> str:
-    """The Bearer challenge that points a client at the metadata of a door."""
+    """The Bearer challenge that points a client at the metadata of an endpoint."""
     return f'Bearer resource_metadata="{base_url(app.settings)}/.well-known/oauth-protected-resource{path}"'
 
 
@@ -237,7 +241,7 @@ RESOURCE_METADATA_PATH = "/.well-known/oauth-protected-resource"
 
 
 def card_routes(app: App, paths: Iterable[str]) -> list[Route]:
-    """A card below each door, and the catalogue that lists them."""
+    """A card below each endpoint, and the catalogue that lists them."""
     cards = {path: server_card(app, path) for path in paths}
     routes = [_document_route(f"{path}/server-card", document, CARD_TYPE) for path, document in cards.items()]
     catalogue = {
@@ -274,13 +278,13 @@ def server_card(app: App, path: str) -> dict[str, Any]:
 
 
 def metadata_routes(app: App, paths: Iterable[str]) -> list[Route]:
-    """Where a client learns which authorization servers vouch for callers, per door and at the root."""
+    """Where a client learns which authorization servers vouch for callers, per endpoint and at the root."""
     paths = list(paths)
-    per_door = [
+    per_path = [
         _document_route(f"{RESOURCE_METADATA_PATH}{path}", _resource_metadata(app, path), "application/json")
         for path in paths
     ]
-    return [*per_door, _document_route(RESOURCE_METADATA_PATH, _resource_metadata(app, paths[0]), "application/json")]
+    return [*per_path, _document_route(RESOURCE_METADATA_PATH, _resource_metadata(app, paths[0]), "application/json")]
 
 
 def _resource_metadata(app: App, path: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from frontdesk.interfaces.mcp.server import build_server, offer_tools, tools_by_
 from frontdesk.settings import Settings
 
 
-def run_stdio_server(door: str) -> None:
+def run_stdio_server(mcp_path: str) -> None:
     """Answer on standard output what comes by standard input, until that ends."""
     # Only the process that started us can write to our standard input: that is as near as loopback.
     settings = Settings.read().with_values(host="127.0.0.1", public_url="", allowed_hosts=(), require_auth=False)
@@ -31,7 +31,7 @@ def run_stdio_server(door: str) -> None:
     async def answer(app: App) -> None:
         starter = await identify_stdio_client(app)
         async with running(app):
-            await serve_stdio(app, starter, McpPath(door))
+            await serve_stdio(app, starter, McpPath(mcp_path))
 
     run_with_app(answer, settings, fast=True)
 
@@ -54,14 +54,14 @@ class StdioClient:
         Both are one person's: a token that is over would otherwise leave its person's calls to the key's.
         """
         said = {SESSION_HEADER: self.session_id}
-        visit = RequestContext(ensure_request_id(None), said, trusted=self.key is None, only_person=self.user_id)
+        context = RequestContext(ensure_request_id(None), said, trusted=self.key is None, only_person=self.user_id)
         with suppress(Unavailable):
             left = await self.identity.sessions.recall(self.session_id)
             for text in (left, self.key.get_secret_value() if self.key else None):
-                if text is not None and visit.credential is None:
+                if text is not None and context.credential is None:
                     with suppress(Unauthenticated):
-                        await use_credential(self.identity, visit, text)
-        return visit
+                        await use_credential(self.identity, context, text)
+        return context
 
     async def forget_token(self) -> None:
         """What cannot be forgotten now is of no use to anybody, and goes by itself after a day."""
@@ -85,9 +85,9 @@ Incoming = SessionMessage | Exception
 SendMessage = Callable[[SessionMessage], Awaitable[None]]
 
 
-async def serve_stdio(app: App, starter: StdioClient, door: McpPath = McpPath.CORE) -> None:
-    """Serve a door until standard input closes; nothing but protocol goes to standard output."""
-    path = url_path(door)
+async def serve_stdio(app: App, starter: StdioClient, mcp_path: McpPath = McpPath.CORE) -> None:
+    """Serve an endpoint until standard input closes; nothing but protocol goes to standard output."""
+    path = url_path(mcp_path)
     server = build_server(offer_tools(app, tools_by_path()[path], path, starter.request_context), path)
     unanswered = OpenRequests()
     to_server, server_reads = anyio.create_memory_object_stream[Incoming]()

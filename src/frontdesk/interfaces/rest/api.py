@@ -48,12 +48,12 @@ def operation_routes(app: App) -> list[Route]:
         return JSONResponse(body, 200 if well else 503)
 
     async def metrics(request: Request) -> Response:
-        visit = request_context(request.scope)
-        signals = Signals(visit.request_id, credential=visit.credential, forwarded=visit.forwarded)
+        context = request_context(request.scope)
+        signals = Signals(context.request_id, credential=context.credential, forwarded=context.forwarded)
         try:
             require_local_or_granted(resolve_caller(signals, app.identity.policy), METRICS_READ)
         except MissingScope as error:
-            with CallRecord(app.journal, "http", METRICS_PATH, Caller(visit.request_id)) as record:
+            with CallRecord(app.journal, "http", METRICS_PATH, Caller(context.request_id)) as record:
                 record.add_trace(trace_refusal(signals))
                 record.fail(error)
             return error_response(error)

@@ -104,7 +104,7 @@ def _error_doc(status: int) -> dict[str, Any]:
 # Of any route.
 ERROR_RESPONSES: dict[int | str, dict[str, Any]] = {"4XX": {"model": Problem}, "5XX": {"model": Problem}}
 
-# Of any route of the room.
+# Of any route of the capability.
 MEMORY_ERROR_RESPONSES: ResponseDocs = {**ERROR_RESPONSES, **{status: _error_doc(status) for status in ERROR_EXAMPLES}}
 TIMER_ERROR_RESPONSES: ResponseDocs = {
     409: {"model": TimerProblem, "description": "Another timer runs: `running` says which."}

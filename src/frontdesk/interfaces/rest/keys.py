@@ -216,7 +216,7 @@ def _add_changes(router: APIRouter, app: App) -> None:
 def _with_success_field(route: type[APIRoute]) -> type[APIRoute]:
     """Routes that also say so in the body where a request did not succeed, as clients of these read it there."""
 
-    class Told(route):
+    class KeyErrorRoute(route):
         @override
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
             inner = super().get_route_handler()
@@ -232,4 +232,4 @@ def _with_success_field(route: type[APIRoute]) -> type[APIRoute]:
 
             return handle
 
-    return Told
+    return KeyErrorRoute

@@ -23,7 +23,7 @@ from frontdesk.journal.model import Outcome
 from frontdesk.journal.service import CallRecord
 
 CALLER_KEY = "frontdesk.caller"
-# For the description: the gate has checked it long before.
+# For the description: the middleware has checked it long before.
 CREDENTIAL_SCHEME = HTTPBearer(
     auto_error=False, description="An API key (fd_… or zm_…), or a token of a configured issuer."
 )
@@ -45,9 +45,11 @@ def recorded_route(
             path = prefix + self.path_format
 
             async def handle(request: Request) -> Response:
-                visit = request_context(request.scope)
-                record = CallRecord(app.journal, "rest", f"{request.method} {path}", Caller(visit.request_id))
-                record.signals = Signals(visit.request_id, visit.headers.get("x-agent-id"), credential=visit.credential)
+                context = request_context(request.scope)
+                record = CallRecord(app.journal, "rest", f"{request.method} {path}", Caller(context.request_id))
+                record.signals = Signals(
+                    context.request_id, context.headers.get("x-agent-id"), credential=context.credential
+                )
                 try:
                     record.caller = request.scope[CALLER_KEY] = await who(app, request)
                     answer = await inner(request)
@@ -63,7 +65,7 @@ def recorded_route(
                     answer = problem_response(error.status_code, error.detail, error.headers)
                 except Exception as error:
                     record.fail(error)
-                    log.exception("call_failed", action=record.action, request_id=visit.request_id)
+                    log.exception("call_failed", action=record.action, request_id=context.request_id)
                     answer = problem_response(500, "Internal server error")
                 finally:
                     record.write()
@@ -75,12 +77,12 @@ def recorded_route(
 
 
 async def identify_person(app: App, request: Request) -> Caller:
-    """The person who calls, within their rate; the gate lets nobody in without a credential who is not local."""
-    visit = request_context(request.scope)
-    credential = visit.credential or Credential(LOCAL_USER, user_id=LOCAL_USER)
+    """The person who calls, within their rate; without a credential the middleware lets only local callers in."""
+    context = request_context(request.scope)
+    credential = context.credential or Credential(LOCAL_USER, user_id=LOCAL_USER)
     # People talk with agents here, they do not speak for one: as for a stranger, no default agent stands in.
-    signals = Signals(visit.request_id, credential=replace(credential, agent_id=None), forwarded=True)
-    return replace(await app.identity.identify(signals), verified=visit.credential is not None)
+    signals = Signals(context.request_id, credential=replace(credential, agent_id=None), forwarded=True)
+    return replace(await app.identity.identify(signals), verified=context.credential is not None)
 
 
 def _caller_of(request: Request) -> Caller:
@@ -112,12 +114,12 @@ async def identify_by_header(app: App, request: Request) -> Caller:
 
 
 def _request_signals(request: Request) -> Signals:
-    visit = request_context(request.scope)
+    context = request_context(request.scope)
     return Signals(
-        visit.request_id,
-        header=visit.headers.get("x-agent-id"),
-        credential=visit.credential,
-        forwarded=visit.forwarded,
+        context.request_id,
+        header=context.headers.get("x-agent-id"),
+        credential=context.credential,
+        forwarded=context.forwarded,
     )
 
 

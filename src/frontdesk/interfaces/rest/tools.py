@@ -98,7 +98,7 @@ MAX_TOOLS = 500
 
 def add_server_routes(router: APIRouter, app: App) -> None:
     """The routes about where tools come from."""
-    tools, house = app.tools, app.tools.administration
+    tools, administration = app.tools, app.tools.administration
 
     @router.get("/servers", responses=ERROR_RESPONSES, summary="Where tools come from, and how each server is")
     async def list_servers(caller: CurrentCaller) -> ServerListResponse:
@@ -108,18 +108,18 @@ def add_server_routes(router: APIRouter, app: App) -> None:
 
     @router.post("/servers", responses=ERROR_RESPONSES, summary="Add a server, and ask it for its tools")
     async def add_server(asked: AddServerRequest, caller: CurrentCaller) -> ServerCrawlResponse:
-        return ServerCrawlResponse.of(await house.add_server(caller, asked.spec, force=asked.force))
+        return ServerCrawlResponse.of(await administration.add_server(caller, asked.spec, force=asked.force))
 
     @router.delete("/servers/{name}", responses=ERROR_RESPONSES, summary="Take off a server that was added")
     async def remove_server(name: str, caller: CurrentCaller) -> SuccessResponse:
-        await house.remove_server(caller, name)
+        await administration.remove_server(caller, name)
         return SuccessResponse()
 
     @router.post("/refresh", responses=ERROR_RESPONSES, summary="Ask servers for their tools now")
     async def refresh_tools(
         caller: CurrentCaller, asked: RefreshServersRequest | None = None
     ) -> RefreshServersResponse:
-        steps = await house.refresh(caller, asked.servers if asked else None)
+        steps = await administration.refresh(caller, asked.servers if asked else None)
         return RefreshServersResponse(servers=[ServerCrawlResponse.of(step) for step in steps])
 
 
@@ -160,7 +160,7 @@ MAX_USES = 1000
 
 def add_administration_routes(router: APIRouter, app: App) -> None:
     """The routes about rules, usage and memory of use."""
-    house = app.tools.administration
+    administration = app.tools.administration
     _add_access_rules(router, app)
 
     @router.get("/usage", responses=ERROR_RESPONSES, summary="Which agents use which tools, how often and how well")
@@ -172,30 +172,32 @@ def add_administration_routes(router: APIRouter, app: App) -> None:
         limit: Annotated[int, Query(ge=1, le=MAX_USES)] = 100,
     ) -> ToolUseListResponse:
         query = ToolUseQuery(agent_id, None, tool, datetime.now(UTC) - timedelta(days=days), limit)
-        return ToolUseListResponse(uses=[ToolUseResponse.of(use) for use in await house.usage(caller, query)])
+        return ToolUseListResponse(uses=[ToolUseResponse.of(use) for use in await administration.usage(caller, query)])
 
     @router.post("/forget", responses=ERROR_RESPONSES, summary="Forget which tools were of use to the caller")
     async def forget_uses(caller: CurrentCaller, _asked: ToolsApiRequest | None = None) -> SuccessResponse:
-        await house.forget(caller)
+        await administration.forget(caller)
         return SuccessResponse()
 
 
 def _add_access_rules(router: APIRouter, app: App) -> None:
-    house = app.tools.administration
+    administration = app.tools.administration
 
     @router.get("/rights", responses=ERROR_RESPONSES, summary="The rules about who may use which tools")
     async def list_rights(caller: CurrentCaller) -> AccessRuleListResponse:
-        return AccessRuleListResponse(rules=[AccessRuleResponse.of(rule) for rule in await house.rules(caller)])
+        return AccessRuleListResponse(
+            rules=[AccessRuleResponse.of(rule) for rule in await administration.rules(caller)]
+        )
 
     @router.post("/rights", responses=ERROR_RESPONSES, summary="Add a rule")
     async def add_right(asked: AccessRuleRequest, caller: CurrentCaller) -> AccessRuleResponse:
         return AccessRuleResponse.of(
-            await house.add_rule(caller, asked.subject, AccessEffect(asked.effect), asked.pattern)
+            await administration.add_rule(caller, asked.subject, AccessEffect(asked.effect), asked.pattern)
         )
 
     @router.delete("/rights/{rule_id}", responses=ERROR_RESPONSES, summary="Take a rule away")
     async def remove_right(rule_id: str, caller: CurrentCaller) -> SuccessResponse:
-        await house.remove_rule(caller, rule_id)
+        await administration.remove_rule(caller, rule_id)
         return SuccessResponse()
 
 
@@ -203,7 +205,7 @@ TOOLS_PATH = "/v1/tools"
 
 
 def add_tool_routes(api: FastAPI, app: App, prefix: str) -> None:
-    """Its callers are agents too, so they are named as at the MCP door; `prefix` is where the API is mounted."""
+    """Its callers are agents too, so they are named as for MCP; `prefix` is where the API is mounted."""
     router = APIRouter(prefix=TOOLS_PATH, route_class=recorded_route(app, prefix, identify_caller))
     add_search_routes(router, app)
     add_server_routes(router, app)

@@ -92,7 +92,7 @@ MOST_AGENTS = 200
 
 
 def caller_for_agent(asked: PageRequest, agent_id: str) -> Caller:
-    """Whoever looks, in the name of the agent that was chosen, if one was."""
+    """The reader, in the name of the chosen agent, if one was chosen."""
     if not agent_id:
         return asked.caller
     return replace(asked.caller, agent_id=agent_id, user_id=None, source=AgentIdSource.PARAMETER)

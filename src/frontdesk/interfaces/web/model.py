@@ -16,7 +16,7 @@ SIGN_IN_WITH_PATH = "/sign-in/with"
 SIGNED_IN_PATH = CALLBACK_PATH
 SIGN_OUT_PATH = "/sign-out"
 STATIC_PATH = "/static/"
-# The first part of each address; what has none of them is another door's.
+# The first part of each address; other addresses belong to other interfaces.
 FIRST_PARTS = frozenset(
     {"", "access", "agents", "live", "people", "schedule", "sign-in", "sign-out", "start", "static", "tools", "turns"}
 )
@@ -89,7 +89,7 @@ class PageRedirect:
 
 @dataclass(frozen=True, slots=True)
 class FileDownload:
-    """A file to be kept by whoever looks: what it holds, a part at a time, and what it is called."""
+    """A download: its content, a part at a time, and its name."""
 
     content: Iterable[bytes]
     name: str

@@ -198,15 +198,15 @@ class BrowserExchange:
     """One request of a browser, what the browser keeps, and the token that forms on its pages carry."""
 
     request: Request
-    visit: RequestContext
+    context: RequestContext
     jar: BrowserCookies
     token: str
 
     @classmethod
     def of_request(cls, app: App, request: Request) -> "BrowserExchange":
-        visit = request_context(request.scope)
-        jar = BrowserCookies.of(app.settings, visit)
-        return cls(request, visit, jar, jar.read(FORM_COOKIE) or new_form_token())
+        context = request_context(request.scope)
+        jar = BrowserCookies.of(app.settings, context)
+        return cls(request, context, jar, jar.read(FORM_COOKIE) or new_form_token())
 
     def respond(self, found: PageContent | PageRedirect | FileDownload) -> Response:
         match found:
@@ -247,7 +247,7 @@ class BrowserExchange:
             "address": self._address(path),
             "form_token": self.token,
             "said": unpack_text(self.jar.read(MESSAGE_COOKIE)),
-            "signed_in": self.visit.credential is not None,
+            "signed_in": self.context.credential is not None,
             "now": datetime.now(UTC),
         }
 

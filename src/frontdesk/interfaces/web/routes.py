@@ -102,16 +102,16 @@ def build_route(app: App, thing: PageRoute | ActionRoute | StreamRoute) -> Route
             return Route(path, _stream_handler(app, thing), methods=["GET"])
         case PageRoute(path, view):
             return Route(path, _page_handler(app, "GET", path, view), methods=["GET"])
-        case ActionRoute(path, deed):
-            return Route(path, _page_handler(app, "POST", path, deed), methods=["POST"])
+        case ActionRoute(path, function):
+            return Route(path, _page_handler(app, "POST", path, function), methods=["POST"])
 
 
 def _page_handler(app: App, method: str, path: str, work: PageFunction) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         window = BrowserExchange.of_request(app, request)
-        record = CallRecord(app.journal, "web", f"{method} {path}", Caller(window.visit.request_id))
+        record = CallRecord(app.journal, "web", f"{method} {path}", Caller(window.context.request_id))
         try:
-            record.caller = page_caller(window.visit)
+            record.caller = page_caller(window.context)
             form = await read_form(request, window.token) if method == "POST" else NO_FIELDS
             answer = window.respond(await work(_page_request(app, request, record.caller, form)))
             record.outcome = Outcome.OK
@@ -120,8 +120,8 @@ def _page_handler(app: App, method: str, path: str, work: PageFunction) -> Calla
             answer = window.refuse(error.full_message, status_of(error))
         except Exception as error:
             record.fail(error)
-            log.exception("page_failed", action=record.action, request_id=window.visit.request_id)
-            told = f"A fault of ours. The log has it under the request id {window.visit.request_id}"
+            log.exception("page_failed", action=record.action, request_id=window.context.request_id)
+            told = f"A fault of ours. The log has it under the request id {window.context.request_id}"
             answer = window.refuse(told, 500)
         finally:
             record.write()
@@ -132,10 +132,10 @@ def _page_handler(app: App, method: str, path: str, work: PageFunction) -> Calla
 
 def _stream_handler(app: App, live: StreamRoute) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
-        visit = request_context(request.scope)
-        record = CallRecord(app.journal, "web", f"GET {live.path}", Caller(visit.request_id))
+        context = request_context(request.scope)
+        record = CallRecord(app.journal, "web", f"GET {live.path}", Caller(context.request_id))
         try:
-            record.caller = page_caller(visit)
+            record.caller = page_caller(context)
             require_free_stream()
             record.outcome = Outcome.OK
         except FrontdeskError as error:
@@ -144,18 +144,18 @@ def _stream_handler(app: App, live: StreamRoute) -> Callable[[Request], Awaitabl
         finally:
             record.write()
         asked = _page_request(app, request, record.caller, NO_FIELDS)
-        return stream_events(while_allowed(app, visit, live.events(asked)))
+        return stream_events(while_allowed(app, context, live.events(asked)))
 
     return handle
 
 
 async def while_allowed(
-    app: App, visit: RequestContext, told: AsyncGenerator[Mapping[str, Any]]
+    app: App, context: RequestContext, told: AsyncGenerator[Mapping[str, Any]]
 ) -> AsyncGenerator[Mapping[str, Any]]:
     """What is told, to nobody who has been shut out meanwhile."""
     async with aclosing(told) as heard:
         async for one in heard:
-            if not await is_still_allowed(app, visit):
+            if not await is_still_allowed(app, context):
                 return
             yield one
 
@@ -185,7 +185,7 @@ ErrorHandler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 def web_routes(app: App) -> list[BaseRoute]:
-    """Every page, in front of which the gate asks who comes."""
+    """Every page; the middleware has identified the caller before."""
     return [
         *(build_route(app, thing) for thing in ALL_PAGES),
         *sign_in_routes(app),
@@ -194,15 +194,15 @@ def web_routes(app: App) -> list[BaseRoute]:
     ]
 
 
-def page_error_handler(app: App, others: ErrorHandler, doors: Collection[str]) -> ErrorHandler:
+def page_error_handler(app: App, others: ErrorHandler, other_paths: Collection[str]) -> ErrorHandler:
     """How an address that is not there, or not for that method, is told: to people on a page.
 
-    Below none of the other `doors` whoever would rather read a page is shown one too.
+    Outside the other paths, a client that prefers HTML gets the error as a page too.
     """
 
     async def tell(request: Request, error: Exception) -> Response:
         path = request.scope["path"]
-        for_people = is_page(path) or (path[1:].split("/")[0] not in doors and _prefers_pages(request))
+        for_people = is_page(path) or (path[1:].split("/")[0] not in other_paths and _prefers_pages(request))
         if not for_people or not isinstance(error, HTTPException):
             return await others(request, error)
         if path.startswith(STATIC_PATH):

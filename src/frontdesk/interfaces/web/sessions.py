@@ -44,11 +44,11 @@ class BrowserCookies:
     secure: bool
 
     @classmethod
-    def of(cls, settings: Settings, visit: RequestContext) -> "BrowserCookies":
+    def of(cls, settings: Settings, context: RequestContext) -> "BrowserCookies":
         # A proxy's word is enough here: it can make this stricter, and nothing looser.
-        passed_on = visit.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower() == "https"
+        passed_on = context.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower() == "https"
         over_tls = passed_on or (settings.public_url or "").lower().startswith("https:")
-        return cls(cookie_parser(visit.headers.get("cookie", "")), over_tls)
+        return cls(cookie_parser(context.headers.get("cookie", "")), over_tls)
 
     def read(self, name: str) -> str | None:
         """What the browser kept under this name."""
@@ -133,37 +133,39 @@ async def _read_body(request: Request, most: int) -> bytes:
 
 
 NOT_THIS_KEY = (
-    f"The pages are for whoever runs Frontdesk: sign in with a key that carries the scope '{INSTALLATION_ADMIN}' "
+    f"The pages are for the operator of Frontdesk: sign in with a key that carries the scope '{INSTALLATION_ADMIN}' "
     f"(frontdesk keys create --user YOU --scope {INSTALLATION_ADMIN})"
 )
 
 
-async def signed_in_credential(app: App, visit: RequestContext) -> str | None:
+async def signed_in_credential(app: App, context: RequestContext) -> str | None:
     """The key or token that somebody signed in with, unchecked; it is checked anew with every request."""
-    return await app.identity.sessions.recall(BrowserCookies.of(app.settings, visit).read(SESSION_COOKIE))
+    return await app.identity.sessions.recall(BrowserCookies.of(app.settings, context).read(SESSION_COOKIE))
 
 
-def require_admin(visit: RequestContext, credential: Credential) -> None:
-    """Refuse a key or token that may not run the house; at this machine one without limits may, but no agent's."""
-    unlimited = credential.scopes is None and credential.named_agent is None and visit.local
+def require_admin(context: RequestContext, credential: Credential) -> None:
+    """Refuse a key or token without the operator's scope; at this machine one without limits may, but no agent's."""
+    unlimited = credential.scopes is None and credential.named_agent is None and context.local
     if not unlimited and INSTALLATION_ADMIN not in (credential.scopes or ()):
         raise Denied(NOT_THIS_KEY)
 
 
-def page_caller(visit: RequestContext) -> Caller:
-    """The caller that pages act as; refuses whoever may not run the house."""
-    credential = visit.credential
+def page_caller(context: RequestContext) -> Caller:
+    """The caller that pages act as; refuses callers without the operator's scope."""
+    credential = context.credential
     try:
         if credential is None:
-            if not visit.local:
+            if not context.local:
                 raise Denied(NOT_THIS_KEY)
-            return Caller(visit.request_id, local=True, any_agent=True)
-        require_admin(visit, credential)
+            return Caller(context.request_id, local=True, any_agent=True)
+        require_admin(context, credential)
     except Denied as error:
-        error.trace = trace_refusal(Signals(visit.request_id, visit.headers.get("x-agent-id"), credential=credential))
+        error.trace = trace_refusal(
+            Signals(context.request_id, context.headers.get("x-agent-id"), credential=credential)
+        )
         raise
     return Caller(
-        visit.request_id,
+        context.request_id,
         None,
         credential.user_id,
         AgentIdSource.CREDENTIAL,
@@ -174,15 +176,15 @@ def page_caller(visit: RequestContext) -> Caller:
     )
 
 
-async def is_still_allowed(app: App, visit: RequestContext) -> bool:
+async def is_still_allowed(app: App, context: RequestContext) -> bool:
     """Whether who was let in some time ago would be let in now: a key may have been revoked, a session ended."""
-    if visit.credential is None:
+    if context.credential is None:
         return True
     try:
-        text = presented_credential(visit.headers) or await signed_in_credential(app, visit)
+        text = presented_credential(context.headers) or await signed_in_credential(app, context)
         if text is None:
             return False
-        require_admin(visit, await app.identity.authenticate(text))
+        require_admin(context, await app.identity.authenticate(text))
     except FrontdeskError:
         return False
     return True
@@ -199,12 +201,12 @@ def redirect_to_sign_in(app: App, scope: Scope) -> Response:
 
     A session whose key no longer holds ends with that; at this machine nobody needs one.
     """
-    visit = request_context(scope)
-    jar = BrowserCookies.of(app.settings, visit)
-    back = _requested_page(scope, visit)
-    let_in = jar.read(SESSION_COOKIE) is not None and presented_credential(visit.headers) is None and visit.local
+    context = request_context(scope)
+    jar = BrowserCookies.of(app.settings, context)
+    back = _requested_page(scope, context)
+    let_in = jar.read(SESSION_COOKIE) is not None and presented_credential(context.headers) is None and context.local
     where = back if let_in else f"{SIGN_IN_PATH}?next={quote(back, safe='')}"
-    if visit.headers.get("hx-request") == "true":
+    if context.headers.get("hx-request") == "true":
         answer = Response(status_code=401, headers={"hx-redirect": where})
     else:
         answer = RedirectResponse(where, 303)
@@ -213,31 +215,31 @@ def redirect_to_sign_in(app: App, scope: Scope) -> Response:
     return answer
 
 
-async def sign_in(app: App, visit: RequestContext, text: str) -> tuple[str, Credential]:
-    """The id of a new session that stands for this key or token, if it may run the house."""
+async def sign_in(app: App, context: RequestContext, text: str) -> tuple[str, Credential]:
+    """The id of a new session for this key or token, if it has the operator's scope."""
     try:
         credential = await app.identity.authenticate(text)
     except Unauthenticated as error:
         raise Unauthenticated(NOT_VALID) from error
-    require_admin(visit, credential)
+    require_admin(context, credential)
     if credential.user_id is None:
         raise Denied(NAMES_NO_PERSON)
     session = app.identity.sessions.new_id()
     await app.identity.sessions.remember(session, text)
-    await sign_out(app, visit)
+    await sign_out(app, context)
     return session, credential
 
 
-async def sign_out(app: App, visit: RequestContext) -> None:
-    session = BrowserCookies.of(app.settings, visit).read(SESSION_COOKIE)
+async def sign_out(app: App, context: RequestContext) -> None:
+    session = BrowserCookies.of(app.settings, context).read(SESSION_COOKIE)
     if session is not None:
         await app.identity.sessions.forget(session)
 
 
-def _requested_page(scope: Scope, visit: RequestContext) -> str:
+def _requested_page(scope: Scope, context: RequestContext) -> str:
     """The page somebody wanted to look at; where they wanted to do something, the page it is done on."""
-    if visit.headers.get("hx-request") == "true":
-        found = urlsplit(visit.headers.get("hx-current-url", ""))
+    if context.headers.get("hx-request") == "true":
+        found = urlsplit(context.headers.get("hx-current-url", ""))
         return safe_return_path(f"{found.path}?{found.query}" if found.query else found.path)
     if scope["method"] != "GET":
         return section_path(scope["path"])

@@ -253,41 +253,45 @@ class ActivityStatsAnswer(ToolAnswer):
     stats: ActivityStats
 
 
-async def create_activity_tool(room: RecordServices, scope: PersonScope, given: CreateActivity) -> MemoryToolResult:
-    return await _activity_result(room, scope, await room.activities.create(scope, given.provided()), "Written down.")
+async def create_activity_tool(services: RecordServices, scope: PersonScope, given: CreateActivity) -> MemoryToolResult:
+    return await _activity_result(
+        services, scope, await services.activities.create(scope, given.provided()), "Written down."
+    )
 
 
-async def search_activities_tool(room: RecordServices, scope: PersonScope, given: SearchActivities) -> MemoryToolResult:
+async def search_activities_tool(
+    services: RecordServices, scope: PersonScope, given: SearchActivities
+) -> MemoryToolResult:
     said = given.provided("from_", "to", "limit", "offset")
     wanted = ActivityFilter(
         **said, started_from=given.from_, started_to=given.to, limit=given.limit, offset=given.offset
     )
-    page = await room.activities.list(scope, wanted)
-    zone = await person_zone(room, scope)
+    page = await services.activities.list(scope, wanted)
+    zone = await person_zone(services, scope)
     text = format_page(page, partial(format_activity_line, zone=zone), "activity", "activities", none=NO_ACTIVITIES)
     answer = ActivitiesAnswer(activities=page.items, total=page.total, offset=page.offset, has_more=page.has_more)
     return MemoryToolResult(text, answer)
 
 
-async def get_activity_tool(room: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
-    return await _activity_result(room, scope, await room.activities.get(scope, given.id))
+async def get_activity_tool(services: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
+    return await _activity_result(services, scope, await services.activities.get(scope, given.id))
 
 
-async def update_activity_tool(room: RecordServices, scope: PersonScope, given: UpdateActivity) -> MemoryToolResult:
+async def update_activity_tool(services: RecordServices, scope: PersonScope, given: UpdateActivity) -> MemoryToolResult:
     return await _activity_result(
-        room, scope, await room.activities.update(scope, given.id, given.provided("id")), "Changed."
+        services, scope, await services.activities.update(scope, given.id, given.provided("id")), "Changed."
     )
 
 
-async def activity_stats_tool(room: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
-    found = await room.activities.stats(scope)
+async def activity_stats_tool(services: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
+    found = await services.activities.stats(scope)
     return MemoryToolResult(format_activity_stats(found), ActivityStatsAnswer(stats=found))
 
 
 async def _activity_result(
-    room: RecordServices, scope: PersonScope, activity: Activity, first: str = ""
+    services: RecordServices, scope: PersonScope, activity: Activity, first: str = ""
 ) -> MemoryToolResult:
-    text = join_lines(first, format_activity(activity, await person_zone(room, scope)))
+    text = join_lines(first, format_activity(activity, await person_zone(services, scope)))
     return MemoryToolResult(text, ActivityAnswer(activity=activity))
 
 

@@ -137,9 +137,9 @@ ADDS_HINTS = {"read_only": False, "destructive": False}
 CHANGES_HINTS = {"read_only": False, "destructive": True}
 
 
-async def person_zone(room: RecordServices, scope: PersonScope, named: str | None = None) -> ZoneInfo:
+async def person_zone(services: RecordServices, scope: PersonScope, named: str | None = None) -> ZoneInfo:
     """The zone that was asked for, or the person's own."""
-    return find_zone(named, "" if named and named.strip() else await room.people.zone(scope))
+    return find_zone(named, "" if named and named.strip() else await services.people.zone(scope))
 
 
 T = TypeVar("T")

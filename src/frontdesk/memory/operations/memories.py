@@ -317,47 +317,49 @@ class DeletedAnswer(ToolAnswer):
     deleted: bool
 
 
-async def add_memory_tool(room: RecordServices, scope: PersonScope, given: AddMemory) -> MemoryToolResult:
-    return await _memory_result(room, scope, await room.memories.create(scope, given.provided()), "Remembered.")
+async def add_memory_tool(services: RecordServices, scope: PersonScope, given: AddMemory) -> MemoryToolResult:
+    return await _memory_result(services, scope, await services.memories.create(scope, given.provided()), "Remembered.")
 
 
-async def search_memories_tool(room: RecordServices, scope: PersonScope, given: SearchMemories) -> MemoryToolResult:
+async def search_memories_tool(services: RecordServices, scope: PersonScope, given: SearchMemories) -> MemoryToolResult:
     wanted = MemoryFilter(**given.provided("search", "limit", "offset"), limit=given.limit, offset=given.offset)
     if given.search:
         query = _item_search(given, given.search)
-        found = await room.search.list_memories(scope, query, wanted, best_first=given.sort_by is None)
+        found = await services.search.list_memories(scope, query, wanted, best_first=given.sort_by is None)
         page, zone = found.page, found.zone
     else:
-        page, zone = await room.memories.list(scope, wanted), await person_zone(room, scope)
+        page, zone = await services.memories.list(scope, wanted), await person_zone(services, scope)
     text = format_page(page, partial(format_memory_line, zone=zone), "memory", "memories", none=NO_MEMORIES)
     answer = MemoriesAnswer(memories=page.items, total=page.total, offset=page.offset, has_more=page.has_more)
     return MemoryToolResult(text, answer)
 
 
-async def get_memory_tool(room: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
-    return await _memory_result(room, scope, await room.memories.get(scope, given.id))
+async def get_memory_tool(services: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
+    return await _memory_result(services, scope, await services.memories.get(scope, given.id))
 
 
-async def update_memory_tool(room: RecordServices, scope: PersonScope, given: UpdateMemory) -> MemoryToolResult:
+async def update_memory_tool(services: RecordServices, scope: PersonScope, given: UpdateMemory) -> MemoryToolResult:
     return await _memory_result(
-        room, scope, await room.memories.update(scope, given.id, given.provided("id")), "Changed."
+        services, scope, await services.memories.update(scope, given.id, given.provided("id")), "Changed."
     )
 
 
-async def delete_memory_tool(room: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
-    await room.memories.delete(scope, given.id)
+async def delete_memory_tool(services: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
+    await services.memories.delete(scope, given.id)
     return MemoryToolResult(
         f"The memory {given.id} is deleted, and no longer found.", DeletedAnswer(id=given.id, deleted=True)
     )
 
 
-async def memory_stats_tool(room: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
-    figures = await room.memories.stats(scope)
+async def memory_stats_tool(services: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
+    figures = await services.memories.stats(scope)
     return MemoryToolResult(format_memory_stats(figures), MemoryStatsAnswer(stats=figures))
 
 
-async def _memory_result(room: RecordServices, scope: PersonScope, memory: Memory, first: str = "") -> MemoryToolResult:
-    text = join_lines(first, format_memory(memory, await person_zone(room, scope)))
+async def _memory_result(
+    services: RecordServices, scope: PersonScope, memory: Memory, first: str = ""
+) -> MemoryToolResult:
+    text = join_lines(first, format_memory(memory, await person_zone(services, scope)))
     return MemoryToolResult(text, MemoryAnswer(memory=memory))
 
 

@@ -72,13 +72,13 @@ class SystemStatusAnswer(ToolAnswer):
 
 
 async def system_status_tool(
-    house: StatusSources, room: RecordServices, scope: PersonScope, given: GetSystemStatus
+    sources: StatusSources, services: RecordServices, scope: PersonScope, given: GetSystemStatus
 ) -> MemoryToolResult:
-    parts: Mapping[str, str] = await _check_parts(house) if given.check_connectivity else {}
+    parts: Mapping[str, str] = await _check_parts(sources) if given.check_connectivity else {}
     healthy = all(state == OK for state in parts.values())
     # What went wrong is in the database, which is not to be asked while it does not answer.
     asked = given.include_recent_errors and healthy
-    wrong = await _read_recent_errors(house.journal, scope) if asked else ()
+    wrong = await _read_recent_errors(sources.journal, scope) if asked else ()
     answer = SystemStatusAnswer(
         status="healthy" if healthy else "unhealthy",
         version=__version__,
@@ -88,23 +88,25 @@ async def system_status_tool(
         parts=parts,
         recent_errors=[RecentError(at=e.at, action=e.action, outcome=e.outcome, reason=e.reason) for e in wrong],
     )
-    return MemoryToolResult(_format_system_status(answer, await person_zone(room, scope) if asked else None), answer)
+    return MemoryToolResult(
+        _format_system_status(answer, await person_zone(services, scope) if asked else None), answer
+    )
 
 
-def status_tool(house: StatusSources) -> MemoryTool:
+def status_tool(sources: StatusSources) -> MemoryTool:
     return MemoryTool(
         STATUS_NAME,
         STATUS_TITLE,
         STATUS_DESCRIPTION,
         GetSystemStatus,
         SystemStatusAnswer,
-        partial(system_status_tool, house),
+        partial(system_status_tool, sources),
     )
 
 
-async def _check_parts(house: StatusSources) -> Mapping[str, str]:
-    """What exactly is wrong with a part is for whoever runs the house."""
-    return {name: OK if state == OK else NO_ANSWER for name, state in (await house.parts()).items()}
+async def _check_parts(sources: StatusSources) -> Mapping[str, str]:
+    """Only the operator learns what exactly is wrong with a part."""
+    return {name: OK if state == OK else NO_ANSWER for name, state in (await sources.parts()).items()}
 
 
 async def _read_recent_errors(journal: Journal, scope: PersonScope) -> Sequence[JournalEntry]:
@@ -162,6 +164,6 @@ REQUIRED_RIGHTS: Mapping[str, str] = {
 EXTRA_TOOLS: tuple[MemoryTool, ...] = CATEGORY_TOOLS
 
 
-def agent_tools(house: StatusSources) -> tuple[MemoryTool, ...]:
+def agent_tools(sources: StatusSources) -> tuple[MemoryTool, ...]:
     """The tools that an agent has for its person."""
-    return (status_tool(house), *RECORD_TOOLS)
+    return (status_tool(sources), *RECORD_TOOLS)

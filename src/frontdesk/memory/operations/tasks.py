@@ -391,57 +391,57 @@ class TasksUpdatedAnswer(ToolAnswer):
     date_range: TimeRange
 
 
-async def create_task_tool(room: RecordServices, scope: PersonScope, given: CreateTask) -> MemoryToolResult:
-    task = await room.tasks.create(scope, given.provided("timezone"), given.timezone)
-    return await _task_result(room, scope, task, "Created.", given.timezone)
+async def create_task_tool(services: RecordServices, scope: PersonScope, given: CreateTask) -> MemoryToolResult:
+    task = await services.tasks.create(scope, given.provided("timezone"), given.timezone)
+    return await _task_result(services, scope, task, "Created.", given.timezone)
 
 
-async def search_tasks_tool(room: RecordServices, scope: PersonScope, given: SearchTasks) -> MemoryToolResult:
+async def search_tasks_tool(services: RecordServices, scope: PersonScope, given: SearchTasks) -> MemoryToolResult:
     said = given.provided("keyword", "limit", "offset")
     wanted = TaskFilter(**said, search=given.keyword, every_tag=True, limit=given.limit, offset=given.offset)
-    page = await room.tasks.list(scope, wanted)
-    zone = await person_zone(room, scope, given.timezone)
+    page = await services.tasks.list(scope, wanted)
+    zone = await person_zone(services, scope, given.timezone)
     text = format_page(page, partial(format_task_line, zone=zone), "task", none=NO_TASKS)
     answer = TasksAnswer(tasks=page.items, total=page.total, offset=page.offset, has_more=page.has_more)
     return MemoryToolResult(text, answer)
 
 
-async def get_task_tool(room: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
-    return await _task_result(room, scope, await room.tasks.get(scope, given.id))
+async def get_task_tool(services: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
+    return await _task_result(services, scope, await services.tasks.get(scope, given.id))
 
 
-async def update_task_tool(room: RecordServices, scope: PersonScope, given: UpdateTask) -> MemoryToolResult:
-    task = await room.tasks.update(scope, given.id, given.provided("id", "timezone"), given.timezone)
-    return await _task_result(room, scope, task, "Changed.", given.timezone)
+async def update_task_tool(services: RecordServices, scope: PersonScope, given: UpdateTask) -> MemoryToolResult:
+    task = await services.tasks.update(scope, given.id, given.provided("id", "timezone"), given.timezone)
+    return await _task_result(services, scope, task, "Changed.", given.timezone)
 
 
-async def task_stats_tool(room: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
-    found = await room.tasks.stats(scope)
+async def task_stats_tool(services: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
+    found = await services.tasks.stats(scope)
     return MemoryToolResult(format_task_stats(found), TaskStatsAnswer(stats=found))
 
 
-async def updates_today_tool(room: RecordServices, scope: PersonScope, given: TodayRequest) -> MemoryToolResult:
+async def updates_today_tool(services: RecordServices, scope: PersonScope, given: TodayRequest) -> MemoryToolResult:
     return await _updated_tasks_result(
-        room, scope, await room.tasks.updated(scope, zone=given.timezone), given.timezone
+        services, scope, await services.tasks.updated(scope, zone=given.timezone), given.timezone
     )
 
 
-async def updates_on_date_tool(room: RecordServices, scope: PersonScope, given: DateRequest) -> MemoryToolResult:
-    found = await room.tasks.updated(scope, given.date, given.date, given.timezone)
-    return await _updated_tasks_result(room, scope, found, given.timezone)
+async def updates_on_date_tool(services: RecordServices, scope: PersonScope, given: DateRequest) -> MemoryToolResult:
+    found = await services.tasks.updated(scope, given.date, given.date, given.timezone)
+    return await _updated_tasks_result(services, scope, found, given.timezone)
 
 
 async def _task_result(
-    room: RecordServices, scope: PersonScope, task: Task, first: str = "", zone: str | None = None
+    services: RecordServices, scope: PersonScope, task: Task, first: str = "", zone: str | None = None
 ) -> MemoryToolResult:
-    text = join_lines(first, format_task(task, await person_zone(room, scope, zone)))
+    text = join_lines(first, format_task(task, await person_zone(services, scope, zone)))
     return MemoryToolResult(text, TaskAnswer(task=task))
 
 
 async def _updated_tasks_result(
-    room: RecordServices, scope: PersonScope, found: UpdatedTaskList, zone: str | None
+    services: RecordServices, scope: PersonScope, found: UpdatedTaskList, zone: str | None
 ) -> MemoryToolResult:
-    text = format_updated_tasks(found, await person_zone(room, scope, zone))
+    text = format_updated_tasks(found, await person_zone(services, scope, zone))
     stretch = TimeRange(start=found.span.start, end=found.span.end)
     return MemoryToolResult(text, TasksUpdatedAnswer(tasks=found.tasks, total=found.total, date_range=stretch))
 
@@ -505,43 +505,43 @@ class DaySpendingAnswer(ToolAnswer):
     spending: DaySpending
 
 
-async def day_spending_tool(room: RecordServices, scope: PersonScope, given: GetDaySpending) -> MemoryToolResult:
+async def day_spending_tool(services: RecordServices, scope: PersonScope, given: GetDaySpending) -> MemoryToolResult:
     if given.user_id and given.user_id != scope.user_id:
         raise Denied("Only your own time can be asked for; leave user_id out")
-    spending = await room.time_tracking.day(scope, given.date, given.timezone)
+    spending = await services.time_tracking.day(scope, given.date, given.timezone)
     return MemoryToolResult(format_day(spending), DaySpendingAnswer(spending=spending))
 
 
-async def task_entries_tool(room: RecordServices, scope: PersonScope, given: GetTaskTime) -> MemoryToolResult:
-    found = await room.time_tracking.entries_of_item(
+async def task_entries_tool(services: RecordServices, scope: PersonScope, given: GetTaskTime) -> MemoryToolResult:
+    found = await services.time_tracking.entries_of_item(
         scope, given.task_id, given.start_date, given.end_date, kind=ItemType.TASK
     )
     answer = TimeEntriesAnswer(entries=found, total_minutes=sum(one.duration_minutes or 0 for one in found))
-    return MemoryToolResult(format_entries(found, answer.total_minutes, await person_zone(room, scope)), answer)
+    return MemoryToolResult(format_entries(found, answer.total_minutes, await person_zone(services, scope)), answer)
 
 
-async def start_timer_tool(room: RecordServices, scope: PersonScope, given: StartTaskTimer) -> MemoryToolResult:
-    started = await room.time_tracking.start(scope, given.task_id, given.description, kind=ItemType.TASK)
+async def start_timer_tool(services: RecordServices, scope: PersonScope, given: StartTaskTimer) -> MemoryToolResult:
+    started = await services.time_tracking.start(scope, given.task_id, given.description, kind=ItemType.TASK)
     first = "Started." if started.created else "It runs already."
-    return await _timer_result(room, scope, started.entry, first)
+    return await _timer_result(services, scope, started.entry, first)
 
 
-async def stop_timer_tool(room: RecordServices, scope: PersonScope, given: StopTaskTimer) -> MemoryToolResult:
-    entry = await room.time_tracking.stop(scope, given.task_id, kind=ItemType.TASK)
-    return await _timer_result(room, scope, entry, "Stopped.")
+async def stop_timer_tool(services: RecordServices, scope: PersonScope, given: StopTaskTimer) -> MemoryToolResult:
+    entry = await services.time_tracking.stop(scope, given.task_id, kind=ItemType.TASK)
+    return await _timer_result(services, scope, entry, "Stopped.")
 
 
-async def running_timer_tool(room: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
-    return await _timer_result(room, scope, await room.time_tracking.running(scope), "Running.")
+async def running_timer_tool(services: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
+    return await _timer_result(services, scope, await services.time_tracking.running(scope), "Running.")
 
 
 async def _timer_result(
-    room: RecordServices, scope: PersonScope, entry: TimeEntry | None, first: str
+    services: RecordServices, scope: PersonScope, entry: TimeEntry | None, first: str
 ) -> MemoryToolResult:
     if entry is None:
         return MemoryToolResult("No timer is running; start one with start_task_timer.", TimerAnswer(entry=None))
     return MemoryToolResult(
-        join_lines(first, format_entry(entry, await person_zone(room, scope))), TimerAnswer(entry=entry)
+        join_lines(first, format_entry(entry, await person_zone(services, scope))), TimerAnswer(entry=entry)
     )
 
 

@@ -264,36 +264,36 @@ class TimelineMatchesAnswer(ToolAnswer):
     results: Sequence[TimelineMatch]
 
 
-async def list_items_tool(room: RecordServices, scope: PersonScope, given: GetTimelineItems) -> MemoryToolResult:
+async def list_items_tool(services: RecordServices, scope: PersonScope, given: GetTimelineItems) -> MemoryToolResult:
     said = given.provided("limit", "offset")
-    page = await room.timeline.list(scope, TimelineFilter(**said, limit=given.limit, offset=given.offset))
-    zone = await person_zone(room, scope)
+    page = await services.timeline.list(scope, TimelineFilter(**said, limit=given.limit, offset=given.offset))
+    zone = await person_zone(services, scope)
     text = format_page(page, partial(format_item_line, zone=zone), "item", none=NO_ITEMS)
     return MemoryToolResult(
         text, ItemsAnswer(items=page.items, total=page.total, offset=page.offset, has_more=page.has_more)
     )
 
 
-async def create_item_tool(room: RecordServices, scope: PersonScope, given: CreateTimelineItem) -> MemoryToolResult:
-    item = await room.timeline.create(scope, given.provided())
+async def create_item_tool(services: RecordServices, scope: PersonScope, given: CreateTimelineItem) -> MemoryToolResult:
+    item = await services.timeline.create(scope, given.provided())
     return MemoryToolResult(
-        join_lines("Created.", format_item(item, await person_zone(room, scope))), ItemAnswer(item=item)
+        join_lines("Created.", format_item(item, await person_zone(services, scope))), ItemAnswer(item=item)
     )
 
 
-async def insights_tool(room: RecordServices, scope: PersonScope, given: GetTimelineInsights) -> MemoryToolResult:
-    found = await room.timeline.insights(scope, given.date_range, given.timezone)
+async def insights_tool(services: RecordServices, scope: PersonScope, given: GetTimelineInsights) -> MemoryToolResult:
+    found = await services.timeline.insights(scope, given.date_range, given.timezone)
     return MemoryToolResult(join_lines(*found.sentences), InsightsAnswer(insights=found))
 
 
 async def search_timeline_tool(
-    room: RecordServices, scope: PersonScope, given: SearchAcrossTimeline
+    services: RecordServices, scope: PersonScope, given: SearchAcrossTimeline
 ) -> MemoryToolResult:
     types = frozenset(given.include_types) if given.include_types else None
     query = ItemSearch(
         text=given.query, types=types, limit=given.limit, date_from=given.date_from, date_to=given.date_to
     )
-    found = await room.search.search_with_context(scope, query, given.context_depth)
+    found = await services.search.search_with_context(scope, query, given.context_depth)
     results = [
         TimelineMatch(item=hit.item, relevance_score=hit.score, why=hit.why, context=found.context[hit.item.id])
         for hit in found.hits
@@ -356,23 +356,23 @@ class CategoriesAnswer(ToolAnswer):
     categories: Sequence[Category]
 
 
-async def list_categories_tool(room: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
-    found = await room.categories.list_all(scope)
+async def list_categories_tool(services: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
+    found = await services.categories.list_all(scope)
     head = f"{format_count(len(found), 'category', 'categories')}:"
     text = join_lines(head, *map(format_category_line, found)) if found else NO_CATEGORIES
     return MemoryToolResult(text, CategoriesAnswer(categories=found))
 
 
-async def get_category_tool(room: RecordServices, scope: PersonScope, given: CategoryRequest) -> MemoryToolResult:
-    return _category_result(await room.categories.get(scope, given.id))
+async def get_category_tool(services: RecordServices, scope: PersonScope, given: CategoryRequest) -> MemoryToolResult:
+    return _category_result(await services.categories.get(scope, given.id))
 
 
-async def create_category_tool(room: RecordServices, scope: PersonScope, given: CreateCategory) -> MemoryToolResult:
-    return _category_result(await room.categories.create(scope, given.provided()), "Created.")
+async def create_category_tool(services: RecordServices, scope: PersonScope, given: CreateCategory) -> MemoryToolResult:
+    return _category_result(await services.categories.create(scope, given.provided()), "Created.")
 
 
-async def update_category_tool(room: RecordServices, scope: PersonScope, given: UpdateCategory) -> MemoryToolResult:
-    return _category_result(await room.categories.update(scope, given.id, given.provided("id")), "Changed.")
+async def update_category_tool(services: RecordServices, scope: PersonScope, given: UpdateCategory) -> MemoryToolResult:
+    return _category_result(await services.categories.update(scope, given.id, given.provided("id")), "Changed.")
 
 
 def _category_result(category: Category, first: str = "") -> MemoryToolResult:

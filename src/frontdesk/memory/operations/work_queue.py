@@ -159,7 +159,7 @@ class NewAiTaskContent(AiTaskContentFields):
     objective: LongText = Field(min_length=1, examples=["Compare three hotels near the station"])
     task_type: AiTaskType
     task_id: IdText = Field(description="The task that it belongs to.")
-    agent_id: AgentId = Field(description="The agent that it is for; whoever calls is known by other means.")
+    agent_id: AgentId = Field(description="The agent that it is for; the caller is known by other means.")
 
 
 class AiTaskContent(AiTaskContentFields):
@@ -325,51 +325,51 @@ class AiTaskStatsAnswer(ToolAnswer):
     stats: AiTaskStats
 
 
-async def list_work_tool(room: RecordServices, scope: PersonScope, given: GetAiTasks) -> MemoryToolResult:
+async def list_work_tool(services: RecordServices, scope: PersonScope, given: GetAiTasks) -> MemoryToolResult:
     wanted = AiTaskFilter(**given.provided("limit", "offset"), limit=given.limit, offset=given.offset)
-    page = await room.work_queue.list(scope, wanted)
-    zone = await person_zone(room, scope)
+    page = await services.work_queue.list(scope, wanted)
+    zone = await person_zone(services, scope)
     text = format_page(page, partial(format_work_line, zone=zone), "piece of work", "pieces of work", none=NO_WORK)
     answer = AiTasksAnswer(ai_tasks=page.items, total=page.total, offset=page.offset, has_more=page.has_more)
     return MemoryToolResult(text, answer)
 
 
-async def waiting_work_tool(room: RecordServices, scope: PersonScope, given: GetQueuedTasks) -> MemoryToolResult:
-    waiting = await room.work_queue.list_waiting(scope, given.agent_name, MAX_WAITING + 1)
+async def waiting_work_tool(services: RecordServices, scope: PersonScope, given: GetQueuedTasks) -> MemoryToolResult:
+    waiting = await services.work_queue.list_waiting(scope, given.agent_name, MAX_WAITING + 1)
     answer = WaitingAnswer(ai_tasks=waiting[:MAX_WAITING], has_more=len(waiting) > MAX_WAITING)
     return MemoryToolResult(
-        format_waiting(answer.ai_tasks, await person_zone(room, scope), more=answer.has_more), answer
+        format_waiting(answer.ai_tasks, await person_zone(services, scope), more=answer.has_more), answer
     )
 
 
-async def get_work_tool(room: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
-    work = await room.work_queue.get(scope, given.id)
-    return await _work_result(room, scope, work, "")
+async def get_work_tool(services: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
+    work = await services.work_queue.get(scope, given.id)
+    return await _work_result(services, scope, work, "")
 
 
-async def accept_work_tool(room: RecordServices, scope: PersonScope, given: AcceptAiTask) -> MemoryToolResult:
-    work = await room.work_queue.accept(scope, given.id, given.estimated_cost_usd, given.estimated_duration_min)
-    return await _work_result(room, scope, work, "It is yours now.")
+async def accept_work_tool(services: RecordServices, scope: PersonScope, given: AcceptAiTask) -> MemoryToolResult:
+    work = await services.work_queue.accept(scope, given.id, given.estimated_cost_usd, given.estimated_duration_min)
+    return await _work_result(services, scope, work, "It is yours now.")
 
 
-async def report_work_tool(room: RecordServices, scope: PersonScope, given: UpdateAiTask) -> MemoryToolResult:
+async def report_work_tool(services: RecordServices, scope: PersonScope, given: UpdateAiTask) -> MemoryToolResult:
     status = AiStatus(given.status) if given.status else None
-    work = await room.work_queue.report(scope, given.id, status, given.provided("id", "status"))
-    return await _work_result(room, scope, work, "Noted.")
+    work = await services.work_queue.report(scope, given.id, status, given.provided("id", "status"))
+    return await _work_result(services, scope, work, "Noted.")
 
 
-async def complete_work_tool(room: RecordServices, scope: PersonScope, given: CompleteAiTask) -> MemoryToolResult:
-    work = await room.work_queue.complete(scope, given.id, given.provided("id"))
-    return await _work_result(room, scope, work, "Completed.")
+async def complete_work_tool(services: RecordServices, scope: PersonScope, given: CompleteAiTask) -> MemoryToolResult:
+    work = await services.work_queue.complete(scope, given.id, given.provided("id"))
+    return await _work_result(services, scope, work, "Completed.")
 
 
-async def fail_work_tool(room: RecordServices, scope: PersonScope, given: FailAiTask) -> MemoryToolResult:
-    work = await room.work_queue.fail(scope, given.id, given.error_message)
-    return await _work_result(room, scope, work, "Noted that it failed.")
+async def fail_work_tool(services: RecordServices, scope: PersonScope, given: FailAiTask) -> MemoryToolResult:
+    work = await services.work_queue.fail(scope, given.id, given.error_message)
+    return await _work_result(services, scope, work, "Noted that it failed.")
 
 
-async def work_stats_tool(room: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
-    found = await room.work_queue.stats(scope)
+async def work_stats_tool(services: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
+    found = await services.work_queue.stats(scope)
     text = join_lines(
         f"{format_count(found.total, 'piece', 'pieces')} of work: {found.active:,} active, "
         f"{found.completed:,} completed, "
@@ -390,8 +390,8 @@ async def work_stats_tool(room: RecordServices, scope: PersonScope, _given: Empt
     return MemoryToolResult(text, AiTaskStatsAnswer(stats=found))
 
 
-async def _work_result(room: RecordServices, scope: PersonScope, work: AiTask, first: str) -> MemoryToolResult:
-    zone = await person_zone(room, scope)
+async def _work_result(services: RecordServices, scope: PersonScope, work: AiTask, first: str) -> MemoryToolResult:
+    zone = await person_zone(services, scope)
     return MemoryToolResult(join_lines(first, format_work(work, zone)), AiTaskAnswer(ai_task=work))
 
 

@@ -51,7 +51,7 @@ MIB = 1024 * 1024
 
 
 def statuses() -> tuple[Case, ...]:
-    """Every status with every body, at both doors, from the local platform itself."""
+    """Every status with every body, at both endpoints, from the local platform itself."""
     return tuple(
         Case(f"{call}: {status} with {name}", CALLS[call], TYPED, answers=(_fault(status, body),))
         for call, status, (name, body) in product(CALLS, STATUSES, BODIES.items())

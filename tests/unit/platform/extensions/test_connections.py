@@ -53,7 +53,7 @@ async def no_task_is_left() -> AsyncGenerator[None]:
 
 
 @shows("A365-ADAPTERS")
-async def test_a_connection_is_closed_by_the_task_that_opened_it_whoever_asks() -> None:
+async def test_a_connection_is_closed_by_the_task_that_opened_it_whatever_task_asks() -> None:
     connections, mail = ServerConnections(LOG, LONG), Server("mail")
     assert await opened(connections, mail) == ["mail"]
     assert mail.steps == ["connect"]

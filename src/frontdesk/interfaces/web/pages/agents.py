@@ -51,7 +51,7 @@ SOURCE_WORDS: dict[AgentIdSource, tuple[str, str]] = {
     AgentIdSource.ENVIRONMENT: ("a setting of this server", "nobody was named; the setting stood in"),
     AgentIdSource.SINGLE_AGENT: ("being the only agent", "nobody was named; there was no other"),
     AgentIdSource.SCHEDULE: ("a schedule of its own", "this server itself woke it"),
-    AgentIdSource.OPERATOR: ("nothing in the request", "whoever sits at this machine spoke to it, or of it"),
+    AgentIdSource.OPERATOR: ("nothing in the request", "a caller on this machine spoke to it, or of it"),
     AgentIdSource.NONE: ("nothing in the request", "nobody was named"),
 }
 

@@ -238,7 +238,7 @@ class StatusUpdate:
 
 @dataclass(slots=True)
 class StatusFeed:
-    """One for each house in this process."""
+    """One for each app in this process."""
 
     latest: StatusUpdate | None = None
     lock: anyio.Lock = field(default_factory=anyio.Lock)
@@ -319,7 +319,7 @@ _feeds: WeakKeyDictionary[Journal, StatusFeed] = WeakKeyDictionary()
 
 
 def status_feed_of(app: App) -> StatusFeed:
-    """The pulse of a house; it goes with the house."""
+    """The status feed of an app; it ends with the app."""
     return _feeds.setdefault(app.journal, StatusFeed())
 
 

@@ -322,7 +322,7 @@ async def _all_work(whose: PersonView) -> PageContent:
     return whose.page("work", "work", context)
 
 
-COUNT_NAMES = {"ai_tasks": "work for agents", "ai_task_events": "steps of that work", "house": "records of other rooms"}
+COUNT_NAMES = {"ai_tasks": "work for agents", "ai_task_events": "steps of that work", "house": "other records"}
 
 
 async def show_everything(whose: PersonView) -> PageContent:

@@ -43,10 +43,10 @@ LONGEST_STATE = 3000
 STATE_ADAPTER = TypeAdapter(tuple[SignInState, str])
 
 
-def pack_state(errand: SignInState, back: str) -> str:
-    """The errand, and the page that somebody wanted to see; one with a long address is looked for again."""
-    text = json.dumps([asdict(errand), back])
-    return pack_text(text if len(text) <= LONGEST_STATE else json.dumps([asdict(errand), "/"]), LONGEST_STATE)
+def pack_state(pending: SignInState, back: str) -> str:
+    """The state of the sign-in, and the page that somebody wanted to see, unless its address is long."""
+    text = json.dumps([asdict(pending), back])
+    return pack_text(text if len(text) <= LONGEST_STATE else json.dumps([asdict(pending), "/"]), LONGEST_STATE)
 
 
 def unpack_state(text: str | None) -> tuple[SignInState, str] | None:
@@ -91,7 +91,7 @@ def _sign_in_with_key(app: App) -> RouteHandler:
                 session = await _open_session(app, window, record, said.get("credential", "").strip())
             except FrontdeskError as error:
                 record.fail(error)
-                record.add_trace(trace_refusal(Signals(window.visit.request_id), said.get("credential", "").strip()))
+                record.add_trace(trace_refusal(Signals(window.context.request_id), said.get("credential", "").strip()))
                 return _sign_in_page(app, window, said.get("next"), error.public_message, status_of(error))
         answer = window.redirect(safe_return_path(said.get("next")))
         _set_cookies(window, answer, session)
@@ -108,12 +108,12 @@ def _redirect_to_issuer(app: App) -> RouteHandler:
         back = safe_return_path(request.query_params.get("next"))
         with _record_of(app, window, "GET", SIGN_IN_WITH_PATH) as record:
             try:
-                where, errand = await app.sign_in_issuers.begin(request.query_params.get("issuer", ""))
+                where, pending = await app.sign_in_issuers.begin(request.query_params.get("issuer", ""))
             except FrontdeskError as error:
                 record.fail(error)
                 return _sign_in_page(app, window, back, error.public_message, status_of(error))
         answer = RedirectResponse(where, 303)
-        window.jar.store(answer, SIGN_IN_COOKIE, pack_state(errand, back), STATE_SECONDS, led_back=True)
+        window.jar.store(answer, SIGN_IN_COOKIE, pack_state(pending, back), STATE_SECONDS, led_back=True)
         return answer
 
     return handle
@@ -155,7 +155,7 @@ def _sign_out(app: App) -> RouteHandler:
         with _record_of(app, window, "POST", SIGN_OUT_PATH) as record:
             try:
                 await read_form(request, window.jar.read(FORM_COOKIE), MAX_CREDENTIAL)
-                await sign_out(app, window.visit)
+                await sign_out(app, window.context)
             except FrontdeskError as error:
                 record.fail(error)
                 return window.refuse(error.public_message, status_of(error))
@@ -168,13 +168,13 @@ def _sign_out(app: App) -> RouteHandler:
 
 
 def _record_of(app: App, window: BrowserExchange, method: str, path: str) -> CallRecord:
-    return CallRecord(app.journal, "web", f"{method} {path}", Caller(window.visit.request_id))
+    return CallRecord(app.journal, "web", f"{method} {path}", Caller(window.context.request_id))
 
 
 async def _open_session(app: App, window: BrowserExchange, record: CallRecord, text: str) -> str:
-    """The session of somebody who shows a key or token that may run the house."""
-    session, credential = await sign_in(app, window.visit, text)
-    record.caller = Caller(window.visit.request_id, None, credential.user_id, AgentIdSource.CREDENTIAL, verified=True)
+    """The session for a key or token with the operator's scope."""
+    session, credential = await sign_in(app, window.context, text)
+    record.caller = Caller(window.context.request_id, None, credential.user_id, AgentIdSource.CREDENTIAL, verified=True)
     return session
 
 

@@ -99,7 +99,7 @@ async def read_setup_state(asked: PageRequest) -> SetupState:
     agents, away = await _list_agents(asked)
     states = [state for state in app.tools.catalogue.servers() if state.spec.transport is not Transport.HOST]
     listed = await app.schedules.queries.list(caller, ListSchedules(include_cancelled=True, limit=SHOWN_SCHEDULES))
-    # Whoever sits at this machine has their editor's sessions under the name of the first start.
+    # The person at this machine has their editor's sessions under the name of the first start.
     person = replace(caller, user_id=caller.user_id or LOCAL_USER)
     sessions = await app.workspace.sessions.list(person)
     return SetupState(
@@ -186,11 +186,11 @@ def _first_prompt(found: SetupState) -> str:
 
 
 def _editor_snippets(settings: Settings) -> Sequence[tuple[str, str, str]]:
-    """(editor, where it is written, what is written): this installation on this very house, by whole paths."""
-    house = _installation_variables(settings)
-    start: Mapping[str, object] = {"command": sys.executable, "args": ["-m", "frontdesk", "acp"], "env": house}
+    """(editor, where it is written, what is written): this installation with its own settings, by whole paths."""
+    variables = _installation_variables(settings)
+    start: Mapping[str, object] = {"command": sys.executable, "args": ["-m", "frontdesk", "acp"], "env": variables}
     typed = shlex.join((sys.executable, "-m", "frontdesk", "acp"))
-    set_here = " ".join(f"{name}={shlex.quote(value)}" for name, value in house.items())
+    set_here = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
     return (
         ("Zed", "settings.json", _format_json({"agent_servers": {"Frontdesk": {"type": "custom", **start}}})),
         ("JetBrains IDEs", "~/.jetbrains/acp.json", _format_json({"agent_servers": {"Frontdesk": start}})),

@@ -43,7 +43,7 @@ def conversation_choices(
 ) -> tuple[str, Sequence[tuple[str, str]]]:
     """The one that is shown, and those to choose from, with it among them.
 
-    The first one of whoever looks stands first, as the one that is meant where none is named: for somebody who gave
+    The reader's own first conversation comes first, as the default: for somebody who gave
     no name that is the agent's own.
     """
     own = own_conversation(newest, most) if user_id is None else None
@@ -138,7 +138,7 @@ async def show_talk(asked: PageRequest, wrong: str | None = None) -> PageContent
     """A conversation as it stands, the newest last."""
     agent, host = await require_agent(asked), asked.app.host
     where = (asked.form or asked.query).get("conversation") or None
-    # Their own first conversation, or whichever was chosen: whoever looks runs the installation.
+    # Their own first conversation, or the chosen one: readers of pages are operators.
     whose: PersonFilter = asked.caller.user_id if where is None else EVERYONE
     said = await host.history(agent.id, where, limit=MESSAGES, user_id=whose)
     taken = await asked.app.turns.list(TurnQuery(agent_id=agent.id, limit=MESSAGES))

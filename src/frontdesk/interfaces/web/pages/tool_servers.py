@@ -46,7 +46,7 @@ COMMAND_KIND = "command"
 SERVER_KINDS = (("http", "An address (HTTP)"), ("sse", "An address (the old HTTP+SSE)"), (COMMAND_KIND, "A command"))
 ONLY_FROM_THIS_MACHINE = (
     "A command runs on the machine of the server, and ${…} is read from its environment; so both are taken only from "
-    "whoever sits at that machine: frontdesk tools add NAME -- COMMAND"
+    "a terminal on that machine: frontdesk tools add NAME -- COMMAND"
 )
 
 
