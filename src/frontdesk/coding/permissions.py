@@ -30,7 +30,7 @@ PLAN_MODE_REFUSAL = (
 
 
 class PolicyAction(StrEnum):
-    """What comes of a deed."""
+    """What happens with a request."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -39,7 +39,7 @@ class PolicyAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PolicyDecision:
-    """The answer, and where it is a refusal, why, in words for the model."""
+    """The action, and for a refusal the reason, in words for the model."""
 
     action: PolicyAction
     reason: str = ""
@@ -49,20 +49,23 @@ ALLOW_DECISION = PolicyDecision(PolicyAction.ALLOW)
 ASK_DECISION = PolicyDecision(PolicyAction.ASK)
 
 
-def decide_permission(mode: PermissionMode, deed: PermissionRequest, remembered: Mapping[str, bool]) -> PolicyDecision:
-    """What is to be done about a deed; `remembered` is what the person said for good, by scope."""
-    said = remembered.get(deed.scope) if deed.scope else None
-    if said is False:
+def decide_permission(
+    mode: PermissionMode, request: PermissionRequest, remembered: Mapping[str, bool]
+) -> PolicyDecision:
+    """What happens with a request; `remembered` are the person's lasting answers by scope."""
+    answer = remembered.get(request.scope) if request.scope else None
+    if answer is False:
         return PolicyDecision(
-            PolicyAction.REFUSE, f"The person has rejected {deed.scope_text or deed.title} for good; do without it."
+            PolicyAction.REFUSE,
+            f"The person has rejected {request.scope_text or request.title} for good; do without it.",
         )
-    if deed.harmless or deed.kind in FREE_KINDS:
+    if request.harmless or request.kind in FREE_KINDS:
         return ALLOW_DECISION
     if mode is PermissionMode.PLAN:
         return PolicyDecision(PolicyAction.REFUSE, PLAN_MODE_REFUSAL)
-    if deed.only_once:
+    if request.only_once:
         return ASK_DECISION
-    return ALLOW_DECISION if said or _mode_allows(mode, deed.kind) else ASK_DECISION
+    return ALLOW_DECISION if answer or _mode_allows(mode, request.kind) else ASK_DECISION
 
 
 def _mode_allows(mode: PermissionMode, kind: OperationKind) -> bool:
@@ -77,7 +80,7 @@ NOBODY_ANSWERED = "Nobody answered in time, which counts as a rejection. Go on w
 
 
 class PermissionService:
-    """What is remembered holds for one person in one folder."""
+    """Remembers lasting answers, each for one person in one folder."""
 
     def __init__(self, store: PermissionStore, ask_seconds: float = ASK_SECONDS) -> None:
         self._store = store
@@ -86,19 +89,19 @@ class PermissionService:
     def for_session(
         self, user_id: str | None, cwd: Path, mode: Callable[[], PermissionMode], ask: AskPerson
     ) -> AskPermission:
-        """What the deeds of one session have to pass; `mode` is looked at each time, since it may change in a turn."""
+        """A function that decides on requests; it calls `mode` each time, since the mode may change in a turn."""
         return PermissionGate(self._store, user_id, cwd, mode, ask, self._ask_seconds).ask_permission
 
     async def list(self, user_id: str | None, cwd: Path) -> Sequence[StoredPermission]:
         return await self._store.list(user_id, cwd)
 
     async def forget(self, user_id: str | None, cwd: Path) -> int:
-        """How many lasting words are no more."""
+        """Delete the lasting answers; returns how many there were."""
         return await self._store.forget(user_id, cwd)
 
 
 class PermissionGate:
-    """Puts one deed at a time before the person, so that what they say of it for good holds for those that wait."""
+    """Asks the person about one request at a time, so that a lasting answer also decides the requests that wait."""
 
     def __init__(
         self,
@@ -117,50 +120,56 @@ class PermissionGate:
         self._ask_seconds = ask_seconds
         self._asking = anyio.Lock()
 
-    async def ask_permission(self, deed: PermissionRequest) -> PermissionDecision:
-        verdict, _ = await self._decide(deed)
-        if verdict.action is PolicyAction.ASK:
-            return await self._ask_in_turn(deed)
-        return _to_permission(verdict)
+    async def ask_permission(self, request: PermissionRequest) -> PermissionDecision:
+        decision, _ = await self._decide(request)
+        if decision.action is PolicyAction.ASK:
+            return await self._ask_in_turn(request)
+        return _to_permission(decision)
 
-    async def _decide(self, deed: PermissionRequest) -> tuple[PolicyDecision, PermissionRequest]:
-        """With why it is asked again, where what was allowed is no longer what it was."""
+    async def _decide(self, request: PermissionRequest) -> tuple[PolicyDecision, PermissionRequest]:
+        """The decision, and the request with the reason why it is asked again where a file has changed since."""
         remembered = {one.scope: one for one in await self._store.list(self._user_id, self._cwd)}
-        said = remembered.get(deed.scope)
+        stored = remembered.get(request.scope)
         if (
-            said is not None
-            and said.allowed
-            and deed.defining_files
-            and said.created_at > datetime.now(UTC) + TIMESTAMP_GRAIN
+            stored is not None
+            and stored.allowed
+            and request.defining_files
+            and stored.created_at > datetime.now(UTC) + TIMESTAMP_GRAIN
         ):
-            # Times of files say nothing then.
-            del remembered[deed.scope]
-            deed = replace(deed, reason=deed.reason or CLOCK_SET_BACK)
+            # The clock was set back, so the times of files prove nothing.
+            del remembered[request.scope]
+            request = replace(request, reason=request.reason or CLOCK_SET_BACK)
         elif (
-            said is not None and said.allowed and (changed := await changed_since(deed.defining_files, said.created_at))
+            stored is not None
+            and stored.allowed
+            and (changed := await changed_since(request.defining_files, stored.created_at))
         ):
-            del remembered[deed.scope]
+            del remembered[request.scope]
             path = changed.relative_to(self._cwd) if changed.is_relative_to(self._cwd) else changed
-            deed = replace(deed, reason=deed.reason or ASKED_AGAIN.format(path=path))
-        return decide_permission(self._mode(), deed, {scope: one.allowed for scope, one in remembered.items()}), deed
+            request = replace(request, reason=request.reason or ASKED_AGAIN.format(path=path))
+        return decide_permission(
+            self._mode(), request, {scope: one.allowed for scope, one in remembered.items()}
+        ), request
 
-    async def _ask_in_turn(self, deed: PermissionRequest) -> PermissionDecision:
-        # The time of those that wait for their turn counts as well: a tool has no more than that.
+    async def _ask_in_turn(self, request: PermissionRequest) -> PermissionDecision:
+        # The time in which a request waits for others counts too, since its tool has a limit.
         with anyio.move_on_after(self._ask_seconds):
             async with self._asking:
-                verdict, deed = await self._decide(deed)
-                return await self._ask_person(deed) if verdict.action is PolicyAction.ASK else _to_permission(verdict)
+                decision, request = await self._decide(request)
+                return (
+                    await self._ask_person(request) if decision.action is PolicyAction.ASK else _to_permission(decision)
+                )
         return PermissionDecision(allowed=False, reason=NOBODY_ANSWERED)
 
-    async def _ask_person(self, deed: PermissionRequest) -> PermissionDecision:
-        choice = await self._ask(deed)
+    async def _ask_person(self, request: PermissionRequest) -> PermissionDecision:
+        choice = await self._ask(request)
         if choice is PermissionAnswer.CANCELLED:
             return PermissionDecision(allowed=False, reason=TURN_STOPPED)
-        if choice.lasts and deed.scope and not deed.only_once:
-            remembered = StoredPermission(deed.scope, choice.allows, datetime.now(UTC))
+        if choice.lasts and request.scope and not request.only_once:
+            remembered = StoredPermission(request.scope, choice.allows, datetime.now(UTC))
             await self._store.save(self._user_id, self._cwd, remembered)
         return PermissionDecision(choice.allows, "" if choice.allows else PERSON_REJECTED)
 
 
-def _to_permission(verdict: PolicyDecision) -> PermissionDecision:
-    return PermissionDecision(verdict.action is PolicyAction.ALLOW, verdict.reason)
+def _to_permission(decision: PolicyDecision) -> PermissionDecision:
+    return PermissionDecision(decision.action is PolicyAction.ALLOW, decision.reason)
