@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from frontdesk.coding.model import OperationKind
 
-# What comes first after these is the name of what they do.
+# The first word after one of these names a subcommand.
 SUBCOMMAND_PROGRAMS = frozenset(
     re.findall(
         r"\S+",
@@ -20,15 +20,15 @@ SUBCOMMAND_PROGRAMS = frozenset(
     )
 )
 
-# What comes next after these is the name of a script of the project.
+# The next word after these is the name of a script of the project.
 SCRIPT_COMMANDS = frozenset({("bun", "run"), ("deno", "task"), ("npm", "run"), ("pnpm", "run"), ("yarn", "run")})
 
-# After these comes a command as good as any other.
+# After these comes a whole command.
 PREFIX_COMMANDS = frozenset(
     {("bundle", "exec"), ("npx",), ("pdm", "run"), ("pipenv", "run"), ("poetry", "run"), ("uv", "run"), ("uvx",)}
 )
 
-# These run a file. Where there is an option, what comes after it says what is run as well; every other may be code.
+# These run a file. The option, where there is one, also names what to run; any other option may be followed by code.
 INTERPRETERS: Mapping[str, str] = {
     "java": "-jar",
     "lua": "",
@@ -41,7 +41,7 @@ INTERPRETERS: Mapping[str, str] = {
     "tsx": "",
 }
 
-# A lasting word on one of these would be a word on everything.
+# A lasting answer for one of these would cover everything.
 ARBITRARY_RUNNERS = frozenset(
     re.findall(
         r"\S+",
@@ -91,8 +91,8 @@ ARBITRARY_RUN_COMMANDS = frozenset(
     }
 )
 
-# How an argument begins with which a program that else is plain runs others, deletes or writes, or takes what it runs
-# from somewhere else.
+# Beginnings of arguments with which an otherwise plain program runs others, deletes or writes, or reads what it runs
+# from another place.
 ACTING_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "cargo": ("--manifest-path", "--config"),
     "file": ("-C", "--compile"),
@@ -107,7 +107,7 @@ ACTING_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "tree": ("-o",),
     "yarn": ("--cwd",),
 }
-# The same of git: of all its commands, and of some.
+# The same for git: for all commands, and for some.
 GIT_ACTING_OPTIONS = ("--output", "--ext-diff", "--exec", "--upload-pack", "--receive-pack", "--open-files-in-pager")
 GIT_COMMAND_ACTING_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "archive": ("-o", "--remote"),
@@ -119,13 +119,13 @@ GIT_COMMAND_ACTING_OPTIONS: Mapping[str, tuple[str, ...]] = {
     "rebase": ("-x", "-i", "--interactive"),
 }
 
-# These change nothing that they name, and so may name anything.
+# These do not change the files that they name, so they may name any.
 READING_PROGRAMS = frozenset(
     re.findall(r"\S+", "cat cd cksum cmp diff du file find grep head ls md5sum rg sha256sum stat tail tree wc")
 )
 READING_GIT_COMMANDS = frozenset(re.findall(r"\S+", "add blame commit diff log ls-files ls-tree show status"))
 
-# The files that say what the words after a program mean: a lasting word on `make test` is one on what they say then.
+# The files that define what the words after a program mean: a lasting answer for `make test` depends on them.
 DEFINITION_FILES: Mapping[str, tuple[str, ...]] = {
     "ant": ("build.xml",),
     "bun": ("package.json", "bunfig.toml"),
@@ -160,7 +160,7 @@ DEFINITION_FILES: Mapping[str, tuple[str, ...]] = {
     "yarn": ("package.json",),
 }
 
-# These run code of the project, which the agent may have written.
+# These run code of the project, which the agent may have written itself.
 PROJECT_RUNNERS = (
     frozenset(DEFINITION_FILES)
     | frozenset(INTERPRETERS)
@@ -177,7 +177,7 @@ PROJECT_RUNNERS = (
 )
 
 LONGEST_SCOPE = 200
-# What can make more than one command of a line, wherever it stands: quotes are not worth a mistake in reading them.
+# What can make a line more than one command. Quotes are ignored, since a mistake in parsing them would be dangerous.
 COMPOUND = re.compile(r"[;&|<>`\x00-\x08\x0a-\x1f\x7f]|\$[({]")
 PLAIN_WORD = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./:@+-]*")
 VERSION_SUFFIX = re.compile(r"(?<=[A-Za-z])[0-9.]+$")
@@ -185,9 +185,10 @@ VERSION_SUFFIX = re.compile(r"(?<=[A-Za-z])[0-9.]+$")
 
 @dataclass(frozen=True, slots=True)
 class PermissionScope:
-    """`name` is what is remembered, and `covers` says it to the person; both are empty where it can be only once.
+    """What a lasting answer covers.
 
-    `warns` is what else there is to know before it is allowed for good.
+    `name` is stored, and `text` is shown to the person; both are empty where only a single answer is possible.
+    `warning` is shown before it is allowed always.
     """
 
     name: str = ""
@@ -209,12 +210,12 @@ def scope_of_kind(kind: OperationKind) -> PermissionScope:
 
 
 def scope_of_tool(name: str) -> PermissionScope:
-    """For a tool of which no more is known than its name."""
+    """The scope for a tool of which only the name is known."""
     return PermissionScope(f"use {name}", f"every call of {name} in this workspace")
 
 
 def scope_of_command(command: str, folder: str = "") -> PermissionScope:
-    """`folder` is where it runs, unless that is the workspace's own: the same words mean something else there."""
+    """The scope of a command; `folder` is where it runs, if not in the workspace's own, since it may differ there."""
     words = _split_command(command)
     leading = _leading(words)
     name = " ".join(leading)
@@ -228,22 +229,22 @@ def scope_of_command(command: str, folder: str = "") -> PermissionScope:
 
 
 def leading_words(command: str) -> Sequence[str]:
-    """The words of a simple command that say what is run; none where a few of them cannot."""
+    """The words of a simple command that determine what runs; empty where a few words cannot."""
     return _leading(_split_command(command))
 
 
 def is_compound(command: str) -> bool:
-    """Whether a command may be more than a simple one."""
+    """Whether a command may be more than one simple command."""
     return not _split_command(command)
 
 
 def program_of(words: Sequence[str]) -> str:
-    """The name of what is run, without its folder and version; empty where the shell would have to work it out."""
+    """The name of the program, without folder and version; empty where only the shell can tell it."""
     return _program(words)
 
 
 def _split_command(command: str) -> Sequence[str]:
-    """The words of a simple command; none of one that is more than that."""
+    """The words of a simple command; empty for any other."""
     if COMPOUND.search(command):
         return ()
     try:
@@ -253,7 +254,7 @@ def _split_command(command: str) -> Sequence[str]:
 
 
 def _leading(words: Sequence[str]) -> Sequence[str]:
-    """The words that say what is run; none where a few of them cannot."""
+    """The words that determine what runs; empty where a few words cannot."""
     program = _program(words)
     first, second = (program,), (program, *words[1:2])
     if not program or program in ARBITRARY_RUNNERS or second in ARBITRARY_RUN_COMMANDS:
@@ -271,15 +272,15 @@ def _leading(words: Sequence[str]) -> Sequence[str]:
 
 
 def _has_acting_option(program: str, words: Sequence[str]) -> bool:
-    """Whether an argument makes a program that else is plain run others, delete or write."""
-    told = ACTING_OPTIONS.get(program, ())
+    """Whether an argument makes an otherwise plain program run others, delete or write."""
+    options = ACTING_OPTIONS.get(program, ())
     if program == "git" and len(words) > 1:
-        told = (*GIT_ACTING_OPTIONS, *GIT_COMMAND_ACTING_OPTIONS.get(words[1], ()))
-    return any(_may_mean(word, option) for word in words[1:] for option in told)
+        options = (*GIT_ACTING_OPTIONS, *GIT_COMMAND_ACTING_OPTIONS.get(words[1], ()))
+    return any(_may_mean(word, option) for word in words[1:] for option in options)
 
 
 def _may_mean(word: str, option: str) -> bool:
-    """Also where the option is shortened (`--open` for `--open-files-in-pager`) or follows others (`-nO`)."""
+    """Whether a word may be this option, also shortened (`--open` for `--open-files-in-pager`) or joined (`-nO`)."""
     if word.startswith(option):
         return True
     name = word.partition("=")[0]
@@ -289,7 +290,7 @@ def _may_mean(word: str, option: str) -> bool:
 
 
 def _program(words: Sequence[str]) -> str:
-    """The name of what is run, without its folder and version; empty where the shell would have to work it out."""
+    """The name of the program, without folder and version; empty where only the shell can tell it."""
     if not words or not PLAIN_WORD.fullmatch(words[0]):
         return ""
     return VERSION_SUFFIX.sub("", PurePath(words[0]).name.removesuffix(".exe"))
@@ -307,6 +308,6 @@ def _interpreter_words(words: Sequence[str], option: str) -> Sequence[str]:
 
 
 def _first_plain_words(words: Sequence[str], count: int) -> Sequence[str]:
-    """The first words, where all of them are plain: an option before a command can change what that does."""
+    """The first words, if all of them are plain: an option before a command can change what it does."""
     found = words[:count]
     return found if len(found) == count and all(map(PLAIN_WORD.fullmatch, found)) else ()

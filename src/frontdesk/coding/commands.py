@@ -18,13 +18,13 @@ from frontdesk.errors import Invalid
 from frontdesk.settings import Settings
 from frontdesk.settings.model import variable_names
 
-# Called with the id of the editor's terminal as soon as there is one, so that it can be shown.
+# Called with the id of the editor's terminal as soon as it is open, so that it can be shown.
 OnTerminalOpened = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What became of a command. `exit_code` is None where a signal ended it, or it was stopped for taking too long."""
+    """The result of a command; `exit_code` is None where a signal or the time limit ended it."""
 
     output: str
     exit_code: int | None = None
@@ -34,13 +34,13 @@ class CommandResult:
 
 
 class CommandRunner(Protocol):
-    """Runs one command line at a time, through a shell; whoever is cancelled leaves no process behind."""
+    """Runs one command line at a time, through a shell; a cancel leaves no process behind."""
 
     async def run(self, command: str, cwd: Path, seconds: float, opened: OnTerminalOpened) -> CommandResult: ...
 
 
 OWN_PREFIXES = ("FRONTDESK_", "LETTA_")
-# OAUTH_CLIENTS is a list with secrets in it. The other one is of a product that Frontdesk replaces.
+# OAUTH_CLIENTS is a list with secrets in it. The other one belongs to a product that Frontdesk replaces.
 OTHER_SECRET_VARIABLES = frozenset({"OAUTH_CLIENTS", "SUPABASE_SERVICE_ROLE_KEY"})
 KEY_PROVIDERS = frozenset(
     {
@@ -65,12 +65,12 @@ PLAIN_TERMINAL = {"PAGER": "cat", "GIT_PAGER": "cat", "TERM": "dumb"}
 
 
 def command_environment(ours: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a command, by that of this process."""
+    """The environment of a command: that of this process without its secrets."""
     return {name: value for name, value in ours.items() if not is_secret_variable(name)} | PLAIN_TERMINAL
 
 
 def is_secret_variable(name: str) -> bool:
-    """Whether a variable is none of a command's business; settings are read in either case."""
+    """Whether a command must not see this variable, in upper or lower case."""
     upper = name.upper()
     return (
         upper.startswith(OWN_PREFIXES)
@@ -89,7 +89,7 @@ SECRET_VARIABLES = OTHER_SECRET_VARIABLES | _secret_settings()
 
 
 class OutputBuffer:
-    """Takes bytes as they come, and holds on to no more than `most` of them for long."""
+    """Keeps the beginning and the end of an output, `most` bytes in all."""
 
     def __init__(self, most: int) -> None:
         self._half = most // 2
@@ -99,10 +99,10 @@ class OutputBuffer:
 
     def feed(self, data: bytes) -> None:
         self._size += len(data)
-        left = self._half - len(self._head)
-        self._head += data[:left]
-        self._tail += data[left:]
-        # Not each time, or every few bytes of a long output would move all that is kept.
+        room = self._half - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        # Not each time: that would copy the whole buffer for every few bytes of a long output.
         if len(self._tail) > 2 * self._half:
             del self._tail[: -self._half]
 
@@ -111,7 +111,7 @@ class OutputBuffer:
         return self._size > 2 * self._half
 
     def text(self) -> str:
-        """What was said, as far as it was kept; no zero character is in it, which no database or wire takes."""
+        """The output as far as it was kept, without NUL characters, which databases and protocols refuse."""
         head, tail = bytes(self._head), bytes(self._tail[-self._half :])
         if not self.truncated:
             return _decode_output(head + tail)
@@ -119,7 +119,7 @@ class OutputBuffer:
 
 
 def shorten(text: str, most: int) -> str:
-    """A text's beginning and end, where it is longer than that."""
+    """The beginning and the end of a text that is longer than `most`."""
     half = most // 2
     if len(text) <= 2 * half:
         return text
@@ -136,16 +136,16 @@ def _decode_output(data: bytes) -> str:
 
 STDOUT = 1
 MAX_OUTPUT = 200_000
-# How long they may take to be gone when they are killed, and the last they said to come in.
+# How long killed processes may take to end, and their last output to come in.
 KILL_SECONDS = 2.0
 DRAIN_SECONDS = 0.5
-# How long those may take to leave who shut their output; where nobody takes note of the dead, they seem to stay.
+# How long processes may take to end after they closed their output; without a reaper, dead ones seem to stay.
 QUIET_SECONDS = 0.3
 POLL_SECONDS = 0.02
 
 
 class ProcessGroup(asyncio.SubprocessProtocol):
-    """`ended` is set when the first of them has ended, whatever the others do and whoever holds its output open."""
+    """The processes of one command; `ended` is set when the first of them has ended."""
 
     def __init__(self) -> None:
         self.ended = asyncio.Event()
@@ -155,7 +155,7 @@ class ProcessGroup(asyncio.SubprocessProtocol):
 
     @property
     def status(self) -> int | None:
-        """The exit code, or a signal's number below zero."""
+        """The exit code, or the negative number of a signal."""
         return self._transport.get_returncode() if self._transport is not None else None
 
     @override
@@ -176,7 +176,7 @@ class ProcessGroup(asyncio.SubprocessProtocol):
         self.ended.set()
 
     async def end(self, patience: float) -> None:
-        """Ask all that are left to leave, kill those that do not; returns when they are gone, within bounds."""
+        """Terminate the processes that are left, then kill them; returns when they are gone, in bounded time."""
         if self._transport is None:
             return
         with anyio.CancelScope(shield=True):
@@ -194,14 +194,14 @@ class ProcessGroup(asyncio.SubprocessProtocol):
 
     async def _is_gone_within(self, seconds: float) -> None:
         with anyio.move_on_after(seconds):
-            while self._exists():  # noqa: ASYNC110 - nobody is told of the end of those that are not our children
+            while self._exists():  # noqa: ASYNC110 - there is no event for the end of processes that are not our children
                 await anyio.sleep(POLL_SECONDS)
 
     def _exists(self) -> bool:
         return sys.platform != "win32" and self._signal_group(0)
 
     async def _signal(self, number: signal.Signals) -> bool:
-        """Whether there was anybody to tell."""
+        """Returns False if no process is left."""
         if sys.platform != "win32":
             return self._signal_group(number)
         if self.ended.is_set():
@@ -221,18 +221,18 @@ class ProcessGroup(asyncio.SubprocessProtocol):
         return cast("asyncio.SubprocessTransport", self._transport).get_pid()
 
 
-# How long a command may take to leave when it is told to.
+# How long a command may take to end when it is terminated.
 TERM_SECONDS = 2.0
 
 
 class LocalCommands:
-    """Each command has a group of processes of its own, which is gone when its run ends, however that comes about."""
+    """Runs each command in a process group of its own, which is gone when the run ends in any way."""
 
     def __init__(self, patience: float = TERM_SECONDS) -> None:
         self._patience = patience
 
     async def run(self, command: str, cwd: Path, seconds: float, opened: OnTerminalOpened) -> CommandResult:  # noqa: ARG002 - the port's
-        """There is no terminal here that could be shown."""
+        """Run a command; there is no terminal to show, so `opened` is not called."""
         group = await _start(command, cwd)
         try:
             with anyio.move_on_after(seconds) as limit:
@@ -245,7 +245,7 @@ class LocalCommands:
 async def _start(command: str, cwd: Path) -> ProcessGroup:
     group, loop = ProcessGroup(), asyncio.get_running_loop()
     try:
-        # Cut off midway, it could run without anybody who knows of it.
+        # Shielded: after a cancel midway, nobody would know of a process that did start.
         with anyio.CancelScope(shield=True):
             await loop.subprocess_shell(
                 lambda: group,

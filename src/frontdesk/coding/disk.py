@@ -19,13 +19,13 @@ LARGEST_FILE = 10_000_000
 
 
 def read_file(roots: WorkspaceRoots, path: Path) -> str:
-    """The text of a file, its line ends as they are."""
+    """The text of a file, with its line ends."""
     with open_path(roots, path) as at:
         return decode_text(read_contents(at, roots.display(path)), roots.display(path))
 
 
 def write_file(roots: WorkspaceRoots, path: Path, text: str) -> None:
-    """Put a text in the place of a file, whole or not at all; a file that is there keeps its mode and its owner."""
+    """Replace a file as a whole; an existing file keeps its mode and owner."""
     shown = roots.display(path)
     data = _encode_text(text, shown)
     with open_path(roots, path, make=True) as at:
@@ -41,7 +41,7 @@ def write_file(roots: WorkspaceRoots, path: Path, text: str) -> None:
 
 
 def delete_file(roots: WorkspaceRoots, path: Path) -> None:
-    """Remove a file, or a link and not what it leads to."""
+    """Delete a file, or a link but not its target."""
     with open_path(roots, path, follow=False) as at:
         mode = _stat(at).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
@@ -50,7 +50,7 @@ def delete_file(roots: WorkspaceRoots, path: Path) -> None:
 
 
 def move_path(roots: WorkspaceRoots, source: Path, target: Path) -> None:
-    """Give a file, a link or a folder another name; nothing that is there is overwritten."""
+    """Rename a file, a link or a folder; nothing is overwritten."""
     root, names = roots.split(source)
     if root.joinpath(*names) in roots.all or target.is_relative_to(source):
         raise Invalid(f"'{roots.display(source)}' cannot be moved there; choose a place outside it")
@@ -61,7 +61,7 @@ def move_path(roots: WorkspaceRoots, source: Path, target: Path) -> None:
 
 
 def modification_time(roots: WorkspaceRoots, path: Path) -> float | None:
-    """When a file was last changed, in seconds since 1970; None where there is none."""
+    """The time of a file's last change in seconds since 1970; None where there is no file."""
     try:
         with open_path(roots, path) as at:
             return _stat(at).st_mtime
@@ -70,7 +70,7 @@ def modification_time(roots: WorkspaceRoots, path: Path) -> float | None:
 
 
 def read_contents(at: OpenPath, shown: str) -> bytes:
-    """All of a regular file that is not too large; whatever else there is does not make us wait."""
+    """The content of a regular file that is not too large; never waits on a pipe or a device."""
     with open(os.open(at.name, os.O_RDONLY | FILE_FLAGS, dir_fd=at.folder), "rb") as file:  # noqa: PTH123 - it is open already
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
@@ -123,7 +123,7 @@ def _draft_path(at: OpenPath) -> OpenPath:
 
 
 def _write_draft(draft: OpenPath, data: bytes, before: os.stat_result | None) -> None:
-    # What only its owner may read is not there for others for a moment either.
+    # A private file must not be readable for others even for a moment.
     mode = 0o666 if before is None else before.st_mode & 0o600
     made = os.open(draft.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FILE_FLAGS, mode, dir_fd=draft.folder)
     with open(made, "wb") as file:  # noqa: PTH123 - it is open already
@@ -135,14 +135,14 @@ def _write_draft(draft: OpenPath, data: bytes, before: os.stat_result | None) ->
 
 
 def _keep_owner_and_mode(made: int, before: os.stat_result) -> None:
-    """The owner as far as we may say so, and the mode."""
+    """Set the mode, and the owner where we may."""
     with suppress(PermissionError):
         os.fchown(made, before.st_uid, before.st_gid)
     os.fchmod(made, before.st_mode & 0o777)
 
 
 def _rename(start: OpenPath, end: OpenPath, *, folder: bool) -> None:
-    """Take the new name with something empty first: that fails where there is anything, and a rename would not."""
+    """Create the new name as something empty first: that fails where the name is taken, and a rename would not."""
     if folder:
         os.mkdir(end.name, dir_fd=end.folder)
     else:
@@ -160,7 +160,7 @@ MAX_DEPTH = 64
 
 
 class WalkTimeout(Exception):
-    """The listing was not done when its time was up."""
+    """The walk took too long."""
 
 
 class FolderEntryKind(StrEnum):
@@ -171,7 +171,7 @@ class FolderEntryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FolderEntry:
-    """Something that was met. `name` is from its root, with slashes; `at` is good until the next one is asked for."""
+    """An entry of a walk. `name` is relative to its root, with slashes; `at` is valid until the next entry."""
 
     path: Path
     name: str
@@ -180,9 +180,7 @@ class FolderEntry:
 
 
 def walk_folder(roots: WorkspaceRoots, path: Path, until: float, depth: int = MAX_DEPTH) -> Generator[FolderEntry]:
-    """All that is in a folder, by name, each folder before what is in it; `WalkTimeout` when the clock passes
-    `until`.
-    """
+    """Walk through a folder in the order of names, each folder before its content; raises `WalkTimeout` at `until`."""
     root, names = roots.split(path)
     with open_path(roots, path) as start, enter_folder(start) as folder:
         yield from _walk_step(_WalkStep(path, "/".join(names), folder, _rules_above(roots, root, names), depth), until)
@@ -206,7 +204,7 @@ def _walk_step(step: _WalkStep, until: float) -> Generator[FolderEntry]:
         entry = FolderEntry(step.path / found, name, kind, path_in_folder(step.folder, found))
         yield entry
         if kind is FolderEntryKind.FOLDER and step.depth > 1:
-            # A folder that is gone, closed to us, or a link by now is passed over.
+            # A folder that is gone, not readable, or a link by now is skipped.
             with suppress(OSError), enter_folder(entry.at) as inner:
                 yield from _walk_step(_WalkStep(entry.path, name, inner, ignored, step.depth - 1), until)
 
@@ -228,7 +226,7 @@ def _entry_kind(entry: os.DirEntry[str]) -> FolderEntryKind:
 
 
 def _rules_above(roots: WorkspaceRoots, root: Path, names: Sequence[str]) -> IgnoreRules:
-    """What counts in a folder before its own file does: the exclusions of the repository, and the files above it."""
+    """The rules for a folder without its own file: the repository's exclusions, and the files above the folder."""
     ignored = IgnoreRules().with_file("", _rules_at(roots, root / ".git" / "info" / "exclude"))
     for count in range(len(names)):
         above = names[:count]

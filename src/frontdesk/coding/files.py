@@ -1,7 +1,7 @@
 """Gives a session its files: the port, the files of this machine, listings, and searches that end in time.
 
-Plain text is looked for in a thread. A regular expression can take for ever on a single line, with no way in to stop
-it, so it runs in a process of its own that is killed when its time is up; what it found till then counts.
+Plain text is searched in a thread. A regular expression can take forever on a single line and cannot be stopped, so it
+runs in a process of its own, which is killed when its time is up; the lines found until then are returned.
 """
 
 import json
@@ -29,21 +29,21 @@ from frontdesk.errors import Invalid, NotFound
 
 
 class Files(Protocol):
-    """Whole text files. Every path is absolute, and lies in the session's folders by what `Roots.inside` said of it.
+    """Whole text files. Every path is absolute, and was resolved by `WorkspaceRoots`.
 
-    What is not there is `NotFound`; what is no text, too large, or no longer inside is `Invalid`.
+    Raises `NotFound` for a missing file, and `Invalid` for one that is not text, too large, or no longer inside.
     """
 
     async def read(self, path: Path) -> str: ...
 
     async def write(self, path: Path, text: str) -> None:
-        """Make or replace a file, with the folders it needs; once, and whole or not at all."""
+        """Create or replace a file as a whole, with the folders it needs."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LocalFiles:
-    """`Files` on the disk, and what only a disk can do. A read may be left behind; a change is always seen through."""
+    """`Files` on the disk, and operations that only a disk has. A cancel abandons a read, but never a change."""
 
     roots: WorkspaceRoots
 
@@ -54,15 +54,15 @@ class LocalFiles:
         await to_thread.run_sync(disk.write_file, self.roots, path, text)
 
     async def delete(self, path: Path) -> None:
-        """A file, or a link itself; `Invalid` for a folder."""
+        """Delete a file or a link; raises `Invalid` for a folder."""
         await to_thread.run_sync(disk.delete_file, self.roots, path)
 
     async def move(self, source: Path, target: Path) -> None:
-        """To a name that is free; `Invalid` where it is not."""
+        """Move to a free name; raises `Invalid` where the name is taken."""
         await to_thread.run_sync(disk.move_path, self.roots, source, target)
 
     async def modified(self, path: Path) -> float | None:
-        """When it was last changed, so that a change of somebody else's is seen; None where there is nothing."""
+        """The time of the last change; None where there is no file."""
         return await to_thread.run_sync(disk.modification_time, self.roots, path, abandon_on_cancel=True)
 
 
@@ -123,7 +123,7 @@ LISTING_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class FolderListing:
-    """Names from the working folder; a folder ends in a slash, a link says where it leads. `cut`: there is more."""
+    """Names relative to the working folder; folders end in a slash, links show their target. `cut`: there are more."""
 
     names: tuple[str, ...]
     cut: bool
@@ -136,7 +136,7 @@ async def list_files(
     limit: int = LISTING_LIMIT,
     seconds: float = LISTING_SECONDS,
 ) -> FolderListing:
-    """A folder and those in it, so many levels down, without what git ignores; a file is `NotFound` as a folder."""
+    """List a folder to a depth, without what git ignores; raises `NotFound` for a file."""
     until = time.monotonic() + seconds
     return await to_thread.run_sync(_list_now, roots, path, depth, limit, until, abandon_on_cancel=True)
 
@@ -181,7 +181,7 @@ LONGEST_ANSWER = 100_000
 
 @dataclass(frozen=True, slots=True)
 class FileSearchResults:
-    """What was found. `cut`: there are more; `timed_out`: not everything was looked through."""
+    """The lines found. `cut`: there are more; `timed_out`: not all files were searched."""
 
     lines: tuple[FileLine, ...]
     cut: bool = False
@@ -191,7 +191,7 @@ class FileSearchResults:
 async def search_files(
     roots: WorkspaceRoots, query: FileQuery, path: Path | None = None, seconds: float = SEARCH_SECONDS
 ) -> FileSearchResults:
-    """The lines that match in a file or a folder, or in all of the workspace, without what git ignores."""
+    """Search a file, a folder or the whole workspace for matching lines, without what git ignores."""
     asked = _clamp_query(query)
     paths = roots.all if path is None else (path,)
     if query.plain:
@@ -219,7 +219,7 @@ def _search_now(roots: WorkspaceRoots, paths: Sequence[Path], query: FileQuery, 
 
 
 def _limit_results(lines: Sequence[FileLine], query: FileQuery, *, timed_out: bool = False) -> FileSearchResults:
-    """No more matches than were asked for; one more was looked for, to know whether there is one."""
+    """Cut the matches at the limit; the search finds one more, to know whether there are more."""
     matched = [index for index, line in enumerate(lines) if line.matched]
     cut = len(matched) > query.limit
     return FileSearchResults(tuple(lines[: matched[query.limit]] if cut else lines), cut, timed_out)
@@ -245,7 +245,7 @@ async def _search_in_process(
 
 @asynccontextmanager
 async def _scanner() -> AsyncGenerator[Process]:
-    """A process that scans; gone at the end. It starts at the top folder, so that no module comes from a workspace."""
+    """A process that scans, killed at the end. It runs in the root folder, so it imports nothing from a workspace."""
     command = [sys.executable, "-P", "-m", scan_files.__module__]
     top = Path(sys.executable).anchor
     process = await anyio.open_process(command, stdin=PIPE, stdout=PIPE, stderr=DEVNULL, cwd=top)
@@ -259,7 +259,7 @@ async def _scanner() -> AsyncGenerator[Process]:
 
 
 async def _read_answers(process: Process, asked: bytes, lines: list[FileLine]) -> bool:
-    """Take in what it finds, as it comes; whether it got to the end."""
+    """Add the lines as they come; returns whether the scan finished."""
     if process.stdin is None or process.stdout is None:
         raise RuntimeError("a process was opened without its pipes")
     await process.stdin.send(asked)

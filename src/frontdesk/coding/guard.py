@@ -1,8 +1,8 @@
-"""Finds what an agent must not write, move or run without being asked each time.
+"""Finds what an agent must not write, move or run unless the person allows it each time.
 
-Two questions are answered. Is a path protected, by its name, by where it leads, or by what its folder is? And has
-something that a remembered command obeys changed since the person allowed it: the program or script itself, the file
-that says what its words mean, or what git acts on?
+It answers two questions. Is a path protected by its name, by the target of its links, or by its folder? And has
+anything that defines a remembered command changed since the person allowed it: the program or script itself, the file
+that defines what its words mean, or what git acts on?
 """
 
 import os
@@ -38,14 +38,14 @@ MOST_ENTRIES = 5000
 MOST_HOOKS = 200
 MOST_PATHS = 200
 MOST_BYTES = 200_000
-# Disks note a change some milliseconds late, and some in steps as coarse as this.
+# Disks record a change some milliseconds late, and some in steps as coarse as this.
 TIMESTAMP_GRAIN_SECONDS = 2.0
-# What can stand between the paths in a command line.
+# Separators of the paths in a command line.
 WORD_BREAKS = re.compile(r"[\s;&|<>()\"'`=,]+")
-# What stands between the commands of a line.
+# Separators of the commands of a line.
 COMMAND_BREAKS = re.compile(r"&&|\|\||[;|\n]")
 GIT_NAMED = re.compile(r"\bgit\b")
-# A part of a path that begins with a point, and in which a shell fills in the rest.
+# A part of a path that begins with a dot and has a wildcard.
 HIDDEN_PATTERN = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
 MOST_PATTERNS = 20
 LARGEST_INDEX = 50_000_000
@@ -54,7 +54,7 @@ INNER_REPOSITORY = re.compile(
     rb"\x00\x00\xe0\x00.{32}(?:[\x00-\x3f\x80-\xbf].|[\x40-\x7f\xc0-\xff]...)(?P<name>[^\x00]+)\x00", re.DOTALL
 )
 SECTION_HEADER = re.compile(r"\[\s*([\w.-]+)")
-# Settings of git that run nothing, whatever they say; of the others a change counts.
+# Settings of git that run nothing, whatever their value; a change of any other setting counts.
 INERT_SETTINGS = frozenset(
     re.findall(
         r"\S+",
@@ -79,31 +79,34 @@ RUN_SETTINGS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class PathGuard:
-    """`own` are folders of Frontdesk's. `local`: the files are on this machine; for others their names have to do."""
+    """Checks paths, moves, commands and arguments for protected files.
+
+    `own` are Frontdesk's own folders. `local` is true where the files are on this machine; others are judged by name.
+    """
 
     roots: WorkspaceRoots
     own: tuple[Path, ...] = ()
     local: bool = True
 
     async def check_file(self, given: str, path: Path) -> str:
-        """Why a file is written or deleted only when somebody says so each time; `path` is where `given` leads."""
+        """Why a change of this file needs an answer each time; empty where it does not. `path` is `given`, resolved."""
         why = await to_thread.run_sync(self._path_reason, given, path)
         return ASKED_EACH_TIME.format(why=why) if why else ""
 
     async def check_move(self, source: tuple[str, Path], target: tuple[str, Path]) -> str:
-        """The same for what is moved, with all that is in it."""
+        """The same for a file or folder that is moved, with everything in it."""
         why = await to_thread.run_sync(self._move_reason, source, target)
         return ASKED_EACH_TIME.format(why=why) if why else ""
 
     async def check_command(self, command: str, cwd: Path) -> str:
-        """The same for a command that names a protected file, unless it is one that only reads."""
+        """The same for a command that names a protected file, unless the command only reads."""
         if all(_only_reads(part) for part in COMMAND_BREAKS.split(command)):
             return ""
         why = await to_thread.run_sync(self._command_reason, command, cwd)
         return ASKED_EACH_TIME.format(why=why) if why else ""
 
     async def check_arguments(self, arguments: Mapping[str, Any]) -> str:
-        """The same for a tool that somebody else wrote, where one of its arguments is the path of such a file."""
+        """The same for a tool of an MCP server, where one of its arguments is the path of a protected file."""
         texts = [text.removeprefix("file://") for text in _argument_texts(arguments) if _can_be_path(text)]
         why = await to_thread.run_sync(self._words_reason, texts, self.roots.cwd)
         return ASKED_EACH_TIME.format(why=why) if why else ""
@@ -111,7 +114,7 @@ class PathGuard:
     def _command_reason(self, command: str, cwd: Path) -> str:
         git = GIT_NAMED.search(command) is not None
         words = [word for word in _command_words(command) if _is_path(word, git=git)]
-        # What is run from elsewhere is not written.
+        # A program outside the workspace is run, and not written.
         first = next(iter(WORD_BREAKS.split(command.lstrip())), "")
         named = [word for word in words if word != first or not self._is_elsewhere(cwd / word)]
         return self._words_reason([*named, *(self._matching(words, cwd) if self.local else ())], cwd, runs=True)
@@ -119,19 +122,19 @@ class PathGuard:
     def _words_reason(self, words: Sequence[str], cwd: Path, *, runs: bool = False) -> str:
         for number, word in enumerate(words):
             path = Path(os.path.normpath(cwd / word))
-            # A command can be long; what its names alone say is looked at in all of it.
+            # In a long command, only the first words are looked up on the disk; names are checked in all of it.
             look = self.local and number < MOST_PATHS and len(word) < LONGEST_PATH
             why = self._path_reason(str(path), _resolve_links(path)) if look else self._name_reason(path)
             why = why or (why_protected(path.parts) if self._is_elsewhere(path) else "")
-            # A command that runs a program names it as well.
+            # A command that runs a program also names it, which is fine.
             if why and not (runs and why == PROGRAMS):
                 return f"'{self.roots.display(path)[:200]}' is named, and {why}"
         return ""
 
     def _matching(self, words: Sequence[str], cwd: Path) -> Sequence[str]:
-        """What a shell would put in the place of words such as `.gi?/config`."""
+        """The paths to which a shell expands words such as `.gi?/config`."""
         hidden = [word for word in words if HIDDEN_PATTERN.search(word)][:MOST_PATTERNS]
-        # Not `Path.glob`, which takes no pattern that begins at the root.
+        # Not `Path.glob`, which accepts no pattern that begins at the root.
         found = (islice(iglob(word, root_dir=cwd), MOST_PATHS) for word in hidden)  # noqa: PTH207
         return list(chain.from_iterable(found))
 
@@ -151,7 +154,7 @@ class PathGuard:
         return TOO_MANY if len(inside) > MOST_ENTRIES else ""
 
     def _path_reason(self, given: str, path: Path) -> str:
-        """By the names that were given, by those that links lead to, and by what is on the disk."""
+        """Checks the given names, the names to which links lead, and what is on the disk."""
         literal = Path(os.path.normpath(self.roots.cwd / given))
         if why := self._name_reason(literal) or self._name_reason(path):
             return why
@@ -169,7 +172,7 @@ class PathGuard:
         return why_protected(names, root.name)
 
     def _places(self, *paths: Path) -> Iterator[tuple[str, Path]]:
-        """Files and folders that are protected whatever they are called, as far as they matter to these paths."""
+        """Files and folders that are protected under any name, as far as they matter to these paths."""
         yield from ((OURS, _resolve_links(one)) for one in self.own)
         for path in paths if self.local else ():
             if names := self._names(path):
@@ -183,7 +186,7 @@ class PathGuard:
             return ()
 
     async def defining_files(self, command: str, cwd: Path) -> Sequence[Path]:
-        """The files that say what a command does; none that are elsewhere."""
+        """The files that define what a command does; empty where the files are on another machine."""
         return await to_thread.run_sync(self._defining_files, command, cwd) if self.local else ()
 
     def _defining_files(self, command: str, cwd: Path) -> Sequence[Path]:
@@ -198,10 +201,10 @@ class PathGuard:
         return tuple(path for path in dict.fromkeys(found) if os.path.lexists(path))
 
     def _candidates(self, word: str, cwd: Path) -> Iterator[Path]:
-        """The file itself, the program of this name where it is in the workspace, and what says what its words mean."""
+        """The file itself, a program of this name in the workspace, and the files that define what its words mean."""
         if "/" in word or "." in word:
             yield cwd / word
-        # What Python and Node run when they are given a folder, or a name without its ending.
+        # The files that Python and Node run for a folder, or for a name without its suffix.
         yield from (cwd / f"{word}{end}" for end in ("/__main__.py", "/index.js", "/package.json", ".js"))
         for folder in self._upwards(cwd):
             yield folder / "node_modules" / ".bin" / word
@@ -219,7 +222,7 @@ class PathGuard:
 
 
 def _command_words(command: str) -> Sequence[str]:
-    """What a command line may name: as it is written, and without the quotes that are in it."""
+    """The words of a command line, with and without its quotes."""
     try:
         bare = shlex.split(command)
     except ValueError:
@@ -234,7 +237,7 @@ def _only_reads(command: str) -> bool:
 
 
 def _is_path(word: str, *, git: bool) -> bool:
-    """Not an address, nor a commit of git's by its usual name, nor the program that shows how a file begins."""
+    """Not an address, not a git commit by its usual name, and not the program `head`."""
     return (
         bool(word)
         and word != "head"
@@ -245,7 +248,7 @@ def _is_path(word: str, *, git: bool) -> bool:
 
 
 def _argument_texts(value: object, depth: int = 8) -> Iterator[str]:
-    """Every text in arguments, as far down as anybody nests them."""
+    """Every text in arguments, down to a depth."""
     match value:
         case str():
             yield value
@@ -264,7 +267,7 @@ def _can_be_path(text: str) -> bool:
 
 
 def _disk_reason(path: Path, root: Path) -> str:
-    """By what is there: a second name, or a repository around it."""
+    """Checks the disk: a second hard link, or a repository around the path."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -276,7 +279,7 @@ def _disk_reason(path: Path, root: Path) -> str:
 
 
 def _protected_link_targets(root: Path, cwd: Path) -> Iterator[tuple[str, Path]]:
-    """Where links lead that have a protected name, or stand in a protected folder at the top or among git's hooks."""
+    """The targets of links that have a protected name, or are in a protected folder at the top or in git's hooks."""
     for entry in _files_in(root):
         if not (why := why_protected([entry.name])):
             continue
@@ -290,7 +293,7 @@ def _protected_link_targets(root: Path, cwd: Path) -> Iterator[tuple[str, Path]]
 
 
 async def changed_since(paths: Sequence[Path], moment: datetime) -> Path | None:
-    """The first of these that is not what it was then, or was put there since."""
+    """The first of these files that was changed or created since."""
     return await to_thread.run_sync(_first_changed, paths, moment.timestamp() - TIMESTAMP_GRAIN_SECONDS)
 
 
@@ -299,20 +302,20 @@ def _first_changed(paths: Sequence[Path], since: float) -> Path | None:
 
 
 def _changed_at(path: Path) -> float:
-    """When a file, or the link to it, was last written, renamed or put there; nobody but the system can set this."""
+    """When a file, or the link to it, was last written, renamed or created; only the system can set this time."""
     times = [0.0]
     for look in (os.stat, os.lstat):
         try:
             found = look(path)
         except OSError:
             continue
-        # Where a folder stands says nothing: whatever happens beside it changes its time.
+        # A folder's time says nothing: it changes with any entry.
         times.append(0.0 if stat.S_ISDIR(found.st_mode) else found.st_ctime)
     return max(times)
 
 
 def _paths_beneath(folder: Path) -> Sequence[tuple[str, ...]]:
-    """All that is in a folder, as names from there; one more than the most where there is too much."""
+    """Everything in a folder, as names relative to it; one more than the limit where there is too much."""
     if folder.is_symlink() or not folder.is_dir():
         return []
     found = (
@@ -324,7 +327,7 @@ def _paths_beneath(folder: Path) -> Sequence[tuple[str, ...]]:
 
 
 def _files_git_obeys(cwd: Path, within: frozenset[Path] = frozenset()) -> Iterator[Path]:
-    """What git runs or obeys in the repository that it would find from a folder, and in those that stand in it."""
+    """What git runs or obeys in the repository around a folder, and in the repositories inside that."""
     found = _repository(cwd)
     if found is None or found[0] in within:
         return
@@ -342,7 +345,7 @@ def _files_git_obeys(cwd: Path, within: frozenset[Path] = frozenset()) -> Iterat
 
 
 def _inner_repositories(top: Path, folder: Path) -> Sequence[str]:
-    """The repositories in a repository, by its index and its list of submodules; git asks each how it stands."""
+    """The repositories in a repository, by its index and its list of submodules; git reads the status of each."""
     listed = (value for _, key, value in _settings(_read_text(top / ".gitmodules")) if key == "path")
     found = (
         match["name"].decode(errors="surrogateescape")
@@ -357,7 +360,7 @@ def _run_by_git(cwd: Path) -> Sequence[Path]:
     if found is None:
         return ()
     top, folder = found
-    # Paths of what is run count from the top; those of further settings from the file that names them.
+    # Paths to run are relative to the top folder; paths of included settings to the file that includes them.
     texts = [
         (_read_text(base / name), base)
         for base in dict.fromkeys((folder, _common_git_folder(folder)))
@@ -376,7 +379,7 @@ def _run_by_git(cwd: Path) -> Sequence[Path]:
 
 
 def _run_settings(text: str) -> Iterator[tuple[str, bool]]:
-    """The values that are run or read, and whether they name further settings."""
+    """The values that are run or read, and whether they are paths of included settings."""
     for section, key, value in _settings(text):
         included = section in ("include", "includeif") and key == "path"
         if section in ("alias", "pager") or key in RUN_SETTINGS:
@@ -384,12 +387,12 @@ def _run_settings(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _is_inert(text: str) -> bool:
-    """Whether settings can run nothing; then they may change, as they do with each branch that is pushed."""
+    """Whether none of the settings can run anything; such settings may change, as each new branch changes them."""
     return all(key in INERT_SETTINGS and section not in ("alias", "pager") for section, key, _ in _settings(text))
 
 
 def _settings(text: str) -> Iterator[tuple[str, str, str]]:
-    """Section, name and value, the first two in small letters; a name alone is one without a value."""
+    """Section, name and value of each setting, the first two in lower case."""
     section = ""
     for line in text.splitlines():
         rest = line.strip()
@@ -401,7 +404,7 @@ def _settings(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _repository(cwd: Path) -> tuple[Path, Path] | None:
-    """The folder at the top and the one with git's own files, as git finds them; both the same for a bare one."""
+    """The top folder of the repository and its git folder, as git finds them; the same folder for a bare repository."""
     for top in (cwd, *cwd.parents):
         dot = top / ".git"
         if _is_folder(dot):
@@ -414,7 +417,7 @@ def _repository(cwd: Path) -> tuple[Path, Path] | None:
 
 
 def _common_git_folder(folder: Path) -> Path:
-    """Where a worktree has what it shares with the others."""
+    """The git folder that a worktree shares with others."""
     shared = _read_text(folder / "commondir").strip()
     return Path(os.path.normpath(folder / shared)) if shared else folder
 

@@ -16,13 +16,13 @@ from frontdesk.agents.host import MemoryBlock
 from frontdesk.agents.memory_blocks import block_row_user
 
 SUFFIX = ".md"
-# With the suffix and a temporary name's letters, far from what any file system takes.
+# With the suffix and a temporary name, still far below the limit of any file system.
 LONGEST_NAME = 120
 NAME_SHOWN = 50
 FOLDER_MODE = 0o700
 FILE_MODE = 0o444
 DRAFT_PREFIX = ".new-"
-# `quote` leaves these as they are; they could make a name special, or end in a suffix.
+# `quote` does not encode these; they could make a name special, or end in a suffix.
 ALSO_QUOTED = {".": "%2E", "~": "%7E"}
 CUT_SHORT = re.compile(r"%[0-9A-F]?$")
 
@@ -30,9 +30,9 @@ log = structlog.get_logger("frontdesk.coding")
 
 
 class MemoryMirror:
-    """A folder for each agent, beneath one of ours, and in it one for each person but the one at this machine.
+    """Writes a folder for each agent, and in it one for each person but the local user.
 
-    That it cannot be written is for the log, and fails no turn.
+    If a file cannot be written, this is logged, and fails no turn.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -40,20 +40,20 @@ class MemoryMirror:
         self._warned = False
 
     def path_of(self, agent_id: str, label: str, user_id: str | None = None) -> Path:
-        """Where a block is shown to a person, whatever its label is made of."""
+        """The file that shows a block to a person; any label gives a valid path."""
         return self._folder_of(agent_id, user_id) / f"{_path_component(label)}{SUFFIX}"
 
     async def write_blocks(self, agent_id: str, blocks: Sequence[MemoryBlock], user_id: str | None = None) -> None:
-        """Make the files of an agent for a person say what these blocks say, and no more."""
+        """Write these blocks to an agent's files for a person, and delete all others."""
         wanted = {self.path_of(agent_id, block.label, user_id): block.value for block in blocks}
         await self._in_thread(lambda: _write_all(self._folder_of(agent_id, user_id), wanted))
 
     async def write_block(self, agent_id: str, label: str, value: str, user_id: str | None = None) -> None:
-        """Show one block as it is now."""
+        """Write one block."""
         await self._in_thread(lambda: _write_file(self.path_of(agent_id, label, user_id), value))
 
     async def delete_person(self, user_id: str, agents: Collection[str]) -> None:
-        """Delete what every agent's files show of a person, and all the files of these agents."""
+        """Delete a person's files of every agent, and all files of these agents."""
         homes = [self._folder_of(agent_id, None) for agent_id in agents]
         await self._in_thread(lambda: _delete_person(self._folder, block_row_user(user_id), homes))
 
@@ -71,14 +71,14 @@ class MemoryMirror:
 
 
 def _path_component(name: str) -> str:
-    """A name that is one step of a path, and never a way out of it; no two names become the same."""
+    """Encode a name as one step of a path that cannot lead out of it; different names stay different."""
     safe = quote(name, safe="", errors="surrogatepass")
     for sign, code in ALSO_QUOTED.items():
         safe = safe.replace(sign, code)
     if 0 < len(safe) <= LONGEST_NAME:
         return safe
     digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()
-    # `%-` is what no encoded name has.
+    # No encoded name contains `%-`.
     return f"{CUT_SHORT.sub('', safe[:NAME_SHOWN])}%-{digest}"
 
 
@@ -102,7 +102,7 @@ def _delete_person(folder: Path, person: str, homes: Collection[Path]) -> None:
 
 
 def _write_file(path: Path, value: str) -> None:
-    """Replace a file as a whole, so that whoever reads it sees the old text or the new one."""
+    """Replace a file as a whole, so that a reader sees the old text or the new one."""
     text = value.encode(errors="replace")
     with suppress(FileNotFoundError):
         if path.read_bytes() == text:

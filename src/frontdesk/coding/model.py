@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TypedDict
 from uuid import uuid4
 
-# How long a person may take to answer; whoever waits for leave has to have more.
+# How long a person may take to answer; a tool that asks needs a longer limit.
 ASK_SECONDS = 3600.0
 
 
 class PermissionMode(StrEnum):
-    """How much an agent may do unasked."""
+    """How much an agent may do without asking."""
 
     ASK = "ask"
     ACCEPT_EDITS = "accept-edits"
@@ -23,7 +23,7 @@ class PermissionMode(StrEnum):
 
 
 class OperationKind(StrEnum):
-    """What sort of thing a tool does, in the protocol's own words."""
+    """The kind of a tool's operation, with the protocol's names."""
 
     READ = "read"
     EDIT = "edit"
@@ -38,7 +38,7 @@ class OperationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FileLocation:
-    """A file, and a line in it counted from 1, where one is meant."""
+    """A file, and a line in it, counted from 1, where one is meant."""
 
     path: Path
     line: int | None = None
@@ -46,7 +46,7 @@ class FileLocation:
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """What is to become of a file; `before` None where it is new."""
+    """A change of a file; `before` is None for a new one."""
 
     path: Path
     before: str | None
@@ -67,13 +67,15 @@ ShowItem = Callable[[str, ShownItem], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class PermissionRequest:
-    """Something a tool is about to do.
+    """An operation that a tool is about to do.
 
-    `scope` is what a lasting word would cover, such as `edit` or `run git status`, and `covers` says so to the person;
-    an empty scope can be allowed or refused only once. `harmless`: it changes nothing, by its own word. `warns` is what
-    else there is to know before it is allowed for good, and `obeys` are the files that say what it does.
+    `scope` is what a lasting answer would cover, such as `edit` or `run git status`, and `scope_text` says this to the
+    person; with an empty scope it can be allowed or rejected only once. `harmless` is true where the tool itself says
+    that it changes nothing. `warning` is shown before it is allowed always, and `defining_files` are the files that
+    define what it does.
 
-    `why` says why this is asked, where it is not plain. `each_time`: nobody can allow it for good, by no mode either.
+    `reason` says why the person is asked, where that is not plain. With `only_once`, no lasting answer and no mode can
+    allow it.
     """
 
     call_id: str
@@ -93,7 +95,7 @@ class PermissionRequest:
 
 
 class PermissionAnswer(StrEnum):
-    """What a person answers; `CANCELLED` where they stopped the turn instead."""
+    """A person's answer; `CANCELLED` where they stopped the turn instead."""
 
     ALLOW_ONCE = "allow_once"
     ALLOW_ALWAYS = "allow_always"
@@ -112,7 +114,7 @@ class PermissionAnswer(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PermissionDecision:
-    """Whether the action is allowed, and if not, why, in words for the model."""
+    """Whether an operation is allowed; the reason for a refusal is in words for the model."""
 
     allowed: bool
     reason: str = ""
@@ -120,16 +122,16 @@ class PermissionDecision:
 
 @dataclass(frozen=True, slots=True)
 class StoredPermission:
-    """What was said for good of everything in a scope."""
+    """A lasting answer for everything in a scope."""
 
     scope: str
     allowed: bool
     created_at: datetime
 
 
-# Puts a permission request before the person.
+# Asks the person about an operation.
 AskPerson = Callable[[PermissionRequest], Awaitable[PermissionAnswer]]
-# Whether the action is allowed; may take as long as a person does.
+# Decides whether an operation is allowed; may take as long as a person takes to answer.
 AskPermission = Callable[[PermissionRequest], Awaitable[PermissionDecision]]
 
 SESSION_ID = re.compile(r"sess_[0-9a-f]{32}")
@@ -139,7 +141,7 @@ SESSION_ID = re.compile(r"sess_[0-9a-f]{32}")
 class CodingSession:
     """One conversation of an agent with a person, in a folder and perhaps some others.
 
-    `model` and `effort` are None where the agent's own are meant. `cost_usd` is None until a price was known.
+    `model` and `effort` are None for the agent's own. `cost_usd` is None while no price is known.
     """
 
     id: str
@@ -159,7 +161,7 @@ class CodingSession:
 
 
 class CodingSessionChanges(TypedDict, total=False):
-    """What may change of a session."""
+    """The fields of a session that can change."""
 
     agent_id: str
     conversation_id: str
@@ -175,7 +177,7 @@ class CodingSessionChanges(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class CodingSessionPage:
-    """Some sessions, the newest first, and what to ask for the next ones with, where there are more."""
+    """Some sessions, the newest first, and a cursor where there are more."""
 
     sessions: Sequence[CodingSession]
     next_cursor: str | None = None

@@ -1,7 +1,7 @@
 """Resolves paths inside a session's folders, and opens them so that no link leads out of these folders.
 
-Each folder on the way is opened from the one before it, and never through a link: a link is read, and followed by
-walking its target from a root, if its target is in one. `..` is taken by the letter, before anything is opened.
+Each folder on the way is opened from the one before it, and never through a link: a link is read, and its target is
+opened from a root in the same way, if it is inside one. `..` is resolved as text, before anything is opened.
 """
 
 import errno
@@ -18,7 +18,7 @@ LONGEST_PATH = 4096
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceRoots:
-    """`cwd` is where relative paths begin; the others are as good. All are absolute, with their own links followed."""
+    """The folders of a session; relative paths begin at `cwd`. All are absolute, with links resolved."""
 
     cwd: Path
     others: tuple[Path, ...] = ()
@@ -32,22 +32,22 @@ class WorkspaceRoots:
         return (self.cwd, *self.others)
 
     def resolve(self, given: str) -> Path:
-        """The real path that is meant (`~` is a name like any other); `Invalid` where it is not in these folders."""
+        """The real path (`~` is an ordinary name); raises `Invalid` if it is outside these folders."""
         return self._require_inside(_resolve_links(self.cwd / _check_path_text(given)), given)
 
     def resolve_entry(self, given: str) -> Path:
-        """The same for what is deleted or moved: a link at the very end stands for itself."""
+        """The same for a file that is deleted or moved: a link at the end is not followed."""
         path = self.cwd / _check_path_text(given)
         if path.name in {"", ".."}:
             return self.resolve(given)
         return self._require_inside(_resolve_links(path.parent) / path.name, given)
 
     def display(self, path: Path) -> str:
-        """A path as a person would write it, on one line: from the working folder, where it is in there."""
+        """A path on one line, relative to the working folder where it is inside."""
         return _printable(str(path.relative_to(self.cwd)) if path.is_relative_to(self.cwd) else str(path))
 
     def split(self, path: Path) -> tuple[Path, tuple[str, ...]]:
-        """The outermost of these folders that a path is in by its name alone, and the names from there."""
+        """The outermost of these folders around a path, by its text alone, and the names from there."""
         plain = Path(os.path.normpath(self.cwd / path))
         around = [root for root in self.all if plain.is_relative_to(root)]
         if not around:
@@ -83,7 +83,7 @@ def _resolve_links(path: Path) -> Path:
 
 MAX_LINKS = 40
 
-# Not every system has each of these; O_PATH lets us pass a folder that we may enter but not list.
+# Not every system has all of these; O_PATH allows to pass a folder that may be entered but not listed.
 NO_LINK_FLAGS: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 FILE_FLAGS: int = NO_LINK_FLAGS | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 FOLDER_FLAGS: int = NO_LINK_FLAGS | getattr(os, "O_DIRECTORY", 0)
@@ -93,7 +93,7 @@ CAN_OPEN_BENEATH = {os.open, os.stat, os.mkdir, os.unlink, os.rename, os.readlin
 
 @dataclass(frozen=True, slots=True)
 class OpenPath:
-    """A name in an open folder. Without a folder it is a whole path: a root's, or any where folders are not opened."""
+    """A name in an open folder. Without a folder it is a whole path: a root, or any path on systems like Windows."""
 
     folder: int | None
     name: str
@@ -101,7 +101,7 @@ class OpenPath:
 
 @contextmanager
 def open_path(roots: WorkspaceRoots, path: Path, *, make: bool = False, follow: bool = True) -> Generator[OpenPath]:
-    """Where a path ends, for as long as this lasts; `make` makes the folders it needs, `follow` goes on from a link."""
+    """Open the folder of a path; `make` creates missing folders, `follow` follows a link at the end."""
     with _translate_os_errors(roots, path):
         if not CAN_OPEN_BENEATH:
             yield _resolve_first(roots, path, make=make, follow=follow)
@@ -115,7 +115,7 @@ def open_path(roots: WorkspaceRoots, path: Path, *, make: bool = False, follow: 
 
 @contextmanager
 def enter_folder(at: OpenPath) -> Generator[int | str]:
-    """An open folder, to be listed; where folders cannot be opened, its path."""
+    """Open a folder for listing; gives its path on systems that cannot open folders."""
     if not CAN_OPEN_BENEATH:
         yield at.name
         return
@@ -127,7 +127,7 @@ def enter_folder(at: OpenPath) -> Generator[int | str]:
 
 
 def path_in_folder(folder: int | str, name: str) -> OpenPath:
-    """A name in a folder that was entered."""
+    """A name in a folder from `enter_folder`."""
     return OpenPath(folder, name) if isinstance(folder, int) else OpenPath(None, str(Path(folder, name)))
 
 
@@ -143,7 +143,7 @@ def _follow_links(roots: WorkspaceRoots, path: Path, *, make: bool, follow: bool
 
 
 def _open_each_folder(root: Path, names: Sequence[str], *, make: bool, follow: bool) -> OpenPath | Path:
-    """The spot at the end; or, where a link is met, the path to go on with instead."""
+    """The name in its open folder; or, at a link, the path to continue with."""
     here = OpenPath(None, str(root))
     for passed, name in enumerate(names):
         at = root.joinpath(*names[:passed])
@@ -161,11 +161,11 @@ def _open_each_folder(root: Path, names: Sequence[str], *, make: bool, follow: b
 
 
 def _open_or_read_link(here: OpenPath, *, make: bool) -> int | str:
-    """The folder opened; or the target of the link that is in its place."""
+    """Open a folder; or read the target of a link in its place."""
     try:
         return _open_folder(here, make=make)
     except OSError as error:
-        # Which of the two a link gives depends on the system.
+        # Systems differ in which of the two errors a link gives.
         target = _link_target(here) if error.errno in {errno.ENOTDIR, errno.ELOOP} and here.folder is not None else None
         if target is None:
             raise
@@ -178,14 +178,14 @@ def _open_folder(here: OpenPath, *, make: bool) -> int:
     except FileNotFoundError:
         if not make or here.folder is None:
             raise
-    # Somebody may be faster; what they made is looked at like anything else.
+    # Another process may be faster; what it created is checked like anything else.
     with suppress(FileExistsError):
         os.mkdir(here.name, dir_fd=here.folder)
     return os.open(here.name, PASSING_FLAGS, dir_fd=here.folder)
 
 
 def _link_target(here: OpenPath) -> str | None:
-    """What a link says; None where there is none, and whoever uses the name finds out what is there instead."""
+    """The target of a link; None where there is no link."""
     try:
         return os.readlink(here.name, dir_fd=here.folder)
     except OSError:
@@ -198,7 +198,7 @@ def _close(folder: int | None) -> None:
 
 
 def _resolve_first(roots: WorkspaceRoots, path: Path, *, make: bool, follow: bool) -> OpenPath:
-    """For systems that cannot open from a folder (Windows): links are followed first, and a race can be lost."""
+    """For systems that cannot open relative to a folder (Windows): links are resolved first, so a race is possible."""
     real = roots.resolve(str(path)) if follow else roots.resolve_entry(str(path))
     if make:
         real.parent.mkdir(parents=True, exist_ok=True)
@@ -207,7 +207,7 @@ def _resolve_first(roots: WorkspaceRoots, path: Path, *, make: bool, follow: boo
 
 @contextmanager
 def _translate_os_errors(roots: WorkspaceRoots, path: Path) -> Generator[None]:
-    """What the system says of a path, as our own errors."""
+    """Turn the system's errors into our own."""
     given = str(path)
     if "\0" in given or len(given) > LONGEST_PATH:
         raise Invalid("Give the path of a file in the workspace")

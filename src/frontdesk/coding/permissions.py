@@ -30,7 +30,7 @@ PLAN_MODE_REFUSAL = (
 
 
 class PolicyAction(StrEnum):
-    """What a permission request leads to."""
+    """What happens with a request."""
 
     ALLOW = "allow"
     ASK = "ask"
@@ -39,7 +39,7 @@ class PolicyAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PolicyDecision:
-    """The answer, and where it is a refusal, why, in words for the model."""
+    """The action, and for a refusal the reason, in words for the model."""
 
     action: PolicyAction
     reason: str = ""
@@ -52,9 +52,9 @@ ASK_DECISION = PolicyDecision(PolicyAction.ASK)
 def decide_permission(
     mode: PermissionMode, request: PermissionRequest, remembered: Mapping[str, bool]
 ) -> PolicyDecision:
-    """Decides on a permission request; `remembered` has the person's lasting answers, by scope."""
-    said = remembered.get(request.scope) if request.scope else None
-    if said is False:
+    """What happens with a request; `remembered` are the person's lasting answers by scope."""
+    answer = remembered.get(request.scope) if request.scope else None
+    if answer is False:
         return PolicyDecision(
             PolicyAction.REFUSE,
             f"The person has rejected {request.scope_text or request.title} for good; do without it.",
@@ -65,7 +65,7 @@ def decide_permission(
         return PolicyDecision(PolicyAction.REFUSE, PLAN_MODE_REFUSAL)
     if request.only_once:
         return ASK_DECISION
-    return ALLOW_DECISION if said or _mode_allows(mode, request.kind) else ASK_DECISION
+    return ALLOW_DECISION if answer or _mode_allows(mode, request.kind) else ASK_DECISION
 
 
 def _mode_allows(mode: PermissionMode, kind: OperationKind) -> bool:
@@ -80,7 +80,7 @@ NOBODY_ANSWERED = "Nobody answered in time, which counts as a rejection. Go on w
 
 
 class PermissionService:
-    """What is remembered holds for one person in one folder."""
+    """Remembers lasting answers, each for one person in one folder."""
 
     def __init__(self, store: PermissionStore, ask_seconds: float = ASK_SECONDS) -> None:
         self._store = store
@@ -89,19 +89,19 @@ class PermissionService:
     def for_session(
         self, user_id: str | None, cwd: Path, mode: Callable[[], PermissionMode], ask: AskPerson
     ) -> AskPermission:
-        """Decides on the permission requests of a session; `mode` is read each time, since it may change in a turn."""
+        """A function that decides on requests; it calls `mode` each time, since the mode may change in a turn."""
         return PermissionGate(self._store, user_id, cwd, mode, ask, self._ask_seconds).ask_permission
 
     async def list(self, user_id: str | None, cwd: Path) -> Sequence[StoredPermission]:
         return await self._store.list(user_id, cwd)
 
     async def forget(self, user_id: str | None, cwd: Path) -> int:
-        """How many lasting words are no more."""
+        """Delete the lasting answers; returns how many there were."""
         return await self._store.forget(user_id, cwd)
 
 
 class PermissionGate:
-    """Puts one request at a time before the person, so that a lasting answer holds for those that wait."""
+    """Asks the person about one request at a time, so that a lasting answer also decides the requests that wait."""
 
     def __init__(
         self,
@@ -121,28 +121,28 @@ class PermissionGate:
         self._asking = anyio.Lock()
 
     async def ask_permission(self, request: PermissionRequest) -> PermissionDecision:
-        verdict, _ = await self._decide(request)
-        if verdict.action is PolicyAction.ASK:
+        decision, _ = await self._decide(request)
+        if decision.action is PolicyAction.ASK:
             return await self._ask_in_turn(request)
-        return _to_permission(verdict)
+        return _to_permission(decision)
 
     async def _decide(self, request: PermissionRequest) -> tuple[PolicyDecision, PermissionRequest]:
-        """With why it is asked again, where what was allowed is no longer what it was."""
+        """The decision, and the request with the reason why it is asked again where a file has changed since."""
         remembered = {one.scope: one for one in await self._store.list(self._user_id, self._cwd)}
-        said = remembered.get(request.scope)
+        stored = remembered.get(request.scope)
         if (
-            said is not None
-            and said.allowed
+            stored is not None
+            and stored.allowed
             and request.defining_files
-            and said.created_at > datetime.now(UTC) + TIMESTAMP_GRAIN
+            and stored.created_at > datetime.now(UTC) + TIMESTAMP_GRAIN
         ):
-            # Times of files say nothing then.
+            # The clock was set back, so the times of files prove nothing.
             del remembered[request.scope]
             request = replace(request, reason=request.reason or CLOCK_SET_BACK)
         elif (
-            said is not None
-            and said.allowed
-            and (changed := await changed_since(request.defining_files, said.created_at))
+            stored is not None
+            and stored.allowed
+            and (changed := await changed_since(request.defining_files, stored.created_at))
         ):
             del remembered[request.scope]
             path = changed.relative_to(self._cwd) if changed.is_relative_to(self._cwd) else changed
@@ -152,12 +152,12 @@ class PermissionGate:
         ), request
 
     async def _ask_in_turn(self, request: PermissionRequest) -> PermissionDecision:
-        # The time of those that wait for their turn counts as well: a tool has no more than that.
+        # The time in which a request waits for others counts too, since its tool has a limit.
         with anyio.move_on_after(self._ask_seconds):
             async with self._asking:
-                verdict, request = await self._decide(request)
+                decision, request = await self._decide(request)
                 return (
-                    await self._ask_person(request) if verdict.action is PolicyAction.ASK else _to_permission(verdict)
+                    await self._ask_person(request) if decision.action is PolicyAction.ASK else _to_permission(decision)
                 )
         return PermissionDecision(allowed=False, reason=NOBODY_ANSWERED)
 
@@ -171,5 +171,5 @@ class PermissionGate:
         return PermissionDecision(choice.allows, "" if choice.allows else PERSON_REJECTED)
 
 
-def _to_permission(verdict: PolicyDecision) -> PermissionDecision:
-    return PermissionDecision(verdict.action is PolicyAction.ALLOW, verdict.reason)
+def _to_permission(decision: PolicyDecision) -> PermissionDecision:
+    return PermissionDecision(decision.action is PolicyAction.ALLOW, decision.reason)

@@ -1,11 +1,11 @@
-"""Lists the names of files that programs run or obey by themselves, so that writing one plants code or orders.
+"""Lists the names of files that programs run or obey by themselves, so that a write to one plants code or orders.
 
-The list is as long as it has to be, and no longer: a person who is asked all the time stops reading. A file is on it
-when something acts on it that nobody asked to run just then: git, a shell, an editor, a package manager, a CI server,
-another agent, or Frontdesk. What acts only in a command that says so is not (`Makefile`, `package.json`,
-`conftest.py`): the command was asked for, and is asked for again where such a file says what it does and has changed
-(`guard.py`). `AGENTS.md` and its like are: other agents obey them, with rights of their own. `.gitignore`,
-`.editorconfig` and `.env` are not: they run nothing, and are edited often.
+The list is as short as it can be: a person who is asked all the time stops reading. A file is on it if something acts
+on it that nobody asked to run just then: git, a shell, an editor, a package manager, a CI server, another agent, or
+Frontdesk. Files that act only in a command are not on it (`Makefile`, `package.json`, `conftest.py`): the person
+allows the command, and is asked again where a file that defines it has changed (`guard.py`). `AGENTS.md` and similar
+files are on it: other agents obey them, with rights of their own. `.gitignore`, `.editorconfig` and `.env` are not:
+they run nothing, and are edited often.
 """
 
 import re
@@ -34,7 +34,7 @@ def _table(*lines: tuple[str, str]) -> Mapping[str, str]:
     return {name: why for why, names in lines for name in names.split()}
 
 
-# Whatever stands beneath one of these, at any depth.
+# Everything below one of these, at any depth.
 PROTECTED_NAMES = _table(
     (GIT, ".git .gitattributes .gitmodules .gitconfig"),
     (VERSIONS, ".hg .hgrc .svn .bzr .jj .sl"),
@@ -71,7 +71,7 @@ PROTECTED_NAMES = _table(
     (PYTHON, "sitecustomize.py usercustomize.py"),
     (OURS, "frontdesk.toml toolingmanifest.json"),
 )
-# Two names, one beneath the other.
+# Two names, one directly below the other.
 PROTECTED_PAIRS: Mapping[tuple[str, str], str] = {
     (".config", "fish"): SHELL,
     (".config", "git"): GIT,
@@ -100,7 +100,7 @@ PROTECTED_PAIRS: Mapping[tuple[str, str], str] = {
     ("library", "launchagents"): SHELL,
     ("gradle", "wrapper"): PACKAGES,
 }
-# What a name begins with; with an ending it is one of several such files.
+# Beginnings of names; with different suffixes there are several such files.
 PROTECTED_BEGINNINGS: Mapping[str, str] = {
     ".bashrc": SHELL,
     ".zshrc": SHELL,
@@ -115,14 +115,14 @@ PROTECTED_ENDINGS: Mapping[str, str] = {
     ".sublime-project": EDITOR,
     ".pth": PYTHON,
 }
-# As a file; a folder of this name is one like others.
+# Only as a file; a folder with this name is an ordinary folder.
 HEAD_FILE = "head"
-# How Windows spells `.git` in eight letters.
+# The short name of `.git` on Windows.
 SHORT_GIT = re.compile(r"git~\d+")
 
 
 def why_protected(names: Sequence[str], above: str = "") -> str:
-    """Why a file of these names, from the workspace's folder down, is written only when somebody says so each time.
+    """Why a file is protected by its names, from the workspace's folder down; empty where it is not.
 
     `above` is the name of the workspace's folder.
     """
@@ -142,7 +142,7 @@ def _reason_by_beginning(name: str) -> str:
 
 
 def _normalize_name(name: str) -> str:
-    """A name as the file systems see it that see the least: without case, marks that do not show, and streams."""
+    """A name as the least exact file system sees it: without case, invisible characters, and streams."""
     shown = "".join(one for one in unicodedata.normalize("NFKC", name) if unicodedata.category(one) != "Cf")
     folded = unicodedata.normalize("NFKC", shown.casefold()).partition(":")[0].rstrip(". ")
     return ".git" if SHORT_GIT.fullmatch(folded) else folded

@@ -30,12 +30,12 @@ ELLIPSIS = "…"
 
 
 def suggest_title(text: str) -> str:
-    """The first line that says something, on one line, and no longer than a list has room for."""
+    """A title from the first line with text, cut to the length of a list entry."""
     line = next((" ".join(line.split()) for line in text.splitlines() if line.strip()), "")
     if len(line) <= SUGGESTED_TITLE_LENGTH:
         return line
     kept = line[:SUGGESTED_TITLE_LENGTH]
-    # One long word, such as an address, is cut where it has to be.
+    # A single long word, such as an address, is cut in the middle.
     head, _, _ = kept.rpartition(" ")
     return f"{(head or kept[:-1]).rstrip()}{ELLIPSIS}"
 
@@ -46,13 +46,13 @@ PATH_SHOWN = 200
 
 
 async def check_folder(given: Path | str, *, local: bool) -> Path:
-    """An absolute path; of a folder that is there, where it is `local`, which means on this machine."""
+    """Check a folder's path: it is absolute, and where it is `local` (on this machine) it exists."""
     text = str(given)
     if not text or len(text) > LONGEST_PATH or not is_storable(text):
         raise Invalid("Give the absolute path of a folder")
     path = Path(text)
     if not local:
-        # An editor elsewhere may be on Windows.
+        # An editor on another machine may run on Windows.
         if not path.is_absolute() and not PureWindowsPath(text).is_absolute():
             raise _not_absolute(text)
         return path
@@ -62,20 +62,20 @@ async def check_folder(given: Path | str, *, local: bool) -> Path:
 
 
 async def check_folders(given: Sequence[Path | str], *, local: bool) -> tuple[Path, ...]:
-    """Each of them once."""
+    """Check several folders; returns each of them once."""
     if len(given) > MAX_FOLDERS:
         raise Invalid(f"A session has at most {MAX_FOLDERS} folders besides its own; open one further up instead")
     return tuple(dict.fromkeys([await check_folder(one, local=local) for one in given]))
 
 
 def folder_name(cwd: Path) -> str:
-    """What a folder is called."""
-    # This flavour reads the paths of both kinds of machine.
+    """The name of a folder."""
+    # This class reads the paths of Windows and of other systems.
     return one_line(PureWindowsPath(cwd).name, NAME_LENGTH) or "workspace"
 
 
 def _require_folder(path: Path) -> Path:
-    # What `..` means hangs on links; a path without it is kept as the editor knows it.
+    # `..` depends on links, so it is resolved; a path without it stays as the editor knows it.
     found = Path(os.path.realpath(path)) if ".." in path.parts else path
     if not found.is_dir():
         raise Invalid(f"There is no folder '{str(path)[:PATH_SHOWN]}' on this machine; open one that exists")
@@ -94,9 +94,9 @@ WORKSPACE_BLOCK = "Working directory: {cwd}\nI should constrain file operations 
 
 
 class CodingSessions:
-    """Each method is for one person, who is the caller's user.
+    """Opens, finds and changes the sessions of one person, who is the caller's user.
 
-    `local` says whether the folders are on this machine, and so have to be there.
+    `local` is true where the folders are on this machine and have to exist.
     """
 
     def __init__(self, store: CodingSessionStore, host: AgentHost) -> None:
@@ -112,7 +112,7 @@ class CodingSessions:
         *,
         local: bool = True,
     ) -> CodingSession:
-        """Begin a session, on a conversation of its own; with the agent that is named, or the folder's."""
+        """Open a session on a new conversation, with the named agent or the folder's own."""
         user_id = _require_person(caller, rights.AGENTS_CHAT)
         place, others = await check_folder(cwd, local=local), await check_folders(directories, local=local)
         chosen = await (self._find_agent(agent, user_id) if agent is not None else self._folder_agent(user_id, place))
@@ -120,25 +120,25 @@ class CodingSessions:
         return await self._add(_new_session(conversation, user_id, place, others))
 
     async def find(self, caller: Caller, session_id: str) -> CodingSession:
-        """A session of one's own."""
+        """Find a session of the caller's."""
         return await self._find_usable(_require_person(caller, rights.AGENTS_READ), session_id)
 
     async def list(self, caller: Caller, cwd: Path | str | None = None, cursor: str | None = None) -> CodingSessionPage:
-        """One's own, those used last first; only those of one folder, where one is named."""
+        """The caller's sessions, the last used first; only those of one folder where `cwd` is given."""
         user_id = _require_person(caller, rights.AGENTS_READ)
         place = None if cwd is None else await check_folder(cwd, local=False)
         return await self._store.list(user_id, place, cursor, PAGE_SIZE)
 
     async def has_conversation(self, user_id: str, agent_id: str, conversation_id: str) -> bool:
-        """Whether a person has a session on this conversation of an agent's."""
+        """Whether a person has a session on this conversation of an agent."""
         return await self._store.has_conversation(user_id, agent_id, conversation_id)
 
     async def delete(self, caller: Caller, session_id: str) -> None:
-        """Forget a session and what was said in it; nothing where there is none."""
+        """Delete a session and its conversation; does nothing where there is none."""
         user_id = _require_person(caller, rights.AGENTS_CHAT)
         with suppress(NotFound):
             session = await self._find_stored(user_id, session_id)
-            # First, so that whoever could not reach the host can try again. Some hosts forget nothing.
+            # The conversation first, so that this can be repeated if the host fails. Some hosts delete nothing.
             with suppress(NotFound, Invalid):
                 await self._host.forget(session.agent_id, session.conversation_id, user_id)
             await self._store.delete(session.id, user_id)
@@ -152,7 +152,7 @@ class CodingSessions:
         *,
         local: bool = True,
     ) -> CodingSession:
-        """A new session that begins with all that was said in another, and is set as that one is."""
+        """A new session with a copy of another session's conversation and its settings."""
         user_id = _require_person(caller, rights.AGENTS_CHAT)
         first = await self._find_usable(user_id, session_id)
         place, others = await check_folder(cwd, local=local), await check_folders(directories, local=local)
@@ -167,20 +167,20 @@ class CodingSessions:
         return await self._store.change(session, **fields)
 
     async def touch(self, session: CodingSession) -> CodingSession:
-        """The session as it is once used now."""
+        """Note that the session was used now."""
         return await self._store.touch(session, datetime.now(UTC))
 
     async def move(
         self, session: CodingSession, cwd: Path | str, directories: Sequence[Path | str] = (), *, local: bool = True
     ) -> CodingSession:
-        """The session in these folders, where the editor has it open now."""
+        """Move the session to the folders in which the editor has it now."""
         place, others = await check_folder(cwd, local=local), await check_folders(directories, local=local)
         if (place, others) == (session.cwd, session.directories):
             return session
         return await self._store.change(session, cwd=place, directories=others)
 
     async def choose_agent(self, session: CodingSession, agent: str) -> CodingSession:
-        """The session with another agent, and so on a new conversation; what was said before stays with the old one."""
+        """Continue the session with another agent, on a new conversation; the old one stays with the old agent."""
         chosen = await self._find_agent(agent, session.user_id)
         if await self._host.agent_for_person(chosen.id, session.user_id) == session.agent_id:
             return session
@@ -196,7 +196,7 @@ class CodingSessions:
         return found
 
     async def _find_stored(self, user_id: str | None, session_id: str) -> CodingSession:
-        """A person's session, whether its agent still serves them or not."""
+        """A person's session, even if its agent no longer serves them."""
         found = await self._store.get(session_id, user_id) if SESSION_ID.fullmatch(session_id) else None
         if found is None:
             raise NotFound("Session not found")
@@ -207,7 +207,7 @@ class CodingSessions:
         return session
 
     async def _find_agent(self, agent: str, user_id: str | None) -> Agent:
-        """The agent of this id, or the only one of this name that is nobody else's."""
+        """The agent with this id, or the only one with this name that is not another person's."""
         found = await self._host.find(agent) if AGENT_ID_PATTERN.fullmatch(agent) else None
         if found is not None:
             return found
@@ -221,7 +221,7 @@ class CodingSessions:
         return called_so[0]
 
     async def _folder_agent(self, user_id: str | None, cwd: Path) -> Agent:
-        """The agent of a folder, made where there is none, or no longer."""
+        """The agent of a folder; it is created where there is none."""
         known = await self._store.folder_agent(user_id, cwd)
         found = None if known is None else await self._host.find(known)
         return found or await self._create_folder_agent(user_id, cwd, known)
@@ -231,7 +231,7 @@ class CodingSessions:
         held = await self._store.set_folder_agent(user_id, cwd, made.id, datetime.now(UTC), instead_of=gone)
         if held == made.id:
             return made
-        # Another editor opened the same folder meanwhile.
+        # Another editor has opened the same folder meanwhile.
         with suppress(FrontdeskError):
             await self._host.delete(made.id)
         return await self._find_agent(held, user_id)
@@ -241,7 +241,7 @@ def _require_person(caller: Caller, scope: str) -> str | None:
     rights.require_scope(caller, scope)
     if caller.user_id is None and not caller.local:
         raise Denied(
-            "This credential speaks for an agent and for no person; use one that names a user "
+            "This credential is for an agent and not for a person; use one that names a user "
             "(frontdesk keys create --user USER)"
         )
     return caller.user_id
@@ -252,7 +252,7 @@ def _new_folder_agent(cwd: Path, user_id: str | None) -> NewAgent:
         MemoryBlock("persona", PERSONA, "Who I am, how I speak and what I care about."),
         MemoryBlock("workspace", WORKSPACE_BLOCK.format(cwd=cwd), "Where I work."),
     )
-    # The person at this machine runs every agent anyway.
+    # The local user runs every agent anyway.
     owner = None if user_id == LOCAL_USER else user_id
     return NewAgent(folder_name(cwd), f"Works in {cwd}", blocks=blocks, owner=owner)
 
@@ -267,7 +267,7 @@ def _new_session(
 
 @dataclass(frozen=True, slots=True)
 class CodingService:
-    """What of an agent at work outlives its turns; files and commands are each session's own."""
+    """The parts of coding that all sessions share; files and commands belong to each session."""
 
     sessions: CodingSessions
     permissions: PermissionService
@@ -278,7 +278,7 @@ MEMORY_FOLDER = "memory"
 
 
 def open_coding(settings: Settings, database: Database, host: AgentHost) -> CodingService:
-    """The coding service; memory is shown beneath the data folder, wherever the database is."""
+    """Open the coding capability; the files that show memory are in the data folder."""
     return CodingService(
         sessions=CodingSessions(CodingSessionStore(database), host),
         permissions=PermissionService(PermissionStore(database)),

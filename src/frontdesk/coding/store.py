@@ -53,7 +53,7 @@ INSERT_FOLDER_AGENT = per_dialect(lambda insert: insert(workspaces).on_conflict_
 
 
 class CodingSessionStore:
-    """A session is found by its owner alone; for everybody else it is not there."""
+    """Stores sessions; a session is found only with the user id of its owner."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -84,7 +84,7 @@ class CodingSessionStore:
         return _to_session(row) if row else None
 
     async def list(self, user_id: str | None, cwd: Path | None, after: str | None, limit: int) -> CodingSessionPage:
-        """Those that were used last come first. One that is used while somebody pages is at the front from then on."""
+        """The last used first; a session that is used during paging moves to the front."""
         mine = [editor_sessions.c.user_id == (user_id or "")]
         if cwd is not None:
             mine.append(editor_sessions.c.cwd == str(cwd))
@@ -97,7 +97,7 @@ class CodingSessionStore:
         return CodingSessionPage(found[:limit], cursor_after(found[limit - 1]) if len(found) > limit else None)
 
     async def change(self, session: CodingSession, **fields: Unpack[CodingSessionChanges]) -> CodingSession:
-        """The session with these and no other fields changed, so that two who change it do not undo each other."""
+        """Change these fields and no others, so that two changes at once do not undo each other."""
         if fields:
             change = (
                 update(editor_sessions)
@@ -121,7 +121,7 @@ class CodingSessionStore:
             return found.first() is not None
 
     async def touch(self, session: CodingSession, now: datetime) -> CodingSession:
-        """The session as it is once used now; one that is gone meanwhile stays so."""
+        """Note that the session was used now; does nothing where it was deleted meanwhile."""
         change = update(editor_sessions).where(
             _session_is(session.id, session.user_id), editor_sessions.c.updated_at < now
         )
@@ -130,14 +130,14 @@ class CodingSessionStore:
         return replace(session, updated_at=max(now, session.updated_at))
 
     async def delete(self, session_id: str, user_id: str | None) -> bool:
-        """Whether there was one."""
+        """Returns False if there was none."""
         async with self._database.transaction() as connection:
             return (
                 await connection.execute(delete(editor_sessions).where(_session_is(session_id, user_id)))
             ).rowcount > 0
 
     async def folder_agent(self, user_id: str | None, cwd: Path) -> str | None:
-        """The agent that is at home in a folder."""
+        """The agent of a folder."""
         async with self._database.read_transaction() as connection:
             found = await connection.execute(select(workspaces.c.agent_id).where(_folder_is(user_id, cwd)))
             return found.scalar_one_or_none()
@@ -145,17 +145,17 @@ class CodingSessionStore:
     async def set_folder_agent(
         self, user_id: str | None, cwd: Path, agent_id: str, now: datetime, *, instead_of: str | None = None
     ) -> str:
-        """Have an agent move in; gives whoever lives there now, which is another one where that was first.
+        """Set the agent of a folder; returns the folder's agent, which is another one where that came first.
 
-        `instead_of` is one that is no more, and makes room.
+        `instead_of` is a deleted agent, which is replaced.
         """
         row = {"user_id": user_id or "", "cwd_sha256": _folder_digest(cwd), "cwd": str(cwd)}
         async with self._database.transaction() as connection:
             if instead_of is not None:
                 gone = delete(workspaces).where(_folder_is(user_id, cwd), workspaces.c.agent_id == instead_of)
                 await connection.execute(gone)
-            move_in = INSERT_FOLDER_AGENT[connection.dialect.name]
-            await connection.execute(move_in, {**row, "agent_id": agent_id, "created_at": now})
+            insert_agent = INSERT_FOLDER_AGENT[connection.dialect.name]
+            await connection.execute(insert_agent, {**row, "agent_id": agent_id, "created_at": now})
             found = await connection.execute(select(workspaces.c.agent_id).where(_folder_is(user_id, cwd)))
             return str(found.scalar_one())
 
@@ -178,7 +178,7 @@ def _folder_digest(cwd: Path) -> str:
 
 
 def _to_columns(fields: dict[str, Any]) -> dict[str, Any]:
-    """Fields as they are written: paths as text."""
+    """Fields as columns: paths become text."""
     if "cwd" in fields:
         fields["cwd"] = str(fields["cwd"])
     if "directories" in fields:
@@ -218,7 +218,7 @@ UPSERT_PERMISSION = per_dialect(_upsert_permission)
 
 
 class PermissionStore:
-    """One row a scope; what is said last counts."""
+    """Stores lasting answers, one row per scope; the last answer counts."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -247,7 +247,7 @@ class PermissionStore:
             await connection.execute(UPSERT_PERMISSION[connection.dialect.name], row)
 
     async def forget(self, user_id: str | None, cwd: Path) -> int:
-        """How many there were."""
+        """Returns how many there were."""
         async with self._database.brief_transaction() as connection:
             return (await connection.execute(delete(permissions).where(*_permissions_in(user_id, cwd)))).rowcount
 

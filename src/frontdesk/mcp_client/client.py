@@ -1,4 +1,4 @@
-"""Calls one MCP server for one person: opens the session, hands over the token, repeats what was lost."""
+"""Calls one MCP server for one person: opens the session, passes the token, and repeats requests that were lost."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -39,7 +39,7 @@ from frontdesk.mcp_client.wire import (
 )
 
 MAX_PAGES = 100
-# Far more than a server of sense lists; a page alone may have megabytes, and each takes many times that once read.
+# Far more pages than any sensible server has; one page may have megabytes, and takes many times that in memory.
 MAX_TOOLS = 25_000
 MAX_LISTING = 64 * 1024 * 1024
 
@@ -48,7 +48,7 @@ log = structlog.get_logger("frontdesk.mcp_client")
 
 @dataclass(slots=True)
 class PreparedSession:
-    """A session and how far its preparation got; `primed` counts how often the token was handed over."""
+    """A session and its preparation; `primed` counts how often the token was passed to the server."""
 
     session: McpSession
     keeps_token: bool | None = None
@@ -57,7 +57,7 @@ class PreparedSession:
 
 
 class SessionPreparer:
-    """One at a time; whoever finds it lost or missing makes the next, and the others wait."""
+    """Prepares one session at a time; the first task that finds it lost opens the next, and the others wait."""
 
     def __init__(self, server: McpServer, token: str | None, new: Callable[[], McpSession]) -> None:
         self._server = server
@@ -84,13 +84,13 @@ class SessionPreparer:
             return opened
 
     async def prime_again(self, opened: PreparedSession, primed: int) -> None:
-        """Hand the token over anew, where nobody has since it was `primed` times."""
+        """Pass the token again, unless another task has done so since it was passed `primed` times."""
         async with self._preparing:
             if opened.primed == primed and self._primes(opened):
                 await self._prime(opened)
 
     async def _open(self) -> McpSession:
-        """A new session; where this was closed while it opened, nobody would ever end it, so it ends at once."""
+        """Open a session; if this was closed meanwhile, the session is closed at once, since nobody else would."""
         session, closings = self._new(), self._closings
         self._opening = session
         try:
@@ -119,7 +119,7 @@ class SessionPreparer:
         return True
 
     def _primes(self, opened: PreparedSession) -> bool:
-        """Whether the token is left with the session: never where the server would keep it for everybody."""
+        """Whether the session keeps the token: never on a server that would keep it for all callers."""
         return bool(opened.keeps_token) and self._token is not None and opened.session.is_kept
 
     async def _prime(self, opened: PreparedSession) -> None:
@@ -140,7 +140,7 @@ class SessionPreparer:
 async def list_all_tools(
     server: McpServer, request: Callable[[str, Mapping[str, Any]], Awaitable[McpResult]]
 ) -> ToolListing:
-    """Every tool that a server lists, page by page, and what of its list could not be taken."""
+    """Lists the tools of a server, page by page, and describes what was left out."""
     found: list[RemoteTool] = []
     left_out: list[str] = []
     params: Mapping[str, Any] = {}
@@ -166,7 +166,7 @@ async def list_all_tools(
     return ToolListing(found, left_out)
 
 
-# What says how far it is may take so many times its time.
+# A call that reports progress may take this many times its limit.
 MAX_TIME_FACTOR = 10
 
 # The token for a server on behalf of (user id, user's token); the last argument is one that was just refused.
@@ -176,7 +176,7 @@ T = TypeVar("T")
 
 
 class McpClient:
-    """Every method is bounded by `timeout` seconds, whatever it has to do on the way."""
+    """A client of one server for one person; every method takes at most `timeout` seconds in all."""
 
     def __init__(
         self,
@@ -210,11 +210,11 @@ class McpClient:
         return self._calls > 0
 
     async def tools(self, headers: Mapping[str, str] = NO_HEADERS) -> Sequence[RemoteTool]:
-        """What the server offers to agents, or `Unavailable`."""
+        """The tools that the server offers; raises `Unavailable`."""
         return (await self.listing(headers)).tools
 
     async def listing(self, headers: Mapping[str, str] = NO_HEADERS) -> ToolListing:
-        """The same, with what of its list was left out."""
+        """The same, with descriptions of what was left out."""
         try:
             listed = await self._within_timeout(
                 lambda _: list_all_tools(self.server, partial(self._request, said=headers))
@@ -249,11 +249,11 @@ class McpClient:
             raise
 
     async def close(self) -> None:
-        """End the session; a later call would begin a new one."""
+        """End the session; a later call opens a new one."""
         await self._sessions.close()
 
     async def _within_timeout(self, work: Callable[[asyncio.Timeout], Awaitable[T]]) -> T:
-        """Do this within the time there is. Not anyio's: a scope of it costs a tenth of the whole call."""
+        """Run this within the time limit. Not with anyio, whose scope costs a tenth of the whole call."""
         self._calls += 1
         try:
             async with asyncio.timeout(self._timeout) as limit:
@@ -266,7 +266,7 @@ class McpClient:
             self._calls -= 1
 
     def _extend_on_progress(self, limit: asyncio.Timeout, progress: Progress | None) -> Progress | None:
-        """Each sign of life gives the call more time, up to a point."""
+        """Each progress report extends the time limit, up to a maximum."""
         if progress is None:
             return None
         now = asyncio.get_running_loop().time
@@ -285,7 +285,7 @@ class McpClient:
         said: Mapping[str, str] = NO_HEADERS,
         progress: Progress | None = None,
     ) -> McpResult:
-        """Send a request; once more where the session was lost, or a token by OAuth had to be renewed."""
+        """Send a request; repeat it once where the session was lost or an OAuth token had to be renewed."""
         if self.server.oauth is None:
             return await self._request_in_live_session(method, params, said, progress)
         await self._renew_bearer(None)
@@ -312,7 +312,7 @@ class McpClient:
     async def _request_with_user_token(
         self, method: str, params: Mapping[str, Any], said: Mapping[str, str], progress: Progress | None
     ) -> McpResult:
-        """Send a request; where the server says that it does not know the user, hand the token over and repeat."""
+        """Send a request; where the server does not know the user, pass the token and repeat it."""
         opened = await self._sessions.ready()
         primed = opened.primed
         if opened.keeps_token and params.get("name") in AUTH_TOOLS:
@@ -333,12 +333,12 @@ class McpClient:
         return await opened.session.request(method, params, said, progress)
 
     def redacted(self, text: str) -> str:
-        """What the server said, without the credentials that it was shown, and without the person's token."""
+        """A text of the server without the credentials that it got, and without the person's token."""
         text = self._endpoint.redacted(text)
         return text.replace(self._user_token, REDACTED) if self._user_token else text
 
     def _redact_result(self, result: McpResult) -> McpResult:
-        """A failure as a tool tells it; before it is cut, since a part of a token would not be found."""
+        """A failure as a tool's text; redacted before it is cut, since a part of a token would not be found."""
         try:
             return replace(result, value=cast("Mapping[str, Any]", redact_json(result.value, self.redacted)))
         except RecursionError:

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 5.0
 MAX_CONNECTIONS = 1000
-# A larger body is written piece by piece, so that others are not kept waiting.
+# A larger body is written in pieces, so that other tasks can run.
 MAX_UNSPLIT_BODY = 512 * 1024
-# What says where a request ends is written by the library alone.
+# Only the library writes the headers that frame a request.
 FRAMING_HEADERS = frozenset({"connection", "content-length", "expect", "te", "trailer", "transfer-encoding", "upgrade"})
-# An address of these characters is sent as it is; any other is brought into such a form first.
+# An address of these characters is sent unchanged; any other is normalised first.
 PLAIN_URL = re.compile(r"https?://[A-Za-z0-9\-._~:\[\]]+(?:[/?][A-Za-z0-9\-._~!$&'()*+,;=:@/?%]*)?")
-# In this order, the narrower kind first. What never reached a server has a word that others look for.
+# The narrower error comes first. Other modules look for the names of errors before the server was reached.
 REASONS: tuple[tuple[type[Exception], str], ...] = (
     (aiohttp.ClientConnectorCertificateError, "its certificate is not trusted"),
     (aiohttp.ClientSSLError, "TLS fails"),
@@ -42,14 +42,14 @@ REASONS: tuple[tuple[type[Exception], str], ...] = (
     (aiohttp.InvalidURL, "the address is not http(s)://host/path"),
     (aiohttp.ClientConnectionError, "the connection broke off"),
     (OSError, "the connection broke off"),
-    # The session was closed meanwhile.
+    # The client session was closed meanwhile.
     (RuntimeError, "Frontdesk is shutting down"),
     (ValueError, "a header cannot be sent"),
 )
 
 
 class HttpResponse:
-    """An answer whose head is here; the names of its headers are found in any case."""
+    """A response whose headers have arrived; header names are case-insensitive."""
 
     __slots__ = ("_response", "headers", "status")
 
@@ -60,12 +60,12 @@ class HttpResponse:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing of it is still under way, as far as is known."""
+        """Whether the whole body has arrived, as far as is known."""
         return self._response.content.is_eof()
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it comes in; raises `HttpFailure` where it breaks off."""
-        # Not a generator: one that is left halfway costs a turn of the event loop to be cleared away.
+        """The body as it arrives; raises `HttpFailure` where it breaks off."""
+        # Not a generator: closing an unfinished one costs a round of the event loop.
         return self
 
     def __aiter__(self) -> "HttpResponse":
@@ -81,12 +81,12 @@ class HttpResponse:
         return chunk
 
     def release(self) -> None:
-        """Read no more; an answer that is complete has let go of its connection already, any other closes it."""
+        """Stop reading; a complete response has released its connection already, any other closes it."""
         self._response.close()
 
 
 class ConnectionPool:
-    """The connections to all servers, and the requests that go over them."""
+    """Sends requests to all servers over pooled connections."""
 
     def __init__(self, idle_seconds: float) -> None:
         self._session = aiohttp.ClientSession(
@@ -94,16 +94,16 @@ class ConnectionPool:
             # Cookies would be shared by all users of a server, and some servers keep a user in one.
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS),
-            # What a request says of itself is for whoever makes it to say.
+            # The caller sets all headers of a request.
             skip_auto_headers=("accept", "accept-encoding", "content-type", "user-agent"),
-            # Compressed, a small answer could unfold into one beyond any limit.
+            # A small compressed response could expand beyond any limit.
             auto_decompress=False,
         )
 
     async def request(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, proxy: str | None
     ) -> HttpResponse:
-        """Send a request; gives its answer once the head is here."""
+        """Send a request; returns the response once its headers have arrived."""
         address = _parse_url(url)
         try:
             response = await self._session.request(
@@ -116,7 +116,7 @@ class ConnectionPool:
                 ssl=self._tls if address.scheme == "https" else True,
             )
         except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as error:
-            # Not chained: the original carries the request, with every header.
+            # Not chained: the original error contains the request with all headers.
             raise _to_failure(error) from None
         return HttpResponse(response)
 
@@ -125,14 +125,14 @@ class ConnectionPool:
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
-        # The same trust as of all our other requests.
+        # The same trusted certificates as for all our other requests.
         context = httpx2.create_ssl_context()
         context.set_alpn_protocols(["http/1.1"])
         return context
 
 
 class _Connector(aiohttp.TCPConnector):
-    """Uses no connection again on which the other side hung up, or said something that nobody asked for."""
+    """Does not reuse a connection that the server has closed, or on which it sent unrequested data."""
 
     @cached_property
     def _used(self) -> "WeakSet[ResponseHandler]":
@@ -150,12 +150,12 @@ class _Connector(aiohttp.TCPConnector):
                 return connection
             if protocol is not None and _is_quiet(protocol):
                 return connection
-            # It would pass for the answer to what comes next, which may be another person's call.
+            # The data would pass for the answer to the next request, which may be another person's call.
             connection.close()
 
 
 def _is_quiet(protocol: "ResponseHandler") -> bool:
-    """Whether nothing came since the last answer, neither read by the library yet nor waiting in the socket."""
+    """Whether no data came since the last response, neither read by the library nor waiting in the socket."""
     transport = protocol.transport
     if transport is None or transport.is_closing() or protocol.should_close:
         return False
@@ -168,7 +168,7 @@ def _is_quiet(protocol: "ResponseHandler") -> bool:
 def _parse_url(url: str) -> URL:
     try:
         address = URL(url, encoded=PLAIN_URL.fullmatch(url) is not None)
-        # A login would turn into an Authorization header of its own.
+        # Credentials in a URL would become an Authorization header.
         sound = address.scheme in ("http", "https") and address.raw_host and address.raw_authority.count("@") == 0
     except ValueError:
         address, sound = URL(), False
@@ -178,5 +178,5 @@ def _parse_url(url: str) -> URL:
 
 
 def _to_failure(error: Exception) -> HttpFailure:
-    """What went wrong, in words that hold nothing of what was sent."""
+    """The failure in words that repeat nothing that was sent."""
     return HttpFailure(next((reason for kind, reason in REASONS if isinstance(error, kind)), type(error).__name__))

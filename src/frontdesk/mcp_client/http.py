@@ -17,10 +17,10 @@ from frontdesk.mcp_client.model import HEADER_VALUE, McpServer, McpServerUnavail
 if TYPE_CHECKING:
     from frontdesk.mcp_client.connections import ConnectionPool, HttpResponse
 
-# Shorter values are words such as `true`, and without those nothing readable would be left.
+# Shorter values are words such as `true`; without those, nothing readable would be left.
 SHORTEST_SECRET = 6
 REDACTED = "[token]"
-# What these say is told anyway. Under any other name there may be a key.
+# The values of these headers are public. Any other header may contain a key.
 PUBLIC_HEADERS = frozenset(
     {
         "accept",
@@ -39,26 +39,26 @@ PUBLIC_HEADERS = frozenset(
         "x-request-id",
     }
 )
-# Their values begin with the name of a scheme, which is no secret.
+# Their values begin with the name of a scheme, which is not secret.
 SCHEME_HEADERS = frozenset({"authorization", "proxy-authorization"})
 
 
 def secrets_in_headers(headers: Mapping[str, str]) -> frozenset[str]:
-    """What is secret in headers, each bare: a server may quote it with or without what stands before it."""
+    """The secrets in headers, without a scheme, since a server may quote them with or without it."""
     said = [(name.lower(), value) for name, value in headers.items()]
     found = {secret for name, value in said if name not in PUBLIC_HEADERS for secret in _secrets_in_header(name, value)}
     return frozenset(secret for secret in found if len(secret) >= SHORTEST_SECRET)
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """The text with a sign in the place of each secret; the longest first, as one may be a part of another."""
+    """Replace each secret in a text; the longest first, as one may be part of another."""
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, REDACTED)
     return text
 
 
 def redact_json(value: object, redacted: Callable[[str], str]) -> object:
-    """A value of JSON with each text in it redacted, however deep."""
+    """Redact every text in a JSON value."""
     match value:
         case str():
             return redacted(value)
@@ -86,11 +86,11 @@ PROXY_SCHEMES = ("http", "https", "all")
 
 
 class HttpFailure(Exception):
-    """An exchange came to nothing; the text is a few words for it, and never quotes what was sent."""
+    """A request failed; the text describes it, and never repeats what was sent."""
 
 
 class HttpClient:
-    """Carries exchanges: raises `HttpFailure`, follows no redirect, keeps no cookie.
+    """Sends requests: raises `HttpFailure`, follows no redirects, keeps no cookies.
 
     A call is never sent twice. A GET or DELETE, which does no harm, is sent once more where its connection broke off.
     """
@@ -102,16 +102,16 @@ class HttpClient:
         self._connections: ConnectionPool | None = None
 
     def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> "HttpExchange":
-        """One exchange, as a context that gives the `HttpResponse`; header names are in lower case."""
+        """One request as a context that gives the `HttpResponse`; header names are in lower case."""
         return HttpExchange(
             self, (method, url, headers, body, proxy_for(url, self._proxies) if self._proxies else None)
         )
 
     async def connections(self) -> "ConnectionPool":
-        """What requests go over. The library behind it takes a while to load, so it is loaded aside, when needed."""
+        """The connection pool; its library is slow to import, so it is imported in a thread on first use."""
         if self._connections is None and not self.closed:
             library = await anyio.to_thread.run_sync(_load_connection_pool)
-            # Others may have waited for it too, or closed this meanwhile.
+            # Meanwhile another task may have opened it, or closed this client.
             if self._connections is None and not self.closed:
                 self._connections = library(self._idle_seconds)
         if self.closed or self._connections is None:
@@ -125,7 +125,7 @@ class HttpClient:
 
 
 class HttpExchange:
-    """One request and its answer; left before the answer's end, it takes the connection with it."""
+    """One request and its response; leaving it before the end of the body closes the connection."""
 
     __slots__ = ("_answer", "_http", "_request")
 
@@ -153,12 +153,12 @@ def _load_connection_pool() -> "type[ConnectionPool]":
 
 
 def proxies_of_environment() -> Mapping[str, str]:
-    """The proxies that the environment names: a look at all of its variables."""
+    """The proxies in the environment; this reads all of its variables."""
     return {scheme: proxy for scheme, proxy in getproxies().items() if scheme in PROXY_SCHEMES and proxy}
 
 
 def proxy_for(url: str, proxies: Mapping[str, str]) -> str | None:
-    """The proxy on the way to an address, unless NO_PROXY excepts it."""
+    """The proxy for an address, unless NO_PROXY excludes it."""
     parts = urlsplit(url)
     found = proxies.get(parts.scheme) or proxies.get("all")
     if found is None or proxy_bypass(parts.netloc):
@@ -166,22 +166,22 @@ def proxy_for(url: str, proxies: Mapping[str, str]) -> str | None:
     return found if "://" in found else f"http://{found}"
 
 
-# While one call waits for its answer others may have the token renewed.
+# While one call waits for its answer, others may renew the token.
 KEPT_BEARERS = 4
 MAX_ANSWER = 16 * 1024 * 1024
-# A token is for those it was given to: what a caller says of itself cannot bring one along.
+# Identity headers of a caller cannot set these, which carry credentials.
 CREDENTIAL_HEADERS = frozenset({"authorization", "x-user-auth-token", "cookie", "proxy-authorization"})
 FIXED_HEADERS = {
     "content-type": "application/json",
     "accept": "application/json, text/event-stream",
-    # Compressed, a small answer could unfold into one beyond our limit.
+    # A small compressed response could expand beyond our limit.
     "accept-encoding": "identity",
     "user-agent": f"frontdesk/{__version__}",
 }
 
 
 class ServerEndpoint:
-    """A server's address together with the one credential that is shown there.
+    """A server's address with the one credential that is sent there.
 
     Every request to a server that is told `x-ms-agentid` names an agent: the one that the credential's token was given
     to, else the one that the call says, else `application`. No other server is told.
@@ -196,13 +196,13 @@ class ServerEndpoint:
         credential = {} if token is None else {"x-user-auth-token": token, "authorization": f"Bearer {token}"}
         self._fixed = {**fixed, **credential}
         self._secrets = secrets_in_headers(self._fixed)
-        # Of a token that is shown more than once its claims are read once.
+        # The claims of a token that is sent repeatedly are read once.
         self._agent = agent_id_from_token(bare_token(self._fixed.get("authorization")))
         self._application = header_value(application or "")
 
     @property
     def bearer(self) -> str | None:
-        """A token that is renewed now and then; it is shown instead of what is fixed."""
+        """Set a renewable token, which replaces the fixed credential."""
         return self._bearer
 
     @bearer.setter
@@ -220,14 +220,14 @@ class ServerEndpoint:
         said: Mapping[str, str],
         url: str | None = None,
     ) -> "ServerExchange":
-        """One exchange; `protocol` are headers of MCP, `said` what this call says of itself."""
+        """One request; `protocol` are headers of MCP, `said` the identity headers of this call."""
         headers = self._headers(protocol, said)
         if self._http.closed:
             raise McpServerUnavailable(f"{self.server} cannot be asked any more: Frontdesk is shutting down")
         return ServerExchange(self.server, self._http, (method, url or self.server.url, headers, body))
 
     def redacted(self, text: str) -> str:
-        """What the server said, without any credential that it was shown."""
+        """A text of the server without the credentials that it got."""
         return redact(text, self._secrets.union(self._bearers))
 
     async def read_body(self, answer: "HttpResponse") -> bytes:
@@ -239,7 +239,7 @@ class ServerEndpoint:
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     def chunks(self, answer: "HttpResponse") -> AsyncIterator[bytes]:
-        """The body as it comes; how much of it is too much is for the caller to say."""
+        """The body as it arrives; the caller limits its size."""
         if answer.headers.get("content-encoding", "identity").lower() != "identity":
             raise McpServerUnavailable(
                 f"{self.server} sends a compressed answer though asked not to; turn that off there"
@@ -273,7 +273,7 @@ class ServerEndpoint:
             headers["authorization"] = f"Bearer {self._bearer}"
         headers.update(FIXED_HEADERS)
         headers.update(protocol)
-        # Whoever sends it would refuse it too, and could quote the value. One look at all of them is much quicker.
+        # The library would refuse it too, but could quote the value. One check of all values is much faster.
         if not HEADER_VALUE.fullmatch("".join(headers.values())):
             wrong = next(name for name, value in headers.items() if not HEADER_VALUE.fullmatch(value))
             raise UnsupportedRequest(
@@ -283,7 +283,7 @@ class ServerEndpoint:
 
 
 class ServerExchange:
-    """A request and its answer, with what goes wrong told of the server."""
+    """A request and its response; failures name the server."""
 
     __slots__ = ("_http", "_inner", "_request", "_server")
 
@@ -320,5 +320,5 @@ class ServerExchange:
 
 
 def is_event_stream(answer: "HttpResponse") -> bool:
-    """Whether an answer comes as server-sent events."""
+    """Whether a response is a stream of server-sent events."""
     return answer.headers.get("content-type", "").partition(";")[0].strip().lower() == "text/event-stream"

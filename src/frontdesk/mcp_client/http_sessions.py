@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from frontdesk.mcp_client.connections import HttpResponse
 
 SESSION_CLOSE_SECONDS = 2.0
-# A stream that ends right after the answer leaves its connection to the next request; longer is not worth it.
+# A stream that ends right after the answer leaves its connection for the next request; a longer wait does not pay.
 DRAIN_SECONDS = 0.05
 NO_SESSION_CODE = -32000
 
@@ -80,7 +80,7 @@ class StreamableHttpSession:
                     self._id = self._checked_id(answer)
                 frame, size = await self._read_answer(answer, number, progress)
         except asyncio.CancelledError:
-            # To a server of the revision without handshake the closed stream says it already.
+            # For a server of the revision without a handshake, the closed stream is enough.
             if method != "initialize" and not modern:
                 self._background.start(self._post(wire.encode_cancellation(number)))
             raise
@@ -90,7 +90,7 @@ class StreamableHttpSession:
         await self._post(wire.encode_notification(method))
 
     async def close(self) -> None:
-        """Tell the server that we are done; it may not care, and may not answer."""
+        """Tell the server that the session ends; it may ignore this."""
         if self._id is None or self.lost:
             return
         self.lost = True
@@ -104,7 +104,7 @@ class StreamableHttpSession:
     async def _read_answer(
         self, answer: "HttpResponse", number: int, progress: Progress | None
     ) -> tuple[wire.Frame, int]:
-        """The frame that answers request `number`; what the server asks in between is answered on the way."""
+        """Read the answer to request `number`; requests of the server before it are answered too."""
         if not is_event_stream(answer):
             body = await self._endpoint.read_body(answer)
             frame = self._endpoint.parse_frame(body)
@@ -138,7 +138,7 @@ class StreamableHttpSession:
             await _drain(answer)
 
     async def _check(self, answer: "HttpResponse") -> None:
-        """Raise what a status other than 200 stands for."""
+        """Raise the error for a status other than 200."""
         status = answer.status
         if status == HTTPStatus.OK:
             return
@@ -160,7 +160,7 @@ class StreamableHttpSession:
             return False
         if status == HTTPStatus.NOT_FOUND:
             return True
-        # Not as the specification has it, and common: servers made from the TypeScript SDK's example.
+        # Not in the specification but common, in servers made from the TypeScript SDK's example.
         return (
             status == HTTPStatus.BAD_REQUEST
             and error is not None
@@ -180,7 +180,7 @@ class StreamableHttpSession:
 
 
 def status_error(endpoint: ServerEndpoint, answer: "HttpResponse") -> McpUnauthorized | McpServerUnavailable | None:
-    """What a status says that no body can say better."""
+    """The error for a status whose body has no better message."""
     status, server = answer.status, endpoint.server
     if status == HTTPStatus.UNAUTHORIZED:
         return McpUnauthorized(f"{server} does not take the credential (HTTP 401); sign in again or check its headers")
@@ -192,7 +192,7 @@ def status_error(endpoint: ServerEndpoint, answer: "HttpResponse") -> McpUnautho
 
 
 async def _drain(answer: "HttpResponse") -> None:
-    """Read what is left, so that the connection can be used again."""
+    """Read the rest, so that the connection can be used again."""
     if answer.complete:
         return
     with anyio.move_on_after(DRAIN_SECONDS), suppress(HttpFailure):
@@ -211,7 +211,7 @@ def sse_session(endpoint: ServerEndpoint, background: BackgroundCalls) -> Duplex
 
 
 class SseChannel:
-    """The stream of one session, read by a task of its own until it is closed or breaks off."""
+    """The event stream of one session, read by a task of its own until it is closed or breaks off."""
 
     def __init__(self, endpoint: ServerEndpoint, background: BackgroundCalls) -> None:
         self.pending = PendingRequests(endpoint.server, lambda body: background.start(self.send(body, NO_HEADERS)))
@@ -225,11 +225,11 @@ class SseChannel:
         return self._reading is None or self._reading.done()
 
     async def open(self) -> None:
-        """Listen, until the server has said where requests go."""
+        """Read the stream until the server has sent the address for requests."""
         self._reading = asyncio.get_running_loop().create_task(self._read())
         await asyncio.wait([self._post_url, self._reading], return_when=asyncio.FIRST_COMPLETED)
         if not self._post_url.done():
-            # Raises what the reader left there.
+            # Raises the error of the reading task.
             self.pending.expect(0, progress=False)
 
     async def send(self, body: bytes, said: Mapping[str, str]) -> None:
@@ -283,7 +283,7 @@ class SseChannel:
             )
 
     def _check_post_url(self, told: str) -> str:
-        """Where requests go; never to another origin, which would get every header with them."""
+        """The address for requests; never at another origin, which would get all headers."""
         url = urljoin(self._server.url, told.strip())
         if _origin(url) != _origin(self._server.url):
             raise McpServerUnavailable(

@@ -1,4 +1,4 @@
-"""Defines an MCP server, its tools and their names for model APIs, and the ways in which a request fails."""
+"""Defines an MCP server, its tools and their names for model APIs, and the errors of a request."""
 
 import hashlib
 import json
@@ -39,7 +39,7 @@ class OAuthConfig:
 
     @property
     def for_person(self) -> bool:
-        """Whether calls are made for a person, whose token is needed and never sent to the server itself."""
+        """Whether calls need a person's token, which is exchanged and never sent to the server itself."""
         return self.grant != "client_credentials"
 
 
@@ -80,7 +80,7 @@ class McpServer:
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool as its server lists it; the annotations are the server's own word, and prove nothing."""
+    """A tool as its server lists it; its annotations are the server's claims, and prove nothing."""
 
     name: str
     description: str
@@ -90,14 +90,14 @@ class RemoteTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolListing:
-    """The tools that a server lists, and in words what of its list was left out."""
+    """The tools that a server lists, and descriptions of what was left out."""
 
     tools: Sequence[RemoteTool]
     left_out: Sequence[str] = ()
 
 
 class McpServerUnavailable(Unavailable):
-    """No answer that could be used: the server is away, too slow, or makes no sense."""
+    """There was no usable answer: the server is unreachable, too slow, or breaks the protocol."""
 
     def __init__(self, message: str, status: int | None = None, *, public: str | None = None) -> None:
         super().__init__(message, public=public)
@@ -105,15 +105,15 @@ class McpServerUnavailable(Unavailable):
 
 
 class UnsupportedRequest(Unavailable):
-    """What was to be sent cannot be, or what was asked for is too much; the server itself may be well."""
+    """The request cannot be sent, or its answer is too large; the server itself may be healthy."""
 
 
 class McpUnauthorized(Unavailable):
-    """The server does not take the credential."""
+    """The server refuses the credential."""
 
 
 class McpSessionLost(Unavailable):
-    """The server no longer knows the session; the request was not carried out."""
+    """The server no longer knows the session, and did not handle the request."""
 
 
 class McpRpcError(Unavailable):
@@ -125,7 +125,7 @@ class McpRpcError(Unavailable):
 
 
 def bare_token(token: str | None) -> str | None:
-    """The token without a leading "Bearer ", or None where nothing is left."""
+    """The token without a leading "Bearer "; None where that is empty."""
     said = (token or "").strip()
     return BEARER.sub("", said).strip() or None
 
@@ -160,10 +160,10 @@ def _address_problem(server: McpServer) -> str | None:
 
 
 def is_plain_address(url: str) -> bool:
-    """Whether this is http(s) without a login; one would turn into an Authorization header of its own."""
+    """Whether this is an http(s) URL without credentials, which would become an Authorization header."""
     try:
         parts = urlsplit(url)
-        # What is no number is told here, when it is looked at.
+        # A port that is not a number raises here.
         _ = parts.port
     except ValueError:
         return False
@@ -171,7 +171,7 @@ def is_plain_address(url: str) -> bool:
 
 
 def _server_digest(server: McpServer) -> bytes:
-    """Tells two definitions of a server apart, without laying its secrets about."""
+    """A digest that differs for two definitions of a server, and does not reveal its secrets."""
     oauth = server.oauth
     secret = oauth.client_secret.get_secret_value() if oauth and oauth.client_secret else None
     said = [
@@ -191,9 +191,9 @@ NAME_DIGEST = 10
 
 
 def api_name(server: str, tool: str, taken: Mapping[str, object]) -> str:
-    """`<server>__<tool>` where a model API takes that, else a readable part of it with a digest of the whole."""
+    """`<server>__<tool>` where model APIs accept that, else a readable part of it with a digest."""
     name, salt = f"{server}{NAME_SEPARATOR}{tool}", 0
-    # The first separator must be ours, or `a` + `b__c` and `a__b` + `c` would be one name.
+    # The server's part must not contain the separator, or `a` + `b__c` and `a__b` + `c` would be one name.
     clear = NAME_SEPARATOR not in server and not server.endswith("_") and API_NAME.fullmatch(name) is not None
     found = name if clear else _name_with_digest(server, tool, salt)
     while found in taken:

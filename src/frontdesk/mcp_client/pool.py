@@ -16,7 +16,7 @@ OnServerRemoved = Callable[[McpServer], None]
 
 
 class KnownServers:
-    """A register by name; those who watch it hear of each definition that no longer holds."""
+    """The known servers by name; watchers are called with each definition that is replaced or removed."""
 
     def __init__(self, servers: Iterable[McpServer] = ()) -> None:
         self._servers = {server.name: server for server in servers}
@@ -32,7 +32,7 @@ class KnownServers:
         return list(self._servers.values())
 
     def put(self, server: McpServer) -> None:
-        """Add a server, or replace the one of that name."""
+        """Add a server, or replace the one with this name."""
         before = self._servers.get(server.name)
         self._servers[server.name] = server
         if before is not None and before != server:
@@ -44,7 +44,7 @@ class KnownServers:
             self._notify(before)
 
     def set_all(self, servers: Iterable[McpServer]) -> None:
-        """These and no others."""
+        """Replace all servers by these."""
         wanted = {server.name: server for server in servers}
         before, self._servers = self._servers, wanted
         for server in before.values():
@@ -69,7 +69,7 @@ ClientKey = tuple[bytes, str | None, bytes | None]
 
 
 class McpClientPool:
-    """Hands out clients and keeps the most recently used; those that fall out end their sessions behind the scenes.
+    """Gives clients and keeps the most recently used; the others end their sessions in the background.
 
     `application` names the caller to a server, where neither a token nor the call does.
     """
@@ -98,7 +98,7 @@ class McpClientPool:
         if self._http.closed:
             raise Unavailable(f"{server} cannot be asked any more: Frontdesk is shutting down")
         if server.transport == "stdio" and not server.user_token:
-            # One process for all: it is told in each request whom that is for.
+            # One process for all people: each request says for whom it is.
             user_id = token = None
         key = _client_key(server, user_id, token)
         found = self._clients.get(key)
@@ -109,12 +109,12 @@ class McpClientPool:
         return found
 
     def retire(self, server: McpServer) -> None:
-        """End every client of a server as it was defined; calls under way are cut off where they need its process."""
+        """End every client of this definition; calls that need its process are cancelled."""
         for key in [key for key in self._clients if key[0] == server.digest]:
             self._discard(key)
 
     async def close(self) -> None:
-        """End every session, as far as the servers answer in time, and the connections."""
+        """End every session, waiting for the servers only a short time, and close the connections."""
         with anyio.move_on_after(CLOSE_SECONDS, shield=True):
             async with anyio.create_task_group() as ending:
                 for client in self._clients.values():
@@ -148,6 +148,6 @@ class McpClientPool:
 
 
 def _client_key(server: McpServer, user_id: str | None, token: str | None) -> ClientKey:
-    """Digests, so that neither tokens nor a server's headers lie about as keys."""
+    """A digest, so that tokens and headers are not kept as keys."""
     bare = bare_token(token) if token else None
     return server.digest, user_id, hashlib.sha256(bare.encode()).digest() if bare else None

@@ -18,42 +18,42 @@ BACKGROUND_CALL_SECONDS = 2.0
 
 
 class BackgroundCalls:
-    """Each takes a short time at most, and may come to nothing."""
+    """Runs short tasks in the background, whose failure does not matter."""
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[None]] = set()
 
-    def start(self, call: Coroutine[Any, Any, object]) -> None:
-        task = asyncio.get_running_loop().create_task(_run_bounded(call))
+    def start(self, errand: Coroutine[Any, Any, object]) -> None:
+        task = asyncio.get_running_loop().create_task(_run_bounded(errand))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
     async def finish(self) -> None:
-        """Wait for those under way; none is long."""
+        """Wait for the running tasks."""
         if self._running:
             await asyncio.wait(self._running)
 
 
-async def _run_bounded(call: Coroutine[Any, Any, object]) -> None:
+async def _run_bounded(errand: Coroutine[Any, Any, object]) -> None:
     with anyio.move_on_after(BACKGROUND_CALL_SECONDS), suppress(Unavailable):
-        await call
+        await errand
 
 
-# (done, of how much, in words)
+# Takes the part done, the total, and a message.
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 NO_HEADERS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class McpResult:
-    """The result of a request as it came, and the size of the frame it came in."""
+    """The unchanged result of a request, and the size of its frame."""
 
     value: Mapping[str, Any]
     size: int
 
 
 class McpSession(Protocol):
-    """Sends requests, numbered from 1; `lost` once the server has forgotten it, or is gone."""
+    """A session, which numbers its requests from 1; `lost` once the server no longer knows it, or is gone."""
 
     server: McpServer
     version: str | None
@@ -63,7 +63,7 @@ class McpSession(Protocol):
 
     @property
     def is_kept(self) -> bool:
-        """Whether the server tells this session from others; without that it can keep nothing for us alone."""
+        """Whether the server distinguishes this session from others; else it cannot keep a token for one person."""
         ...
 
     async def open(self) -> None: ...
@@ -75,7 +75,7 @@ class McpSession(Protocol):
         said: Mapping[str, str] = NO_HEADERS,
         progress: Progress | None = None,
     ) -> McpResult:
-        """The result of a request; a JSON-RPC error, like everything else that may go wrong, is raised."""
+        """Send a request and return its result; a JSON-RPC error is raised like any other failure."""
         ...
 
     async def notify(self, method: str) -> None: ...
@@ -84,7 +84,7 @@ class McpSession(Protocol):
 
 
 async def perform_handshake(session: McpSession) -> None:
-    """Agree on a revision; with a server that knows no handshake, make sure that it speaks the one without."""
+    """Agree on a protocol revision; a server without a handshake must support the revision without one."""
     try:
         told = (await session.request("initialize", wire.HANDSHAKE)).value
     except (McpRpcError, McpServerUnavailable) as refused:
@@ -102,12 +102,12 @@ async def perform_handshake(session: McpSession) -> None:
 
 
 def parse_result(server: McpServer, frame: wire.Frame, size: int) -> McpResult:
-    """What an answer holds; an error in it is raised."""
+    """The result in a response; an error in it is raised."""
     if (error := wire.frame_error(frame)) is not None:
         raise McpRpcError(*error)
     result: object = frame.get("result")
     if not isinstance(result, dict):
-        raise McpServerUnavailable(f"{server} gives an answer without a result; report it to its operator")
+        raise McpServerUnavailable(f"{server} gives an answer without a result; report it to whoever runs it")
     return McpResult(cast("Mapping[str, Any]", result), size)
 
 
@@ -135,14 +135,14 @@ Arrival = McpResult | ProgressReport | Unavailable
 
 @dataclass(slots=True)
 class PendingRequest:
-    """One request without its answer, and what has come in for it so far."""
+    """A request without its answer, and its progress so far."""
 
     wants_progress: bool
     arrived: "asyncio.Queue[Arrival]"
 
 
 class PendingRequests:
-    """Hands each frame that comes in to the request that it is for."""
+    """Passes each incoming frame to its request."""
 
     def __init__(self, server: McpServer, reply: Callable[[bytes], None]) -> None:
         self._server = server
@@ -165,7 +165,7 @@ class PendingRequests:
         self._waiting.pop(number, None)
 
     def deliver(self, data: bytes) -> bool:
-        """Take in one frame; whether it was one."""
+        """Handle one frame; returns False if it is none."""
         frame = wire.parse_frame(data)
         if frame is None:
             return False
@@ -182,14 +182,14 @@ class PendingRequests:
             waiting.arrived.put_nowait(error)
 
     def close(self, error: Unavailable) -> None:
-        """No frame will come any more: whoever waits is told so, and so is whoever comes later."""
+        """No more frames will come: fail the waiting requests, and all later ones."""
         self._closed = self._closed or error
         for number in self.numbers:
             self.fail(number, error)
 
     def _deliver_progress(self, frame: wire.Frame) -> None:
         for number, waiting in self._waiting.items():
-            # One who says how far it is more often than anybody can hear it is not heard each time.
+            # Progress that comes faster than it is handled is dropped.
             full = waiting.arrived.qsize() >= MAX_QUEUED
             if waiting.wants_progress and not full and (told := wire.frame_progress(frame, number)) is not None:
                 waiting.arrived.put_nowait(told)
@@ -205,7 +205,7 @@ class PendingRequests:
 
 
 class DuplexChannel(Protocol):
-    """The way to the server of a `DuplexSession`, and what became of it."""
+    """The connection of a `DuplexSession` to its server."""
 
     pending: PendingRequests
 
@@ -220,21 +220,15 @@ class DuplexChannel(Protocol):
 
 
 class DuplexSession:
-    """Requests by number over one channel. `says_in_meta`: it has no headers for what a call says of itself."""
+    """A session over one channel. `says_in_meta`: identity goes into `_meta`, since there are no headers."""
 
     def __init__(
-        self,
-        server: McpServer,
-        channel: DuplexChannel,
-        background: BackgroundCalls,
-        *,
-        is_kept: bool,
-        says_in_meta: bool,
+        self, server: McpServer, channel: DuplexChannel, errands: BackgroundCalls, *, is_kept: bool, says_in_meta: bool
     ) -> None:
         self.server = server
         self.version: str | None = None
         self._channel = channel
-        self._background = background
+        self._errands = errands
         self._is_kept = is_kept
         self._says_in_meta = says_in_meta
         self._numbers = count(1)
@@ -252,8 +246,8 @@ class DuplexSession:
             await self._channel.open()
             await perform_handshake(self)
         except BaseException:
-            # Behind the scenes: it may take a while, and whoever asked has waited long enough.
-            self._background.start(self._channel.close())
+            # In the background: it may take a while, and the caller has waited long enough.
+            self._errands.start(self._channel.close())
             raise
 
     async def request(
@@ -271,7 +265,7 @@ class DuplexSession:
             return await _wait_for_result(waiting, progress)
         except asyncio.CancelledError:
             if method != "initialize":
-                self._background.start(self._channel.send(wire.encode_cancellation(number), NO_HEADERS))
+                self._errands.start(self._channel.send(wire.encode_cancellation(number), NO_HEADERS))
             raise
         finally:
             mailbox.forget(number)

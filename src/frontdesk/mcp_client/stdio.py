@@ -21,19 +21,19 @@ from frontdesk.text import LineBuffer, OverlongLine
 
 FIRST_RESTART_DELAY = 0.5
 LONGEST_RESTART_DELAY = 30.0
-# A program that ran so long before it ended was no failure to begin with.
+# A program that ran this long before it ended did not fail to start.
 STABLE_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class RestartBackoff:
-    """Once at once, then after pauses that double."""
+    """The first restart is immediate, the next ones after pauses that double."""
 
     crashes: int = 0
     not_before: float = 0.0
 
     def remaining_delay(self, now: float) -> float:
-        """The seconds until it may be started."""
+        """The seconds until the next start."""
         return max(0.0, self.not_before - now)
 
     def after_crash(self, started: float, now: float) -> "RestartBackoff":
@@ -46,12 +46,12 @@ MAX_LINE = 16 * 1024 * 1024
 MAX_UNSENT = 16 * 1024 * 1024
 INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
 STDIN, STDOUT, STDERR = 0, 1, 2
-# How long a child may take to leave of itself, to leave when told to, and to be gone when it is killed.
+# How long a child may take to end by itself, after SIGTERM, and after SIGKILL.
 EXIT_SECONDS = 0.5
 TERM_SECONDS = 2.0
 KILL_SECONDS = 2.0
 LAST_LINES = 5
-# Of what comes in at once; one who says more than anybody can read is not to keep others waiting.
+# The limit of input that is handled at once, so that a server with much output does not hold up others.
 MAX_LINES_AT_ONCE = 50
 LINE_SHOWN = 300
 SECRET_LENGTH = 6
@@ -61,7 +61,7 @@ log = structlog.get_logger("frontdesk.mcp_client")
 
 
 class ServerProcess(asyncio.SubprocessProtocol):
-    """The process of a server on stdio, from its start to its end; `ended` is called when it ends unasked."""
+    """The process of a server on stdio, from its start to its end; `ended` is called when it ends by itself."""
 
     def __init__(self, server: McpServer, ended: Callable[[], None]) -> None:
         self.pending = PendingRequests(server, self._reply)
@@ -92,7 +92,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
                 *self._server.command,
                 env={**inherited, **self._server.env},
                 cwd=self._server.cwd,
-                # A group of its own, so that what it starts can be ended with it, and Ctrl-C is not for it.
+                # A process group of its own, so that its children end with it, and Ctrl-C does not reach it.
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
@@ -104,19 +104,19 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._stdin = cast("asyncio.WriteTransport", transport.get_pipe_transport(STDIN))
 
     async def send(self, body: bytes, _said: Mapping[str, str]) -> None:
-        """Hand over one frame; a child has no headers, so everything about a call is in the frame."""
+        """Send one frame; a child has no headers, so the frame already contains the identity of the call."""
         if self.lost:
             if self._transport is not None:
-                # Its last words may still be on their way.
+                # Its last output may still be on its way.
                 await self._is_gone_within(2 * EXIT_SECONDS)
             raise self._end_error()
         self._write(body)
 
     async def close(self) -> None:
-        """Let it leave, make it leave, kill it with all it started; returns when it is gone, within bounds."""
+        """Wait for its end, terminate it, kill it with its children; returns when it is gone, in bounded time."""
         self._leaving = True
         if not self._spoke:
-            # It was given up before it said a word, which is no better than an end.
+            # It was given up before its first output, which counts as a failed start.
             self._report_end()
         self.pending.close(McpServerUnavailable(f"{self._server} was stopped; try again"))
         if self._transport is None:
@@ -148,7 +148,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
                 self._spoke = True
             else:
                 strange.append(line)
-        # Many print a greeting there; it is no frame, and no reason to give up on them.
+        # Many servers print a greeting there; that is not a frame, and not a reason to stop.
         for line in strange[-MAX_LINES_AT_ONCE:]:
             log.debug("mcp_server_garbage", server=self._server.name, size=len(line))
             self._last_lines.append(self._redacted_line(b"(on stdout) " + line))
@@ -157,13 +157,13 @@ class ServerProcess(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd != STDERR and not self._broken and not self._leaving:
             self._broken = True
-            # Usually it is about to end; one that only closed its ears or mouth is of no use any more.
+            # Usually the child is about to end; one that only closed a pipe is of no use any more.
             self._closing = asyncio.get_running_loop().call_later(EXIT_SECONDS, self._signal, signal.SIGKILL)
 
     @override
     def process_exited(self) -> None:
         self._broken = True
-        # What it started and left behind would run on, and hold its pipes open.
+        # Its children would run on, and keep its pipes open.
         self._signal(signal.SIGKILL)
         if self._transport is not None:
             self._closing = asyncio.get_running_loop().call_later(EXIT_SECONDS, self._transport.close)
@@ -187,7 +187,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
             self._ended()
 
     def _reply(self, body: bytes) -> None:
-        # One who asks without reading the answers gets none.
+        # A server that asks without reading the answers gets none.
         with suppress(McpServerUnavailable):
             self._write(body)
 
@@ -199,7 +199,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         self._stdin.write(body + b"\n")
 
     def _fail_overlong(self, line: OverlongLine) -> None:
-        """Fail the request whose answer was too long; where that is not to be seen, all of them."""
+        """Fail the request whose answer was too long; if that cannot be told, all requests."""
         found = {int(number) for number in REQUEST_NUMBER.findall(line.head) + REQUEST_NUMBER.findall(line.tail)}
         waiting = set(self.pending.numbers)
         error = UnsupportedRequest(
@@ -222,7 +222,7 @@ class ServerProcess(asyncio.SubprocessProtocol):
         return text[:LINE_SHOWN]
 
     def _end_error(self) -> Unavailable:
-        """What became of it; its last words may be about another caller, and are not for everybody."""
+        """How it ended, without its last output, which may be about another caller."""
         told = f"{self._server} ended ({self._status()})"
         said = f"; it last said: {' | '.join(self._last_lines)}" if self._last_lines else ""
         return McpServerUnavailable(f"{told}{said}", public=told)
@@ -245,11 +245,11 @@ class ServerProcess(asyncio.SubprocessProtocol):
 
 
 class ProcessLauncher:
-    """Makes sessions, each with a process of its own; remembers how the last ones ended."""
+    """Opens sessions, each with a process of its own; remembers how the last ones ended."""
 
-    def __init__(self, server: McpServer, background: BackgroundCalls) -> None:
+    def __init__(self, server: McpServer, errands: BackgroundCalls) -> None:
         self._server = server
-        self._background = background
+        self._errands = errands
         self._restarts = RestartBackoff()
         self._started = 0.0
 
@@ -261,7 +261,7 @@ class ProcessLauncher:
             )
         self._started = now
         child = ServerProcess(self._server, self._crashed)
-        return DuplexSession(self._server, child, self._background, is_kept=True, says_in_meta=True)
+        return DuplexSession(self._server, child, self._errands, is_kept=True, says_in_meta=True)
 
     def _crashed(self) -> None:
         self._restarts = self._restarts.after_crash(self._started, asyncio.get_running_loop().time())

@@ -19,9 +19,9 @@ MODERN_VERSION = "2026-07-28"
 SESSION_HEADER = "mcp-session-id"
 VERSION_HEADER = "mcp-protocol-version"
 METHOD_NOT_FOUND = -32601
-# From here on it matters to others how long a body takes to be read.
+# The size from which parsing a body would hold up other tasks.
 LARGE_BODY = 64 * 1024
-# What a server that knows no handshake says to one: unknown method, no envelope, no matching headers, no such version.
+# The errors of a server without a handshake to one: unknown method, no envelope, mismatched headers, unknown version.
 NO_HANDSHAKE_CODES = frozenset({METHOD_NOT_FOUND, -32602, -32020, -32022})
 CLIENT_INFO = {"name": "frontdesk", "version": __version__}
 HANDSHAKE: Frame = {"protocolVersion": HANDSHAKE_VERSIONS[0], "capabilities": {}, "clientInfo": CLIENT_INFO}
@@ -41,7 +41,7 @@ META_NAMES: Mapping[str, str] = {
 }
 
 LINE_END = re.compile(rb"\r\n|\n|\r")
-# A stream of events may begin with it, and then it says nothing.
+# A stream of events may begin with this mark, which means nothing.
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 PLAIN_HEADER = re.compile(r"[\x20-\x7e]*")
 WRAPPED_HEADER = re.compile(r"=\?base64\?.*\?=")
@@ -56,12 +56,12 @@ def encode_notification(method: str, params: Frame | None = None) -> bytes:
 
 
 def encode_cancellation(number: int) -> bytes:
-    """Says that nobody waits for the answer to a request any more."""
+    """A notification that a request is cancelled."""
     return encode_notification("notifications/cancelled", {"requestId": number, "reason": "the caller gave up"})
 
 
 def encode_reply(asked: Frame) -> bytes:
-    """The answer to a request of the server: to a ping a pong, to all else that we do not do this."""
+    """The answer to a request of the server: a result for a ping, an error for any other."""
     if asked["method"] == "ping":
         return _encode({"jsonrpc": "2.0", "id": asked["id"], "result": {}})
     error = {"code": METHOD_NOT_FOUND, "message": f"This client does not answer {asked['method']}"}
@@ -69,29 +69,29 @@ def encode_reply(asked: Frame) -> bytes:
 
 
 def add_meta(params: Frame, meta: Frame) -> Frame:
-    """Parameters that say this beside what they say already."""
+    """Parameters with further entries in their `_meta`."""
     return {**params, "_meta": {**params.get("_meta", {}), **meta}} if meta else params
 
 
 def add_envelope(params: Frame) -> Frame:
-    """Parameters as revision 2026-07-28 wants them: each request says what a handshake would have said."""
+    """Parameters for revision 2026-07-28, in which each request repeats what a handshake would exchange."""
     return add_meta(params, ENVELOPE)
 
 
 def headers_as_meta(said: Mapping[str, str]) -> Frame:
-    """What headers say of a call, for where there are no headers."""
+    """The identity headers of a call as `_meta` entries, for transports without headers."""
     return {META_NAMES[name]: value for name, value in said.items() if name in META_NAMES}
 
 
 def routing_headers(method: str, params: Frame) -> dict[str, str]:
-    """The headers in which revision 2026-07-28 repeats what the body says."""
+    """The headers in which revision 2026-07-28 repeats parts of the body."""
     headers = {VERSION_HEADER: MODERN_VERSION, "mcp-method": method}
     name = params.get("name")
     return headers | {"mcp-name": _header_text(name)} if isinstance(name, str) else headers
 
 
 def parse_frame(body: bytes) -> Frame | None:
-    """The JSON object in a body or an event, if it is one."""
+    """The JSON object in a body or an event; None where it is not one."""
     try:
         found = _read_json(body)
     except (ValueError, RecursionError):
@@ -100,7 +100,7 @@ def parse_frame(body: bytes) -> Frame | None:
 
 
 def _read_json(body: bytes) -> object:
-    # Nothing else happens while a body is read. This reader takes a seventh of the time, and not all that json takes.
+    # No other task runs while a body is parsed. This parser takes a seventh of the time, but accepts less than json.
     if len(body) > LARGE_BODY:
         with suppress(ValueError):
             return from_json(body)
@@ -122,14 +122,14 @@ def is_request_frame(frame: Frame) -> bool:
 
 
 def is_answer_to(frame: Frame, number: int) -> bool:
-    """Whether this frame is what became of request `number`; an error may have lost the number."""
+    """Whether this frame answers request `number`; an error may lack the number."""
     if "method" in frame:
         return False
     return frame.get("id") == number or ("error" in frame and frame.get("id") is None)
 
 
 def frame_progress(frame: Frame, number: int) -> tuple[float, float | None, str | None] | None:
-    """How far request `number` is, where a frame says so: (done, of how much, in words)."""
+    """The progress of request `number` in a frame: (done, total, message)."""
     params: object = frame.get("params")
     if frame.get("method") != "notifications/progress" or not isinstance(params, dict):
         return None
@@ -141,7 +141,7 @@ def frame_progress(frame: Frame, number: int) -> tuple[float, float | None, str 
 
 
 class SseParser:
-    """Takes server-sent events apart as they come in; `waiting` is the size of what is not complete yet."""
+    """Parses server-sent events as they arrive; `waiting` is the size of the incomplete event."""
 
     def __init__(self) -> None:
         self.pending_bytes = 0
@@ -190,7 +190,7 @@ class SseParser:
 
 
 def _header_text(value: str) -> str:
-    # What a header cannot hold as it is travels as base64, in the form the revision prescribes.
+    # A value that a header cannot hold is sent as base64, in the form of the revision.
     if PLAIN_HEADER.fullmatch(value) and value == value.strip() and not WRAPPED_HEADER.fullmatch(value):
         return value
     return f"=?base64?{base64.b64encode(value.encode(errors='replace')).decode()}?="
@@ -210,7 +210,7 @@ def _encode(frame: Frame) -> bytes:
 JsonObject = Mapping[str, Any]
 
 PRIMING_TOOL = "set_access_token"
-# A server that keeps the token in its session offers these to people; for an agent all of it is done already.
+# A server that keeps the token in its session offers these to people; for agents Frontdesk does this.
 AUTH_TOOLS = frozenset(
     {
         "authenticate",
@@ -228,18 +228,18 @@ ANY_OBJECT_SCHEMA: JsonObject = {"type": "object"}
 
 
 def tools_on_page(page: JsonObject) -> list[RemoteTool]:
-    """The tools on one page of a listing; what has no name is none."""
+    """The tools on one page of a listing, without entries that have no name."""
     return [_parse_tool(item) for item in json_objects(page.get("tools")) if isinstance(item.get("name"), str)]
 
 
 def count_entries(page: JsonObject) -> int:
-    """How many entries there are on it; what is no list at all counts as one that cannot be taken."""
+    """The number of entries on a page; a value that is not a list counts as one entry."""
     listed: object = page.get("tools")
     return len(cast("list[object]", listed)) if isinstance(listed, list) else 1
 
 
 def without_sign_in_tools(tools: Sequence[RemoteTool]) -> Sequence[RemoteTool]:
-    """Without the tools to sign in, where the server is one that keeps the token in its session."""
+    """Remove the sign-in tools of a server that keeps the token in its session."""
     return [tool for tool in tools if tool.name not in AUTH_TOOLS] if keeps_token_in_session(tools) else tools
 
 
@@ -260,7 +260,7 @@ def mentions_authentication(text: str) -> bool:
 
 
 def result_text(result: JsonObject) -> str:
-    """The blocks of a result, one after another; structured content stands in where no block is text."""
+    """The text of a result's blocks; structured content replaces them where no block is text."""
     blocks = json_objects(result.get("content"))
     lines = [_block_text(block) for block in blocks]
     structured: object = result.get("structuredContent")
@@ -298,7 +298,7 @@ def _decoded_size(data: str) -> int:
 
 
 def json_objects(value: object) -> list[JsonObject]:
-    """Those of a list's items that are objects; none where it is no list."""
+    """The items of a list that are objects; empty where the value is not a list."""
     if not isinstance(value, list):
         return []
     return [cast("JsonObject", item) for item in cast("list[object]", value) if isinstance(item, dict)]

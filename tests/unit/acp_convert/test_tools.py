@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from frontdesk.coding.model import FileDiff, FileLocation, OperationKind
 from frontdesk.coding.paths import WorkspaceRoots
+from frontdesk.interfaces.acp.markdown import fenced_block
 from frontdesk.interfaces.acp.tool_calls import (
     CONTROL_CHARACTERS,
     LINE_ARGUMENTS,
@@ -17,7 +18,6 @@ from frontdesk.interfaces.acp.tool_calls import (
     TOOL_KINDS,
     call_locations,
     call_title,
-    fenced_block,
     file_change,
     tool_kind,
 )

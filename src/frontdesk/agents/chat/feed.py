@@ -12,11 +12,11 @@ import anyio
 from frontdesk.agents.chat.model import ReplyEnded, ReplyEvent
 from frontdesk.llm.events import StopReason
 
-# A reply that was read to its end by nobody waits this long for a reader.
+# A reply that ended is kept this long for a reader.
 REPLY_KEPT_SECONDS = 60.0
-# The last word has the whole text, so a reader who comes after so many words has lost little.
+# The last event has the whole text, so a reader who misses events before these has lost little.
 REPLY_KEPT_EVENTS = 20_000
-# A stream with nothing to tell is closed; its client comes back and shows its credential again.
+# A stream without events is closed; its client connects again, and its credential is checked again.
 IDLE_SECONDS = 600.0
 REST_LOST = ReplyEnded(
     StopReason.INTERRUPTED,
@@ -28,7 +28,7 @@ REST_LOST = ReplyEnded(
 
 @dataclass(frozen=True, slots=True)
 class NumberedEvent:
-    """One word of a reply; words are numbered from 1."""
+    """An event of a reply, numbered from 1."""
 
     message_id: str
     number: int
@@ -37,7 +37,7 @@ class NumberedEvent:
 
 @dataclass(frozen=True, slots=True)
 class StreamPosition:
-    """How far a reader has come: the last word heard, or, with number 0, nothing yet; `ended`: it was the last one."""
+    """The last event that a reader has; number 0 for none. `ended` is true where it was the reply's last event."""
 
     message_id: str
     number: int
@@ -45,7 +45,7 @@ class StreamPosition:
 
 
 class ChatReply:
-    """The answer to one message. `own`: it is made in this process, not copied from another."""
+    """The reply to one message; `own` is true where it is made in this process, and not copied from another."""
 
     def __init__(self, session_id: str, message_id: str, opened_at: datetime, *, own: bool = True) -> None:
         self.session_id = session_id
@@ -55,8 +55,8 @@ class ChatReply:
         self.read = False
         self.ended: ReplyEnded | None = None
         self.ended_at = 0.0
-        self._words: deque[ReplyEvent] = deque(maxlen=REPLY_KEPT_EVENTS)
-        self._said = 0
+        self._events: deque[ReplyEvent] = deque(maxlen=REPLY_KEPT_EVENTS)
+        self._count = 0
         self._changed = anyio.Event()
 
     def is_expired(self, now: float) -> bool:
@@ -64,33 +64,33 @@ class ChatReply:
 
     @property
     def next_number(self) -> int:
-        return self._said + 1
+        return self._count + 1
 
-    def add(self, word: ReplyEvent) -> None:
-        """Say a word; after the last one nothing more is said."""
+    def add(self, event: ReplyEvent) -> None:
+        """Add an event; does nothing after the last one."""
         if self.ended is not None:
             return
-        self._words.append(word)
-        self._said += 1
-        if isinstance(word, ReplyEnded):
-            self.ended, self.ended_at = word, anyio.current_time()
+        self._events.append(event)
+        self._count += 1
+        if isinstance(event, ReplyEnded):
+            self.ended, self.ended_at = event, anyio.current_time()
         self._changed.set()
         self._changed = anyio.Event()
 
     def events_after(self, number: int) -> Sequence[NumberedEvent]:
-        """What was said after a word, as far as it is kept."""
-        gone = self._said - len(self._words)
-        places = range(max(number - gone, 0), len(self._words))
-        return [NumberedEvent(self.message_id, gone + place + 1, self._words[place]) for place in places]
+        """The events after this number, as far as they are kept."""
+        gone = self._count - len(self._events)
+        places = range(max(number - gone, 0), len(self._events))
+        return [NumberedEvent(self.message_id, gone + place + 1, self._events[place]) for place in places]
 
     async def stream_events(self, number: int) -> AsyncGenerator[NumberedEvent]:
-        """What was and will be said after a word, to the end."""
+        """Stream the events after this number, to the end of the reply."""
         while True:
             changed = self._changed
-            for heard in self.events_after(number):
-                yield heard
-                number = heard.number
-            if self.ended is not None and number >= self._said:
+            for event in self.events_after(number):
+                yield event
+                number = event.number
+            if self.ended is not None and number >= self._count:
                 return
             if changed is self._changed:
                 await changed.wait()
@@ -98,7 +98,7 @@ class ChatReply:
 
 @dataclass(slots=True)
 class SessionFollowers:
-    """The streams that follow a session here."""
+    """The streams of this process that follow a session."""
 
     streams: int = 0
     arrived: anyio.Event = field(default_factory=anyio.Event)
@@ -134,9 +134,9 @@ class ReplyFeed:
         return tuple(self._replies.get(session_id, ()))
 
     def forget(self, now: float) -> None:
-        """Let go of what ended a while ago; `now` is on the event loop's clock."""
+        """Drop replies that ended a while ago; `now` is a time of the event loop's clock."""
         for session_id, replies in list(self._replies.items()):
-            # What was copied from elsewhere for readers who left would never be heard to its end.
+            # A copy for readers who have left would never get the rest of its events.
             followed = session_id in self._followed
             kept = [one for one in replies if (one.own or followed or one.ended) and not one.is_expired(now)]
             if kept:
@@ -145,36 +145,36 @@ class ReplyFeed:
                 del self._replies[session_id]
 
     def close(self) -> None:
-        """Nothing more will come: streams tell what there is, and end."""
+        """No more events will come: streams send the events that there are, and end."""
         self._closed = True
         for following in self._followed.values():
             following.wake()
 
     async def follow(
-        self, session_id: str, place: StreamPosition | None, look: RefreshReplies, note: ReportRead
+        self, session_id: str, place: StreamPosition | None, refresh: RefreshReplies, report_read: ReportRead
     ) -> AsyncGenerator[NumberedEvent]:
-        """Every reply that is not told yet, from `place` on; ends when a reply ended and no other waits.
+        """Stream every reply that was not sent yet, from `place` on; ends when a reply has ended and no other follows.
 
-        `look` is asked before a decision that replies of other replicas bear on, and says whether all of them are
-        known; `note` is told what was read.
+        `refresh` copies the replies of other replicas, and returns whether all of them are known. `report_read` gets
+        each reply that was read to its end.
         """
         with self._following(session_id) as following:
-            all_known = await look(session_id)
-            told = self._skipped_replies(session_id, place)
+            all_known = await refresh(session_id)
+            done_ids = self._skipped_replies(session_id, place)
             if place is not None and all_known and self._is_lost(session_id, place):
                 yield NumberedEvent(place.message_id, place.number + 1, REST_LOST)
-                if self._next_unread(session_id, told) is None:
+                if self._next_unread(session_id, done_ids) is None:
                     return
-            while (reply := await self._next(session_id, told, following)) is not None:
+            while (reply := await self._next(session_id, done_ids, following)) is not None:
                 heard_before = place.number if place and place.message_id == reply.message_id else 0
-                async with aclosing(reply.stream_events(heard_before)) as words:
-                    async for heard in words:
-                        yield heard
+                async with aclosing(reply.stream_events(heard_before)) as events:
+                    async for event in events:
+                        yield event
                 reply.read = True
-                told.add(reply.message_id)
-                await note(reply)
-                await look(session_id)
-                if self._next_unread(session_id, told) is None:
+                done_ids.add(reply.message_id)
+                await report_read(reply)
+                await refresh(session_id)
+                if self._next_unread(session_id, done_ids) is None:
                     return
 
     @contextmanager
@@ -189,7 +189,7 @@ class ReplyFeed:
                 del self._followed[session_id]
 
     def _skipped_replies(self, session_id: str, place: StreamPosition | None) -> set[str]:
-        """The replies that a new reader does not wait for: those before its place, or those that somebody read."""
+        """The replies that a new reader does not need: those before its position, or those that were read."""
         replies = self.of(session_id)
         ids = [reply.message_id for reply in replies]
         if place is not None and place.number == 0:
@@ -202,17 +202,17 @@ class ReplyFeed:
         return set(ids[: index + 1] if done else ids[:index])
 
     def _is_lost(self, session_id: str, place: StreamPosition) -> bool:
-        """Whether a reader waits for the rest of a reply that nobody has."""
+        """Whether a reader waits for the rest of a reply that is lost."""
         here = any(reply.message_id == place.message_id for reply in self.of(session_id))
         return bool(place.message_id) and not place.ended and not here
 
-    async def _next(self, session_id: str, told: set[str], following: SessionFollowers) -> ChatReply | None:
-        """The next reply to tell, waited for; None when none comes for long, or ever."""
+    async def _next(self, session_id: str, done_ids: set[str], following: SessionFollowers) -> ChatReply | None:
+        """Wait for the next reply; returns None when none comes for a long time, or the feed is closed."""
         with anyio.move_on_after(IDLE_SECONDS):
-            while (reply := self._next_unread(session_id, told)) is None and not self._closed:
+            while (reply := self._next_unread(session_id, done_ids)) is None and not self._closed:
                 await following.arrived.wait()
             return reply
         return None
 
-    def _next_unread(self, session_id: str, told: set[str]) -> ChatReply | None:
-        return next((reply for reply in self.of(session_id) if reply.message_id not in told), None)
+    def _next_unread(self, session_id: str, done_ids: set[str]) -> ChatReply | None:
+        return next((reply for reply in self.of(session_id) if reply.message_id not in done_ids), None)

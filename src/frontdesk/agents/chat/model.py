@@ -33,7 +33,7 @@ from frontdesk.llm.events import (
     UserText,
 )
 
-# A session ends a day after it was last used, and its owner may have it back for a month after that.
+# A session expires a day after its last use; its owner can reopen it for a month after that.
 LIFETIME = timedelta(hours=24)
 RESTORABLE = timedelta(days=30)
 SESSION_ID = re.compile(r"[0-9a-f]{32}")
@@ -59,7 +59,7 @@ class ChatSession:
 
 @dataclass(frozen=True, slots=True)
 class SessionView:
-    """A session with what its owner may want to see of it."""
+    """A session with its agent, its history, and the calls that wait for approval."""
 
     session: ChatSession
     agent: Agent
@@ -69,7 +69,7 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedMessage:
-    """A message that was taken; while it is `queued` behind another reply, only this process' memory has it."""
+    """An accepted message; while it is `queued` behind another reply, it is only in this process's memory."""
 
     message_id: str
     queued: bool = False
@@ -85,7 +85,7 @@ def new_message_id() -> str:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool call came to, with what it was called with."""
+    """The result of a tool call, with its arguments."""
 
     call_id: str
     name: str
@@ -96,7 +96,7 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class ReplyEnded:
-    """The last word: how the reply ended, all of its text, and what went wrong if something did."""
+    """The last event: how the reply ended, its whole text, and the failure if there was one."""
 
     stop: StopReason
     text: str
@@ -119,25 +119,25 @@ ReplyEvent = (
 
 @dataclass(slots=True)
 class ReplyBuilder:
-    """Hears a turn's events and says the words of the reply; `calls` are those made before the turn began."""
+    """Builds the events of a reply from a turn's events; `calls` are arguments of calls made before the turn began."""
 
     calls: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
-    _said: list[str] = field(default_factory=list[str])
-    _parted: bool = False
+    _texts: list[str] = field(default_factory=list[str])
+    _after_tool: bool = False
     _failure: str | None = None
 
     def add_event(self, event: Event) -> ReplyEvent | None:
         match event:
             case TextChunk(text) if text:
-                if self._parted and self._said:
-                    self._said.append(gap_between(self._said[-1], text))
-                self._said.append(text)
-                self._parted = False
+                if self._after_tool and self._texts:
+                    self._texts.append(gap_between(self._texts[-1], text))
+                self._texts.append(text)
+                self._after_tool = False
             case ToolCall(call_id, _, arguments):
                 self.calls[call_id] = arguments
-                self._parted = True
+                self._after_tool = True
             case ToolReturn(call_id, name, text, status):
-                self._parted = True
+                self._after_tool = True
                 return ToolResult(call_id, name, self.calls.get(call_id, {}), text, status)
             case Failed(_, message):
                 self._failure = message
@@ -148,11 +148,11 @@ class ReplyBuilder:
         return None if isinstance(event, UserText | UserMedia | ToolArguments | Compacted | Failed) else event
 
     def end(self, stop: StopReason, failure: str | None = None) -> ReplyEnded:
-        return ReplyEnded(stop, "".join(self._said), failure)
+        return ReplyEnded(stop, "".join(self._texts), failure)
 
 
 def gap_between(before: str, after: str) -> str:
-    """What stands between two texts that a tool call parts: a blank line, unless they keep apart by themselves."""
+    """The separator of two texts with a tool call between: a blank line, unless they are separate already."""
     return "" if not before or before[-1].isspace() or after.startswith("\n") else "\n\n"
 
 
@@ -160,8 +160,8 @@ def gap_between(before: str, after: str) -> str:
 _EVENT_NAMES: dict[type[object], str] = {ToolResult: "Returned", ReplyEnded: "Ended"}
 
 
-def dump_reply_events(words: Sequence[ReplyEvent]) -> str:
-    return json.dumps([{"word": _EVENT_NAMES.get(type(word), type(word).__name__), **asdict(word)} for word in words])
+def dump_reply_events(events: Sequence[ReplyEvent]) -> str:
+    return json.dumps([{"word": _EVENT_NAMES.get(type(one), type(one).__name__), **asdict(one)} for one in events])
 
 
 def load_reply_events(text: str) -> Sequence[ReplyEvent]:

@@ -43,7 +43,7 @@ REPLICATION = BackgroundJob(log, "chat_mirror_waits", "chat_mirror_failed")
 
 @dataclass(slots=True)
 class OutgoingReply:
-    """A reply of ours, and the number of the last word that was put into a parcel."""
+    """A reply of this process, and the number of its last event that was put into a batch."""
 
     reply: ChatReply
     number: int = 0
@@ -51,14 +51,17 @@ class OutgoingReply:
 
 @dataclass(frozen=True, slots=True)
 class OutgoingBatch:
-    """What is written in one go; sent again as it is when nobody knows whether it arrived."""
+    """What is written in one transaction; it is written again unchanged where it is not known whether it arrived."""
 
     batches: Sequence[ReplyBatch]
     ended: frozenset[str]
 
 
 class ReplyReplicator:
-    """`cancel` is called with the message id of a reply that another replica wants cancelled."""
+    """Shares replies with other replicas through the database.
+
+    `cancel` is called with the message id of a reply that another replica wants cancelled.
+    """
 
     def __init__(self, store: ReplyStore, feed: ReplyFeed, cancel: Callable[[str], None]) -> None:
         self._store = store
@@ -69,8 +72,8 @@ class ReplyReplicator:
         self._writing = anyio.Lock()
 
     async def announce(self, reply: ChatReply, user_id: str, limit: int) -> bool:
-        """Let the others know of a reply of ours; False if the person has too many under way."""
-        # Ours before it is in the database: a copy made at this moment must not take it for another's.
+        """Tell other replicas of a reply of ours; returns False if the person has too many under way."""
+        # Noted as ours before it is in the database, so that a copy made at this moment does not take it for another's.
         self._outgoing[reply.message_id] = OutgoingReply(reply)
         admitted = False
         try:
@@ -81,19 +84,19 @@ class ReplyReplicator:
         return admitted
 
     async def refresh(self, session_id: str) -> bool:
-        """Learn what the others have said in a session up to now; whether the database could tell."""
+        """Copy other replicas' replies of a session; returns False if the database failed."""
         return await REPLICATION.attempt(partial(self._copy, [session_id]))
 
     async def report_read(self, reply: ChatReply) -> None:
-        """Let the others know that a reply was read to its end."""
+        """Tell other replicas that a reply was read to its end."""
         await REPLICATION.attempt(partial(self._store.mark_read, reply.message_id))
 
     async def ask_cancel(self, session_id: str) -> Collection[str]:
-        """Have the others cancel what they do for a session; the replies that are meant."""
+        """Ask other replicas to cancel their replies of a session; returns the ids of these replies."""
         return await self._store.ask_cancel(session_id)
 
     async def wait_until_ended(self, session_id: str, ids: Collection[str]) -> None:
-        """Wait until replies of a session have ended, wherever they were made."""
+        """Wait until these replies of a session have ended on any replica."""
         while True:
             records = await self._store.replies([session_id])
             if not any(one.id in ids and not one.ended and not one.lost for one in records):
@@ -107,7 +110,7 @@ class ReplyReplicator:
             tasks.start_soon(REPLICATION.run_every, PRUNE_SECONDS, self._prune)
 
     async def flush(self) -> None:
-        """Write down what has been said here since the last time."""
+        """Write the events that are new since the last time."""
         async with self._writing:
             if self._unsent is None:
                 self._unsent = _pack(self._outgoing.values())
@@ -127,7 +130,7 @@ class ReplyReplicator:
             await self._copy(self._feed.followed)
 
     async def _copy(self, sessions: Collection[str]) -> None:
-        """Bring in the replies of others; what two copies at once bring in twice is added once."""
+        """Copy the replies of other replicas; two copies at once add nothing twice."""
         records = {record.id: record for record in await self._store.replies(sessions)}
         here = {reply.message_id: reply for session_id in sessions for reply in self._feed.of(session_id)}
         for record in records.values():
@@ -155,19 +158,19 @@ def _pack(outgoing: Iterable[OutgoingReply]) -> OutgoingBatch | None:
     batches: list[ReplyBatch] = []
     ended: set[str] = set()
     for one in outgoing:
-        if heard := one.reply.events_after(one.number):
-            batches.append(_make_batch(one.reply, heard))
-            one.number = heard[-1].number
+        if events := one.reply.events_after(one.number):
+            batches.append(_make_batch(one.reply, events))
+            one.number = events[-1].number
         if one.reply.ended is not None:
             ended.add(one.reply.message_id)
     return OutgoingBatch(batches, frozenset(ended)) if batches or ended else None
 
 
-def _make_batch(reply: ChatReply, heard: Sequence[NumberedEvent]) -> ReplyBatch:
-    """Words in a row; a reply with a word that cannot be written down ends in their place, as failed."""
-    number = heard[0].number
+def _make_batch(reply: ChatReply, events: Sequence[NumberedEvent]) -> ReplyBatch:
+    """A batch of consecutive events; a reply with an event that cannot be encoded ends there, as failed."""
+    number = events[0].number
     try:
-        return ReplyBatch(reply.message_id, number, dump_reply_events([each.event for each in heard]))
+        return ReplyBatch(reply.message_id, number, dump_reply_events([each.event for each in events]))
     except (RecursionError, TypeError, ValueError) as error:
         log.warning("chat_reply_not_shared", message_id=reply.message_id, error=type(error).__name__)
         reply.add(PART_NOT_SHAREABLE)
@@ -179,9 +182,9 @@ def _copy_of(record: ReplyRecord) -> ChatReply:
 
 
 def _add_batch(reply: ChatReply, batch: ReplyBatch) -> None:
-    for number, word in enumerate(load_reply_events(batch.payload), batch.number):
+    for number, event in enumerate(load_reply_events(batch.payload), batch.number):
         if number >= reply.next_number:
-            reply.add(word)
+            reply.add(event)
 
 
 def _is_foreign_and_open(reply: ChatReply) -> bool:
@@ -193,7 +196,7 @@ def _is_lost(record: ReplyRecord | None) -> bool:
 
 
 REPLIES_PER_PERSON = 8
-# Whoever sends a message waits so long for its turn to begin; from then on the host has it.
+# How long the sender of a message waits for its turn to begin.
 BEGIN_SECONDS = 2.0
 RETRY_SECONDS = 1.0
 FORGET_SECONDS = 5.0
@@ -206,10 +209,10 @@ REPLY_CLEANUP = BackgroundJob(log, "chat_replies_not_forgotten", "chat_replies_n
 
 @dataclass(slots=True)
 class ReplyJob:
-    """A reply in the making.
+    """A reply that is being made.
 
-    Until the host has `started` it, it may be waiting behind another turn, or be `refused`; when it is known which,
-    it is `settled`.
+    Before the turn has `started`, it may wait behind another turn, or be `refused`; `settled` is set once it is known
+    which.
     """
 
     session: ChatSession
@@ -227,7 +230,7 @@ class ReplyJob:
         self.settled.set()
 
     def end(self, stop: StopReason, error: FrontdeskError | None = None) -> None:
-        """Say the last word; before the turn began, `error` is why it did not."""
+        """Add the last event; before the turn began, `error` is the reason why it did not."""
         if not self.started:
             self.refused = error
         self.reply.add(
@@ -236,9 +239,9 @@ class ReplyJob:
 
 
 class ReplyService:
-    """The replies of this process.
+    """Makes the replies of this process.
 
-    `interrupt` ends the turns behind them; `shared` is given where other replicas may be asked to tell them.
+    `interrupt` ends their turns; `shared` is given where other replicas may stream them.
     """
 
     def __init__(
@@ -261,9 +264,9 @@ class ReplyService:
     async def begin(
         self, session: ChatSession, prompt: Prompt, calls: Mapping[str, Mapping[str, Any]] | None = None
     ) -> AcceptedMessage:
-        """Start on a reply, and see its turn begin or wait; `calls` are the tool calls the prompt is about.
+        """Begin a reply, and wait a moment for its turn; `calls` are the calls that the prompt approves or rejects.
 
-        What the host refuses while somebody waits here is raised.
+        Raises what the host refuses in that time.
         """
         if self._closing:
             raise Unavailable(SERVER_STOPPING)
@@ -276,7 +279,7 @@ class ReplyService:
         with anyio.move_on_after(BEGIN_SECONDS):
             await job.settled.wait()
         if job.refused is not None:
-            # Whoever sent the message is told now; streams that are opened later need not tell it again.
+            # The sender gets the error now, so later streams need not send it again.
             await self._mark_read(reply)
             raise job.refused
         return AcceptedMessage(reply.message_id, queued=not job.settled.is_set())
@@ -287,9 +290,9 @@ class ReplyService:
         return self._feed.follow(session_id, place, self._replicator.refresh, self._replicator.report_read)
 
     async def stop(self, session: ChatSession) -> bool:
-        """Stop a session's replies, here and elsewhere, and see them end; whether there was anything."""
+        """Stop a session's replies on all replicas, and wait for their ends; returns False if there were none."""
         here = [job for job in self._jobs.values() if job.session.id == session.id]
-        # Those that wait go first: when the one that runs has stopped, the next would begin.
+        # Waiting replies first: they would begin when the running one has stopped.
         for job in here:
             if not job.started:
                 job.scope.cancel()
@@ -309,7 +312,7 @@ class ReplyService:
             await REPLY_CLEANUP.run_every(FORGET_SECONDS, self._forget)
 
     async def close(self) -> None:
-        """End what is under way, as interrupted; to be called more than once if need be."""
+        """End the replies under way as interrupted; can be called again."""
         self._closing = True
         for job in self._jobs.values():
             if not job.started:
@@ -370,15 +373,15 @@ class ReplyService:
             async for event in events:
                 if isinstance(event, Started):
                     job.start()
-                word = job.builder.add_event(event)
-                if word is not None:
-                    job.reply.add(word)
+                reply_event = job.builder.add_event(event)
+                if reply_event is not None:
+                    job.reply.add(reply_event)
 
 
 async def _refresh_nothing(_session_id: str) -> bool:
-    """Where there is no other replica, all is known."""
+    """Without other replicas, all replies are known."""
     return True
 
 
 async def _report_to_nobody(_reply: ChatReply) -> None:
-    """Where there is no other replica, nobody need know."""
+    """Without other replicas, there is nobody to tell."""

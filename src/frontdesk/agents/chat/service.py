@@ -35,7 +35,7 @@ SESSION_PRUNING = BackgroundJob(log, "chat_sessions_not_pruned", "chat_sessions_
 
 
 class ChatService:
-    """Each method is one use case of one person, who is the caller's user and nobody else."""
+    """The use cases of chat; each is for one person, the caller's user."""
 
     def __init__(self, store: ChatSessionStore, host: AgentHost, replies: ReplyService) -> None:
         self._store = store
@@ -43,7 +43,7 @@ class ChatService:
         self._replies = replies
 
     async def open(self, caller: Caller, agent_id: str) -> SessionView:
-        """Begin a session, on a conversation of its own."""
+        """Open a session on a new conversation."""
         user_id = _require_person(caller, rights.AGENTS_CHAT)
         agent = await self._agent(agent_id)
         if (mine := await self._host.agent_for_person(agent.id, user_id)) != agent.id:
@@ -55,21 +55,21 @@ class ChatService:
         return SessionView(session, agent)
 
     async def view(self, caller: Caller, session_id: str) -> SessionView:
-        """A session of one's own, with what was said in it and what waits for approval."""
+        """A session of the caller's with its history and the calls that wait for approval."""
         session = await self._use_own_session(caller, rights.AGENTS_READ, session_id)
         agent = await self._agent(session.agent_id)
         said = await self._host.history(agent.id, session.conversation_id, user_id=session.user_id)
         return SessionView(session, agent, said, await self._pending(session))
 
     async def list_sessions(self, caller: Caller) -> Sequence[SessionView]:
-        """One's own open sessions, the newest first; those with agents that are no more are left out."""
+        """The caller's open sessions, the newest first, without those whose agents were deleted."""
         user_id = _require_person(caller, rights.AGENTS_READ)
         sessions = await self._store.of_user(user_id, datetime.now(UTC), MAX_SESSIONS_LISTED)
         agents = {agent_id: await self._host.find(agent_id) for agent_id in {one.agent_id for one in sessions}}
         return [SessionView(one, agent) for one in sessions if (agent := agents[one.agent_id]) is not None]
 
     async def restore(self, caller: Caller, session_id: str, agent_id: str) -> bool:
-        """Open a session of one's own again; whether it had run out."""
+        """Reopen a session of the caller's; returns whether it had expired."""
         user_id = _require_person(caller, rights.AGENTS_CHAT)
         now = datetime.now(UTC)
         session = await self._find(session_id)
@@ -82,7 +82,7 @@ class ChatService:
         return not session.is_open(now)
 
     async def delete(self, caller: Caller, session_id: str) -> None:
-        """End a session and what is under way in it; the conversation stays with the agent."""
+        """Delete a session and stop its replies; the conversation stays with the agent."""
         session = await self._find_own_session(caller, rights.AGENTS_CHAT, session_id)
         with suppress(NotFound):
             await self._replies.stop(session)
@@ -91,10 +91,13 @@ class ChatService:
     async def send_message(
         self, caller: Caller, session_id: str, text: str, token: SecretStr | None = None
     ) -> AcceptedMessage:
-        """Have the agent reply to a message; the reply is told under the message's id."""
-        # A session's id is too long to be guessed, so that it exists gives nothing away.
+        """Send a message to the agent; its reply is streamed under the message's id."""
+        # A session's id cannot be guessed, so the error may say that the session exists.
         session = await self._use_own_session(
-            caller, rights.AGENTS_CHAT, session_id, Denied("This session is somebody else's; open one of your own")
+            caller,
+            rights.AGENTS_CHAT,
+            session_id,
+            Denied("This session belongs to another person; open one of your own"),
         )
         pending = await self._pending(session)
         if pending:
@@ -104,7 +107,7 @@ class ChatService:
     async def approve(
         self, caller: Caller, session_id: str, approvals: Sequence[Approval], token: SecretStr | None = None
     ) -> AcceptedMessage:
-        """Give one's word on every tool call that waits for it, and have the agent go on."""
+        """Approve or reject every tool call that waits, and let the agent continue."""
         session = await self._use_own_session(caller, rights.AGENTS_CHAT, session_id)
         pending = await self._pending(session)
         if not pending:
@@ -115,24 +118,24 @@ class ChatService:
         return await self._replies.begin(session, _make_prompt(caller, session, token, approvals=approvals), asked)
 
     async def cancel(self, caller: Caller, session_id: str) -> bool:
-        """Stop what is under way in a session, wherever it runs; whether there was anything."""
+        """Stop the replies of a session on any replica; returns False if there were none."""
         return await self._replies.stop(await self._use_own_session(caller, rights.AGENTS_CHAT, session_id))
 
     async def listen(
         self, caller: Caller, session_id: str, place: StreamPosition | None
     ) -> AsyncGenerator[NumberedEvent]:
-        """The replies of a session from a place on; to be closed by whoever asked."""
+        """Stream the replies of a session from a position on; the caller closes the stream."""
         session = await self._use_own_session(caller, rights.AGENTS_READ, session_id)
         return self._replies.follow(session.id, place)
 
     async def run(self) -> None:
-        """Keep replies for as long as they are kept, sessions for as long as they may be had back."""
+        """Delete replies and sessions that are past their time, until cancelled."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._replies.run)
             await SESSION_PRUNING.run_every(PRUNE_SESSIONS_SECONDS, self._prune, at_once=True)
 
     async def close(self) -> None:
-        """Take no more messages, interrupt the replies under way, and let streams tell how they ended."""
+        """Accept no more messages, and interrupt the replies under way; streams still get their ends."""
         await self._replies.close()
 
     async def _prune(self) -> None:
@@ -141,7 +144,7 @@ class ChatService:
     async def _use_own_session(
         self, caller: Caller, scope: str, session_id: str, foreign: FrontdeskError | None = None
     ) -> ChatSession:
-        """The caller's session, used now, with an agent that serves them."""
+        """The caller's session, marked as used now; raises `Conflict` where its agent no longer serves them."""
         session = await self._find_own_session(caller, scope, session_id, foreign)
         if await self._host.agent_for_person(session.agent_id, session.user_id) != session.agent_id:
             raise Conflict("This session is with an agent that is a template now; open a new one")
@@ -150,7 +153,7 @@ class ChatService:
     async def _find_own_session(
         self, caller: Caller, scope: str, session_id: str, foreign: FrontdeskError | None = None
     ) -> ChatSession:
-        """The caller's session; somebody else's is told by `foreign`, or as if it were not there."""
+        """The caller's session; for another person's it raises `foreign`, or `NotFound`."""
         user_id = _require_person(caller, scope)
         session = await self._find(session_id)
         if session is None or not session.is_open(datetime.now(UTC)):
@@ -176,7 +179,7 @@ def _require_person(caller: Caller, scope: str) -> str:
     rights.require_scope(caller, scope)
     if caller.user_id is None:
         raise Denied(
-            "This credential speaks for an agent and for no person; use one that names a user "
+            "This credential is for an agent and not for a person; use one that names a user "
             "(frontdesk keys create --user USER)"
         )
     return caller.user_id

@@ -13,12 +13,12 @@ from frontdesk.db.engine import Database
 from frontdesk.db.schema import chat_replies, chat_sessions, chat_words
 from frontdesk.db.statements import DATABASE_TIME, lease_time
 
-# How much a session's end must move before that is written down.
+# How much a session's expiry must move before it is written.
 MIN_EXPIRY_CHANGE = timedelta(minutes=5)
 
 
 class ChatSessionStore:
-    """A session is found by its id; whose it is, is for the service to ask."""
+    """Stores chat sessions, found by id; the service checks whose they are."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -36,7 +36,7 @@ class ChatSessionStore:
             await connection.execute(insert(chat_sessions).values(row))
 
     async def get(self, session_id: str) -> ChatSession | None:
-        """The session, whether it is open or has run out."""
+        """The session, open or expired."""
         async with self._database.read_transaction() as connection:
             row = (
                 await connection.execute(select(chat_sessions).where(chat_sessions.c.id == session_id))
@@ -55,13 +55,13 @@ class ChatSessionStore:
             return [_session(row) for row in (await connection.execute(wanted)).all()]
 
     async def is_a_persons(self, agent_id: str, conversation_id: str) -> bool:
-        """Whether somebody talks, or has lately talked, with the agent in this conversation."""
+        """Whether a chat session has this conversation of the agent."""
         theirs = (chat_sessions.c.agent_id == agent_id, chat_sessions.c.conversation_id == conversation_id)
         async with self._database.read_transaction() as connection:
             return (await connection.execute(select(chat_sessions.c.id).where(*theirs).limit(1))).first() is not None
 
     async def use(self, session: ChatSession, now: datetime) -> ChatSession:
-        """The session as it is once used now."""
+        """Note that the session was used now."""
         used = session.used_at(now)
         if used.expires_at - session.expires_at >= MIN_EXPIRY_CHANGE:
             change = update(chat_sessions).where(chat_sessions.c.id == session.id)
@@ -74,7 +74,7 @@ class ChatSessionStore:
             await connection.execute(delete(chat_sessions).where(chat_sessions.c.id == session_id))
 
     async def prune(self, now: datetime) -> int:
-        """Forget sessions that nobody may have back any more; how many went."""
+        """Delete sessions that cannot be reopened any more; returns how many."""
         old = delete(chat_sessions).where(chat_sessions.c.expires_at < now - RESTORABLE)
         async with self._database.transaction() as connection:
             return (await connection.execute(old)).rowcount
@@ -84,7 +84,7 @@ def _session(row: Row[tuple[object, ...]]) -> ChatSession:
     return ChatSession(row.id, row.user_id, row.agent_id, row.conversation_id, row.created_at, row.expires_at)
 
 
-# A reply that its replica has not touched for so long is given up.
+# A reply that its replica has not touched for this long is given up.
 REPLY_LOST_AFTER = timedelta(seconds=30)
 REPLY_DELETED_AFTER = timedelta(minutes=2)
 
@@ -110,13 +110,13 @@ class ReplyRecord:
 
     @property
     def over(self) -> bool:
-        """Whether it ended too long ago for anybody to wait for it."""
+        """Whether it ended so long ago that no reader waits for it."""
         return self.ended and self.touched_at < self.seen_at - timedelta(seconds=REPLY_KEPT_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyBatch:
-    """Some words of a reply in a row, written down; `number` is the first one's."""
+    """Consecutive events of a reply, encoded; `number` is that of the first one."""
 
     message_id: str
     number: int
@@ -124,13 +124,13 @@ class ReplyBatch:
 
 
 class ReplyStore:
-    """Each reply has one writer, the replica that makes it; its words are added in order."""
+    """Stores the replies that replicas share; each has one writer, which adds its events in order."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def add(self, reply: ChatReply, user_id: str, limit: int) -> bool:
-        """Announce a reply; False if its reader has `limit` of them under way."""
+        """Announce a reply; returns False if its person has `limit` of them under way."""
         theirs = (chat_replies.c.user_id == user_id, ~chat_replies.c.ended)
         row = {
             "id": reply.message_id,
@@ -151,7 +151,7 @@ class ReplyStore:
         return True
 
     async def write(self, batches: Sequence[ReplyBatch], ended: Collection[str]) -> None:
-        """Add words, and note which replies they end; the same again changes nothing."""
+        """Add events, and mark replies as ended; a repetition changes nothing."""
         rows = [{"message_id": one.message_id, "number": one.number, "payload": one.payload} for one in batches]
         over = update(chat_replies).where(chat_replies.c.id.in_(ended)).values(ended=True, touched_at=DATABASE_TIME)
         async with self._database.transaction() as connection:
@@ -168,7 +168,7 @@ class ReplyStore:
         return [ReplyRecord(*row) for row in rows]
 
     async def words(self, wanted: Mapping[str, int]) -> Sequence[ReplyBatch]:
-        """The words of replies, each from a number on, in order."""
+        """The events of replies in order, each from a number on."""
         which = [and_(chat_words.c.message_id == one, chat_words.c.number >= number) for one, number in wanted.items()]
         found = select(chat_words).where(or_(*which)).order_by(chat_words.c.message_id, chat_words.c.number)
         async with self._database.read_transaction() as connection:
@@ -177,7 +177,7 @@ class ReplyStore:
             ]
 
     async def touch(self, ids: Collection[str]) -> Collection[str]:
-        """Say that these replies are still being made; those that somebody asked to cancel."""
+        """Mark these replies as still being made; returns those that are to be cancelled."""
         ours = chat_replies.c.id.in_(ids)
         asked = select(chat_replies.c.id).where(ours, chat_replies.c.cancel_asked)
         async with self._database.transaction() as connection:
@@ -185,7 +185,7 @@ class ReplyStore:
             return (await connection.execute(asked)).scalars().all()
 
     async def ask_cancel(self, session_id: str) -> Collection[str]:
-        """Have the replicas cancel what they do for a session; the replies that are meant."""
+        """Ask the replicas to cancel the replies of a session; returns their ids."""
         change = update(chat_replies).where(chat_replies.c.session_id == session_id, ~chat_replies.c.ended)
         async with self._database.transaction() as connection:
             asked = await connection.execute(change.values(cancel_asked=True).returning(chat_replies.c.id))
@@ -196,12 +196,12 @@ class ReplyStore:
             await connection.execute(update(chat_replies).where(chat_replies.c.id == message_id).values(read=True))
 
     async def prune(self) -> None:
-        """Forget what has been told, and what was lost."""
+        """Delete replies that ended a while ago, and lost ones."""
         async with self._database.transaction() as connection:
             before = await lease_time(connection) - REPLY_DELETED_AFTER
             old = select(chat_replies.c.id).where(chat_replies.c.touched_at < before)
             ids = (await connection.execute(old)).scalars().all()
             await connection.execute(delete(chat_replies).where(chat_replies.c.id.in_(ids)))
-            # Those too that were written for a reply after it had been deleted with its person.
+            # This includes events that were written for a reply after it was deleted with its person.
             known = select(chat_replies.c.id).scalar_subquery()
             await connection.execute(delete(chat_words).where(chat_words.c.message_id.not_in(known)))

@@ -15,9 +15,9 @@ from frontdesk.errors import FrontdeskError, Invalid, NotFound
 from frontdesk.identity import rights
 from frontdesk.identity.model import Caller, Credential, Signals
 from frontdesk.interfaces import logs
-from frontdesk.interfaces.acp import convert, options
+from frontdesk.interfaces.acp import convert
 from frontdesk.interfaces.acp.commands import COMMANDS
-from frontdesk.interfaces.acp.convert import convert_prompt
+from frontdesk.interfaces.acp.convert import SessionChoices, convert_prompt
 from frontdesk.interfaces.acp.editor import Editor
 from frontdesk.interfaces.acp.errors import rpc_error
 from frontdesk.interfaces.acp.handshake import AUTH_METHOD, EditorCapabilities
@@ -30,7 +30,6 @@ from frontdesk.interfaces.acp.jsonrpc import (
     RpcPeer,
     RpcRequest,
 )
-from frontdesk.interfaces.acp.options import SessionChoices
 from frontdesk.interfaces.acp.schema import (
     AuthenticateRequest,
     CloseSessionRequest,
@@ -203,18 +202,18 @@ class EditorConnection:
 
     async def set_mode(self, params: SetSessionModeRequest, _request: RpcRequest, _caller: Caller) -> Json:
         session = self._session(params.session_id)
-        await session.set(**options.option_change(session.stored, session.choices, "mode", params.mode_id))
+        await session.set(**convert.option_change(session.stored, session.choices, "mode", params.mode_id))
         return {}
 
     async def set_option(self, params: ConfigChoice, _request: RpcRequest, _caller: Caller) -> Json:
         session = self._session(params.session_id)
-        changes = options.option_change(session.stored, session.choices, params.config_id, str(params.value))
+        changes = convert.option_change(session.stored, session.choices, params.config_id, str(params.value))
         if "agent_id" in changes:
             await session.choose_agent(changes["agent_id"])
             self.schedule_watcher.watch(session.stored.agent_id)
         else:
             await session.set(**changes)
-        return {"configOptions": options.option_list(session.stored, session.choices)}
+        return {"configOptions": convert.option_list(session.stored, session.choices)}
 
     async def set_title(self, params: SetTitleRequest, _request: RpcRequest, caller: Caller) -> Json:
         """Rename a session, whether it is open or not."""
@@ -304,8 +303,8 @@ class EditorConnection:
 
 def _session_state(session: EditorSession) -> Json:
     return {
-        "modes": options.mode_state(session.stored),
-        "configOptions": options.option_list(session.stored, session.choices),
+        "modes": convert.mode_state(session.stored),
+        "configOptions": convert.option_list(session.stored, session.choices),
     }
 
 

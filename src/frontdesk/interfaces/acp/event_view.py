@@ -16,13 +16,13 @@ from frontdesk.coding.paths import WorkspaceRoots
 from frontdesk.interfaces.acp import convert
 from frontdesk.interfaces.acp.convert import CallStatus, strip_context
 from frontdesk.interfaces.acp.jsonrpc import Json
+from frontdesk.interfaces.acp.markdown import fenced_block
 from frontdesk.interfaces.acp.tool_calls import (
     ShownToolCall,
     ShownToolCalls,
     bounded_title,
     call_locations,
     call_title,
-    fenced_block,
     file_change,
     tool_kind,
 )

@@ -29,15 +29,14 @@ from frontdesk.coding.tools import CodingContext, coding_tools
 from frontdesk.errors import Denied, PendingApproval
 from frontdesk.identity.authority import Authority
 from frontdesk.identity.model import Caller
-from frontdesk.interfaces.acp import convert, options
+from frontdesk.interfaces.acp import convert
 from frontdesk.interfaces.acp.commands import COMMANDS, CommandContext
-from frontdesk.interfaces.acp.convert import PromptContent, convert_prompt, parse_command
+from frontdesk.interfaces.acp.convert import PromptContent, SessionChoices, convert_prompt, parse_command
 from frontdesk.interfaces.acp.editor import Editor, EditorCommandRunner, EditorFiles, PermissionPrompt, ask_person_tool
 from frontdesk.interfaces.acp.errors import stop_reason, turn_error
 from frontdesk.interfaces.acp.event_view import TURN_ENDED_FIRST, EventView, replay_history
 from frontdesk.interfaces.acp.jsonrpc import Json, RpcRequest
 from frontdesk.interfaces.acp.mcp_servers import EditorServers
-from frontdesk.interfaces.acp.options import SessionChoices
 from frontdesk.interfaces.acp.schema import ContentBlock
 from frontdesk.interfaces.acp.tool_calls import call_title, tool_kind
 from frontdesk.interfaces.acp.watchers import memory_edits, run_in_background
@@ -406,7 +405,7 @@ class EditorSession:
         await self._store(**fields)
         if before.mode is not self.stored.mode:
             await self.show(convert.mode_update(self.stored.mode.value))
-        await self.show(convert.options_update(options.option_list(self.stored, self.choices)))
+        await self.show(convert.options_update(convert.option_list(self.stored, self.choices)))
 
     async def choose_agent(self, agent_id: str) -> None:
         """Continue with another agent, once the prompt under way is answered."""

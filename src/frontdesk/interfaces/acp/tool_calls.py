@@ -13,6 +13,7 @@ from frontdesk.errors import Invalid
 from frontdesk.interfaces.acp import convert
 from frontdesk.interfaces.acp.convert import CallStatus
 from frontdesk.interfaces.acp.jsonrpc import Json
+from frontdesk.interfaces.acp.markdown import code_span
 from frontdesk.text import one_line, storable
 
 TITLE_CHARACTERS = 120
@@ -69,7 +70,6 @@ PATH_ARGUMENTS = ("path", "file_path", "file_name", "source", "destination", "ol
 LINE_ARGUMENTS = ("line", "start_line", "offset")
 QUERY_ARGUMENTS = ("query", "pattern", "text", "regex")
 CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
-BACKTICKS = re.compile(r"`+")
 VERBS: Mapping[str, str] = {
     "read_file": "Read",
     "open_file": "Read",
@@ -125,19 +125,6 @@ def file_change(name: str, arguments: CallArguments, roots: WorkspaceRoots) -> F
     return FileDiff(place.path, cast("str | None", old) if before else None, new)
 
 
-def code_span(text: str, most: int = PART_CHARACTERS) -> str:
-    """A text as inline code; the fence is longer than any run of backticks in it."""
-    line = one_line(CONTROL_CHARACTERS.sub(" ", text), most)
-    fence = "`" * (max((len(run) for run in BACKTICKS.findall(line)), default=0) + 1)
-    return f"{fence}{line}{fence}" if len(fence) == 1 else f"{fence} {line} {fence}"
-
-
-def fenced_block(text: str) -> str:
-    """A text as a code block; the fence is longer than any run of backticks in it."""
-    fence = "`" * max(3, max((len(run) for run in BACKTICKS.findall(text)), default=0) + 1)
-    return f"{fence}\n{text.rstrip()}\n{fence}"
-
-
 def _title_builder(sort: OperationKind, name: str) -> Callable[[str, CallArguments, WorkspaceRoots], str]:
     if name in VERBS:
         return _file_title
@@ -182,7 +169,7 @@ def _search_title(name: str, arguments: CallArguments, roots: WorkspaceRoots) ->
 
 def _run_title(_name: str, arguments: CallArguments, _roots: WorkspaceRoots) -> str:
     command = _text_argument(arguments, "command") or _text_argument(arguments, "code")
-    return f"Run {code_span(command)}" if command else ""
+    return f"Run {code_span(CONTROL_CHARACTERS.sub(' ', command), PART_CHARACTERS)}" if command else ""
 
 
 def _move_title(name: str, arguments: CallArguments, roots: WorkspaceRoots) -> str:
