@@ -23,7 +23,7 @@ def run(house: House, *words: str) -> None:
 def test_the_first_page_goes_on_by_itself_and_can_be_told_to_wait(page: Page, house: House) -> None:
     page.goto("/")
     state, journal = page.locator("[data-live-state]"), page.locator("#journal")
-    invitation = page.get_by_role("heading", name="This house is new")
+    invitation = page.get_by_role("heading", name="This installation is new")
     expect(state).to_have_text("live")
     expect(page.locator(".chart canvas")).to_have_count(2)
     # The latest, though nobody points at anything, and on a clock of 24 hours.

@@ -54,7 +54,7 @@ def test_a_run_that_was_given_up_is_found_on_the_time_line_and_redriven(page: Pa
     page.get_by_role("link", name="Look at it").click()
     expect(page).to_have_url(re.compile("show=runs.*state=dead|state=dead.*show=runs"))
     page.get_by_role("button", name="Redrive").click()
-    expect(page.get_by_text("is tried again, from its first attempt")).to_be_visible()
+    expect(page.get_by_text("is retried, from its first attempt")).to_be_visible()
     expect(page.get_by_text("1 earlier attempt")).to_be_visible()
 
 

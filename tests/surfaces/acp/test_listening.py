@@ -458,5 +458,5 @@ def test_what_cannot_be_served_is_said_in_a_line(
 def test_beyond_this_machine_nobody_is_served_without_a_key(tmp_path: Path, ready: Ready) -> None:
     done = frontdesk("acp", "--listen", "0.0.0.0:0", data=ready.in_folder(tmp_path / "data"))
     assert done.returncode == 2
-    assert "nobody could prove who they are" in done.stderr
+    assert "nobody could authenticate" in done.stderr
     assert "open to editors" not in done.stderr

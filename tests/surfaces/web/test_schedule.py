@@ -79,7 +79,7 @@ async def test_an_empty_schedule_says_how_to_make_one(web: Browser) -> None:
     assert "Nothing is scheduled" in read
     assert "frontdesk schedule add AGENT" in read
     assert "Nothing has run yet" in text_of(await web.get("/schedule", show="runs"))
-    assert "There is no agent to be prompted yet" in text_of(await web.get("/schedule/new"))
+    assert "There is no agent yet" in text_of(await web.get("/schedule/new"))
 
 
 @shows("WEB-SCHEDULE")
@@ -190,7 +190,7 @@ async def test_a_schedule_is_paused_resumed_run_and_cancelled(web: Browser, hous
     html = await web.post(f"/schedule/{number}/run")
     [run] = (await house.schedules.queries.history(OPERATOR)).runs
     assert (run.schedule_id, run.manual, run.standing) == (number, True, RunStatus.WAITING)
-    assert f"The next worker that is free runs it: {run.id}" in text_of(html)
+    assert f"The next free worker runs it: {run.id}" in text_of(html)
     assert "Under way" in text_of(await web.get("/schedule", show="runs"))
     html = await web.post(f"/schedule/{number}/cancel")
     assert await state_of(house, number) is ScheduleState.CANCELLED
@@ -231,7 +231,7 @@ async def test_a_dead_delivery_is_found_and_redriven(web: Browser, house: App) -
         html = await web.get("/schedule", show="runs", state="dead", agent=agent)
         assert f"/schedule/runs/{run}/redrive" in html
     html = await web.post(f"/schedule/runs/{run}/redrive")
-    assert f"{run} is tried again, from its first attempt" in text_of(html)
+    assert f"{run} is retried, from its first attempt" in text_of(html)
     assert "1 earlier attempt" in text_of(html)
     [past] = (await house.schedules.queries.history(OPERATOR, ListRuns(number))).runs
     assert (past.standing, past.attempt) == (RunStatus.WAITING, 0)

@@ -105,7 +105,7 @@ async def test_a_prompt_that_is_due_soon_has_the_page_look_again(app: App) -> No
 
 
 @pytest.mark.parametrize(
-    ("when", "words"), [("whenever it suits", "whenever it suits"), ("", "Must specify when it is to come")]
+    ("when", "words"), [("whenever it suits", "whenever it suits"), ("", "Must specify when it should run")]
 )
 async def test_a_time_that_cannot_be_read_is_refused_in_words(app: App, when: str, words: str) -> None:
     agent = await app.host.create(NewAgent("Ada"))
