@@ -159,7 +159,7 @@ async def test_who_was_denied_is_known_or_not_and_no_row_says_both(settings: Set
         await app.journal.flush()
         for path in ("/access", "/access/denied"):
             rows = [text_of(row) for row in (await web.get(path)).split("<tr>") if "denied Denied" in text_of(row)]
-            assert ["It is known" in row for row in rows] == [True, False]
+            assert ["It is identified" in row for row in rows] == [True, False]
             assert "Ada" in rows[0]
             assert "refused before it was identified" in rows[1]
             assert "nobody known" in rows[1]
