@@ -27,7 +27,7 @@ async def test_an_agent_of_either_host_is_made_shown_talked_with_edited_and_dele
         page = await web.get(f"{base}/memory", block="human")
         seen = page.split('name="seen" value="')[1].split('"')[0]
         form = {"label": "human", "value": "Likes moths", "seen": seen}
-        assert "human is written" in text_of(await web.post(f"{base}/memory", form))
+        assert "Saved human" in text_of(await web.post(f"{base}/memory", form))
         assert "Likes moths" in text_of(await web.get(base))
         assert "Grace is deleted" in text_of(await web.post(f"{base}/delete"))
         await app.journal.flush()

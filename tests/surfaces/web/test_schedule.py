@@ -155,7 +155,7 @@ async def test_a_schedule_is_made_in_plain_words(web: Browser, house: App, ada: 
     [one] = (await house.schedules.queries.list(OPERATOR)).schedules
     assert (one.what.words, one.what.trigger.zone, one.what.prompt) == (WORDS, "Europe/Berlin", "Write\nthe report")
     read = text_of(html)
-    assert re.search(rf"Schedule {one.id} was made: every weekday at 09:00, next \w+ .* 09:00 Europe/Berlin", read)
+    assert re.search(rf"Created schedule {one.id}: every weekday at 09:00, next \w+ .* 09:00 Europe/Berlin", read)
     assert read.count("09:00 Europe/Berlin") >= 5
 
 
@@ -186,7 +186,7 @@ async def test_a_schedule_is_paused_resumed_run_and_cancelled(web: Browser, hous
     assert "It is paused: none of these fires" in text_of(html)
     html = await web.post(f"/schedule/{number}/resume")
     assert await state_of(house, number) is ScheduleState.ACTIVE
-    assert "goes on: every weekday at 09:00, next" in text_of(html)
+    assert "continues: every weekday at 09:00, next" in text_of(html)
     html = await web.post(f"/schedule/{number}/run")
     [run] = (await house.schedules.queries.history(OPERATOR)).runs
     assert (run.schedule_id, run.manual, run.standing) == (number, True, RunStatus.WAITING)

@@ -40,7 +40,7 @@ async def test_an_agent_is_made_with_the_form(settings: Settings) -> None:
         [agent] = await app.host.list(5)
         blocks = {block.label: block.value for block in await app.host.blocks(agent.id)}
     assert (agent.name, blocks["persona"]) == ("Ada", "I am brief.")
-    assert "Ada is there" in said
+    assert "Created Ada" in said
     assert "1 of 5 steps are done" in said
 
 

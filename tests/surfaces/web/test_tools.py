@@ -211,7 +211,9 @@ async def test_a_change_that_is_held_is_shown_and_decided(
     page = await web.get(tool_path("shop::send_mail"))
     assert "<del>letter </del><ins>parcel </ins>" in page
     assert "It is held back" in text_of(page)
-    assert "held back until a review" in text_of(await web.post(tool_path("shop::send_mail"), {"arg.text": "x"}, 403))
+    assert "held back until somebody has looked" in text_of(
+        await web.post(tool_path("shop::send_mail"), {"arg.text": "x"}, 403)
+    )
     done = text_of(await web.post("/tools/review", {"tool": "shop::send_mail", "verdict": verdict}))
     assert f"The change is {verdict}{'ed' if verdict == 'accept' else 'd'}." in done
     assert left in done
@@ -226,7 +228,7 @@ async def test_a_server_is_added_looked_at_asked_again_and_removed(house: App, w
     with open_tool_server("lab", [tool("brew")]) as lab:
         form = {"name": "lab", "kind": "http", "where": lab.url, "headers": "X-Key: s3cret\r\n", "description": "Lab"}
         page = await web.post("/tools/add", form)
-        assert "lab is added: 1 tools" in text_of(page)
+        assert "Added lab: 1 tools" in text_of(page)
         assert "X-Key" in page
         assert "s3cret" not in page
         lab.tools.append(tool("bake"))
@@ -238,7 +240,7 @@ async def test_a_server_is_added_looked_at_asked_again_and_removed(house: App, w
     assert "1 failed (lab)" in text_of(await web.post("/tools/servers/refresh"))
     assert "It does not answer" in text_of(await web.get("/tools/server/lab"))
     gone = await web.post("/tools/servers/remove", {"name": "lab"})
-    assert "lab is removed" in text_of(gone)
+    assert "Removed lab" in text_of(gone)
     assert [state.name for state in house.tools.catalogue.servers()] == ["shop"]
     await web.get("/tools/server/lab", 404)
 
@@ -286,7 +288,7 @@ async def test_whoever_is_elsewhere_runs_no_command_here_and_reads_no_variable(
 async def test_a_command_is_added_by_whoever_sits_here(house: App, web: Browser) -> None:
     server = Path(__file__).parents[2] / "support" / "stdio_server.py"
     form = {"name": "own", "kind": "command", "where": f"python3 '{server}'", "env": "COLOUR=red"}
-    assert "own is added: " in text_of(await web.post("/tools/add", form))
+    assert "Added own: " in text_of(await web.post("/tools/add", form))
 
 
 async def test_use_is_shown_over_time_and_by_agent(house: App, web: Browser, ada: str) -> None:
