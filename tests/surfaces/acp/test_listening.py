@@ -443,7 +443,7 @@ async def test_an_editor_that_hangs_up_takes_its_commands_with_it(workshop: Hous
         (("--listen", "here"), "--listen takes HOST:PORT"),
         (("--listen", "127.0.0.1:99999"), "--listen takes HOST:PORT"),
         (("--listen", "127.0.0.1:0", "--root", "/does/not/exist"), "--root names a folder that is there"),
-        (("--root", "/tmp"), "--root goes with --listen"),
+        (("--root", "/tmp"), "--root needs --listen"),
     ],
 )
 def test_what_cannot_be_served_is_said_in_a_line(

@@ -160,7 +160,7 @@ async def prepare_semantic_search(app: App) -> None:
             async def watch() -> None:
                 while True:
                     so_far = catalogue.progress()
-                    told.update(f"reading what tools are for: {so_far.embedded:,} of {so_far.tools:,}")
+                    told.update(f"embedding descriptions: {so_far.embedded:,} of {so_far.tools:,}")
                     await anyio.sleep(POLL_SECONDS)
 
             tasks.start_soon(watch)
