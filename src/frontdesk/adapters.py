@@ -1,4 +1,4 @@
-"""Connects capabilities that do not import each other: what one needs from another is passed in from here."""
+"""Connects capabilities that do not import each other, by passing functions of one to another."""
 
 import os
 import secrets
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from frontdesk.agent365.discovery import Agent365Server, ServerDiscovery
     from frontdesk.agents.letta.host import LettaHost
 
-# Agents that a task's assignee is looked for among, by name.
+# How many agents are searched for the name of a task's assignee.
 MAX_AGENTS_LISTED = 1_000
 MAX_REASON_LENGTH = 300
 
@@ -49,8 +49,8 @@ class TaskWakeups:
         self._schedules = schedules
 
     async def schedule(self, scope: PersonScope, agent_id: str, prompt: str, at: datetime) -> int:
-        """The number of a new schedule, made by the agent for the person."""
-        # Who may write tasks may not for that have agents prompted; and the run has the rights of whoever wrote this.
+        """The id of a new schedule, which the agent creates for the person."""
+        # Writing tasks does not include the right to prompt agents. The run gets the rights of the task's writer.
         if scope.scopes is not None and SCHEDULES_WRITE not in scope.scopes:
             raise MissingScope(SCHEDULES_WRITE)
         asked = NewSchedule(prompt, time=at.isoformat())
@@ -62,20 +62,20 @@ class TaskWakeups:
 
 
 def _caller_of_scope(scope: PersonScope, agent_id: str | None) -> Caller:
-    """The person, or an agent that works for them, as this installation itself knows."""
+    """The person, or an agent that works for them. We identified them ourselves, so the caller is verified."""
     request_id = f"task-{secrets.token_hex(8)}"
     proof = scope.credential_id
     return Caller(request_id, agent_id, scope.user_id, AgentIdSource.CREDENTIAL, verified=True, credential_id=proof)
 
 
 class AgentNames:
-    """Knows the agents of the host by id and by name."""
+    """Looks up agents of the host by id and by name."""
 
     def __init__(self, host: AgentHost) -> None:
         self._host = host
 
     async def name_of(self, agent_id: str) -> str | None:
-        """What an agent is called; None where the host does not know it, or does not answer."""
+        """The agent's name. None if the host does not know it or does not answer."""
         try:
             found = await self._host.find(agent_id)
         except Unavailable:
@@ -83,7 +83,7 @@ class AgentNames:
         return None if found is None else found.name
 
     async def id_of(self, text: str) -> str | None:
-        """The agent that is meant by an id, or by a name that only one has."""
+        """The id of the agent with this id, or with this name if only one has it."""
         found = await self._host.find(text)
         if found is not None:
             return found.id
@@ -94,7 +94,7 @@ class AgentNames:
 def person_data_outside_memory(
     database: Database, journal: Journal, keys: KeyStore, turns: TurnService, tools: ToolService, mirror: MemoryMirror
 ) -> Sequence[OtherPersonData]:
-    """What is kept of a person besides their own records."""
+    """The data of a person outside the memory tables."""
 
     async def told(user_id: str) -> Sequence[Mapping[str, Any]]:
         return [asdict(entry) for entry in await journal.entries_of_person(user_id)]
@@ -110,7 +110,7 @@ def person_data_outside_memory(
         return told_by_agents
 
     async def forget(user_id: str) -> DeletedRecords:
-        # What is under way for them would write again what is deleted.
+        # Running turns would write again what is deleted.
         await turns.cancel_person(user_id)
         await tools.usage.flush()
         await tools.learning.flush()
@@ -128,7 +128,7 @@ def person_data_outside_memory(
 
 
 def person_data_on_letta(host: "LettaHost") -> Sequence[OtherPersonData]:
-    """A person's own agents on a Letta server; first of all, while turns still tell which shared ones they used."""
+    """A person's own agents on a Letta server. Erased first, while turns still tell which shared agents they used."""
 
     async def forget(user_id: str) -> DeletedRecords:
         return DeletedRecords(*await host.forget_person(user_id))
@@ -137,7 +137,7 @@ def person_data_on_letta(host: "LettaHost") -> Sequence[OtherPersonData]:
 
 
 def platform_source(settings: Settings, exchange: TokenExchange) -> PlatformSource | None:
-    """What Agent 365 names for the tools catalogue, with tokens of its own for each server."""
+    """Agent 365 as a source of tool servers, each with its own token. None if it is not configured."""
     if settings.platform_app_id is None:
         return None
     discovery = _open_discovery(settings, settings.platform_app_id, exchange)
@@ -147,7 +147,7 @@ def platform_source(settings: Settings, exchange: TokenExchange) -> PlatformSour
             found = await discovery.find()
         except FrontdeskError as error:
             raise _discovery_error(error) from None
-        # Said twice it is still one.
+        # Duplicates are removed.
         servers = list(dict.fromkeys(found.servers))
         names = distinct_server_names([(server.name, server.unique_name) for server in servers])
         specs = [
@@ -166,7 +166,7 @@ def platform_source(settings: Settings, exchange: TokenExchange) -> PlatformSour
 
 
 async def platform_problems(settings: Settings) -> Sequence[str]:
-    """What is wrong with Agent 365 and the servers it names; it is asked for that."""
+    """Asks Agent 365 for its servers and returns the problems."""
     exchange = TokenExchange()
     try:
         platform = platform_source(settings, exchange)
@@ -178,7 +178,7 @@ async def platform_problems(settings: Settings) -> Sequence[str]:
 
 
 def _open_discovery(settings: Settings, app_id: str, exchange: TokenExchange) -> "ServerDiscovery":
-    # Most installations never ask the platform, so its client is not loaded.
+    # Most installations do not use the platform and need not load its client.
     from frontdesk.agent365.discovery import ServerDiscovery  # noqa: PLC0415
 
     oauth, token = settings.platform_oauth, settings.platform_token
@@ -189,14 +189,14 @@ def _open_discovery(settings: Settings, app_id: str, exchange: TokenExchange) ->
 
 
 async def _fetch_platform_token(exchange: TokenExchange, oauth: PlatformOAuth, scope: str, refused: str | None) -> str:
-    """A token of our own: nobody is there to act for."""
+    """A token for the application itself, not for a person."""
     ours = OAuthConfig(oauth.token_url, oauth.client_id, oauth.client_secret, scope=scope)
     return await exchange.token("the Agent 365 platform", ours, refused=refused)
 
 
 def _server_spec(name: str, server: "Agent365Server", oauth: PlatformOAuth | None) -> ServerSpec:
     credential = {"authorization": f"Bearer {server.bearer}"} if server.bearer else {}
-    # What follows a question mark may be a secret, and is not kept; without it the server could not be found again.
+    # Queries may contain secrets and are not stored, so a server with a query could not be found again.
     kept = "?" not in server.url and "#" not in server.url
     return ServerSpec(
         name,
@@ -215,16 +215,16 @@ def _server_oauth(oauth: PlatformOAuth, scope: str) -> dict[str, str]:
         "client_id": oauth.client_id,
         "client_secret": secret.get_secret_value() if secret else None,
         "grant": oauth.grant,
-        # For itself an application is given a resource as a whole, and no single permission.
+        # Without a person, an application gets a token for the whole resource, not for single permissions.
         "scope": scope if oauth.grant == "on_behalf_of" else f"{scope.rpartition('/')[0]}/.default",
     }
     return {name: value for name, value in said.items() if value is not None}
 
 
 def _discovery_error(error: FrontdeskError) -> Unavailable:
-    """What went wrong, without what the platform said in its own words."""
+    """The error without the platform's own text."""
     if isinstance(error, DiscoveryFailed):
         told = f"it answers HTTP {error.status}; check FRONTDESK_PLATFORM_APP_ID and the token that it is asked with"
     else:
         told = one_line(str(error), MAX_REASON_LENGTH)
-    return Unavailable(f"Agent 365 does not say which servers there are: {told}")
+    return Unavailable(f"Agent 365 does not list its servers: {told}")

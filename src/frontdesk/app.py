@@ -62,10 +62,10 @@ from frontdesk.tools.build import ToolRuntime, open_tool_runtime, open_tools
 from frontdesk.tools.service import ToolService
 
 CHECK_SECONDS = 2
-# How the state of a database begins that can be read.
+# The prefix of the state of a database that is read-only.
 DATABASE_NOT_WRITABLE = "cannot be written to"
 HOUSEKEEPING_SECONDS = 5
-# What PromptYoSelf says where LETTA_BASE_URL is not set; its clients read it as an address.
+# PromptYoSelf's default for LETTA_BASE_URL; its clients read it as an address.
 DEFAULT_LETTA_URL = "http://localhost:8283"
 # What the extra frontdesk[letta] installs.
 LETTA_PACKAGES = frozenset({"letta_client", "httpx"})
@@ -76,7 +76,7 @@ JOURNAL_FLUSH_JOB = BackgroundJob(log, "journal_not_written", "journal_not_writt
 
 
 class McpPath(StrEnum):
-    """The capabilities that have an address of their own below /mcp; the core is at all of them."""
+    """The capabilities with their own MCP address below /mcp. The core tools are at all of them."""
 
     CORE = ""
     TOOLS = "tools"
@@ -86,7 +86,7 @@ class McpPath(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """Every service of the installation, made once."""
+    """Every service of the installation, created once."""
 
     settings: Settings
     database: Database
@@ -110,7 +110,7 @@ class App:
         return await check_parts(self.database)
 
     async def health(self, caller: Caller) -> dict[str, object]:
-        """What the `health` tool answers."""
+        """The answer of the `health` tool."""
         rights.require_scope(caller, rights.HEALTH_READ)
         parts = await self.check_parts()
         settings = self.settings
@@ -122,18 +122,18 @@ class App:
         }
 
     async def check_exposure(self) -> None:
-        """Refuse to be reachable from elsewhere with nobody able to prove who they are."""
+        """Refuse to be reachable from other machines when nobody could authenticate."""
         if not self.settings.exposed or self.settings.trusted_issuers:
             return
         if not await self.keys.any_working(datetime.now(UTC)):
             raise ConfigurationError(
-                f"{self.settings.exposed_by} reaches beyond this machine and nobody could prove who they are. "
-                "Make a key (frontdesk keys create --user YOU --scope house:admin), configure FRONTDESK_ISSUERS, "
-                "or stay on 127.0.0.1"
+                f"{self.settings.exposed_by} makes Frontdesk reachable from other machines, but nobody could "
+                "authenticate. Create a key (frontdesk keys create --user YOU --scope house:admin), configure "
+                "FRONTDESK_ISSUERS, or listen on 127.0.0.1"
             )
 
     async def check_model(self) -> None:
-        """Refuse a default model that could not be asked."""
+        """Refuse a default model that cannot be opened."""
         if isinstance(self.host, EmbeddedHost):
             await (await self.host.resources()).models.open(None)
 
@@ -151,7 +151,7 @@ async def check_parts(database: Database) -> dict[str, str]:
 
 @asynccontextmanager
 async def open_app(settings: Settings) -> AsyncGenerator[App]:
-    """The services, without the background tasks: what a command needs."""
+    """Open the services without the background tasks, as commands need them."""
     async with AsyncExitStack() as stack:
         database = await Database.open(settings)
         stack.push_async_callback(database.close)
@@ -206,7 +206,7 @@ def _open_identity(
         return await host.find(agent_id) is not None
 
     async def bounds(agent_id: str) -> Authority:
-        # Letta's agents call back, whichever process runs the turn; of our own, those that this process runs.
+        # Letta's agents may call any process during their turn; built-in agents call the process that runs their turn.
         return await turns.current_authority(agent_lock(agent_id) if settings.letta_base_url else None, agent_id)
 
     return Identity(
@@ -225,27 +225,27 @@ def _open_identity(
 
 @asynccontextmanager
 async def running(app: App) -> AsyncGenerator[None]:
-    """The background tasks of a server, stopped and drained on the way out."""
+    """Run the background tasks of a server. On exit they are stopped and drained."""
     async with _background_tasks(app) as tasks:
         tasks.start_soon(app.chat.run)
         try:
             async with _delivering(app) if app.settings.delivers_prompts else nullcontext():
                 yield
         finally:
-            # While the journal still writes, so that it says how they ended.
+            # The journal still writes, so it records how the replies ended.
             await app.chat.close()
 
 
 @asynccontextmanager
 async def running_worker(app: App) -> AsyncGenerator[None]:
-    """The background tasks of a process that delivers due prompts and serves nobody."""
+    """Run the background tasks of a process that only delivers due prompts."""
     async with _background_tasks(app), _delivering(app):
         yield
 
 
 @asynccontextmanager
 async def _background_tasks(app: App) -> AsyncGenerator[TaskGroup]:
-    """What runs behind agents at work, whatever wakes them."""
+    """Run the background tasks that servers and workers need."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(app.journal.run)
         tasks.start_soon(HOUSEKEEPING_JOB.run_every, HOUSEKEEPING_SECONDS, app.identity.run_housekeeping)
@@ -265,7 +265,7 @@ async def _background_tasks(app: App) -> AsyncGenerator[TaskGroup]:
 
 @asynccontextmanager
 async def _delivering(app: App) -> AsyncGenerator[None]:
-    """Deliver what is due; on the way out take on nothing new, and let what is under way end."""
+    """Deliver due prompts. On exit start no new delivery, and let running ones end."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(app.worker.run)
         try:
@@ -275,13 +275,13 @@ async def _delivering(app: App) -> AsyncGenerator[None]:
 
 
 def token_audiences(settings: Settings) -> frozenset[str]:
-    """The audiences a token may be made for: the server and each of its MCP endpoints."""
+    """The accepted audiences of tokens: the server and each of its MCP addresses."""
     base = base_url(settings)
     return frozenset({base, base + HELD_PATH, *(f"{base}/mcp/{mcp_path}".rstrip("/") for mcp_path in McpPath)})
 
 
 def base_url(settings: Settings) -> str:
-    """Where clients reach us, as far as we know."""
+    """The public URL, or else the address that the server listens on."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return settings.public_url or f"http://{host}:{settings.port}"
 
@@ -294,9 +294,9 @@ def _open_host(
     keys: KeyStore,
     own: Sequence[ToolProvider],
 ) -> tuple[AgentHost, UploadTool | None, Sequence[OtherPersonData]]:
-    """The agents' host, how it takes tools that somebody wrote, if it does, and what it keeps of people elsewhere."""
+    """The agent host, its way to upload tools if it has one, and the data of people that it keeps elsewhere."""
     if settings.letta_base_url is None:
-        # Its agents reach tools through the same endpoint as everybody else's.
+        # Built-in agents call tools through the same dispatcher as all callers.
         calling = reach.dispatcher
         toolbox = ToolBinder(calling.call_attached, reach.servers, reach.clients, calling.attached_reads_only)
 
@@ -332,15 +332,15 @@ def _open_host(
 
 
 async def _flush_journal(journal: Journal) -> None:
-    """What a command did is in the journal too, though nothing ran behind it."""
+    """Write the journal of a command, which has no background tasks."""
     with anyio.move_on_after(HOUSEKEEPING_SECONDS, shield=True):
         await JOURNAL_FLUSH_JOB.attempt(journal.flush)
 
 
 async def delete_agent(app: App, agent_id: str) -> Sequence[str]:
-    """End the keys that name an agent, and delete it; the ids of those keys.
+    """Revoke the keys of an agent, then delete it. Returns the ids of those keys.
 
-    In this order: what fails on the way is done again, and no key outlives its agent.
+    In this order a failed deletion can be repeated, and no key outlives its agent.
     """
     working = [key.id for key in await app.keys.list_for_agent(agent_id, datetime.now(UTC))]
     for key_id in working:

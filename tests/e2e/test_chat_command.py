@@ -134,7 +134,7 @@ def come_back(installation: Installation, conversation: str) -> None:
         terminal.until(APPROVE)
         terminal.until(PROMPT, pressing=CONTROL_C)
         terminal.type("never mind")
-        terminal.until("waits for your word first")
+        terminal.until("waits for your approval first")
         assert '(1 of 2)\x1b[0m\n{\n  "agent_id": "none"\n}\n' in terminal.until(APPROVE)
         terminal.type("perhaps")
         terminal.until(APPROVE)

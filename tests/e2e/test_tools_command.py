@@ -227,7 +227,7 @@ def test_what_was_of_use_counts_until_it_is_forgotten(typed: Typed, shop: ToolSe
 
     typed("add", "shop", shop.url)
     searched = typed("search", "what the postman brings", FRONTDESK_EMBEDDINGS="builtin")
-    assert searched.stderr == "reading what 2 tools are for, which is done once\n"
+    assert searched.stderr == "embedding the descriptions of 2 tools, once\n"
     assert past_use() == 0
     assert typed("call", "send_mail", '{"text": "hi"}', FRONTDESK_EMBEDDINGS="builtin").returncode == 0
     assert past_use() > 0

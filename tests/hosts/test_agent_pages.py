@@ -23,11 +23,11 @@ async def test_an_agent_of_either_host_is_made_shown_talked_with_edited_and_dele
         said = await web.post(f"{base}/talk", {"text": script({"text": "A moth is in relay 70"})})
         assert "A moth is in relay 70" in text_of(said.split("@@")[-1])
         begun = await web.post(f"{base}/talk/new")
-        assert "Nothing was said here yet" in begun
+        assert "There are no messages yet" in begun
         page = await web.get(f"{base}/memory", block="human")
         seen = page.split('name="seen" value="')[1].split('"')[0]
         form = {"label": "human", "value": "Likes moths", "seen": seen}
-        assert "human is written" in text_of(await web.post(f"{base}/memory", form))
+        assert "Saved human" in text_of(await web.post(f"{base}/memory", form))
         assert "Likes moths" in text_of(await web.get(base))
         assert "Grace is deleted" in text_of(await web.post(f"{base}/delete"))
         await app.journal.flush()

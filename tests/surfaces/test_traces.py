@@ -135,7 +135,7 @@ async def test_who_is_known_and_may_not_is_told_with_the_key_that_was_shown(sett
         told = app.journal.render_metrics().decode()
         assert 'frontdesk_refusals_total{reason="MissingScope",source="credential"} 2.0' in told
         async with browsing(asgi) as web:
-            assert "It was turned away before it was known" not in text_of(await web.get("/access"))
+            assert "It was refused before it was identified" not in text_of(await web.get("/access"))
 
 
 async def test_the_http_api_tells_who_is_known_and_may_not_with_the_key_that_was_shown(settings: Settings) -> None:

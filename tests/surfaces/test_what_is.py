@@ -114,8 +114,8 @@ def test_doctor_says_what_else_fails_that_tools_are_found_by(
 def test_doctor_says_that_it_asks_no_model_for_an_answer(tmp_path: Path, ready: Ready) -> None:
     data = ready.in_folder(tmp_path / "data")
     away = {"FRONTDESK_MODEL": "openai:m", "OPENAI_BASE_URL": NOBODY_THERE, "OPENAI_API_KEY": "k"}
-    assert "note: The model openai:m was not asked" in frontdesk_here("doctor", data=data, **away).stdout
-    assert "was not asked" not in frontdesk_here("doctor", data=data).stdout
+    assert "note: The model openai:m was not checked" in frontdesk_here("doctor", data=data, **away).stdout
+    assert "was not checked" not in frontdesk_here("doctor", data=data).stdout
 
 
 @pytest.mark.anyio

@@ -160,7 +160,7 @@ def test_all_of_it_is_read_without_scripts(chromium: Browser, installation: Inst
         page.goto("/access")
         row = page.get_by_role("row").filter(has_text="to be read")
         expect(row).to_contain_text("tools:read")
-        for heading in ("Keys", "Denied calls", "Agents that send their id as a parameter", "Issuers that are trusted"):
+        for heading in ("Keys", "Denied calls", "Agents that send their id as a parameter", "Trusted issuers"):
             expect(page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
         row.get_by_text("Revoke", exact=True).click()
         row.get_by_role("button", name="Yes, revoke").click()

@@ -33,7 +33,7 @@ def test_an_agent_is_made_talked_with_edited_and_deleted(page: Page, installatio
     page.get_by_role("link", name="human").click()
     page.get_by_label("Its text").fill("Likes moths")
     page.get_by_role("button", name="Write").click()
-    expect(page.get_by_role("status")).to_contain_text("human is written")
+    expect(page.get_by_role("status")).to_contain_text("Saved human")
     expect(page.locator("ins")).to_have_text("Likes moths")
     assert installation.run("agents", "block", "Grace", "human").strip() == "Likes moths"
 

@@ -49,7 +49,7 @@ def test_the_first_run_leads_to_an_agent_that_answers_a_scheduled_prompt_with_a_
         expect(page.get_by_text("warehouse answered, and has 1 tools")).to_be_visible()
         prompt = page.get_by_role("form", name="Schedule a prompt")
         prompt.get_by_label("When").fill("in 2 seconds")
-        prompt.get_by_label("What the agent is told").fill(f"Do we have bolts? {SCRIPT}")
+        prompt.get_by_label("Prompt").fill(f"Do we have bolts? {SCRIPT}")
         prompt.get_by_role("button", name="Schedule the prompt").click()
         expect(page.get_by_text("Scheduled with number 1")).to_be_visible()
         answer = page.locator("#answer")

@@ -26,7 +26,7 @@ def test_a_prompt_is_planned_in_plain_words_run_paused_and_cancelled(page: Page,
     page.get_by_role("combobox", name="Agent").select_option(index=1)
     page.get_by_label("Prompt").fill("Write the daily report")
     page.get_by_role("button", name="Create").click()
-    expect(page.get_by_text("was made: every weekday at 09:00, next")).to_be_visible()
+    expect(page.get_by_text("Created schedule").filter(has_text="every weekday at 09:00, next")).to_be_visible()
     expect(page.get_by_text("It has not run yet")).to_be_visible()
     page.get_by_role("button", name="Run now").click()
     # The page is told when the run has ended, and nobody loads it again.
@@ -54,7 +54,7 @@ def test_a_run_that_was_given_up_is_found_on_the_time_line_and_redriven(page: Pa
     page.get_by_role("link", name="Look at it").click()
     expect(page).to_have_url(re.compile("show=runs.*state=dead|state=dead.*show=runs"))
     page.get_by_role("button", name="Redrive").click()
-    expect(page.get_by_text("is tried again, from its first attempt")).to_be_visible()
+    expect(page.get_by_text("is retried, from its first attempt")).to_be_visible()
     expect(page.get_by_text("1 earlier attempt")).to_be_visible()
 
 
@@ -136,7 +136,7 @@ def test_without_javascript_a_schedule_is_previewed_and_made(chromium: Browser, 
         expect(page.get_by_role("status").get_by_role("listitem")).to_have_count(5)
         page.get_by_role("combobox", name="Agent").select_option(index=1)
         page.get_by_role("button", name="Create").click()
-        expect(page.get_by_text("was made: every day at 07:00, next")).to_be_visible()
+        expect(page.get_by_text("Created schedule").filter(has_text="every day at 07:00, next")).to_be_visible()
         page.get_by_role("link", name="← Schedule").click()
         page.get_by_label("Show").select_option("any")
         page.get_by_role("button", name="Filter").click()

@@ -39,7 +39,7 @@ def add(page: Page, name: str, shop: ToolServer) -> None:
     page.get_by_label(re.compile("^Name")).fill(name)
     page.get_by_label("Address or command").fill(shop.url)
     page.get_by_role("button", name="Add it").click()
-    expect(page.get_by_role("status")).to_contain_text(f"{name} is added: 3 tools")
+    expect(page.get_by_role("status")).to_contain_text(f"Added {name}: 3 tools")
 
 
 @shows("WEB-TOOLS")
@@ -92,7 +92,7 @@ def test_tools_are_looked_at_tried_and_removed_without_scripts(
         page.goto("/tools/server/plain")
         page.get_by_text("Remove", exact=True).click()
         page.get_by_role("button", name="Yes, remove").click()
-        expect(page.get_by_role("status")).to_contain_text("plain is removed")
+        expect(page.get_by_role("status")).to_contain_text("Removed plain")
 
 
 def test_pages_fit_a_narrow_window(page: Page, installation: Installation, shop: ToolServer) -> None:

@@ -92,10 +92,10 @@ def test_a_call_that_waits_is_approved_and_the_agent_goes_on(page: Page, install
     page.locator(f"a[href='/turns/{turn}']").click()
     expect(page.get_by_role("group", name="May it call memory_rethink?")).to_be_visible()
     page.get_by_role("button", name="Approve").click()
-    expect(page.get_by_text("Your word is given")).to_be_visible()
+    expect(page.get_by_text("Your answer is recorded")).to_be_visible()
     expect(page.get_by_role("listitem").filter(has_text="The agent said")).to_contain_text("Noted.")
     page.get_by_role("link", name="The turn before").click()
-    expect(page.get_by_text("The word was given")).to_be_visible()
+    expect(page.get_by_text("The answer was given")).to_be_visible()
 
 
 def test_what_is_live_can_be_paused_by_key(page: Page, installation: Installation) -> None:
@@ -134,7 +134,7 @@ def test_turns_are_read_and_answered_without_javascript(chromium: Browser, insta
         page.locator(f"a[href='/turns/{turn}']").click()
         page.get_by_label("Why not, if you reject it").fill("not today")
         page.get_by_role("button", name="Reject").click()
-        expect(page.get_by_text("Your word is given")).to_be_visible()
+        expect(page.get_by_text("Your answer is recorded")).to_be_visible()
         page.get_by_role("link", name="The turn before").click()
-        expect(page.get_by_text("The word was given")).to_be_visible()
+        expect(page.get_by_text("The answer was given")).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") <= 400

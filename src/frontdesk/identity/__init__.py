@@ -1,1 +1,1 @@
-"""Who is calling, what they may do, and what we say of ourselves to others."""
+"""Identifies callers, decides what they may do, and builds the headers that identify us to other servers."""

@@ -1,4 +1,4 @@
-"""Decides who is calling from what a request says; pure, and nothing is kept."""
+"""Decides from a request who is calling. No I/O and no state."""
 
 import reprlib
 from collections.abc import Iterator, Mapping
@@ -25,13 +25,13 @@ USER_ID_LENGTH = 200
 METADATA_KEYS = ("dev.frontdesk/agentId", "agent_id", "agentId", "letta_agent_id", "caller_agent_id")
 NESTED_GROUPS = ("agent", "caller", "source_agent")
 NESTED_KEYS = ("id", "agent_id", "agentId")
-# The longest id that can be one, so that what is cut was none.
+# The longest valid id: a claim that is cut here was not a valid id.
 MAX_CLAIM_LENGTH = 128
 
 
 @dataclass(frozen=True, slots=True)
 class IdentityPolicy:
-    """The switches that bear on identity; `logs_in`: issuers or clients are set up, which prove who people are."""
+    """The settings that affect identity. `logs_in`: issuers or login clients are configured."""
 
     read_header: bool = True
     require_agent: bool = True
@@ -55,7 +55,7 @@ class IdentityPolicy:
 
 
 def resolve_caller(signals: Signals, policy: IdentityPolicy, only_agent: str | None = None) -> Caller:
-    """The caller behind a request; `only_agent` is the host's single agent where that fallback was asked for."""
+    """The caller behind a request. `only_agent` is the host's single agent, where that fallback is enabled."""
     stated, source = _stated_agent(signals, policy)
     credential = signals.credential
     proven = credential.named_agent if credential else None
@@ -87,10 +87,10 @@ def resolve_caller(signals: Signals, policy: IdentityPolicy, only_agent: str | N
 
 
 def trace_refusal(signals: Signals, shown: str | None = None) -> RefusalTrace:
-    """What a request says of its sender, for whoever wants to know later why it was refused; nothing of it is proven.
+    """The unproven claims of a refused request about its sender, for the journal.
 
-    The person is: the credential was checked before. `shown` is the text of one that was not, or did not hold; of a key
-    it says which it would be.
+    Only the person is proven, by a credential that was checked before. `shown` is the text of a credential that was
+    invalid or not checked; if it looks like a key, the claims include the id of that key.
     """
     found = agent_id_in_metadata(signals.metadata) if signals.metadata else None
     claimed = ClaimedIds(
@@ -120,25 +120,25 @@ def _credential_claim(credential: Credential | None) -> str | None:
 
 
 def _key_claim(shown: str | None) -> str | None:
-    """The key that a text is, by its form; whether there is one, and whose, is another matter."""
+    """The id of the key that a text looks like. The key may not exist."""
     parsed = keys.parse_key(shown) if shown else None
     return None if parsed is None else f"{KEY_CREDENTIAL_PREFIX}{parsed[0]}"
 
 
 def check_agent_id(agent_id: str) -> str:
-    """The id, if it has the form of one."""
+    """The id, if it has a valid form."""
     if not AGENT_ID_PATTERN.fullmatch(agent_id):
         raise InvalidAgentId(agent_id)
     return agent_id
 
 
 def is_user_id(text: str) -> bool:
-    """Whether a person's id can be stored and shown as it is."""
+    """Whether a person's id can be stored and shown unchanged."""
     return 0 < len(text) <= USER_ID_LENGTH and text.isprintable()
 
 
 def agent_id_in_metadata(metadata: Mapping[str, object]) -> tuple[str, str] | None:
-    """The first agent id in request metadata, as (key path, value); looked for at the top, then under `metadata`."""
+    """The first agent id in request metadata as (key path, value): first at the top level, then under `metadata`."""
     nested = metadata.get("metadata")
     for prefix, level in (("", metadata), ("metadata.", nested)):
         if isinstance(level, Mapping):
@@ -204,7 +204,7 @@ def _make_caller(
         local=trusted,
         any_agent=not bound and (trusted or (credential is not None and credential.agent_id == ANY_AGENT)),
         credential_id=credential.id if credential else None,
-        # Who names an agent means to be that agent, also where the name is not read.
+        # A client that names an agent wants to act as that agent, even where the name is ignored.
         anonymous=unread and credential is None,
         unread_header=unread,
     )
@@ -219,21 +219,21 @@ NAMES_NO_PERSON = "The token in X-User-Auth-Token names no person"
 
 
 def is_trusted_client(credential: Credential | None, *, local: bool) -> bool:
-    """A platform, which has a key for every agent; and at this machine whoever shows nothing."""
+    """A client with a key for every agent, or a local client without a credential."""
     return local if credential is None else credential.agent_id == ANY_AGENT
 
 
 def check_trusted_client(credential: Credential | None, *, local: bool) -> None:
-    """Refuse a client that speaks for people and may not; one that has its own person may repeat who that is."""
+    """Refuse a client that may not act for people. A client with a person of its own may repeat that person's token."""
     if not is_trusted_client(credential, local=local) and (credential is None or credential.user_id is None):
         raise Denied(CLIENT_NOT_TRUSTED)
 
 
 def credential_on_behalf(client: Credential | None, person: Credential) -> Credential:
-    """The client's agent and the person, with what both may do; it goes by what proves the person."""
+    """A credential for the client's agent and the person, limited to what both may do."""
     if person.user_id is None:
         raise Unauthenticated(NAMES_NO_PERSON)
-    # Who a token was issued to is no agent of ours: that is for the request itself to name. A key is bound to one.
+    # The client of a token is not one of our agents: the request names the agent. A key may be bound to an agent.
     bound = person.named_agent if person.id.startswith(KEY_CREDENTIAL_PREFIX) else None
     if client is None:
         return replace(person, agent_id=bound)

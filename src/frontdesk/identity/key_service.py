@@ -1,4 +1,4 @@
-"""Checks keys with a short cache, and lets people manage keys of their own."""
+"""Checks keys with a short cache, and lets people manage their own keys."""
 
 import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class RecentCache(Generic[K, T]):
-    """Values by key, each good for `seconds`."""
+    """A cache in which each value is valid for `seconds`."""
 
     def __init__(self, seconds: float, size: int) -> None:
         self._seconds = seconds
@@ -26,14 +26,14 @@ class RecentCache(Generic[K, T]):
         self._dropped = 0
 
     async def get_or_load(self, key: K, look: Callable[[], Awaitable[T]]) -> T:
-        """The value that is held, or the one that `look` finds, which is held from now on."""
+        """The cached value, or the value that `load` returns, which is then cached."""
         now = time.monotonic()
         held = self._held.get(key)
         if held is not None and now - held[0] < self._seconds:
             return held[1]
         dropped = self._dropped
         value = await look()
-        # Something was dropped meanwhile: this may be what it was before, and must not come back.
+        # The cache was cleared while this value was loaded, so the value may be outdated and is not cached.
         if dropped == self._dropped:
             if len(self._held) >= self._size:
                 self._held.clear()
@@ -49,13 +49,13 @@ class RecentCache(Generic[K, T]):
         self._held.clear()
 
 
-# How long a key that was revoked elsewhere may still work here.
+# How long a key that another process revoked may still work in this one.
 KEY_CACHE_SECONDS = 2.0
 KEY_CACHE_SIZE = 10_000
 
 
 class KeyChecker:
-    """It keeps keys for a moment; what is changed here counts at once."""
+    """Checks keys and caches them for a moment. Changes made in this process take effect at once."""
 
     def __init__(self, store: KeyStore) -> None:
         self._store = store
@@ -73,11 +73,11 @@ class KeyChecker:
         return key.credential
 
     def drop(self, key_id: str) -> None:
-        """Look it up anew the next time it is shown."""
+        """Load the key from the database the next time it is used."""
         self._recent.drop(key_id)
 
     async def save_last_used(self) -> None:
-        """Note in the database when keys were last used."""
+        """Store in the database when keys were last used."""
         used, self._used = self._used, {}
         try:
             await self._store.mark_used(used)
@@ -86,15 +86,15 @@ class KeyChecker:
             raise
 
 
-LOGIN_NEEDED = "Keys are managed by somebody who has logged in: show a token, not a key"
+LOGIN_NEEDED = "Managing keys needs a login: send a token, not a key"
 
 
 class PersonalKeys:
-    """A person's own: whose they are comes from the caller, whatever id is named."""
+    """The keys that a person manages. The person is always the caller, whichever id a request names."""
 
     def __init__(self, store: KeyStore, drop: Callable[[str], None]) -> None:
         self._store = store
-        # Told of every key that is not what it was.
+        # Called with the id of every changed key.
         self._drop = drop
 
     async def list(self, caller: Caller) -> Sequence[ApiKey]:
@@ -103,7 +103,7 @@ class PersonalKeys:
     async def create(
         self, caller: Caller, name: str, scopes: frozenset[str], lifetime: timedelta | None
     ) -> tuple[ApiKey, str]:
-        """A new key and its text, which is not to be had again."""
+        """A new key and its text, which is shown only once."""
         user_id, now = require_login(caller), datetime.now(UTC)
         check_own_scopes(scopes)
         wanted = ApiKey("", b"", name, None, user_id, scopes, now, keys.expiry(now, lifetime), own=True)
@@ -122,13 +122,13 @@ class PersonalKeys:
         return changed
 
     async def delete(self, caller: Caller, key_id: str) -> None:
-        """End it, and what clients were allowed on the strength of it."""
+        """Revoke the key, and the grants to clients that rest on it."""
         await self._own_key(caller, key_id)
         await self._store.revoke(key_id, datetime.now(UTC))
         self._drop(key_id)
 
     async def rotate(self, caller: Caller, key_id: str, overlap: timedelta) -> tuple[ApiKey, str]:
-        """A key in its place; the old one goes on for `overlap`, under a name that says which it was."""
+        """A new key that replaces this one. The old key works for `overlap` longer, under a name with its id."""
         made = await rotate_key(self._store, await self._own_key(caller, key_id), overlap)
         self._drop(key_id)
         return made
@@ -142,7 +142,7 @@ class PersonalKeys:
 
 
 async def rotate_key(store: KeyStore, old: ApiKey, overlap: timedelta) -> tuple[ApiKey, str]:
-    """A key with the same rights; the old one goes on for `overlap`, or until its own end if that is sooner."""
+    """A new key with the same rights. The old key works for `overlap` longer, or until it expires if that is sooner."""
     now = datetime.now(UTC)
     if not old.works_at(now):
         raise Invalid(f"Key '{old.id}' does not work any more, and nothing can take its place; make a new one")
@@ -155,7 +155,7 @@ async def rotate_key(store: KeyStore, old: ApiKey, overlap: timedelta) -> tuple[
 
 
 def check_own_scopes(scopes: frozenset[str]) -> None:
-    """People grant what is theirs."""
+    """Check that the scopes concern only a person's own records."""
     for scope in scopes:
         if scope not in rights.MEMORY_SCOPES:
             raise Invalid(
@@ -164,7 +164,7 @@ def check_own_scopes(scopes: frozenset[str]) -> None:
 
 
 def require_login(caller: Caller) -> str:
-    """Whoever logged in; one whose token is limited may not make what is less so."""
+    """The person who logged in. A caller with limited scopes may not create a key with more."""
     if caller.user_id is None or not caller.by_token:
         raise Unauthenticated(LOGIN_NEEDED if caller.credential_id else "Authentication required")
     if not rights.allows_scope(caller.scopes, rights.MEMORY_ADMIN):

@@ -1,4 +1,4 @@
-"""Makes and parses API keys: `fd_<id>_<secret>_<crc>`, or `zm_…` for people's own; stored as a hash alone."""
+"""Creates and parses API keys: `fd_<id>_<secret>_<crc>`, or `zm_…` for people's own. Only their hashes are stored."""
 
 import hashlib
 import hmac
@@ -12,7 +12,7 @@ from frontdesk.errors import Invalid
 from frontdesk.identity.model import KEY_CREDENTIAL_PREFIX, Credential
 
 KEY_PREFIX = "fd_"
-# Of keys that people make for themselves, and of those they bring along.
+# For keys that people create for themselves or import.
 OWN_KEY_PREFIX = "zm_"
 KEY_PREFIXES = (KEY_PREFIX, OWN_KEY_PREFIX)
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -20,17 +20,17 @@ ID_LENGTH = 12
 SECRET_LENGTH = 43  # 256 bits in base 62
 CRC_LENGTH = 6
 PREVIEW_LENGTH = 6
-# Whose the key is that is made on the first start, and what it is called.
+# The person and the name of the key that the first start creates.
 LOCAL_USER = "local"
 FIRST_KEY_NAME = "first start"
-# As they were issued elsewhere, without an id of their own: one is taken from the hash.
+# Imported keys have no id of their own; their id is derived from the hash.
 IMPORTED_KEY_PATTERN = re.compile(r"zm_[0-9a-f]{64}")
 SHA256_PATTERN = re.compile(r"[0-9a-fA-F]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as it is stored: everything but the secret. `own`: its person may see and change it themselves."""
+    """A stored key, without its secret. `own`: the person may see and change the key."""
 
     id: str
     secret_sha256: bytes
@@ -52,7 +52,7 @@ class ApiKey:
         return self.is_active and self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
 
     def state_at(self, now: datetime) -> str:
-        """In one word: `works`, `off`, `expired` or `revoked`."""
+        """`works`, `off`, `expired` or `revoked`."""
         if self.revoked_at:
             return "revoked"
         if not self.is_active:
@@ -68,7 +68,7 @@ class ApiKey:
 
 
 def generate_key(prefix: str = KEY_PREFIX) -> tuple[str, str, str]:
-    """A new (id, secret, text); the text is shown once and never stored."""
+    """A new (id, secret, text). The text is shown once and never stored."""
     key_id = "".join(secrets.choice(ALPHABET) for _ in range(ID_LENGTH))
     secret = "".join(secrets.choice(ALPHABET) for _ in range(SECRET_LENGTH))
     body = f"{prefix}{key_id}_{secret}"
@@ -76,7 +76,7 @@ def generate_key(prefix: str = KEY_PREFIX) -> tuple[str, str, str]:
 
 
 def parse_key(text: str) -> tuple[str, str] | None:
-    """(id, secret) of a well-formed key; a typing slip is caught here, before any look-up."""
+    """(id, secret) of a well-formed key. The checksum catches typing errors before any look-up."""
     if IMPORTED_KEY_PATTERN.fullmatch(text):
         return key_id_of_hash(hash_secret(text)), text
     body, _, crc = text.rpartition("_")
@@ -88,13 +88,13 @@ def parse_key(text: str) -> tuple[str, str] | None:
 
 
 def with_new_secret(key: ApiKey) -> tuple[ApiKey, str]:
-    """The key with an id and a secret of its own, whatever it had before, and its text."""
+    """The key with a new id and a new secret, and its text."""
     key_id, secret, text = generate_key(OWN_KEY_PREFIX if key.own else KEY_PREFIX)
     return replace(key, id=key_id, secret_sha256=hash_secret(secret), preview=key_preview(text)), text
 
 
 def rotated_key(old: ApiKey, now: datetime) -> tuple[ApiKey, str]:
-    """A new key with the rights and the lifetime of an old one, and its text."""
+    """A new key with the rights and the lifetime of an old key, and its text."""
     lifetime = old.expires_at - old.created_at if old.expires_at else None
     fresh = replace(old, created_at=now, expires_at=expiry(now, lifetime), last_used_at=None, replaces=old.id)
     return with_new_secret(fresh)
@@ -105,7 +105,7 @@ def expiry(now: datetime, lifetime: timedelta | None) -> datetime | None:
 
 
 def hash_imported_key(text: str, *, hashed: bool) -> tuple[bytes, str]:
-    """(SHA-256, preview) of a key that was issued elsewhere, given as it is or as that hash."""
+    """(SHA-256, preview) of a key that was issued elsewhere, given as text or as its hash."""
     if hashed:
         if not SHA256_PATTERN.fullmatch(text):
             raise Invalid("The hash of a key is its SHA-256, written as 64 hexadecimal digits")
@@ -116,7 +116,7 @@ def hash_imported_key(text: str, *, hashed: bool) -> tuple[bytes, str]:
 
 
 def key_preview(text: str) -> str:
-    """Enough of a key to tell it from others by, and no more."""
+    """The part of a key that is shown in lists."""
     return f"{text[:3]}***{text[-PREVIEW_LENGTH:]}"
 
 

@@ -1,7 +1,7 @@
-"""Keeps a person's token for an MCP session, sealed with the session's id.
+"""Keeps a person's token for an MCP session, encrypted with the session's id.
 
-A session acts for one person at most. Once a person's token came with any of its calls, it is closed: it keeps no
-token, and only calls that carry one are answered.
+A session acts for at most one person. When one of its calls carries a person's token, the session is closed: it keeps
+no token, and only calls that carry a token are answered.
 """
 
 import hashlib
@@ -24,18 +24,18 @@ SESSION_ID_PATTERN = re.compile(r"[0-9a-f]{64}")
 # The seconds since 1970 in hexadecimal, until the year 2106.
 TIME_DIGITS = 8
 SEAL_HEADER = {"alg": "dir", "enc": "A256GCM"}
-# Another derivation than the one whose result is in the database.
+# Differs from the derivation of the hash that is stored in the database.
 TOKEN_PURPOSE = b"frontdesk: the token of an MCP session"
 PERSON_PURPOSE = b"frontdesk: the person of an MCP session: "
 
 
 def new_session_id(now: datetime) -> str:
-    """When the session began, and 224 random bits."""
+    """A new id: the time when the session began, and 224 random bits."""
     return f"{int(now.timestamp()):0{TIME_DIGITS}x}{secrets.token_hex(28)}"
 
 
 def session_start(session_id: str) -> datetime:
-    """When the session of an id of this form began."""
+    """The time when the session began, from its id."""
     return datetime.fromtimestamp(int(session_id[:TIME_DIGITS], 16), UTC)
 
 
@@ -44,7 +44,7 @@ def hash_session_id(session_id: str) -> bytes:
 
 
 def hash_session_person(session_id: str, user_id: str) -> bytes:
-    """Tells one person of a session from another, and only to who has the session's id."""
+    """Identifies a person within a session. Without the session's id the hash says nothing."""
     return hmac.digest(session_id.encode(), PERSON_PURPOSE + user_id.encode(), "sha256")
 
 
@@ -53,7 +53,7 @@ def seal_token(session_id: str, token: str) -> str:
 
 
 def unseal_token(session_id: str, sealed: str) -> str | None:
-    """The token; None where it was sealed for another id, or tampered with."""
+    """The token. None if it was encrypted for another id or changed."""
     try:
         found = jwe.decrypt_compact(sealed, _sealing_key(session_id)).plaintext
     except JoseError:
@@ -65,16 +65,16 @@ def _sealing_key(session_id: str) -> OctKey:
     return OctKey.import_key(hmac.digest(session_id.encode(), TOKEN_PURPOSE, "sha256"))
 
 
-# How long a token is kept. A session itself goes on for longer: a client may leave a new token.
+# How long a token is kept. The session lasts longer: a client may log in again.
 TOKEN_LIFETIME = timedelta(hours=24)
-# What is known of a session is kept until its id is of no use: nothing that was seen in it is ever forgotten before.
+# How long a session is remembered. Its id is rejected after that, so a closed session cannot be reopened.
 SESSION_LIFETIME = timedelta(days=30)
-# By how much clocks of replicas may differ.
+# The largest expected difference between the clocks of replicas.
 MAX_CLOCK_SKEW = timedelta(hours=1)
 NO_PERSON = "This token names no person; send one that was issued to somebody"
 NO_SESSION = (
-    "There is no session to keep a token in, or it is over: open one at /mcp/memory, or send the token with every "
-    "request"
+    "There is no session that could keep a token, or it has ended: open one at /mcp/memory, or send the token with "
+    "every request"
 )
 SESSION_CLOSED = (
     "This session acts for nobody by itself: tokens of people came with its calls, or another person's was left in "
@@ -83,7 +83,7 @@ SESSION_CLOSED = (
 
 
 class McpSessionTokens:
-    """Nothing of them is in memory: whichever replica is asked, the id opens the token, or nothing does."""
+    """Tokens of MCP sessions. Nothing is kept in memory, so any replica can serve any session."""
 
     def __init__(self, store: McpSessionStore, authenticate: Callable[[str], Awaitable[Credential]]) -> None:
         self._store = store
@@ -91,13 +91,13 @@ class McpSessionTokens:
 
     @staticmethod
     def new_id() -> str:
-        """A new session id. Nothing is kept of it until there is a token."""
+        """A new session id. Nothing is stored for it until a token is."""
         return new_session_id(datetime.now(UTC))
 
     async def remember(self, session_id: str | None, token: str) -> Credential:
-        """Keep a person's token for a session, if it holds now; it is checked anew whenever it is used.
+        """Store a person's token for a session, if the token is valid. It is checked again at every use.
 
-        `Conflict` where the session has acted for somebody else, or tokens came with its calls.
+        Raises `Conflict` if the session has acted for another person, or its calls carried tokens.
         """
         now = datetime.now(UTC)
         ends = _session_end(session_id, now)
@@ -112,7 +112,7 @@ class McpSessionTokens:
         return credential
 
     async def recall(self, session_id: str | None) -> str | None:
-        """The token that was left for this session, unchecked."""
+        """The token that is stored for this session, unchecked."""
         now = datetime.now(UTC)
         if session_id is None or _session_end(session_id, now) is None:
             return None
@@ -120,9 +120,9 @@ class McpSessionTokens:
         return None if sealed is None else unseal_token(session_id, sealed)
 
     async def note_token(self, session_id: str | None, *, proven: bool) -> None:
-        """A call of this session carried a token of a person, or one that does not hold: it is closed from now on.
+        """Close the session, because one of its calls carried a person's token or an invalid token.
 
-        What does not hold closes only a session of which something is known, since anybody can send that.
+        An invalid token, which anybody can send, closes only a session that is already known.
         """
         ends = _session_end(session_id, datetime.now(UTC))
         if session_id is None or ends is None:
@@ -134,7 +134,7 @@ class McpSessionTokens:
             await self._store.close(known, ends)
 
     async def forget(self, session_id: str) -> None:
-        """Forget the token; the session is still this one person's."""
+        """Delete the token. The session stays bound to its person."""
         await self._store.remove(hash_session_id(session_id))
 
     async def prune(self) -> None:
@@ -142,7 +142,7 @@ class McpSessionTokens:
 
 
 def _session_end(session_id: str | None, now: datetime) -> datetime | None:
-    """When a session ends; None for what is no session's id, and for one that is over."""
+    """When a session ends. None for an invalid id, and for a session that has ended."""
     if session_id is None or not SESSION_ID_PATTERN.fullmatch(session_id):
         return None
     begun = session_start(session_id)
@@ -150,7 +150,7 @@ def _session_end(session_id: str | None, now: datetime) -> datetime | None:
 
 
 def _token_end(token: str, now: datetime) -> datetime:
-    """When it is of no use any more: after a day, or when the token says so."""
+    """When the token expires, or in a day if that is sooner."""
     expires = unverified_claims(token).get("exp")
     day = TOKEN_LIFETIME.total_seconds()
     left = expires - now.timestamp() if isinstance(expires, int | float) else day

@@ -1,4 +1,4 @@
-"""Defines what a request says of its sender, what is proven, who the caller is, and the values of a login."""
+"""Defines signals of a request, credentials, callers, and the values of a login."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 ANY_AGENT = "*"
-# What the id of a credential begins with.
+# Prefixes of credential ids.
 KEY_CREDENTIAL_PREFIX = "key:"
 TOKEN_CREDENTIAL_PREFIX = "token:"  # noqa: S105 - no token
 
 
 class AgentIdSource(StrEnum):
-    """Where a caller's agent id came from, the most trusted first."""
+    """Where a caller's agent id came from, most trusted first."""
 
     CREDENTIAL = "credential"
     HEADER = "header"
@@ -21,16 +21,16 @@ class AgentIdSource(StrEnum):
     ENVIRONMENT = "environment"
     SINGLE_AGENT = "single_agent"
     SCHEDULE = "schedule"
-    # In the journal alone: who runs this installation, at this machine, and named nobody.
+    # Used only in the journal: the operator at this machine, who named nobody.
     OPERATOR = "operator"
     NONE = "none"
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """A key or token that was checked and holds. `scopes` is None where it carries none, and so is not limited.
+    """A valid key or token. `scopes` is None if it has no scopes and is therefore not limited.
 
-    `id` names all that it rests on, with a space between: a token of ours also the key that the person logged in with.
+    `id` lists everything that it rests on, separated by spaces: one of our tokens also rests on the key of the login.
     """
 
     id: str
@@ -49,7 +49,7 @@ class Credential:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What is known of a person besides who they are."""
+    """A person's name and email address."""
 
     email: str | None = None
     name: str | None = None
@@ -57,7 +57,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """Everything one request says about who sends it, as it was said."""
+    """Everything a request says about its sender, unchecked."""
 
     request_id: str
     header: str | None = None
@@ -71,7 +71,7 @@ class Signals:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedIds:
-    """The agent ids that a refused request named, one line each and cut; by the credential also which one it was."""
+    """The agent ids that a refused request named, each cut to one line, with the id of the credential."""
 
     header: str | None = None
     parameter: str | None = None
@@ -80,7 +80,7 @@ class ClaimedIds:
 
     @property
     def source(self) -> AgentIdSource:
-        """What the refused id came by: what was said counts, and the credential where nothing was."""
+        """The source of the refused id: an explicit claim, or else the credential."""
         said = {
             AgentIdSource.HEADER: self.header,
             AgentIdSource.PARAMETER: self.parameter,
@@ -92,11 +92,11 @@ class ClaimedIds:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is calling, for one request. `verified`: a credential proves it; otherwise it is only asserted.
+    """The caller of one request. `verified`: a credential proves the identity; otherwise it is only asserted.
 
-    `local`: it came from this machine, and needs no credential. `any_agent`: it could have named whichever agent it
-    liked. `credential_id` is what it showed. `anonymous`: it showed nothing and named nobody, where that does not make
-    it the operator. `unread_header`: it named an agent in the header, which is not read here.
+    `local`: the request came from this machine and needs no credential. `any_agent`: it may act for any agent.
+    `credential_id` is the credential that was sent. `anonymous`: it sent no credential and named nobody, where that
+    does not make it the operator. `unread_header`: it named an agent in the header, which is ignored here.
     """
 
     request_id: str
@@ -115,18 +115,18 @@ class Caller:
 
     @property
     def keyless(self) -> bool:
-        """It came from this machine and showed no credential, where it need not."""
+        """Whether the request is local and has no credential."""
         return self.local and self.credential_id is None and not self.anonymous
 
     @property
     def by_token(self) -> bool:
-        """It showed a token, which somebody who logged in has, and not a key."""
+        """Whether the credential is a token, which needs a login, and not a key."""
         return self.credential_id is not None and self.credential_id.startswith(TOKEN_CREDENTIAL_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
 class RefusalTrace:
-    """What is kept of a refused request: what it claimed, and the caller as far as that is known."""
+    """What the journal keeps of a refused request: its claims, and the caller as far as known."""
 
     caller: Caller
     claimed: ClaimedIds
@@ -136,14 +136,14 @@ ACCESS_PREFIX = "zt_"
 REFRESH_PREFIX = "zr_"
 REQUEST_LIFETIME = timedelta(minutes=10)
 CODE_LIFETIME = timedelta(minutes=10)
-# Of an access token that a code gives, and of one that a refresh token gives.
+# Lifetimes of access tokens, for a code and for a refresh token.
 FIRST_ACCESS_LIFETIME = timedelta(hours=8)
 REFRESHED_ACCESS_LIFETIME = timedelta(hours=1)
 REFRESH_LIFETIME = timedelta(days=30)
 
 
 class OAuthErrorCode(StrEnum):
-    """Why a login does not go on, in the words of RFC 6749, 7009, 8707 and of the clients that we know."""
+    """Error codes of a login, from RFC 6749, 7009, 8707 and the supported clients."""
 
     ACCESS_DENIED = "access_denied"
     INVALID_CLIENT = "invalid_client"
@@ -166,7 +166,7 @@ class TokenKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RegisteredClient:
-    """A program that may ask people to log in. One without a secret cannot keep one."""
+    """A program that may ask people to log in. Without a secret it is a public client."""
 
     id: str
     redirect_uris: tuple[str, ...]
@@ -176,7 +176,7 @@ class RegisteredClient:
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationRequest:
-    """What a client asks a person for, in order."""
+    """A valid request of a client for a person's consent."""
 
     client_id: str
     redirect_uri: str
@@ -187,7 +187,7 @@ class AuthorizationRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProvenPerson:
-    """A person, and what proves it."""
+    """A person, and the credential that proves it."""
 
     credential: Credential
     user_id: str
@@ -196,7 +196,7 @@ class ProvenPerson:
 
 @dataclass(frozen=True, slots=True)
 class LoginGrant:
-    """What a person allowed a client; all tokens that come of it stand and fall together."""
+    """What a person allowed a client. Revoking it ends all tokens that were issued from it."""
 
     id: str
     client_id: str
@@ -213,7 +213,7 @@ class LoginGrant:
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token as it is stored. Without `scopes` it has those of the grant."""
+    """A stored token. Without `scopes` it has the scopes of the grant."""
 
     sha256: bytes
     kind: TokenKind
@@ -223,7 +223,7 @@ class NewToken:
 
 @dataclass(frozen=True, slots=True)
 class AccessToken:
-    """What an access token that holds proves, on the strength of `proof`: what the person showed to log in."""
+    """What a valid access token proves. `proof` is the credential with which the person logged in."""
 
     user_id: str
     client_id: str
@@ -235,7 +235,7 @@ class AccessToken:
 
 @dataclass(frozen=True, slots=True)
 class IssuedTokens:
-    """Tokens as they are handed out, once."""
+    """Newly issued tokens, which are shown once."""
 
     access_token: str = field(repr=False)
     refresh_token: str = field(repr=False)
@@ -246,7 +246,7 @@ class IssuedTokens:
 
 @dataclass(frozen=True, slots=True)
 class LoginLink:
-    """Where to send a person to log in, and what to show when they come back with a code."""
+    """Where to send a person to log in, and the secrets that redeem the returned code."""
 
     url: str
     client_id: str

@@ -49,7 +49,7 @@ OAuthParameters = Mapping[str, str]
 
 
 def find_client(clients: Mapping[str, RegisteredClient], said: OAuthParameters) -> tuple[RegisteredClient, str]:
-    """Which client asks, and where its answer goes: until both are known, nobody is sent anywhere."""
+    """The client of a request, and its redirect URI. Both must be valid before anybody is redirected."""
     client_id, redirect_uri = said.get("client_id"), said.get("redirect_uri")
     if not client_id or not redirect_uri:
         raise LoginRefused(OAuthErrorCode.INVALID_REQUEST, "client_id and redirect_uri are both needed")
@@ -66,7 +66,7 @@ def find_client(clients: Mapping[str, RegisteredClient], said: OAuthParameters) 
 def parse_authorization(
     client: RegisteredClient, redirect_uri: str, said: OAuthParameters, usual: str, resources: frozenset[str]
 ) -> AuthorizationRequest:
-    """What a client asks for: never more than it may, and only with a proof key."""
+    """The valid part of a client's request: at most the scopes that it may have, and only with a proof key (PKCE)."""
     state, challenge = said.get("state"), said.get("code_challenge", "")
     if said.get("code_challenge_method") != S256 or not CHALLENGE_PATTERN.fullmatch(challenge):
         raise LoginRefused(
@@ -83,7 +83,7 @@ def parse_authorization(
 
 
 def allowed_scopes(client: RegisteredClient, scope: str) -> frozenset[str]:
-    """Of the scopes asked for those that the client may have; clients ask for all that a server lists."""
+    """The requested scopes that the client may have. Clients request every scope that a server lists."""
     scopes = frozenset(scope.split()) & client.scopes
     if not scopes:
         raise LoginRefused(OAuthErrorCode.INVALID_SCOPE, f"This client may ask for: {' '.join(sorted(client.scopes))}")
@@ -91,14 +91,14 @@ def allowed_scopes(client: RegisteredClient, scope: str) -> frozenset[str]:
 
 
 def proves_client(client: RegisteredClient, secret: str | None) -> bool:
-    """Whether somebody who says so is this client, as far as it can prove it."""
+    """Whether the caller proves to be this client. A client without a secret needs no proof."""
     if client.secret_sha256 is None:
         return True
     return secret is not None and hmac.compare_digest(client.secret_sha256, sha256_of(secret))
 
 
 def verifier_fits(verifier: str, challenge: str) -> bool:
-    """Whether whoever brings the code is whoever asked for it."""
+    """Whether the code is redeemed by the client that requested it."""
     return bool(VERIFIER_PATTERN.fullmatch(verifier)) and hmac.compare_digest(challenge_of(verifier), challenge)
 
 
@@ -107,26 +107,26 @@ def challenge_of(verifier: str) -> str:
 
 
 def redirect_url(redirect_uri: str, issuer: str, state: str | None, **answer: str) -> str:
-    """The address that takes a person back to the client, with what the client is told (RFC 9207: and by whom)."""
+    """The address that leads a person back to the client, with the response parameters (RFC 9207: and our issuer)."""
     told = {**answer, **({} if state is None else {"state": state}), "iss": issuer}
     return f"{redirect_uri}{'&' if '?' in redirect_uri else '?'}{urlencode(told)}"
 
 
 def sha256_of(text: str) -> bytes:
-    # Whatever came in with JSON: half a surrogate pair has no bytes of its own.
+    # JSON may contain half a surrogate pair, which cannot be encoded.
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
 
 
 def random_text() -> str:
-    """256 random bits that go into an address as they are."""
+    """256 random bits that need no escaping in an address."""
     return secrets.token_urlsafe(32)
 
 
 @dataclass(frozen=True, slots=True)
 class OAuthServerConfig:
-    """Who may ask; what they ask for when they do not say; under which name we answer, and for which addresses.
+    """The clients, the default scopes, our issuer name, and the addresses that tokens are valid for.
 
-    `own` is the client that our own tools speak for.
+    `own` is the client of our own login tools.
     """
 
     issuer: str
@@ -137,7 +137,7 @@ class OAuthServerConfig:
 
     @classmethod
     def of(cls, settings: Settings, issuer: str, resources: frozenset[str]) -> "OAuthServerConfig":
-        """A scope that is none is told before anybody asks for it."""
+        """The configuration from the settings. Raises an error for unknown scopes."""
         _check_scopes("OAUTH_SCOPE", settings.oauth_scope.split())
         clients = {one.client_id: _registered_client(one) for one in settings.login_clients}
         return cls(issuer, resources, clients, settings.oauth_scope, clients.get(settings.oauth_client_id or ""))
@@ -160,45 +160,43 @@ def _check_scopes(where: str, scopes: Iterable[str]) -> None:
             raise ConfigurationError(f"{where} names the scope '{scope}'; there are: {', '.join(SCOPES)}")
 
 
-REQUEST_OVER = (
-    "This page is too old, was used already, or was opened in another browser; begin again where you came from"
-)
-NO_SCOPE_TO_GRANT = "What you showed may do none of what the client asks for; show one that may"
+REQUEST_OVER = "This page has expired, was already used, or was opened in another browser; start the login again"
+NO_SCOPE_TO_GRANT = "Your key or token allows nothing of what the client requests; use one that does"
 
 
 class ConsentService:
-    """Nothing of it is kept in memory: any replica can take the next step."""
+    """The steps of a person's consent. Nothing is kept in memory: any replica can take the next step."""
 
     def __init__(self, store: OAuthStore, terms: OAuthServerConfig) -> None:
         self._store = store
         self._terms = terms
 
     def find_client(self, said: OAuthParameters) -> tuple[RegisteredClient, str]:
-        """Which client asks, and where its answer goes."""
+        """The client of a request, and its redirect URI."""
         return find_client(self._terms.clients, said)
 
     def parse_authorization(
         self, client: RegisteredClient, redirect_uri: str, said: OAuthParameters
     ) -> AuthorizationRequest:
-        """What it asks for, as far as it may."""
+        """The valid part of the client's request."""
         return parse_authorization(client, redirect_uri, said, self._terms.scope, self._terms.resources)
 
     async def open_request(self, asked: AuthorizationRequest, browser: str) -> str:
-        """Begin to ask a person, in this browser alone; gives the id under which they answer."""
+        """Store the question to a person for this browser only, and return its id."""
         request_id = random_text()
         until = datetime.now(UTC) + REQUEST_LIFETIME
         await self._store.add_request(sha256_of(request_id), sha256_of(browser), asked, until)
         return request_id
 
     async def find_request(self, request_id: str, browser: str) -> AuthorizationRequest:
-        """What the person was asked under this id."""
+        """The request that the person was asked about."""
         asked = await self._store.find_request(sha256_of(request_id), sha256_of(browser), datetime.now(UTC))
         if asked is None or asked.client_id not in self._terms.clients:
             raise LoginRefused(OAuthErrorCode.INVALID_REQUEST, REQUEST_OVER)
         return asked
 
     async def allow(self, asked: AuthorizationRequest, proof: ProvenPerson, request_id: str | None = None) -> str:
-        """The person says yes: where to send them, with a code."""
+        """Accept the request. Returns the address to send the person to, with a code."""
         code = secrets.token_hex(24)
         grant = _make_grant(asked, proof, code, datetime.now(UTC))
         if request_id is None:
@@ -208,7 +206,7 @@ class ConsentService:
         return self.redirect_url(asked.redirect_uri, asked.state, code=code)
 
     async def deny(self, asked: AuthorizationRequest, request_id: str) -> str:
-        """The person says no: where to send them."""
+        """Decline the request. Returns the address to send the person to."""
         await self._store.settle_request(sha256_of(request_id))
         return self.redirect_url(asked.redirect_uri, asked.state, error=OAuthErrorCode.ACCESS_DENIED)
 
@@ -217,7 +215,7 @@ class ConsentService:
 
 
 def _make_grant(asked: AuthorizationRequest, proof: ProvenPerson, code: str, now: datetime) -> LoginGrant:
-    """Nobody gives away more than they may do themselves."""
+    """The scopes that the person may grant: those that their own credential allows."""
     scopes = frozenset(scope for scope in asked.scopes if rights.may_grant_scope(proof.credential.scopes, scope))
     if not scopes:
         raise LoginRefused(OAuthErrorCode.INVALID_SCOPE, NO_SCOPE_TO_GRANT)
@@ -239,14 +237,12 @@ def _make_grant(asked: AuthorizationRequest, proof: ProvenPerson, code: str, now
 GrantCheck = Callable[[LoginGrant], bool]
 TakeGrant = Callable[[datetime, GrantCheck, Sequence[NewToken]], Awaitable[LoginGrant | None]]
 
-CODE_INVALID = "The code does not hold: it is unknown, used, too old, another client's, or the code_verifier is wrong"
-REFRESH_TOKEN_INVALID = (
-    "The refresh_token does not hold: it is unknown, used, too old or another client's; log in again"  # noqa: S105
-)
+CODE_INVALID = "The code is not valid: it is unknown, used, expired, another client's, or the code_verifier is wrong"
+REFRESH_TOKEN_INVALID = "The refresh_token is not valid: it is unknown, used, expired or another client's; log in again"  # noqa: S105
 
 
 class AuthorizationServer:
-    """The authorization server. It keeps tokens for a moment, by their hash; what is ended here is ended at once."""
+    """The authorization server. It caches tokens for a moment by their hash; revoking one takes effect at once here."""
 
     def __init__(self, store: OAuthStore, terms: OAuthServerConfig) -> None:
         self.config = terms
@@ -256,13 +252,13 @@ class AuthorizationServer:
 
     @property
     def has_clients(self) -> bool:
-        """Whether there is any client that could ask."""
+        """Whether any client is configured."""
         return bool(self.config.clients)
 
     def authorize_url(
         self, client_id: str, redirect_uri: str | None = None, scope: str | None = None, state: str | None = None
     ) -> LoginLink:
-        """Where a person logs in for a client; what does not fit the clients that are set gives way to them."""
+        """The address where a person logs in for a client. Configured clients take precedence over the arguments."""
         client = self.config.clients.get(client_id) or self.config.own_client
         if client is None:
             raise LoginRefused(OAuthErrorCode.UNAUTHORIZED_CLIENT, "This client is not known here; see OAUTH_CLIENTS")
@@ -282,7 +278,7 @@ class AuthorizationServer:
         return LoginLink(url, client.id, target, scopes, chosen, verifier)
 
     def authenticate_client(self, client_id: str | None, secret: str | None) -> RegisteredClient:
-        """The client that somebody says they are, proven as far as that client can."""
+        """The client of a token request, after it proved itself. A public client needs no proof."""
         client = self.config.clients.get(client_id or "")
         if client is None:
             raise LoginRefused(OAuthErrorCode.UNAUTHORIZED_CLIENT, "client_id names no client that is known here")
@@ -327,7 +323,7 @@ class AuthorizationServer:
         self.clear_cache()
 
     async def check(self, token: str) -> AccessToken:
-        """What an access token proves, or `Unauthenticated`; no more than its client may have by now."""
+        """What an access token proves, limited to the scopes that its client has now. Raises `Unauthenticated`."""
         digest = sha256_of(token)
         found = await self._recent.get_or_load(digest, partial(self._store.find_access_token, digest))
         client = self.config.clients.get(found.client_id) if found else None
@@ -336,14 +332,14 @@ class AuthorizationServer:
         return found if found.scopes <= client.scopes else replace(found, scopes=found.scopes & client.scopes)
 
     def credential(self, access: AccessToken) -> Credential:
-        # What is asked for with it goes by the key as well that allowed the login, and ends with that key.
+        # Work that this token requests also rests on the key of the login, and ends with that key.
         key = f" {access.proof}" if access.proof.startswith(KEY_CREDENTIAL_PREFIX) else ""
         return Credential(
             f"{TOKEN_CREDENTIAL_PREFIX}{self.config.issuer}{key}", user_id=access.user_id, scopes=access.scopes
         )
 
     def clear_cache(self) -> None:
-        """Look every token up anew: something that they hang on has ended."""
+        """Load every token from the database again, because a key or grant that they rest on has ended."""
         self._recent.clear()
 
     async def prune(self) -> None:
@@ -360,13 +356,13 @@ class AuthorizationServer:
         )
         grant = await take(now, holds, tokens)
         if grant is None:
-            # One that was shown a second time has ended what came of the first.
+            # A token that was used twice has ended everything that was issued from it.
             self.clear_cache()
             raise LoginRefused(OAuthErrorCode.INVALID_GRANT, why_not)
         return IssuedTokens(access, renewal, int(lifetime.total_seconds()), scopes or grant.scopes, grant.user_id)
 
     def _is_for(self, grant: LoginGrant, client: RegisteredClient | None) -> bool:
-        """Our own tools speak for clients that could not prove themselves either, and for the one that is ours."""
+        """Whether our own tools may act for a client: for public clients, and for our own client."""
         if client is not None:
             return grant.client_id == client.id
         asking = self.config.clients.get(grant.client_id)

@@ -13,10 +13,10 @@ from frontdesk.identity.model import Caller
 from frontdesk.identity.tokens import MAX_TOKEN_LENGTH, unverified_claims
 
 AGENT_HEADER = "x-ms-agentid"
-# The trace alone: baggage is a caller's text, and not ours to hand on.
+# Only the trace: baggage is text of the caller, which we do not pass on.
 TRACE_PROPAGATOR = TraceContextTextMapPropagator()
 TOKEN_CLAIMS = ("xms_par_app_azp", "appid", "azp")
-# An id is a GUID or a name; what is longer is none, and servers bound what they take as headers.
+# Ids are GUIDs or names; longer values are not ids, and servers limit the size of headers.
 MAX_ID_LENGTH = 256
 TOKENS_REMEMBERED = 256
 PLAIN_CHARACTERS = str.maketrans(
@@ -36,7 +36,7 @@ PLAIN_CHARACTERS = str.maketrans(
 
 
 def caller_headers(caller: Caller | None = None) -> dict[str, str]:
-    """The headers for one outbound request; what is not known is left out, never sent empty."""
+    """The headers for one outbound request. Unknown values are left out, never sent empty."""
     found = {
         "x-agent-id": caller.agent_id if caller else None,
         "x-request-id": caller.request_id if caller else None,
@@ -53,7 +53,7 @@ def platform_headers(
     blueprint_id: str | None = None,
     application_name: str | None = None,
 ) -> dict[str, str]:
-    """The same with `x-ms-agentid`: for Agent 365's hosts, and servers that were marked for it."""
+    """`caller_headers` with `x-ms-agentid`, for Agent 365's hosts and servers that are marked for it."""
     agent = header_value(platform_agent_id(token, blueprint_id, application_name) or "")
     return {AGENT_HEADER: agent, **caller_headers(caller)} if agent else caller_headers(caller)
 
@@ -61,12 +61,12 @@ def platform_headers(
 def platform_agent_id(
     token: str | None, blueprint_id: str | None = None, application_name: str | None = None
 ) -> str | None:
-    """Who `x-ms-agentid` names: the turn's blueprint, else the token's claim, else the application."""
+    """The agent in `x-ms-agentid`: the turn's blueprint, else the token's claim, else the application."""
     return blueprint_id or agent_id_from_token(token) or application_name or project_name(Path.cwd()) or None
 
 
 def agent_id_from_token(token: str | None, claims: tuple[str, ...] = TOKEN_CLAIMS) -> str:
-    """The best agent id in a token's claims, unproven; empty when there is none that a header could hold."""
+    """The best agent id in a token's unverified claims. Empty if there is none that fits a header."""
     if not token or len(token) > MAX_TOKEN_LENGTH:
         return ""
     return _agent_id_of_unsigned(token.rpartition(".")[0], claims)
@@ -74,7 +74,7 @@ def agent_id_from_token(token: str | None, claims: tuple[str, ...] = TOKEN_CLAIM
 
 @lru_cache(TOKENS_REMEMBERED)
 def _agent_id_of_unsigned(unsigned: str, claims: tuple[str, ...]) -> str:
-    """The same token comes again and again, so it is read once; the cache keeps no signature, and so no credential."""
+    """Cached, because the same token is sent often. The cache keys have no signature, so they are not credentials."""
     return _first_id(unverified_claims(f"{unsigned}."), claims)
 
 
@@ -83,15 +83,15 @@ def _first_id(said: Mapping[str, object], claims: tuple[str, ...]) -> str:
 
 
 def id_text(value: object) -> str:
-    """What somebody else says an id is, or nothing where it cannot be one."""
-    # A subclass of str may say anything of itself; what is sent is the text alone.
+    """An id from outside, or an empty text if it is not a valid id."""
+    # A subclass of str may override __str__; only its plain text is sent.
     text = str.__str__(value).strip() if isinstance(value, str) else ""
     return text if len(text) <= MAX_ID_LENGTH and text.isascii() and text.isprintable() else ""
 
 
 @cache
 def project_name(folder: Path) -> str | None:
-    """`[project].name` of the folder's pyproject.toml; read once."""
+    """`[project].name` of the folder's pyproject.toml, read once."""
     try:
         text = (folder / "pyproject.toml").read_text(encoding="utf-8-sig")
         project = tomllib.loads(text).get("project")
@@ -102,7 +102,7 @@ def project_name(folder: Path) -> str | None:
 
 
 def header_value(value: str) -> str:
-    """The text as a header can hold it: visible ASCII, accents and curly quotes made plain, the rest spaces."""
+    """The text as a header value: visible ASCII. Accents and curly quotes become plain, other characters spaces."""
     if not (value.isascii() and value.isprintable()):
         parts = unicodedata.normalize("NFD", value.translate(PLAIN_CHARACTERS))
         kept = "".join(char for char in parts if not unicodedata.combining(char))

@@ -7,13 +7,13 @@ from frontdesk.identity.model import Caller
 from frontdesk.identity.store import BucketStore, TokenBucket
 from frontdesk.settings import Rate
 
-# A replica takes this share of a bucket at once, so that most calls need no database.
+# A replica leases this share of a bucket at once, so that most calls need no database.
 LEASED_SHARE = 0.05
 MAX_BUCKETS = 10_000
 
 
 class RateLimiter:
-    """Counts calls per agent and per user; `store` is given where other replicas count along."""
+    """Counts calls per agent and per user. With a `store`, the buckets are shared with other replicas."""
 
     def __init__(self, agent: Rate | None, user: Rate | None, store: BucketStore | None) -> None:
         self._agent = agent
@@ -22,14 +22,14 @@ class RateLimiter:
         self._buckets: OrderedDict[str, TokenBucket] = OrderedDict()
 
     async def admit(self, caller: Caller, now: float) -> None:
-        """Count one call, or raise with the time to wait; `now` is in seconds since the epoch."""
+        """Count one call, or raise `RateLimited` with the time to wait. `now` is in seconds since the epoch."""
         if self._agent and caller.agent_id:
             await self._take(f"agent:{caller.agent_id}", self._agent, now)
         if self._user and caller.user_id:
             await self._take(f"user:{caller.user_id}", self._user, now)
 
     async def prune(self, now: float) -> None:
-        """Forget what is full again, among the shared buckets."""
+        """Delete shared buckets that are full again."""
         longest = max((rate.seconds for rate in (self._agent, self._user) if rate), default=None)
         if self._store is not None and longest is not None:
             await self._store.prune(now - longest)
@@ -49,7 +49,7 @@ class RateLimiter:
 
     async def _take_shared(self, store: BucketStore, key: str, rate: Rate, now: float) -> float:
         held = self._buckets.get(key)
-        # A share is for the bucket's own period; one left over from before is given up, not saved.
+        # A leased share is valid for one period of the bucket; the rest of an older share is discarded.
         if held is not None and held.tokens >= 1 and now - held.at < rate.seconds:
             self._keep(key, TokenBucket(held.tokens - 1, held.at))
             return 0.0

@@ -1,4 +1,4 @@
-"""Lists the scopes and decides what a caller may do; pure."""
+"""Lists the scopes and decides what a caller may do. No I/O."""
 
 from frontdesk.errors import Denied, MissingAgentId, MissingScope
 from frontdesk.identity.keys import LOCAL_USER
@@ -32,7 +32,7 @@ TOOLS_ATTACH = "tools:attach"
 TOOLS_CALL = "tools:call"
 TOOLS_READ = "tools:read"
 
-# Of a person's own records; the names are those that their apps know.
+# Scopes for a person's own records. The names are those of existing client apps.
 MEMORY_SCOPES = {
     ACTIVITIES_READ: "read one's own activities",
     ACTIVITIES_WRITE: "make and change them",
@@ -66,73 +66,73 @@ SCOPES = {
     **MEMORY_SCOPES,
 }
 
-# What people's own keys may do, and what a client may ask them for, unless something else was said.
+# The default scopes of people's own keys, and those that a login client may request by default.
 DEFAULT_KEY_SCOPES = (TASKS_READ, TASKS_WRITE, MEMORIES_READ, MEMORIES_WRITE)
 LOGIN_SCOPES = frozenset({IDENTITY_READ, *MEMORY_SCOPES}) - {MEMORY_ADMIN}
 
-# What a client is told that it may ask for: one that stands for everything is asked for by name, or not at all.
+# The scopes that metadata lists. Scopes that allow everything are left out: clients must name them.
 ADVERTISED_SCOPES = tuple(scope for scope in SCOPES if scope not in (INSTALLATION_ADMIN, MEMORY_ADMIN))
 
-# What the calls of each capability need; the operator's scopes are granted by name only.
+# The scopes that calls of each capability need. Scopes for administrators are left out: clients must name them.
 AGENT_SCOPES = (AGENTS_CHAT, AGENTS_READ)
 CORE_SCOPES = (IDENTITY_READ, HEALTH_READ)
 PERSON_SCOPES = tuple(scope for scope in MEMORY_SCOPES if scope != MEMORY_ADMIN)
 SCHEDULE_SCOPES = (SCHEDULES_READ, SCHEDULES_WRITE)
 TOOL_SCOPES = (TOOLS_READ, TOOLS_ATTACH, TOOLS_CALL)
 
-# Where an agent's id came from when the request itself named nobody.
+# Sources of an agent's id when the request itself named no agent.
 FALLBACK_SOURCES = frozenset({AgentIdSource.ENVIRONMENT, AgentIdSource.SINGLE_AGENT})
 
 
 def allows_scope(scopes: frozenset[str] | None, scope: str) -> bool:
-    """Whether scopes include one; None is everything, and `admin` all that is the person's own."""
+    """Whether the scopes include this one. None allows everything, and `admin` everything of the person's records."""
     return scopes is None or scope in scopes or (MEMORY_ADMIN in scopes and scope in MEMORY_SCOPES)
 
 
-# What a turn never has: an agent looks after what is its own and its person's, and after nobody else's.
+# Scopes that a turn never has: they concern other agents and people.
 OTHERS_SCOPES = frozenset({SCHEDULES_ADMIN, TOOLS_ADMIN})
-# What the pages let those do who may run the installation.
+# The scopes of administrators on the pages.
 ALL_SCOPES = frozenset(SCOPES)
 
 
 def without_others_scopes(scopes: frozenset[str] | None) -> frozenset[str] | None:
-    """What is left of scopes for an agent at work."""
+    """The scopes that remain for an agent during a turn."""
     return None if scopes is None else scopes - OTHERS_SCOPES
 
 
 def may_grant_scope(scopes: frozenset[str] | None, scope: str) -> bool:
-    """Whether a caller with these scopes may pass one on; the operator's scope counts only by name."""
+    """Whether a holder of these scopes may grant this one. `house:admin` can only be granted if held by name."""
     return allows_scope(scopes, scope) and (scope != INSTALLATION_ADMIN or scopes is not None)
 
 
 def intersect_scopes(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
-    """What two credentials allow together."""
+    """The scopes that both credentials allow."""
     if one is None or other is None:
         return other if one is None else one
     return frozenset(scope for scope in one | other if allows_scope(one, scope) and allows_scope(other, scope))
 
 
 def require_scope(caller: Caller, scope: str) -> None:
-    """Refuse a caller whose credential carries scopes but not this one."""
+    """Refuse a caller whose credential has scopes, but not this one."""
     if caller.scopes is not None and scope not in caller.scopes:
         raise MissingScope(scope)
 
 
 def names_agent(caller: Caller) -> bool:
-    """Whether the request itself, or its credential, says for which agent it is."""
+    """Whether the request itself or its credential names an agent."""
     return caller.agent_id is not None and caller.source not in FALLBACK_SOURCES
 
 
 def is_operator(caller: Caller) -> bool:
-    """A caller on this machine without a credential and without a name, where none is required (`Caller.anonymous`)."""
+    """Whether this is the operator: a local caller without a credential, who names nobody (see `Caller.anonymous`)."""
     return caller.keyless and caller.user_id is None and not names_agent(caller)
 
 
 def runs_installation(caller: Caller) -> bool:
-    """Whoever may look after everybody's agents: the operator, by whichever name, or who was granted it.
+    """Whether the caller may manage everybody's agents: the operator under any name, or a caller with the scope.
 
-    The person at this machine is called `local` where they show nothing. A prompt that they scheduled for nobody is
-    theirs too.
+    Without a credential, the person at this machine is called `local`. Prompts that they scheduled for nobody count as
+    theirs.
     """
     if is_operator(caller) or _is_granted(caller, INSTALLATION_ADMIN):
         return True
@@ -143,25 +143,25 @@ def runs_installation(caller: Caller) -> bool:
 
 
 def missing_agent_error(caller: Caller) -> MissingAgentId:
-    """What a caller is told that would have to name an agent."""
+    """The error for a caller that must name an agent."""
     return MissingAgentId(unread_header=caller.unread_header)
 
 
 def is_operator_or_granted(caller: Caller, scope: str) -> bool:
-    """Of what belongs to agents and people: the operator, or who was granted it by name."""
+    """For records of agents and people: whether the caller is the operator, or has the scope by name."""
     return is_operator(caller) or _is_granted(caller, scope)
 
 
 def require_operator_or_granted(caller: Caller, scope: str, what: str) -> None:
-    """For what concerns everybody's."""
+    """For records of everybody: refuse all but the operator and callers with the scope. `what` names the records."""
     if not is_operator_or_granted(caller, scope):
         raise Denied(f"{what} is for the operator at this machine, or a key with the scope '{scope}'")
 
 
 def is_local_or_granted(caller: Caller, scope: str) -> bool:
-    """Of what belongs to nobody: who was granted it by name, and at this machine whoever is not limited by scopes.
+    """For shared records: whether the caller has the scope by name, or is local and not limited by scopes.
 
-    There a name or a key takes nothing away: what they could do without it, they can do with it.
+    On this machine, naming an agent or sending a key removes no rights.
     """
     return _is_granted(caller, scope) or (caller.local and caller.scopes is None)
 

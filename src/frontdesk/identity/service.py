@@ -1,4 +1,4 @@
-"""Checks credentials, identifies callers, holds them to their rate, and manages keys."""
+"""Checks credentials, identifies callers, limits their rate, and manages keys."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -39,7 +39,7 @@ from frontdesk.identity.store import KeyStore, McpSessionStore
 from frontdesk.identity.tokens import INVALID_TOKEN, TokenVerifier, profile_of_claims, unverified_claims
 
 NAME_LENGTH = 200
-# What nobody can use any more goes now and then; housekeeping itself comes every few seconds.
+# How often expired logins and sessions are deleted. Housekeeping itself runs every few seconds.
 PRUNE_SECONDS = 600
 
 log = structlog.get_logger("frontdesk.identity")
@@ -47,10 +47,10 @@ log = structlog.get_logger("frontdesk.identity")
 
 @dataclass(frozen=True, slots=True)
 class AgentLookup:
-    """What identity asks of the agents' host.
+    """What identity needs from the agents' host.
 
-    `knows` whether there is an agent, `only` which one is alone there, and `bounds` what an agent may do just now by
-    the turn that it is taking: it may be the agent that calls, in the middle of it.
+    `exists` tells whether there is such an agent, `only_agent` the id if there is exactly one, and `turn_authority` the
+    rights of the turn that an agent takes just now: the agent itself may be the caller.
     """
 
     exists: Callable[[str], Awaitable[bool]]
@@ -59,7 +59,7 @@ class AgentLookup:
 
 
 class Identity:
-    """The one place that says who is calling. It keeps keys for a moment, and callers not at all."""
+    """Identifies callers. It caches keys for a moment, and callers never."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Identity:
         self._pruned_at = -float("inf")
 
     async def authenticate(self, text: str) -> Credential:
-        """The credential that a key or token proves, or `Unauthenticated`."""
+        """The credential that a key or token proves. Raises `Unauthenticated`."""
         if not text.isascii():
             raise Unauthenticated(INVALID_TOKEN)
         if text.startswith(keys.KEY_PREFIXES):
@@ -97,20 +97,20 @@ class Identity:
         return await self._tokens.verify(text, datetime.now(UTC), time.monotonic())
 
     async def prove(self, text: str) -> ProvenPerson:
-        """The person who logs in with a key or a token; what a client got by an earlier login is nobody's word."""
+        """The person who logs in with a key or a token. Tokens that a client got by an earlier login do not count."""
         credential = await self.authenticate(text)
         if credential.user_id is None or text.startswith(ACCESS_PREFIX):
-            raise Unauthenticated("This is nobody's own key or token; show one that was made for you")
+            raise Unauthenticated("This key or token belongs to no person; use one that was created for you")
         return ProvenPerson(credential, credential.user_id, await self.profile(text))
 
     async def profile(self, text: str) -> Profile:
-        """What a key or token that holds says of a person besides who they are; a key says nothing."""
+        """The name and email address in a valid token. A key has none."""
         if text.startswith(ACCESS_PREFIX):
             return (await self.oauth.check(text)).profile
         return Profile() if text.startswith(keys.KEY_PREFIXES) else profile_of_claims(unverified_claims(text))
 
     async def identify(self, signals: Signals) -> Caller:
-        """The caller of this one request, within their rate."""
+        """The caller of this request. Raises `RateLimited` if the caller exceeds its rate."""
         try:
             caller = resolve_caller(signals, self.policy)
             if caller.agent_id is None and self.policy.single_agent_fallback:
@@ -120,7 +120,7 @@ class Identity:
             if caller.agent_id is not None and rights.names_agent(caller):
                 bound = await self._agents.turn_authority(caller.agent_id)
                 caller = replace(limit_caller(caller, bound), verified=caller.verified)
-            # The rate comes first: asking the agent host is the dear part, and a stranger could have us do it at will.
+            # The rate is checked first, because asking the agent host is expensive and anybody could cause it.
             try:
                 await self._limiter.admit(caller, time.time())
             except RateLimited as error:
@@ -141,12 +141,12 @@ class Identity:
         return caller
 
     def require_agent(self, caller: Caller) -> None:
-        """For calls that are made for an agent."""
+        """Refuse a call that must be made for an agent and names none."""
         if caller.agent_id is None and self.policy.require_agent:
             raise rights.missing_agent_error(caller)
 
     async def _demands_proof(self) -> bool:
-        """Whether somebody set up a way to prove who one is, so that who proves nothing and names nobody is nobody."""
+        """Whether keys or logins are set up, so that a caller without a credential is anonymous."""
         if self.policy.logs_in:
             return True
         try:
@@ -155,7 +155,7 @@ class Identity:
             return True
 
     def whoami(self, caller: Caller) -> Caller:
-        """The caller as resolved; a person who is proven needs no agent to ask."""
+        """The resolved caller. A proven person needs no agent."""
         rights.require_scope(caller, rights.IDENTITY_READ)
         if caller.user_id is None:
             self.require_agent(caller)
@@ -171,7 +171,7 @@ class Identity:
         lifetime: timedelta | None = None,
         replaces: str | None = None,
     ) -> tuple[ApiKey, str]:
-        """A new key and its text, which is not to be had again; it may stand in for one that is about to end."""
+        """A new key and its text, which is shown only once. `replaces` is the id of a key that will expire."""
         if agent_id is None and user_id is None:
             raise Invalid("A key needs someone to speak for: give an agent, a user, or both")
         if agent_id not in (None, ANY_AGENT):
@@ -187,7 +187,7 @@ class Identity:
     async def import_key(
         self, text: str, *, hashed: bool, user_id: str, name: str, scopes: frozenset[str] | None
     ) -> ApiKey:
-        """Take over a key that a person was given elsewhere: as it is, or as its hash."""
+        """Import a key that was issued elsewhere, as text or as its hash."""
         digest, preview = keys.hash_imported_key(text, hashed=hashed)
         key_id = keys.key_id_of_hash(digest)
         _check_key_fields(name, user_id, scopes)
@@ -209,7 +209,7 @@ class Identity:
         return key
 
     async def first_key(self) -> tuple[ApiKey, str] | None:
-        """A key for the person at this machine, where there never was any key."""
+        """A key for the local person, if there never was any key."""
         if not await self._store.is_empty():
             return None
         now = datetime.now(UTC)
@@ -218,12 +218,12 @@ class Identity:
         try:
             await self._store.add(key)
         except Conflict:
-            # Another process has started at the same moment, and has made it.
+            # Another process started at the same moment and created it.
             return None
         return key, text
 
     async def rotate_key(self, key_id: str, overlap: timedelta) -> tuple[ApiKey, str]:
-        """A key with the same rights; the old one goes on for `overlap`, or until its own end if that is sooner."""
+        """A new key with the same rights. The old key works for `overlap` longer, or until it expires if sooner."""
         old = await self._store.get(key_id)
         if old is None or not old.works_at(datetime.now(UTC)):
             raise _no_working_key(key_id)
@@ -237,12 +237,12 @@ class Identity:
         self._forget_key(key_id)
 
     async def expire_replaced_key(self, key_id: str) -> None:
-        """Let a key run out now that another was made in its place."""
+        """Let a key expire after another was created in its place."""
         await self._store.expire(key_id, datetime.now(UTC))
         self._forget_key(key_id)
 
     async def run_housekeeping(self) -> None:
-        """What is to be done now and then, and never by a request."""
+        """Regular work that no request does."""
         await self._limiter.prune(time.time())
         await self._keyring.save_last_used()
         if time.monotonic() - self._pruned_at > PRUNE_SECONDS:
@@ -251,7 +251,7 @@ class Identity:
             await self.sessions.prune()
 
     def _forget_key(self, key_id: str) -> None:
-        """A key is not what it was, nor is what clients were allowed on the strength of it."""
+        """Drop a changed key, and tokens that may rest on it, from the caches."""
         self._keyring.drop(key_id)
         self._any_made.clear()
         self.oauth.clear_cache()

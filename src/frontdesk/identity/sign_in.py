@@ -33,7 +33,7 @@ log = structlog.get_logger("frontdesk.identity")
 
 @dataclass(frozen=True, slots=True)
 class IssuerEndpoints:
-    """An issuer's addresses for people and for codes, and how it wants a client's secret."""
+    """An issuer's endpoints for people and for codes, and the way in which it takes a client's secret."""
 
     authorization_url: str
     token_url: str
@@ -41,7 +41,7 @@ class IssuerEndpoints:
 
 
 class IssuerEndpointCache:
-    """One issuer's counter. Anybody may ask for it, so that the issuer itself is asked now and then alone.
+    """One issuer's endpoints, cached: anybody can cause a request, so the issuer itself is asked only now and then.
 
     `now` is monotonic seconds.
     """
@@ -55,7 +55,7 @@ class IssuerEndpointCache:
         self._fetched_at = -float("inf")
 
     async def find(self, now: float) -> IssuerEndpoints | None:
-        """None while the issuer does not say; what it said of late holds meanwhile."""
+        """The endpoints, or the last known ones while the issuer does not answer. None if there are none."""
         if not self._is_current(now):
             async with self._lock:
                 if not self._is_current(now):
@@ -86,14 +86,14 @@ def read_endpoints(issuer: str, document: Mapping[str, object]) -> IssuerEndpoin
 
 
 def _check_endpoint(said: object) -> str:
-    """An address that a browser may be sent to, or a secret: over TLS, or on this machine."""
+    """An address that a browser or a secret may be sent to: over TLS, or on this machine."""
     found = urlsplit(check_address(said))
     if found.scheme != "https" and not (found.scheme == "http" and is_loopback(found.hostname or "")):
         raise ValueError("an address that is neither https nor on this machine")
     return found._replace(fragment="").geturl()
 
 
-# Where issuers lead a browser back to; each of them has to know it.
+# The redirect URI, which must be registered with each issuer.
 CALLBACK_PATH = "/sign-in/back"
 MAX_ERROR_LENGTH = 80
 OTHER_SIGN_IN = "This sign-in was not begun in this browser, or too long ago; begin it again"
@@ -103,7 +103,7 @@ ISSUER_UNAVAILABLE = "{issuer} cannot be asked right now; try again shortly, or 
 
 @dataclass(frozen=True, slots=True)
 class SignInState:
-    """What a browser that was sent to an issuer has to come back with, and what its code is redeemed by."""
+    """What a browser carries while it signs in at an issuer: the expected state, and the secrets for its code."""
 
     issuer: str
     state: str
@@ -111,7 +111,7 @@ class SignInState:
 
 
 class SignInIssuers:
-    """The issuers at which people sign in. No state of a sign-in is kept here: the browser carries it."""
+    """The issuers at which people sign in. The state of a sign-in is kept in the browser."""
 
     def __init__(self, issuers: Sequence[Issuer], base_url: str, headers: Mapping[str, str]) -> None:
         self._client = httpx2.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=False, headers=headers)
@@ -122,14 +122,14 @@ class SignInIssuers:
 
     @property
     def names(self) -> Mapping[str, str]:
-        """What people know each issuer by."""
+        """The display name of each issuer."""
         return {
             issuer: known_as.name or urlsplit(issuer).hostname or issuer
             for issuer, (_, known_as) in self._issuers.items()
         }
 
     async def begin(self, issuer: str) -> tuple[str, SignInState]:
-        """The address to send a browser to, and the state of its sign-in."""
+        """The address to send a browser to, and the state that the browser keeps."""
         trusted, known_as = self._find_issuer(issuer)
         sign_in = SignInState(issuer, secrets.token_urlsafe(24), secrets.token_urlsafe(48))
         counter = await self._endpoints(issuer)
@@ -146,12 +146,12 @@ class SignInIssuers:
         joined = "&" if "?" in counter.authorization_url else "?"
         return f"{counter.authorization_url}{joined}{urlencode(asked)}", sign_in
 
-    async def redeem(self, sign_in: SignInState, said: Mapping[str, str]) -> str:
-        """The token for the code that a browser came back with, unchecked."""
-        trusted, known_as = self._find_issuer(sign_in.issuer)
-        same = hmac.compare_digest(said.get("state", "").encode(), sign_in.state.encode())
-        # RFC 9207: a code of another issuer's must not be taken to this one.
-        if not same or said.get("iss", sign_in.issuer).rstrip("/") != sign_in.issuer.rstrip("/"):
+    async def redeem(self, errand: SignInState, said: Mapping[str, str]) -> str:
+        """The token, unchecked, for the code that a browser came back with."""
+        trusted, known_as = self._find_issuer(errand.issuer)
+        same = hmac.compare_digest(said.get("state", "").encode(), errand.state.encode())
+        # RFC 9207: a code of one issuer must not be sent to another.
+        if not same or said.get("iss", errand.issuer).rstrip("/") != errand.issuer.rstrip("/"):
             raise Denied(OTHER_SIGN_IN)
         if "code" not in said:
             reason = said.get("error", "no code came back")[:MAX_ERROR_LENGTH]
@@ -178,7 +178,7 @@ class SignInIssuers:
         return self._issuers[issuer]
 
     def _resource_parameter(self, issuer: Issuer) -> Mapping[str, str]:
-        """RFC 8707: whom the token is for. Entra ID takes no such word, and goes by the scope."""
+        """RFC 8707: the resource that the token is for. Entra ID has no such parameter and uses the scope."""
         resource = issuer.audience[0] if issuer.audience else self._resource
         return {} if issuer.claims == "entra" else {"resource": resource}
 
@@ -196,7 +196,7 @@ class SignInIssuers:
             with anyio.fail_after(TOTAL_SECONDS):
                 response = await self._client.send(request, stream=True, auth=auth)
                 try:
-                    # A refused code says so in JSON, or in whatever; there is no token in it.
+                    # The answer to a refused code may have any format; there is no token in it.
                     return await read_json_object(response) if response.is_success else {}
                 finally:
                     await response.aclose()
@@ -215,5 +215,5 @@ def _client_proof(
         return {}, None
     if in_form:
         return {"client_secret": secret.get_secret_value()}, None
-    # RFC 6749, 2.3.1: both are written as in a form first.
+    # RFC 6749, 2.3.1: both are form-encoded first.
     return {}, httpx2.BasicAuth(quote_plus(client_id), quote_plus(secret.get_secret_value()))

@@ -49,21 +49,21 @@ from frontdesk.identity.model import (
 )
 from frontdesk.settings import Rate
 
-# So far the clocks of replicas may differ; one that is further back was set back.
+# The largest expected difference between replicas' clocks; a larger step back means that a clock was set back.
 MAX_CLOCK_SKEW_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class TokenBucket:
-    """What was left, and when, in seconds since the epoch."""
+    """The tokens that are left, and when they were counted, in seconds since the epoch."""
 
     tokens: float
     at: float
 
     def take_up_to(self, rate: Rate, count: int, now: float) -> tuple["TokenBucket", int, float]:
-        """(the bucket afterwards, tokens granted, seconds until the next one when none was)."""
+        """(the bucket afterwards, tokens granted, seconds until the next token if none was granted)."""
         per_second = rate.limit / rate.seconds
-        # A clock that steps back refills nothing and takes nothing away; from then on it counts by the new time.
+        # A clock that steps back refills nothing and removes nothing; counting continues from the new time.
         tokens = min(rate.limit, self.tokens + max(0.0, now - self.at) * per_second)
         granted = min(count, int(tokens))
         wait = 0.0 if granted else (1 - tokens) / per_second
@@ -75,7 +75,7 @@ INSERT_BUCKET = per_dialect(lambda insert: insert(buckets).on_conflict_do_nothin
 
 
 class KeyStore:
-    """API keys: written by the operator and by people for themselves, read on every call that shows one."""
+    """API keys: the operator and people write them; every call with a key reads them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -98,7 +98,7 @@ class KeyStore:
     async def newest(
         self, now: datetime, limit: int, *, working: bool | None = None, before: str | None = None
     ) -> Sequence[ApiKey]:
-        """Keys, the newest first: those that work, those that ended, or all; `before` is the last one seen."""
+        """Keys, newest first: working keys, ended keys, or all. `before` is the last key of the previous page."""
         wanted = select(api_keys).order_by(api_keys.c.created_at.desc(), api_keys.c.id.desc()).limit(limit)
         if working is not None:
             wanted = wanted.where(_key_works(now) if working else not_(_key_works(now)))
@@ -110,19 +110,19 @@ class KeyStore:
             return [_key_of_row(row) for row in (await connection.execute(wanted)).mappings()]
 
     async def list_own(self, user_id: str) -> Sequence[ApiKey]:
-        """A person's own keys, the newest first."""
+        """A person's own keys, newest first."""
         wanted = select(api_keys).where(_is_own_key(user_id)).order_by(api_keys.c.created_at.desc(), api_keys.c.id)
         async with self._database.read_transaction() as connection:
             return [_key_of_row(row) for row in (await connection.execute(wanted)).mappings()]
 
     async def list_for_agent(self, agent_id: str, now: datetime) -> Sequence[ApiKey]:
-        """The keys that work and speak for one agent."""
+        """The working keys of one agent."""
         wanted = select(api_keys).where(api_keys.c.agent_id == agent_id, _key_works(now)).order_by(api_keys.c.id)
         async with self._database.read_transaction() as connection:
             return [_key_of_row(row) for row in (await connection.execute(wanted)).mappings()]
 
     async def change(self, key_id: str, user_id: str, values: Mapping[str, Any]) -> ApiKey | None:
-        """Change a person's own key, if it is theirs."""
+        """Change a person's own key, if it belongs to them."""
         mine = and_(api_keys.c.id == key_id, _is_own_key(user_id))
         changed = {name: _join_optional_scopes(value) if name == "scopes" else value for name, value in values.items()}
         async with self._database.transaction() as connection:
@@ -132,13 +132,13 @@ class KeyStore:
         return _key_of_row(row) if row else None
 
     async def any_working(self, now: datetime) -> bool:
-        """Whether anybody could get in with a key; that of the first start is for this machine, and does not count."""
+        """Whether any key works. The key of the first start is for this machine and does not count."""
         return await self._any(_key_works(now))
 
     async def any_made(self) -> bool:
-        """Whether somebody made a key and has not revoked it; that of the first start nobody made.
+        """Whether somebody created a key that is not revoked. The key of the first start does not count.
 
-        One that ran out counts: when it does, nobody gets rights that they did not have before.
+        Expired keys count: otherwise callers would gain rights when the last key expires.
         """
         return await self._any(api_keys.c.revoked_at.is_(None))
 
@@ -162,7 +162,7 @@ class KeyStore:
             return (await connection.execute(wanted)).scalar_one_or_none()
 
     async def replace(self, old: ApiKey, new: ApiKey, old_expires_at: datetime) -> None:
-        """Add a key and let the one it replaces run out, in one step; its name goes over, where names differ."""
+        """Add a key and let the key that it replaces expire, in one transaction. The new key takes over the name."""
         left: dict[str, object] = {"expires_at": old_expires_at}
         if old.own:
             left["name"] = f"{old.name} ({old.id})"
@@ -171,13 +171,13 @@ class KeyStore:
             await _insert_key(connection, new)
 
     async def expire(self, key_id: str, now: datetime) -> None:
-        """End a key that another one stands for by now; what was asked for with it goes on with that one."""
+        """End a key that was replaced. Work that it requested continues with its successor."""
         lasts = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
         async with self._database.transaction() as connection:
             await connection.execute(update(api_keys).where(api_keys.c.id == key_id, lasts).values(expires_at=now))
 
     async def revoke(self, key_id: str, now: datetime) -> bool:
-        """End a key, and what clients were allowed on the strength of it; whether there was one to end."""
+        """Revoke a key and the grants that rest on it. Returns whether there was such a key."""
         ended = update(api_keys).where(api_keys.c.id == key_id, api_keys.c.revoked_at.is_(None)).values(revoked_at=now)
         allowed = update(oauth_grants).where(
             oauth_grants.c.proof == f"{KEY_CREDENTIAL_PREFIX}{key_id}", oauth_grants.c.revoked_at.is_(None)
@@ -196,13 +196,13 @@ class KeyStore:
 
 
 class BucketStore:
-    """Token buckets that all replicas draw on."""
+    """Token buckets that all replicas share."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def lease(self, key: str, rate: Rate, count: int, now: float) -> tuple[int, float]:
-        """Take up to `count` tokens: (granted, seconds to wait when none was)."""
+        """Take up to `count` tokens: (granted, seconds to wait if none was granted)."""
         full = {"key": key, "tokens": rate.limit, "refilled_at": now}
         async with self._database.transaction() as connection:
             await connection.execute(INSERT_BUCKET[connection.dialect.name], full)
@@ -214,7 +214,7 @@ class BucketStore:
         return granted, wait
 
     async def prune(self, before: float) -> None:
-        """Forget buckets that nobody drew on since; they are full again, as a new one would be."""
+        """Delete buckets that were not used since then. They are full again, as a new bucket is."""
         async with self._database.transaction() as connection:
             await connection.execute(delete(buckets).where(buckets.c.refilled_at < before))
 
@@ -226,7 +226,7 @@ async def _insert_key(connection: Transaction, key: ApiKey) -> None:
 
 @contextmanager
 def _refuse_duplicate_name(name: str) -> Generator[None]:
-    """What the database says of a name that a person gave twice, or a key that is there already, in our words."""
+    """Translate the database's error about a duplicate name or key."""
     try:
         yield
     except IntegrityError as error:
@@ -234,7 +234,7 @@ def _refuse_duplicate_name(name: str) -> Generator[None]:
 
 
 def _key_works(now: datetime) -> ColumnElement[bool]:
-    """As `ApiKey.works_at` has it."""
+    """The SQL form of `ApiKey.works_at`."""
     not_over = or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now)
     return and_(api_keys.c.is_active, api_keys.c.revoked_at.is_(None), not_over)
 
@@ -260,7 +260,7 @@ def _key_of_row(row: RowMapping) -> ApiKey:
 
 
 TOKEN_OF_GRANT = oauth_tokens.c.grant_id == oauth_grants.c.id
-# Two columns of one name would be told apart by nobody.
+# Labels, because both tables have columns of the same names.
 TOKEN_COLUMNS = (
     oauth_tokens.c.token_sha256,
     oauth_tokens.c.kind,
@@ -271,7 +271,7 @@ TOKEN_COLUMNS = (
 
 
 class OAuthStore:
-    """One transaction a step, whichever replica takes it."""
+    """Logins. Each step is one transaction, and any replica can take it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -293,7 +293,7 @@ class OAuthStore:
             await connection.execute(insert(oauth_requests).values(row))
 
     async def find_request(self, id_sha256: bytes, browser_sha256: bytes, now: datetime) -> AuthorizationRequest | None:
-        """What was asked of this browser, if it was not too long ago."""
+        """The request that this browser was asked about, if it has not expired."""
         wanted = select(oauth_requests).where(
             oauth_requests.c.id_sha256 == id_sha256,
             oauth_requests.c.browser_sha256 == browser_sha256,
@@ -308,7 +308,7 @@ class OAuthStore:
         )
 
     async def settle_request(self, id_sha256: bytes, grant: LoginGrant | None = None) -> bool:
-        """A request is answered, with a grant or without one; whether it still was to be."""
+        """Answer a request, with a grant or without. Returns whether it was still open."""
         async with self._database.transaction() as connection:
             done = await connection.execute(delete(oauth_requests).where(oauth_requests.c.id_sha256 == id_sha256))
             if done.rowcount > 0 and grant is not None:
@@ -322,7 +322,7 @@ class OAuthStore:
     async def take_code(
         self, code_sha256: bytes, now: datetime, holds: Callable[[LoginGrant], bool], tokens: Sequence[NewToken]
     ) -> LoginGrant | None:
-        """Use a code up, and keep the tokens for it if it holds; one that is shown again ends all that came of it."""
+        """Redeem a code and store its tokens if it is valid. Using a code twice ends everything issued from it."""
         async with self._database.transaction() as connection:
             wanted = select(oauth_grants).where(oauth_grants.c.code_sha256 == code_sha256).with_for_update()
             row = (await connection.execute(wanted)).mappings().one_or_none()
@@ -342,7 +342,7 @@ class OAuthStore:
     async def take_refresh(
         self, token_sha256: bytes, now: datetime, holds: Callable[[LoginGrant], bool], tokens: Sequence[NewToken]
     ) -> LoginGrant | None:
-        """Put new tokens in the place of a refresh token; one in the wrong hands ends all that came of its grant."""
+        """Replace a refresh token by new tokens. Using it twice, or by another client, ends the whole grant."""
         async with self._database.transaction() as connection:
             row = await _lock_token(connection, token_sha256)
             if row is None or row["kind"] != TokenKind.REFRESH:
@@ -359,7 +359,7 @@ class OAuthStore:
         return grant
 
     async def find_access_token(self, token_sha256: bytes) -> AccessToken | None:
-        """What an access token proves, as long as it is not over."""
+        """What an access token proves, until it expires."""
         wanted = _select_tokens(
             oauth_tokens.c.token_sha256 == token_sha256,
             oauth_tokens.c.kind == TokenKind.ACCESS,
@@ -373,7 +373,7 @@ class OAuthStore:
         return AccessToken(row["user_id"], row["client_id"], scopes, profile, row["expires_at"], row["proof"])
 
     async def revoke(self, token_sha256: bytes, client_id: str, now: datetime) -> bool:
-        """End a token, a refresh token with all of its grant; False where it is another client's."""
+        """Revoke a token, and for a refresh token its whole grant. False if it belongs to another client."""
         async with self._database.transaction() as connection:
             row = await _lock_token(connection, token_sha256)
             if row is None:
@@ -387,7 +387,7 @@ class OAuthStore:
         return True
 
     async def prune(self, now: datetime) -> None:
-        """Forget what nobody can use any more; a refresh token that was used is known until its end."""
+        """Delete expired rows. A used refresh token is kept until it expires, to detect its reuse."""
         has_tokens = exists(select(oauth_tokens.c.token_sha256).where(TOKEN_OF_GRANT))
         async with self._database.transaction() as connection:
             await connection.execute(delete(oauth_requests).where(oauth_requests.c.expires_at <= now))
@@ -475,7 +475,7 @@ def _upsert_token(insert: Any) -> Executable:  # noqa: ANN401 - the two dialects
 
 
 def _upsert_person(insert: Any) -> Executable:  # noqa: ANN401 - see above
-    """The first person stays; anybody else, and any claim after the session was closed, leaves nobody."""
+    """The session's first person stays. A claim by another person, or after closing, clears the person."""
     new = insert(mcp_session_persons)
     same = mcp_session_persons.c.person_hash == new.excluded.person_hash
     values = {"person_hash": case((same, new.excluded.person_hash), else_=null())}
@@ -488,16 +488,16 @@ UPSERT_TOKEN, UPSERT_PERSON = per_dialect(_upsert_token), per_dialect(_upsert_pe
 
 
 class McpSessionStore:
-    """A row for each session that has a token, and one for each that any person's token was shown in.
+    """One row for each session with a token, and one for each session in which a person's token was used.
 
-    Whatever changes both takes the latter first, so that of two calls at once one waits for the other.
+    Transactions that change both change the latter first, so that concurrent calls wait for each other.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def put(self, id_sha256: bytes, person: bytes, sealed: str, expires_at: datetime, ends_at: datetime) -> bool:
-        """Keep a person's token, if the session acts for nobody else; if it does, it acts for nobody from now on."""
+        """Store a person's token, unless the session acts for another person; then close the session."""
         claim = {"id_sha256": id_sha256, "person_hash": person, "expires_at": ends_at}
         row = {"id_sha256": id_sha256, "sealed": sealed, "expires_at": expires_at}
         async with self._database.transaction() as connection:
@@ -523,7 +523,7 @@ class McpSessionStore:
             return (await connection.execute(wanted)).scalar_one_or_none()
 
     async def is_closed(self, id_sha256: bytes) -> bool:
-        """Whether the session keeps no token any more."""
+        """Whether the session is closed and keeps no token."""
         wanted = select(mcp_session_persons.c.id_sha256).where(
             mcp_session_persons.c.id_sha256 == id_sha256, mcp_session_persons.c.person_hash.is_(None)
         )
@@ -531,14 +531,14 @@ class McpSessionStore:
             return (await connection.execute(wanted)).first() is not None
 
     async def close(self, id_sha256: bytes, ends_at: datetime) -> None:
-        """Keep no token of this session, now or later."""
+        """Delete the session's token, and keep none from now on."""
         row = {"id_sha256": id_sha256, "person_hash": None, "expires_at": ends_at}
         async with self._database.transaction() as connection:
             await connection.execute(UPSERT_PERSON[connection.dialect.name], row)
             await connection.execute(_delete_token(id_sha256))
 
     async def close_known(self, id_sha256: bytes) -> None:
-        """The same, and nothing for an unknown session: its caller may be anybody."""
+        """Close the session only if it is known, because anybody may be calling."""
         closing = (
             update(mcp_session_persons).where(mcp_session_persons.c.id_sha256 == id_sha256).values(person_hash=None)
         )
@@ -547,7 +547,7 @@ class McpSessionStore:
             await connection.execute(_delete_token(id_sha256))
 
     async def remove(self, id_sha256: bytes) -> None:
-        """Forget the token. Whose session it is stays known."""
+        """Delete the token. The session stays bound to its person."""
         async with self._database.transaction() as connection:
             await connection.execute(_delete_token(id_sha256))
 

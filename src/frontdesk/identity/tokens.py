@@ -21,10 +21,10 @@ from frontdesk.identity.model import TOKEN_CREDENTIAL_PREFIX, Credential, Profil
 from frontdesk.settings import Issuer
 from frontdesk.settings.model import AGENT_ID_PATTERN
 
-# Key sets and descriptions have some thousand bytes.
+# Key sets and metadata documents usually have a few thousand bytes.
 MAX_DOCUMENT_BYTES = 1024 * 1024
 METADATA_NAMES = ("openid-configuration", "oauth-authorization-server")
-# What a request to an issuer, or the reading of what it published, can fail with.
+# The errors of a request to an issuer, and of parsing its documents.
 ISSUER_ERRORS = (
     httpx2.HTTPError,
     httpx2.InvalidURL,
@@ -38,7 +38,7 @@ ISSUER_ERRORS = (
 
 
 async def fetch_metadata(client: httpx2.AsyncClient, issuer: str) -> Mapping[str, object]:
-    """An issuer's description of itself, or ValueError where it has none."""
+    """An issuer's metadata document. Raises ValueError if there is none."""
     for name in METADATA_NAMES:
         found = await fetch_document(client, f"{issuer.rstrip('/')}/.well-known/{name}")
         if found is not None:
@@ -47,24 +47,24 @@ async def fetch_metadata(client: httpx2.AsyncClient, issuer: str) -> Mapping[str
 
 
 async def fetch_document(client: httpx2.AsyncClient, url: str) -> Mapping[str, object] | None:
-    """The object at an address, or None where there is nothing."""
+    """The JSON object at an address, or None if there is none."""
     async with client.stream("GET", url) as response:
         return await read_json_object(response) if response.is_success else None
 
 
 def check_address(said: object) -> str:
-    """An address in a document, if it is one that can be asked."""
+    """An address from a document, if a request can be sent to it."""
     if not isinstance(said, str):
         raise TypeError("an address that is no text")
     url = urlsplit(said)
-    # The port is checked as it is read.
+    # Reading the port checks it.
     if url.scheme not in ("http", "https") or not url.hostname or (url.port is not None and url.port == 0):
         raise ValueError("an address that cannot be asked")
     return said
 
 
 async def read_json_object(response: httpx2.Response) -> Mapping[str, object]:
-    """The JSON object that an answer holds, which is read no further than it may be long."""
+    """The JSON object of a response, read only up to the size limit."""
     body = bytearray()
     async for piece in response.aiter_bytes():
         body += piece
@@ -80,19 +80,19 @@ async def read_json_object(response: httpx2.Response) -> Mapping[str, object]:
 
 
 FRESH_SECONDS = 600
-# A stranger's token with a made-up key id must not make us fetch at will.
+# Tokens with invented key ids must not cause a request each.
 REFETCH_SECONDS = 10
 STALE_SECONDS = 86_400
 FETCH_SECONDS = 5
 TOTAL_SECONDS = 10
-# Issuers publish a handful; each costs some time to read.
+# Issuers publish few keys, and each takes time to parse.
 MAX_KEYS = 500
 
 log = structlog.get_logger("frontdesk.identity")
 
 
 class IssuerKeys:
-    """One issuer's key set; `now` is monotonic seconds."""
+    """One issuer's key set. `now` is in monotonic seconds."""
 
     def __init__(self, issuer: Issuer, client: httpx2.AsyncClient) -> None:
         self._issuer = issuer
@@ -103,7 +103,7 @@ class IssuerKeys:
         self._fetched_at = -float("inf")
 
     async def keys(self, key_id: str | None, now: float) -> KeySet:
-        """The key set, with `key_id` in it if the issuer has published it."""
+        """The key set, which includes `key_id` if the issuer has published that key."""
         if not self._is_current(key_id, now):
             async with self._lock:
                 if not self._is_current(key_id, now):
@@ -122,7 +122,7 @@ class IssuerKeys:
     async def _refresh(self, now: float) -> None:
         self._tried_at = now
         try:
-            # The client's own limit is for each read, and every token of this issuer waits here.
+            # The client's own timeout applies to each read, and every token of this issuer waits here.
             with anyio.fail_after(TOTAL_SECONDS):
                 self._keys = self._usable(await self._fetch())
             self._fetched_at = now
@@ -139,7 +139,7 @@ class IssuerKeys:
         return check_address((await fetch_metadata(self._client, self._issuer.issuer)).get("jwks_uri"))
 
     def _usable(self, document: Mapping[str, object]) -> KeySet:
-        """The keys that can verify something; those of a kind we do not know are passed over, as RFC 7517 wants."""
+        """The keys that can verify tokens. Keys of an unknown kind are skipped (RFC 7517)."""
         listed = document.get("keys")
         if not isinstance(listed, list):
             raise TypeError("no list of keys")
@@ -155,14 +155,14 @@ class IssuerKeys:
 
 
 def _import_key(said: object) -> Key | None:
-    """A key as it was published, or None for what is none."""
+    """A published key, or None if it is not usable."""
     published = cast("dict[str, str | list[str]]", said) if isinstance(said, dict) else {}
     # A symmetric key in a public document is no secret, and must never verify anything.
     if not published or published.get("kty") == OctKey.key_type:
         return None
     try:
         key = JWKRegistry.import_key(published)
-        # The set asks each key for its id, which for one without is computed.
+        # The set asks each key for its id, and computes it for keys without one.
         key.ensure_kid()
     except (JoseError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
         return None
@@ -174,20 +174,20 @@ MAX_PROFILE_LENGTH = 320
 
 
 def credential_of_claims(claims: Claims, issuer: Issuer) -> Credential:
-    """`sub` is the user, the outermost `act.sub` or else the client is the agent; both behind the issuer's prefix."""
+    """`sub` is the user; the outermost `act.sub`, or else the client, is the agent. Both get the issuer's prefix."""
     client = _claim_text(claims, "azp") or _claim_text(claims, "appid" if issuer.claims == "entra" else "client_id")
     user = _entra_user_id(claims) if issuer.claims == "entra" else _claim_text(claims, "sub")
     return Credential(
         id=f"{TOKEN_CREDENTIAL_PREFIX}{issuer.issuer}",
         agent_id=_actor_agent_id(claims, issuer.prefix) or _prefixed_agent_id(client, issuer.prefix),
-        # A client that acts for itself (client credentials) is its own subject: there is no user.
+        # A client that acts for itself (client credentials) is its own subject, and there is no user.
         user_id=None if user == client else _prefixed_user_id(user, issuer.prefix),
         scopes=_scopes_of_claims(claims),
     )
 
 
 def profile_of_claims(claims: Claims) -> Profile:
-    """What a token says of a person besides who they are; Supabase has the name in a place of its own."""
+    """The name and email address in a token. Supabase stores the name in a place of its own."""
     inner = claims.get("user_metadata")
     more: Claims = cast("Claims", inner) if isinstance(inner, Mapping) else {}
     name = _claim_text(claims, "name") or _claim_text(more, "full_name") or _claim_text(more, "name")
@@ -220,8 +220,8 @@ def _prefixed_user_id(name: str | None, prefix: str) -> str | None:
 
 
 def _entra_user_id(claims: Claims) -> str | None:
-    # `sub` differs per application there; `oid` is the person. An app-only token has no person: it says so, or its
-    # subject is itself and it carries no delegated scope.
+    # With Entra ID `sub` differs per application, and `oid` is the person. An app-only token has no person: `idtyp`
+    # says so, or its subject equals its `oid` and it has no delegated scope.
     oneself = "scp" not in claims and _claim_text(claims, "oid") == _claim_text(claims, "sub")
     return None if claims.get("idtyp") == "app" or oneself else _claim_text(claims, "oid") or _claim_text(claims, "sub")
 
@@ -248,7 +248,7 @@ INVALID_TOKEN = "The token is not valid here; get a new one from an issuer that 
 
 
 class TokenVerifier:
-    """The issuers we trust, each with its keys. `resources` are the audiences we answer to by default."""
+    """The trusted issuers, each with its keys. `resources` are the default audiences."""
 
     def __init__(self, issuers: Sequence[Issuer], resources: frozenset[str], headers: Mapping[str, str]) -> None:
         self._client = httpx2.AsyncClient(timeout=FETCH_SECONDS, follow_redirects=False, headers=headers)
@@ -256,11 +256,11 @@ class TokenVerifier:
         self._resources = resources
 
     async def verify(self, token: str, now: datetime, monotonic: float) -> Credential:
-        """The credential that a token proves, or `Unauthenticated` without a word on which check failed."""
+        """The credential that a token proves. Raises `Unauthenticated`, which does not tell which check failed."""
         header, unproven = _decode_unverified(token)
         named = unproven.get("iss")
         known = self._issuers.get(named) if isinstance(named, str) else None
-        # RFC 7515: a token with a critical extension that one does not know must be refused, and we know none.
+        # RFC 7515: tokens with unknown critical extensions must be refused, and we know none.
         if known is None or "crit" in header:
             raise Unauthenticated(INVALID_TOKEN)
         issuer, jwks = known
@@ -285,7 +285,7 @@ class TokenVerifier:
 
 
 def unverified_claims(token: str) -> Mapping[str, object]:
-    """What a token says, unproven: for labels on outbound calls, never for rights. Empty if it is no JWT."""
+    """The unverified claims of a token: for labels on outbound calls, never for rights. Empty if it is no JWT."""
     try:
         return _decode_unverified(token)[1]
     except Unauthenticated:
@@ -311,7 +311,7 @@ def _decode_part(part: str) -> Mapping[str, object]:
 
 def _check_times(claims: Mapping[str, object], now: float) -> None:
     expires, not_before = claims.get("exp"), claims.get("nbf", 0)
-    # Asked this way round, because a NaN is neither before nor after anything.
+    # Compared in this direction, because a NaN is neither before nor after anything.
     if not (isinstance(expires, int | float) and now <= expires + LEEWAY_SECONDS):
         raise Unauthenticated("The token has expired; get a new one")
     if not (isinstance(not_before, int | float) and now >= not_before - LEEWAY_SECONDS):

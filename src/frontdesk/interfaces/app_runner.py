@@ -30,12 +30,12 @@ AppFunction = Callable[[App], Coroutine[Any, Any, T]]
 GC_THRESHOLDS = (700, 10, 10)
 UVLOOP = find_spec("uvloop") is not None
 SURFACE = "cli"
-# A command is one request, whatever it does on its way.
+# A command counts as one request.
 REQUEST_ID = ensure_request_id(None)
 
 
 def local_caller(*, agent: str | None = None, user: str | None = None) -> Caller:
-    """The operator on this machine, who may do everything, or the agent or person that a command names."""
+    """The operator at this machine, who may do everything, or the agent or person that they act for."""
     return Caller(REQUEST_ID, agent, user, local=True, any_agent=True)
 
 
@@ -46,9 +46,9 @@ def run_with_app(
     log_level: Literal["warning", "error"] = "warning",
     fast: bool = False,
 ) -> T:
-    """What `use` returns, given the app of these settings (the environment's, with few logs, when none are given).
+    """Run `use` with the app of these settings. Without settings it reads the environment's and logs little.
 
-    `fast` is for what runs long: its event loop costs less, but takes a while to load.
+    `fast` is for long-running processes: uvloop is faster, but takes a while to load.
     """
     chosen = configure_quiet_logs(Settings.read(), log_level) if settings is None else settings
 
@@ -66,7 +66,7 @@ def run_change(
     use: Callable[[App, CallRecord], Coroutine[Any, Any, T]],
     run: Callable[[AppFunction[T]], T] = run_with_app,
 ) -> T:
-    """The same, with `run`, for changes: the journal records them, as for other interfaces."""
+    """Run a change and record it in the journal, as the other interfaces do."""
 
     async def recorded(app: App) -> T:
         with record_change(app, action) as record:
@@ -76,12 +76,12 @@ def run_change(
 
 
 def record_change(app: App, action: str) -> CallRecord:
-    """A row of the journal; `action` must hold no secret, also where what was typed is wrong."""
+    """A journal entry for a command. `action` must not contain secrets, not even mistyped ones."""
     return CallRecord(app.journal, SURFACE, action, local_caller())
 
 
 def configure_quiet_logs(settings: Settings, level: Literal["warning", "error"] = "warning") -> Settings:
-    """Logs for somebody who reads a command's own words: only what went wrong, unless they asked for all of it."""
+    """Log only problems, unless the settings ask for debug logs, so that a command's output stays readable."""
     asked = settings.log_level
     loud = asked != "debug" and logs.LEVELS[asked] < logs.LEVELS[level]
     chosen = settings.with_values(log_level=level) if loud else settings
@@ -90,7 +90,7 @@ def configure_quiet_logs(settings: Settings, level: Literal["warning", "error"] 
 
 
 def freeze_garbage() -> None:
-    """What is loaded by now stays for good: the garbage collector need not go through all of it again and again."""
+    """Exclude everything loaded so far from garbage collection, because it stays until the end."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -103,7 +103,7 @@ DEFAULT_USER = LOCAL_USER
 
 @dataclass(frozen=True, slots=True)
 class PersonContext:
-    """One person's part of the memory capability, in an open app."""
+    """The app, with the scope of one person's records."""
 
     app: App
     scope: PersonScope
@@ -117,18 +117,18 @@ class PersonContext:
         return self.memory.id_lookup
 
     async def zone(self, named: str | None = None) -> ZoneInfo:
-        """The zone that was named, or the person's own."""
+        """The named time zone, or the person's own."""
         return await person_zone(self.memory, self.scope, named)
 
 
 def run_for_person(user: str, use: Callable[[PersonContext], Coroutine[Any, Any, T]]) -> T:
-    """What `use` finds among a person's records."""
+    """Run `use` with a person's records and return its result."""
     person = require_user_id(user)
     return run_with_app(lambda app: use(_person_context(app, person)))
 
 
 def change_for_person(user: str, action: str, use: Callable[[PersonContext, CallRecord], Coroutine[Any, Any, T]]) -> T:
-    """The same for changes; the journal gets nothing of the person's records."""
+    """Run a change of a person's records and record it in the journal, without their content."""
     person = require_user_id(user)
 
     async def recorded(app: App, record: CallRecord) -> T:
@@ -139,7 +139,7 @@ def change_for_person(user: str, action: str, use: Callable[[PersonContext, Call
 
 
 def validate_input(kind: type[InputT], given: Mapping[str, Any]) -> InputT:
-    """The typed values, checked against the same bounds as in other interfaces."""
+    """Validate typed input with the same model as the other interfaces."""
     try:
         return kind.model_validate(given)
     except ValidationError as error:
@@ -147,7 +147,7 @@ def validate_input(kind: type[InputT], given: Mapping[str, Any]) -> InputT:
 
 
 def require_user_id(user: str) -> str:
-    """A person's id, if it can be one."""
+    """The person's id, if it is valid."""
     if not is_user_id(user):
         raise Invalid("--user names a person by 1 to 200 printable characters, as frontdesk keys list shows them")
     return user

@@ -16,17 +16,17 @@ STRIPPED_CHARACTERS = " \t\r\n\"'[]"
 
 
 def coerce_limit(given: object) -> int:
-    """How many tools to find: 1 to 25."""
+    """The number of tools to find: 1 to 25."""
     return int(_clamp(given, 1, MAX_LIMIT, DEFAULT_LIMIT))
 
 
 def coerce_min_score(given: object) -> float:
-    """The score that a tool must reach: 0 to 100."""
+    """The minimum score of a tool: 0 to 100."""
     return _clamp(given, 0, 100, DEFAULT_MIN_SCORE)
 
 
 def coerce_drop_rate(given: object, default: float) -> float:
-    """The share of the tools to let go: 0 to 1."""
+    """The share of tools to detach: 0 to 1."""
     return _clamp(given, 0, 1, default)
 
 
@@ -41,7 +41,7 @@ def coerce_flag(given: object, *, default: bool = False) -> bool:
 
 
 def coerce_tool_names(given: object) -> tuple[str, ...]:
-    """Ids or names of tools: a comma list, a JSON array as text, or an array; each once, in the order given."""
+    """Ids or names of tools from a comma list, a JSON array as text, or an array, without duplicates, in order."""
     if isinstance(given, str):
         given = _split_names(given[: MAX_NAMES * MAX_NAME_CHARACTERS])
     if not isinstance(given, list | tuple):
@@ -65,7 +65,7 @@ def _clamp(given: object, least: float, most: float, default: float) -> float:
 
 
 def _parse_number(given: object) -> float | None:
-    """A number, also written as text; None for what is none. A boolean counts as none: nobody means 1 by it."""
+    """A number, also from text. None for other values, booleans included."""
     if isinstance(given, bool) or not isinstance(given, int | float | str):
         return None
     try:

@@ -16,11 +16,11 @@ from frontdesk.tools.servers import ServerSpec, Transport
 
 DEMO_SERVER = "demo-desk"
 DEMO_SERVER_MODULE = "frontdesk.interfaces.demo_server"
-DEMO_SERVER_DESCRIPTION = "Tools to try things with: their answers are made up, and nothing is done."
+DEMO_SERVER_DESCRIPTION = "Tools for trying things out: their answers are made up, and they do nothing."
 
 
 def demo_server_spec(name: str = DEMO_SERVER) -> ServerSpec:
-    """The server as the catalogue takes it: a program of our own, started where Frontdesk runs."""
+    """The demo server for the catalogue: a child process of Frontdesk."""
     return ServerSpec(
         name,
         Transport.STDIO,
@@ -36,19 +36,19 @@ FRIDAY = 4
 
 @dataclass(frozen=True, slots=True)
 class DemoDay:
-    """Hours are written `07:00`, and moments given back as the memory capability reads them."""
+    """Times of the demo's day. Hours are written `07:00`."""
 
     now: datetime
     zone: ZoneInfo
 
     def past(self, hour: str, minutes: int = 0, days: int = 0) -> datetime:
-        """The last time that it was this hour, and so many minutes later is past too; or as many days before that."""
+        """The latest past time at this hour, of which `minutes` have passed too; or `days` before it."""
         today = self._at(0, hour)
         over = today + timedelta(minutes=minutes) <= self.now
         return self._at(-days if over else -days - 1, hour)
 
     def due(self, hour: str, days: int = 0) -> datetime:
-        """This hour, so many days from today."""
+        """This hour, `days` from today."""
         return self._at(days, hour)
 
     def friday(self, hour: str) -> datetime:
@@ -76,7 +76,7 @@ WITH_BRUNO = (LOGIN, MEETING_ROOM)
 
 
 def scripted_turns(day: DemoDay) -> dict[str, tuple[ScriptStep, ...]]:
-    """By what is said, the steps that an agent takes."""
+    """The scripted steps of an agent, by message."""
     friday = day.friday("18:00").isoformat(timespec="seconds")
     return {
         CLOTHES: (
@@ -137,7 +137,7 @@ def _tool_step(tool: str, **arguments: object) -> ScriptStep:
 
 
 def _server_tool_step(tool: str, **arguments: object) -> ScriptStep:
-    """A tool of the demo's own server, by the name under which an agent holds it."""
+    """A call of a tool of the demo server, by its name on the agent."""
     return _tool_step(f"{DEMO_SERVER}__{tool}", **arguments)
 
 

@@ -20,7 +20,7 @@ LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNI
 
 
 def configure_logs(settings: Settings) -> None:
-    """Set up our own logs, and let the libraries' warnings through in the same form."""
+    """Set up our own logs, and pass on the libraries' warnings in the same format."""
     level = LEVELS[settings.log_level]
     renderer = (
         structlog.processors.JSONRenderer()
@@ -45,7 +45,7 @@ def configure_logs(settings: Settings) -> None:
 
 
 class LogWriter:
-    """Writes lines while they can be written: a full disk, or a reader that has left, must not end who logs."""
+    """Writes lines and ignores errors: a full disk or a closed pipe must not end the process."""
 
     def __init__(self, file: TextIO, name: str = "frontdesk") -> None:
         self.name = name
@@ -59,14 +59,14 @@ class LogWriter:
 
 
 def add_logger_name(logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Say which part of the installation speaks, where it is not a library."""
+    """Add the name of the logger, unless it is a library's."""
     if "logger" not in event and isinstance(logger, LogWriter):
         event["logger"] = logger.name
     return event
 
 
 def replace_exception(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Replace an exception by its type and places: messages of foreign exceptions may quote what a caller sent."""
+    """Replace an exception by its type and stack: messages of libraries' exceptions may quote a request."""
     if event.pop("exc_info", None):
         kind, _, trace = sys.exc_info()
         event["error"] = kind.__name__ if kind else "unknown"
@@ -80,7 +80,7 @@ def frame_places(trace: TracebackType | None) -> list[str]:
 
 
 class LibraryLogHandler(logging.Handler):
-    """Hands the records of libraries on, by logger, format string and exception type: their arguments stay out."""
+    """Passes on records of libraries: logger, format string and exception type, without their arguments."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class LibraryLogHandler(logging.Handler):
 
     @override
     def emit(self, record: logging.LogRecord) -> None:
-        # A library that fails in a loop (a listener out of descriptors, say) is heard once a second.
+        # A library that fails in a loop (such as a listener without free descriptors) is logged once a second.
         this = (record.name, str(record.msg))
         if this == self._last and record.created < self._until:
             return
@@ -107,6 +107,6 @@ class LibraryLogHandler(logging.Handler):
 
 
 def _message_template(record: logging.LogRecord) -> str:
-    """The part of a record that its author wrote: the format. Without arguments it may have been filled in already."""
+    """The format string of a record. Without arguments it may be formatted already and is left out."""
     written = bool(record.args) or record.name.startswith("uvicorn")
     return str(record.msg)[:200] if written else "-"

@@ -1,1 +1,1 @@
-"""The append-only record of what happened, which metrics and audits are read from."""
+"""Records what happened, append-only, for metrics and audits."""

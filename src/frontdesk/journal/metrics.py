@@ -8,14 +8,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disa
 from frontdesk import __version__
 from frontdesk.journal.model import EntryKind, JournalEntry, Outcome
 
-# A second series per counter, that says when it was first counted, is noise to most who read these.
+# A second series per counter, with the time of its creation, is noise for most readers.
 disable_created_metrics()
 
 DURATION_BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 class Metrics:
-    """One registry per process; `count` takes a batch."""
+    """The Prometheus registry of one process. `count` takes a batch of entries."""
 
     def __init__(self) -> None:
         self._registry = self.registry = CollectorRegistry()
@@ -77,5 +77,5 @@ class Metrics:
 
 
 def _action_label(entry: JournalEntry) -> str:
-    """Tools are counted by their server: there may be a hundred thousand of them, and each would be a series."""
+    """Tools are counted per server: each of possibly a hundred thousand tools would be a series of its own."""
     return entry.action.partition("::")[0] if entry.kind is EntryKind.TOOL else entry.action

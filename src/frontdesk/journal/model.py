@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from frontdesk.identity.model import AgentIdSource, ClaimedIds
 
-# The journal's name for the pages. Looking at figures there must not change them.
+# The interface of the pages. Views of figures there must not change the figures.
 PAGES_SURFACE = "web"
 
 
@@ -22,7 +22,7 @@ class Outcome(StrEnum):
 
 
 class EntryKind(StrEnum):
-    """What a row records."""
+    """The kind of event that an entry records."""
 
     CALL = "call"
     DENIAL = "denial"
@@ -33,9 +33,9 @@ class EntryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """What happened, to whom, how long it took. Never what was said: no arguments, no answers, no secrets.
+    """One event: what happened, who caused it, how long it took. It holds no arguments, answers or secrets.
 
-    `claimed`: whom a request said it was from, where it was refused.
+    `claimed`: the ids that a refused request claimed.
     """
 
     at: datetime
@@ -55,7 +55,7 @@ class JournalEntry:
 
 @dataclass(frozen=True, slots=True)
 class EntryTiming:
-    """Of an entry, what figures are made from."""
+    """The fields of an entry that figures are computed from."""
 
     id: int
     at: datetime
@@ -71,7 +71,7 @@ class EntryTiming:
 
 @dataclass(frozen=True, slots=True)
 class FailureSummary:
-    """What failed since a moment: how many requests did, or so many `at_least`, and the newest of them first."""
+    """How many requests failed since a moment (`at_least` so many), and the newest of them, newest first."""
 
     count: int = 0
     at_least: bool = False

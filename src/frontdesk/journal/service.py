@@ -41,9 +41,9 @@ from frontdesk.journal.store import (
 )
 
 FLUSH_SECONDS = 0.25
-# So many go in within a few milliseconds, for which everybody else waits.
+# A batch of this size is written within a few milliseconds, during which other writers wait.
 BATCH_SIZE = 100
-# Some 20 MB at worst: a database that is away for a minute under load costs no entry.
+# About 20 MB at most: no entry is lost when the database is unavailable for a minute under load.
 QUEUE_SIZE = 50_000
 PRUNE_SECONDS = 3600.0
 DRAIN_SECONDS = 5
@@ -54,7 +54,7 @@ JOURNAL_JOB = BackgroundJob(log, "journal_waits", "journal_failed")
 
 
 class Journal:
-    """`record` costs an append to a list; the rest happens in `run`."""
+    """The journal of one process. `record` only appends to a queue; `run` writes in the background."""
 
     def __init__(self, store: JournalStore, metrics: Metrics, keep: timedelta) -> None:
         self._store = store
@@ -67,7 +67,7 @@ class Journal:
         self._forgotten: dict[str, datetime] = {}
 
     def record(self, entry: JournalEntry) -> None:
-        """Take an entry in; when the queue is full the newest is dropped and counted, and the log says so once."""
+        """Queue an entry. When the queue is full, the entry is dropped and counted, and one error is logged."""
         if len(self._waiting) >= QUEUE_SIZE:
             self._metrics.count_lost()
             if not self._full:
@@ -80,18 +80,18 @@ class Journal:
         self._waiting.append(entry)
 
     async def run(self) -> None:
-        """Write until cancelled, then write what is left."""
+        """Write until cancelled, then write the rest of the queue."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(partial(JOURNAL_JOB.run_every, PRUNE_SECONDS, self.prune, at_once=True))
             await JOURNAL_JOB.flush_every(FLUSH_SECONDS, self._write, DRAIN_SECONDS)
 
     async def flush(self) -> None:
-        """Write everything that waits; entries leave the queue only once they are stored."""
+        """Write the whole queue. Entries leave the queue only when they are stored."""
         async with self._writing:
             while self._waiting:
                 self._count()
                 batch = list(islice(self._waiting, BATCH_SIZE))
-                # Cut off by a stop while it commits, the batch would be written once more on the way out.
+                # Without the shield, a batch whose commit is cancelled by a stop would be written twice.
                 with anyio.move_on_after(DRAIN_SECONDS, shield=True) as limit:
                     await self._append(batch)
                     for _ in batch:
@@ -107,15 +107,15 @@ class Journal:
         return await self._store.read(query)
 
     async def timings(self, after_id: int, limit: int) -> Sequence[EntryTiming]:
-        """The newest entries after this one, the newest first, as far as figures are made from them."""
+        """The timings of the newest entries after this one, newest first."""
         return await self._store.timings(after_id, limit)
 
     async def latest(self, limit: int, within: int) -> Sequence[tuple[int, JournalEntry]]:
-        """The newest entries but for looks at pages, among so many of the newest rows; the newest first."""
+        """The newest entries without page views, among the `within` newest rows, newest first."""
         return await self._store.latest(limit, within)
 
     async def failures(self, since: datetime, limit: int) -> FailureSummary:
-        """What failed since then: how many requests, and the newest of them."""
+        """How many requests failed since then, and the newest of them."""
         return await self._store.failures(since, limit)
 
     async def tool_use(self, query: ToolUseQuery) -> Sequence[ToolUse]:
@@ -123,30 +123,30 @@ class Journal:
         return await self._store.tool_use(query)
 
     async def agent_id_uses(self, agents: Sequence[str], most: int) -> Mapping[str, Sequence[AgentIdUse]]:
-        """How each of these agents was named in the newest rows that tell of it, `most` of them."""
+        """The ways in which each of these agents was identified in its `most` newest rows."""
         return await self._store.agent_id_uses(agents, most)
 
     async def tool_calls(self, tool: str | None, limit: int, within: int) -> Sequence[ToolCallRecord]:
-        """The newest calls, of one tool or of all, among so many of the newest rows; the newest first."""
+        """The newest calls of one tool or of all tools, among the `within` newest rows, newest first."""
         return await self._store.tool_calls(tool, limit, within)
 
     async def denials(self, before_id: int | None, limit: int) -> Sequence[tuple[int, JournalEntry]]:
-        """Calls that were not let through, or named an agent that cannot be, the newest first; or older than one."""
+        """Denied calls and calls with invalid agent ids, newest first, or only those older than `before_id`."""
         return await self._store.denials(before_id, limit)
 
     async def agent_ids_by_parameter(self, within: int, limit: int) -> Sequence[AgentIdByParameter]:
-        """Agents whose ids came as a parameter, among so many of the newest rows; the most frequent first."""
+        """Agents whose ids came as a parameter, among the `within` newest rows, most frequent first."""
         return await self._store.agent_ids_by_parameter(within, limit)
 
     async def entries_of_person(self, user_id: str) -> Sequence[JournalEntry]:
-        """Everything that is told of a person, oldest first."""
+        """All entries of a person, oldest first."""
         await self.flush()
         return await self._store.entries_of_person(user_id)
 
     async def delete_person(self, user_id: str) -> int:
-        """Delete everything that is told of a person, also what waits to be written; how many entries went.
+        """Delete all entries of a person, queued ones included. Returns the number of deleted entries.
 
-        What had begun by then and ends later, the call that asks for this among it, is told without a name.
+        Calls that are still running, such as the call that requests this, are recorded without the person's name.
         """
         now = datetime.now(UTC)
         recent = {who: at for who, at in self._forgotten.items() if now - at < MAX_CALL_TIME}
@@ -159,11 +159,11 @@ class Journal:
         return replace(entry, user_id=None) if entry.at <= forgotten_at else entry
 
     async def prune(self) -> None:
-        """Forget what is older than we keep."""
+        """Delete entries that are older than the configured number of days."""
         await self._store.prune(datetime.now(UTC) - self._keep)
 
     def render_metrics(self) -> bytes:
-        """The figures up to this moment, in Prometheus' text form."""
+        """The current metrics in Prometheus' text format."""
         self._count()
         return self._metrics.render()
 
@@ -172,7 +172,7 @@ class Journal:
         self._counted = len(self._waiting)
 
     async def _append(self, batch: Sequence[JournalEntry]) -> None:
-        """Store a batch; one entry that cannot be stored does not keep the others out."""
+        """Store a batch. An entry that cannot be stored does not prevent the others from being stored."""
         try:
             await self._store.append(batch)
         except Unstorable:
@@ -191,7 +191,7 @@ DENIED_OUTCOMES = frozenset({Outcome.DENIED, Outcome.LIMITED})
 
 
 def outcome_of_error(error: BaseException) -> Outcome:
-    """How a call ended that raised this: what was asked for was not right, or not allowed, or we could not do it."""
+    """The outcome of a call that raised this error."""
     match error:
         case Denied() | Unauthenticated():
             return Outcome.DENIED
@@ -205,9 +205,9 @@ def outcome_of_error(error: BaseException) -> Outcome:
 
 @dataclass(slots=True)
 class CallRecord:
-    """Filled in as the call goes along, and written at its end; one that says nothing has failed.
+    """The entry of one call, filled in during the call and written at its end. Without an outcome it counts as failed.
 
-    As a context it is written however the work within ends, which is well unless something else was said.
+    As a context manager it is always written; without an error and without another outcome, the outcome is `ok`.
     """
 
     journal: Journal
@@ -218,7 +218,7 @@ class CallRecord:
     outcome: Outcome | None = None
     reason: str | None = None
     claimed: ClaimedIds | None = None
-    # What the request said of its sender, once it is known; a call that is let in may still be refused.
+    # The signals of the request, once they are known: a call that passed authentication may still be refused.
     signals: Signals | None = None
     started: int = field(default_factory=time.perf_counter_ns)
     at: datetime = field(default_factory=partial(datetime.now, UTC))
@@ -241,7 +241,7 @@ class CallRecord:
             self.add_trace(trace_refusal(self.signals))
 
     def add_trace(self, trace: RefusalTrace) -> None:
-        """Keep what a refused request claimed; a caller who was established stays."""
+        """Record the claims of a refused request. A caller that was already identified is kept."""
         self.claimed = trace.claimed
         if self.caller.agent_id is None:
             known = trace.caller if self.caller.user_id is None else self.caller
@@ -249,7 +249,7 @@ class CallRecord:
 
     def write(self) -> None:
         caller, outcome = self.caller, self.outcome or Outcome.FAILED
-        # A call that was not let through is a denial.
+        # A denied or limited call is recorded as a denial.
         denied = self.kind is EntryKind.CALL and outcome in DENIED_OUTCOMES
         self.journal.record(
             JournalEntry(

@@ -33,12 +33,12 @@ from frontdesk.identity.model import AgentIdSource, ClaimedIds
 from frontdesk.journal.model import PAGES_SURFACE, EntryKind, EntryTiming, FailureSummary, JournalEntry, Outcome
 
 PRUNE_BATCH = 5_000
-# What is written in place leaves SQLite's log of changes to grow; a batch that is written aside folds it back.
+# Writes in place let SQLite's WAL grow; a batch that is written in the writer thread checkpoints it.
 BATCHES_PER_CHECKPOINT = 16
-# So many failed rows are counted, however many there are.
+# Failed rows are counted up to this number.
 MAX_FAILURES_COUNTED = 500
 REASON_LENGTH = 300
-# Refusals by the name of the error: what a request claimed was no agent's id, or that of none that is known.
+# Names of errors about an invalid or unknown agent id.
 AGENT_ID_ERRORS = ("AgentIdMismatch", "InvalidAgentId", "UnknownAgent")
 MAX_REFUSALS_READ = 2_000
 INSERT_ENTRIES = insert(journal)
@@ -55,7 +55,7 @@ IS_PAGE_VIEW = and_(journal.c.surface == PAGES_SURFACE, journal.c.action.like("G
 
 @dataclass(frozen=True, slots=True)
 class JournalQuery:
-    """Which rows to read, oldest first: the newest `limit` of them, or the next `limit` after `after_id`."""
+    """A filter for rows, oldest first: the newest `limit` rows, or the next `limit` rows after `after_id`."""
 
     agent_id: str | None = None
     user_id: str | None = None
@@ -68,7 +68,7 @@ class JournalQuery:
 
 @dataclass(frozen=True, slots=True)
 class ToolUseQuery:
-    """Whose calls of which tools to sum up; the most used come first."""
+    """A filter for the summary of tool calls, most used tools first."""
 
     agent_id: str | None = None
     user_id: str | None = None
@@ -79,7 +79,7 @@ class ToolUseQuery:
 
 @dataclass(frozen=True, slots=True)
 class ToolUse:
-    """What an agent made of a tool: how often, how often in vain, how long it took on average, and when last."""
+    """An agent's use of a tool: number of calls, failures, average duration, and the last call."""
 
     agent_id: str | None
     tool: str
@@ -91,7 +91,7 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class AgentIdUse:
-    """One way in which an agent was named lately: by what, whether that was proven, how often, and when last."""
+    """One way in which an agent was identified recently: the source, whether it was proven, how often, when last."""
 
     kind: EntryKind
     source: AgentIdSource
@@ -115,7 +115,7 @@ AGENT_ID_USES = select(
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRecord:
-    """One call of a tool: when, which, by which agent, and how it went."""
+    """One call of a tool: its time, tool, agent and outcome."""
 
     at: datetime
     tool: str
@@ -126,7 +126,7 @@ class ToolCallRecord:
 
 @dataclass(frozen=True, slots=True)
 class AgentIdByParameter:
-    """An agent whose id came as a parameter lately: how often, how often in the header instead, and when last."""
+    """An agent whose id came as a parameter recently: how often, how often in the header instead, and when last."""
 
     agent_id: str
     times: int
@@ -135,7 +135,7 @@ class AgentIdByParameter:
 
 
 class JournalStore:
-    """Rows go in, in batches, and are never changed."""
+    """Stores entries in batches. Rows are never changed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -148,7 +148,7 @@ class JournalStore:
             await connection.execute(INSERT_ENTRIES, [_row_of_entry(entry) for entry in entries])
 
     async def read(self, query: JournalQuery) -> Sequence[tuple[int, JournalEntry]]:
-        # Whoever goes on from a row wants what came next; whoever starts wants what came last.
+        # After a row, the next rows are wanted; without one, the newest rows.
         newest_first = query.after_id == 0
         order = journal.c.id.desc() if newest_first else journal.c.id
         wanted = select(journal).where(journal.c.id > query.after_id).order_by(order).limit(query.limit)
@@ -192,7 +192,7 @@ class JournalStore:
         ]
 
     async def agent_id_uses(self, agents: Sequence[str], most: int) -> Mapping[str, Sequence[AgentIdUse]]:
-        """How each of these agents was named in the newest rows that tell of it, `most` of them."""
+        """The ways in which each of these agents was identified in its `most` newest rows."""
 
         def work(connection: Connection) -> dict[str, Sequence[AgentIdUse]]:
             return {
@@ -206,7 +206,7 @@ class JournalStore:
         return await self._database.read(work)
 
     async def tool_calls(self, tool: str | None, limit: int, within: int) -> Sequence[ToolCallRecord]:
-        """The newest calls, of one tool or of all, among so many of the newest rows; the newest first."""
+        """The newest calls of one tool or of all tools, among the `within` newest rows, newest first."""
         columns = (journal.c.at, journal.c.action, journal.c.agent_id, journal.c.outcome, journal.c.duration_us)
         wanted = select(*columns).where(_among_newest(within), journal.c.kind == EntryKind.TOOL)
         if tool is not None:
@@ -218,7 +218,7 @@ class JournalStore:
         ]
 
     async def timings(self, after_id: int, limit: int) -> Sequence[EntryTiming]:
-        """The newest `limit` rows after this one, the newest first, as far as figures are made from them."""
+        """The timings of the newest `limit` rows after this one, newest first."""
         wanted = select(*TIMING_COLUMNS).where(journal.c.id > after_id).order_by(journal.c.id.desc()).limit(limit)
         rows = await self._database.read(lambda connection: connection.execute(wanted).all())
         return [
@@ -227,18 +227,18 @@ class JournalStore:
         ]
 
     async def latest(self, limit: int, within: int) -> Sequence[tuple[int, JournalEntry]]:
-        """The newest rows but for looks at pages, among so many of the newest; the newest first."""
+        """The newest rows without page views, among the `within` newest, newest first."""
         wanted = select(journal).where(_among_newest(within), not_(IS_PAGE_VIEW))
         wanted = wanted.order_by(journal.c.id.desc()).limit(limit)
         rows = await self._database.read(lambda connection: connection.execute(wanted).mappings().all())
         return [_entry_of_row(dict(row)) for row in rows]
 
     async def failures(self, since: datetime, limit: int) -> FailureSummary:
-        """What failed since then: how many requests, and the newest `limit` of them."""
-        # Written out, or SQLite would not see that the index of what went wrong has them all.
+        """How many requests failed since then, and the newest `limit` of them."""
+        # Written as literals, so that SQLite sees that the partial index covers the condition.
         failed = (IS_NOT_OK, journal.c.outcome == literal_column(f"'{Outcome.FAILED}'"))
         newest = select(journal).where(*failed).order_by(journal.c.id.desc()).limit(MAX_FAILURES_COUNTED).subquery()
-        # A request leaves a row at each interface it fails at: the one with a reason counts, or else the innermost.
+        # A failed request leaves a row at each layer. The row with a reason represents it, or else the innermost row.
         request = func.coalesce(newest.c.request_id, cast(newest.c.id, String))
         place = func.row_number().over(partition_by=request, order_by=(newest.c.reason.is_(None), newest.c.id))
         placed = select(newest, place.label("place"), func.count().over().label("looked_at"))
@@ -255,12 +255,12 @@ class JournalStore:
         return await self._database.read(work)
 
     async def denials(self, before_id: int | None, limit: int) -> Sequence[tuple[int, JournalEntry]]:
-        """Calls that were not let through, or named an agent that cannot be, the newest first; or older than one."""
+        """Denied calls and calls with invalid agent ids, newest first, or only those older than `before_id`."""
         wanted = select(journal).order_by(journal.c.id.desc()).limit(limit)
         if before_id is not None:
             wanted = wanted.where(journal.c.id < before_id)
 
-        # Few of what was refused was refused for an agent's id: so many rows of it are looked at.
+        # Few refusals concern an agent's id, so the number of rows that are searched is limited.
         refused = wanted.where(*_has_outcome(Outcome.REFUSED)).limit(MAX_REFUSALS_READ).subquery()
         of_ids = select(refused).where(or_(*(refused.c.reason.like(f"{reason}%") for reason in AGENT_ID_ERRORS)))
         each = [wanted.where(*_has_outcome(outcome)) for outcome in (Outcome.DENIED, Outcome.LIMITED)]
@@ -276,7 +276,7 @@ class JournalStore:
         return await self._database.read(work)
 
     async def agent_ids_by_parameter(self, within: int, limit: int) -> Sequence[AgentIdByParameter]:
-        """Agents whose ids came as a parameter, among so many of the newest rows; the most frequent first."""
+        """Agents whose ids came as a parameter, among the `within` newest rows, most frequent first."""
         newest = select(journal.c.agent_id, journal.c.source, journal.c.at).order_by(journal.c.id.desc())
         lately = newest.limit(within).subquery()
         times = func.sum(case((lately.c.source == AgentIdSource.PARAMETER, 1), else_=0)).label("times")
@@ -294,7 +294,7 @@ class JournalStore:
         return [AgentIdByParameter(row.agent_id, int(row.times), int(row.by_header), row.last_at) for row in rows]
 
     async def prune(self, before: datetime) -> int:
-        """Forget rows older than `before`, a batch at a time so that nobody waits long; how many went."""
+        """Delete rows older than `before`, in batches so that nobody waits long. Returns the number of rows."""
         gone = 0
         oldest = select(journal.c.id).where(journal.c.at < before).order_by(journal.c.id).limit(PRUNE_BATCH)
         while True:
@@ -305,14 +305,14 @@ class JournalStore:
                 return gone
 
     async def entries_of_person(self, user_id: str) -> Sequence[JournalEntry]:
-        """Everything that is told of a person, oldest first."""
+        """All rows of a person, oldest first."""
         wanted = select(journal).where(journal.c.user_id == user_id).order_by(journal.c.id)
         async with self._database.read_transaction() as connection:
             rows = (await connection.execute(wanted)).mappings().all()
         return [_entry_of_row(dict(row))[1] for row in rows]
 
     async def delete_person(self, user_id: str) -> int:
-        """Delete everything that is told of a person, a batch at a time so that nobody waits long; how many went."""
+        """Delete all rows of a person, in batches so that nobody waits long. Returns the number of rows."""
         gone = last = 0
         theirs = select(journal.c.id).where(journal.c.user_id == user_id).order_by(journal.c.id).limit(PRUNE_BATCH)
         while True:
@@ -335,7 +335,7 @@ def _has_outcome(outcome: Outcome) -> tuple[ColumnElement[bool], ...]:
 
 
 def _among_newest(rows: int) -> ColumnElement[bool]:
-    """Of the newest rows, so many, by their ids: nothing older is walked through, however little is found."""
+    """Limits a statement to the newest rows, by their ids, so that older rows are never scanned."""
     return journal.c.id > select(func.coalesce(func.max(journal.c.id), 0) - rows).scalar_subquery()
 
 
@@ -346,7 +346,7 @@ def _agent_id_use(row: RowMapping) -> AgentIdUse:
 
 
 def insert_from_select(columns: Mapping[str, str | bool | ColumnElement[Any]], *where: ColumnElement[bool]) -> Insert:
-    """A statement that writes rows about rows of another table, for the transaction of what they tell of."""
+    """A statement that inserts entries about rows of another table, within the transaction that changes those."""
     told = [value if isinstance(value, ColumnElement) else literal(value) for value in columns.values()]
     return insert(journal).from_select(list(columns), select(*told).where(*where))
 
@@ -363,11 +363,11 @@ def _row_of_entry(entry: JournalEntry) -> dict[str, object]:
 
 
 def _with_claims(reason: str, claimed: ClaimedIds) -> str:
-    """The reason and, each on a line of its own, what was claimed, in as many characters as the column holds."""
+    """The reason, followed by one line for each claim, cut to the length of the column."""
     claims = [(name, claim) for name, claim in asdict(claimed).items() if claim is not None]
     left_over = REASON_LENGTH - len(reason) - sum(len(name) + 2 for name, _ in claims)
     lines: list[str] = []
-    # The shortest first: what it leaves is for the others.
+    # Shortest first, so that the space they leave goes to longer claims.
     for left, (name, claim) in zip(range(len(claims), 0, -1), sorted(claims, key=lambda one: len(one[1])), strict=True):
         share = max(left_over // left, 1)
         lines.append(f"{name} {claim if len(claim) <= share else claim[: share - 1] + '…'}")

@@ -37,7 +37,7 @@ from frontdesk.memory.store import PersonDatabase, PersonTransaction
 
 @dataclass(frozen=True, slots=True)
 class DeletedRecords:
-    """How many records are gone, and in words what is left, where something had to be."""
+    """How many records were deleted, and descriptions of what could not be deleted."""
 
     count: int
     left: Sequence[str] = ()
@@ -45,9 +45,9 @@ class DeletedRecords:
 
 @dataclass(frozen=True, slots=True)
 class OtherPersonData:
-    """What another room keeps of a person, by their id: how it is told in an export, and how it is forgotten.
+    """Data of a person in another package: functions that export and delete it by the person's id.
 
-    `forget` returns how many records went, as `DeletedRecords` where some may be left.
+    `delete` returns the number of deleted records, or `DeletedRecords` if some may remain.
     """
 
     name: str
@@ -57,7 +57,7 @@ class OtherPersonData:
 
 @dataclass(frozen=True, slots=True)
 class ErasedRecords:
-    """How many records of what are gone; `left` says in words what is not, and what to do about it."""
+    """The number of deleted records of each kind. `left` describes what remains, and what to do about it."""
 
     counts: Mapping[str, int]
     left: Sequence[str] = ()
@@ -68,30 +68,30 @@ class ErasedRecords:
 
 
 class PersonDataService:
-    """Needs the right to everything, but for a look at one's zone."""
+    """A person's data as a whole. Everything except reading the time zone needs the scope `admin`."""
 
     def __init__(self, records: PersonDatabase, elsewhere: Sequence[OtherPersonData] = ()) -> None:
         self._records = records
         self._other_data = elsewhere
 
     async def zone(self, scope: PersonScope) -> str:
-        """The IANA name of the zone in which days and times are read."""
+        """The IANA name of the person's time zone."""
         return await self._records.read(scope, lambda mine: mine.zone_name)
 
     async def set_zone(self, scope: PersonScope, name: str) -> str:
-        """The name as IANA spells it."""
+        """Set the person's time zone. Returns its name in IANA's spelling."""
         scope.require(rights.MEMORY_ADMIN)
         known = zones.zone_name(name)
         await self._records.change(scope, partial(save_zone, name=known))
         return known
 
     async def counts(self, scope: PersonScope) -> Mapping[str, int]:
-        """How many records of what there are."""
+        """The number of records of each kind."""
         scope.require(rights.MEMORY_ADMIN)
         return await self._records.read(scope, count_rows)
 
     async def export(self, scope: PersonScope) -> Mapping[str, Any]:
-        """Everything, as JSON has it; `import_` takes the records of it."""
+        """Everything that is stored for the person, as JSON values. `import_` accepts the records in it."""
         scope.require(rights.MEMORY_ADMIN)
         zone, records = await self._records.read(scope, _read_everything)
         told = {one.name: await one.export(scope.user_id) for one in self._other_data if one.export is not None}
@@ -106,13 +106,13 @@ class PersonDataService:
         }
 
     async def import_(self, scope: PersonScope, exported: Mapping[str, Any]) -> Mapping[str, int]:
-        """Take the records of an export into an account that has none, under their own ids; how many of what."""
+        """Import the records of an export under their own ids, for a person without records. Returns the counts."""
         scope.require(rights.MEMORY_ADMIN)
         zone, rows = read_export_zone(exported), read_export_rows(exported, TABLE_SCHEMAS)
         return await self._records.change(scope, partial(_import_and_index, zone=zone, rows=rows), small=False)
 
     async def erase(self, scope: PersonScope) -> ErasedRecords:
-        """Everything, here and elsewhere; done again after a failure, it goes on where it stopped."""
+        """Delete everything of the person, here and in other packages. It can be repeated after a failure."""
         scope.require(rights.MEMORY_ADMIN)
         gone = await self._records.change(scope, erase_person, small=False)
         left: list[str] = []

@@ -1,4 +1,4 @@
-"""Defines the export of a person's records, and checks a document before it is imported; no I/O."""
+"""Defines the export of a person's records, and checks a document before it is imported. No I/O."""
 
 import json
 import math
@@ -17,12 +17,12 @@ from frontdesk.memory.times import parse_time
 from frontdesk.text import is_storable, parse_json_object
 
 UTC_ZONE = ZoneInfo("UTC")
-# What the database's whole numbers hold.
+# The range of the database's integers.
 MAX_INTEGER = 2**31 - 1
 
 
 class ColumnKind(Enum):
-    """What a value is, in words for whoever wrote another."""
+    """The kind of a column's values, as it is named in errors."""
 
     ID = "an id"
     TEXT = "a text without NUL or broken characters"
@@ -36,7 +36,7 @@ class ColumnKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnSchema:
-    """`most` is how many characters a text may have, `choice` what it may be."""
+    """A column of an export. `most` limits the length of a text, `choice` its values."""
 
     kind: ColumnKind
     optional: bool = False
@@ -45,7 +45,7 @@ class ColumnSchema:
 
 
 def to_json(value: object) -> Any:  # noqa: ANN401 - JSON is whatever it is
-    """Anything that is kept, as JSON has it."""
+    """A stored value as a JSON value."""
     match value:
         case Enum():
             return value.value
@@ -63,7 +63,7 @@ def to_json(value: object) -> Any:  # noqa: ANN401 - JSON is whatever it is
 
 
 def read_value(value: object, shape: ColumnSchema, where: str) -> Any:  # noqa: ANN401 - whatever the column holds
-    """The value as it is kept; `where` it stands is said if it cannot be."""
+    """Parse a JSON value for a column. `where` is its place for the error message."""
     if value is None:
         if shape.optional:
             return None
@@ -119,7 +119,7 @@ def _read_object(value: object) -> Mapping[str, Any] | None:
     return parse_json_object(cast("object", value)) if isinstance(value, dict) else None
 
 
-# Each gives None for what is not of the kind.
+# Each parser returns None for values of another kind.
 READERS: Mapping[ColumnKind, Callable[[object], object]] = {
     ColumnKind.ID: _read_id,
     ColumnKind.TEXT: _read_text,
@@ -136,12 +136,12 @@ TABLE_PARTS, ROWS_AT_ONCE = ("records", "elsewhere"), 500
 ExportRow = dict[str, Any]
 ExportRows = Mapping[str, Sequence[ExportRow]]
 TableSchemas = Mapping[str, Mapping[str, ColumnSchema]]
-# Which items have a row of their own, and in which table.
+# The types of items that have a row in another table.
 DETAIL_TABLES = {"task": "tasks", "memory": "memories", "activity": "activities"}
 
 
 def export_chunks(document: Mapping[str, Any]) -> Iterator[str]:
-    """It as JSON, some of the rows at a time: a whole one would be held twice."""
+    """The document as JSON text, in parts of some rows, so that it is not held in memory twice."""
     begun = "{"
     for name, value in document.items():
         yield f"{begun}{json.dumps(name)}: "
@@ -158,7 +158,7 @@ def _table_chunks(tables: Mapping[str, Sequence[Any]]) -> Iterator[str]:
     for table, rows in tables.items():
         yield f"{begun}{json.dumps(table)}: ["
         for first in range(0, len(rows), ROWS_AT_ONCE):
-            # Without the brackets of each list there is one list again.
+            # The brackets of each part are removed, so that the parts form one list.
             some = json.dumps(rows[first : first + ROWS_AT_ONCE], ensure_ascii=False)[1:-1]
             yield f", {some}" if first else some
         yield "]"
@@ -167,10 +167,10 @@ def _table_chunks(tables: Mapping[str, Sequence[Any]]) -> Iterator[str]:
 
 
 def read_export_zone(document: Mapping[str, Any]) -> str:
-    """The zone it was written in, once it is known to be such a document."""
+    """Check the format and version of a document. Returns its time zone."""
     if document.get("format") != EXPORT_FORMAT or document.get("version") != EXPORT_VERSION:
         raise Invalid(
-            f"This is no export that can be taken in: its format must be {EXPORT_FORMAT}, its version {EXPORT_VERSION}"
+            f"This export cannot be imported: its format must be {EXPORT_FORMAT}, its version {EXPORT_VERSION}"
         )
     zone = document.get("zone")
     if not isinstance(zone, str):
@@ -179,7 +179,7 @@ def read_export_zone(document: Mapping[str, Any]) -> str:
 
 
 def read_export_rows(document: Mapping[str, Any], shapes: TableSchemas) -> ExportRows:
-    """Its rows, each checked by itself and then all of them together."""
+    """The rows of a document, after each row and their relations are checked."""
     records = document.get("records")
     if not isinstance(records, dict):
         raise Invalid("The document has no records; an export has them by the name of their table")
@@ -211,7 +211,7 @@ def _read_row(given: object, where: str, columns: Mapping[str, ColumnSchema]) ->
 
 
 def _check_types(rows: ExportRows) -> None:
-    """Behind each task, memory and activity of the timeline stands one, and behind nothing else."""
+    """Check that timeline items of these types have exactly one row in the table of their type."""
     for kind, table in DETAIL_TABLES.items():
         items = {row["id"] for row in rows["timeline_items"] if row["type"] == kind}
         own = {row["id"] for row in rows[table]}
@@ -221,7 +221,7 @@ def _check_types(rows: ExportRows) -> None:
 
 
 def _check_supersessions(memories: Iterable[ExportRow]) -> None:
-    """What supersedes another is superseded by none of those before it, and both say so."""
+    """Check that chains of superseding memories have no cycle and are recorded on both sides."""
     by_id = {row["id"]: row for row in memories}
     for row in by_id.values():
         older, newer = row["supersedes"], row["superseded_by"]
@@ -233,7 +233,7 @@ def _check_supersessions(memories: Iterable[ExportRow]) -> None:
 
 
 def _check_hierarchy(tasks: Iterable[ExportRow]) -> None:
-    """Each subtask stands right under a task that is there."""
+    """Check that the parent of each subtask exists and matches its path."""
     by_id = {row["id"]: row for row in tasks}
     for row in by_id.values():
         parent = by_id.get(row["parent_task_id"])

@@ -53,7 +53,7 @@ from frontdesk.memory.search.index_store import clear_index, index_item
 from frontdesk.memory.store import PersonTransaction
 from frontdesk.memory.tasks_store import TASK_ROWS, task_text, tasks_from_rows
 
-# What points at another comes after it.
+# Ordered so that referenced tables come first.
 PERSON_TABLES = (
     categories,
     timeline_items,
@@ -66,7 +66,7 @@ PERSON_TABLES = (
     ai_tasks,
     ai_task_events,
 )
-# Whose it is goes without saying, and what a name is looked for by follows from the name.
+# Columns that are not exported: the owner, and keys that are computed from names.
 SKIPPED_COLUMNS = ("user_id", "name_key")
 OBJECT_COLUMNS = ("metadata", "guardrails", "execution_result")
 LIST_COLUMNS = ("tags", "companions", "dependencies")
@@ -110,7 +110,7 @@ def save_zone(mine: PersonTransaction, name: str) -> None:
 
 
 def export_rows(mine: PersonTransaction) -> dict[str, list[dict[str, Any]]]:
-    """All rows of the person, by the name of their table."""
+    """All rows of the person, by table name."""
     return {table.name: _export_table(mine, table) for table in PERSON_TABLES}
 
 
@@ -120,12 +120,10 @@ def count_rows(mine: PersonTransaction) -> dict[str, int]:
 
 
 def import_rows(mine: PersonTransaction, zone: str, rows: ExportRows) -> dict[str, int]:
-    """Everything, into records that must be empty; how many rows of what. Found it is once its texts are put down."""
+    """Insert all rows for a person without records. Returns the counts. The search index is built separately."""
     mine.lock_person()
     if any(count_rows(mine).values()):
-        raise Conflict(
-            "There are records already, and an export is taken in only where there are none; erase them first"
-        )
+        raise Conflict("There are records already. An export needs a person without records; erase them first")
     save_zone(mine, zone)
     for table in PERSON_TABLES:
         _insert_rows(mine, table, rows[table.name])
@@ -133,7 +131,7 @@ def import_rows(mine: PersonTransaction, zone: str, rows: ExportRows) -> dict[st
 
 
 def erase_person(mine: PersonTransaction) -> dict[str, int]:
-    """All of it, and the person; how many rows of what."""
+    """Delete all rows of the person, and the person. Returns the counts."""
     mine.lock_person()
     gone = count_rows(mine)
     clear_index(mine)
@@ -169,7 +167,7 @@ def _insert_rows(mine: PersonTransaction, table: Table, rows: Sequence[Mapping[s
         {name: _encode_value(name, value) for name, value in row.items()} | _owner_values(mine, table, row)
         for row in rows
     ]
-    # Whoever stands above comes first.
+    # Parents come first.
     kept.sort(key=lambda row: row.get("hierarchy_level", 0))
     try:
         for some in in_slices(kept):
@@ -181,7 +179,7 @@ def _insert_rows(mine: PersonTransaction, table: Table, rows: Sequence[Mapping[s
 
 
 def _owner_values(mine: PersonTransaction, table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
-    """What is not told: whose it is, and what only held where it came from."""
+    """Columns that the export does not contain: the owner, computed keys, and references of the old installation."""
     own: dict[str, Any] = {"user_id": mine.user_id}
     if table is categories:
         own["name_key"] = category_key(row["name"])
@@ -191,7 +189,7 @@ def _owner_values(mine: PersonTransaction, table: Table, row: Mapping[str, Any])
 
 
 def _delete_rows(mine: PersonTransaction, table: Table) -> None:
-    """A part at a time, as a statement may only take so long."""
+    """Delete in batches, because the time of a statement is limited."""
     _, by, *_ = table.primary_key.columns
     some = select(by).where(table.c.user_id == mine.user_id).limit(DELETE_BATCH)
     part = delete(table).where(table.c.user_id == mine.user_id, by.in_(some.scalar_subquery()))

@@ -67,7 +67,7 @@ def test_it_does_not_open_a_server_to_the_world(tmp_path: Path) -> None:
 
     async def expose() -> None:
         async with open_app(settings_with(**data, FRONTDESK_HOST="0.0.0.0")) as app:
-            with pytest.raises(ConfigurationError, match="nobody could prove who they are"):
+            with pytest.raises(ConfigurationError, match="nobody could authenticate"):
                 await app.check_exposure()
             await app.identity.create_key(name="", agent_id=None, user_id="ann")
             await app.check_exposure()

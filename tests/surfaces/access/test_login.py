@@ -132,7 +132,7 @@ async def test_a_wrong_key_is_told_on_the_page_which_can_be_tried_again(lab: Lab
     little = await lab.key("ann", "identity:read")
     answer = await lab.web.post(form.action, data={**form.fields, "credential": little, "decision": "allow"})
     assert answer.status_code == 400
-    assert "may do none of what the client asks for" in answer.text
+    assert "allows nothing of what the client requests" in answer.text
     done = await lab.web.post(form.action, data={**form.fields, "credential": token(), "decision": "allow"})
     assert done.status_code == 303
 

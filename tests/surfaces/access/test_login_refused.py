@@ -167,7 +167,7 @@ async def test_what_is_over_is_over(lab: Lab) -> None:
     assert (await lab.trade(by_refresh(got["refresh_token"]))).json()["error"] == "invalid_grant"
     form = Form(page.text)
     answer = await lab.web.post(form.action, data={**form.fields, "credential": token(), "decision": "allow"})
-    assert (answer.status_code, "too old" in answer.text) == (400, True)
+    assert (answer.status_code, "has expired" in answer.text) == (400, True)
     await lab.app.identity.oauth.prune()
     async with lab.app.database.read_transaction() as connection:
         for table in (oauth_grants, oauth_tokens, oauth_requests):

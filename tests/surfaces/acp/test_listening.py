@@ -446,8 +446,8 @@ async def test_an_editor_that_hangs_up_takes_its_commands_with_it(workshop: Inst
     [
         (("--listen", "here"), "--listen takes HOST:PORT"),
         (("--listen", "127.0.0.1:99999"), "--listen takes HOST:PORT"),
-        (("--listen", "127.0.0.1:0", "--root", "/does/not/exist"), "--root needs an existing folder"),
-        (("--root", "/tmp"), "--root goes with --listen"),
+        (("--listen", "127.0.0.1:0", "--root", "/does/not/exist"), "--root names a folder that is there"),
+        (("--root", "/tmp"), "--root needs --listen"),
     ],
 )
 def test_what_cannot_be_served_is_said_in_a_line(
@@ -462,5 +462,5 @@ def test_what_cannot_be_served_is_said_in_a_line(
 def test_beyond_this_machine_nobody_is_served_without_a_key(tmp_path: Path, ready: Ready) -> None:
     done = frontdesk("acp", "--listen", "0.0.0.0:0", data=ready.in_folder(tmp_path / "data"))
     assert done.returncode == 2
-    assert "nobody could prove who they are" in done.stderr
+    assert "nobody could authenticate" in done.stderr
     assert "open to editors" not in done.stderr

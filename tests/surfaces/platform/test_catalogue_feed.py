@@ -293,7 +293,7 @@ async def test_what_the_platform_named_before_is_kept_and_called_while_it_is_awa
         await app.tools.catalogue.load()
         assert "did" in await told(app, "mcp-Files::read_file"), "as a command does, which asks nobody first"
         await app.tools.catalogue.declare()
-        assert "does not say which servers there are" in app.tools.catalogue.progress().trouble
+        assert "does not list its servers" in app.tools.catalogue.progress().trouble
         assert len(names(app)) == 4
         await app.tools.catalogue.refresh()
         assert {state.status for state in app.tools.catalogue.servers()} == {ServerStatus.OK}

@@ -80,7 +80,7 @@ def test_the_command_says_where_it_is_open_what_to_set_and_who_asks(tmp_path: Pa
 def test_it_listens_on_this_machine_alone(tmp_path: Path, host: str) -> None:
     done = frontdesk_here("platform", "serve", "--host", host, data=tmp_path / "data")
     assert done.returncode == 2
-    assert f"--host {host} is not taken" in done.stderr
+    assert f"--host {host} is refused" in done.stderr
 
 
 def test_without_a_manifest_it_says_how_to_make_one(tmp_path: Path) -> None:

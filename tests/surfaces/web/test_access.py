@@ -132,7 +132,7 @@ async def test_many_keys_are_shown_a_page_at_a_time(settings: Settings) -> None:
 
 async def test_who_was_turned_away_is_told_with_the_reason(settings: Settings) -> None:
     async with open_app(settings) as app, browsing(build_application(app)) as web:
-        assert "Nobody was turned away" in text_of(await web.get("/access"))
+        assert "No call was denied" in text_of(await web.get("/access"))
         app.journal.record(a_call(60 * 25, outcome=Outcome.DENIED, agent="long-ago", reason="Denied"))
         for number in range(60):
             reason = "RateLimited" if number % 2 else "MissingScope"
@@ -140,7 +140,7 @@ async def test_who_was_turned_away_is_told_with_the_reason(settings: Settings) -
             app.journal.record(a_call(60 - number, outcome=outcome, agent=f"agent-{number}", reason=reason))
         await app.journal.flush()
         page = text_of(await web.get("/access"))
-        assert "Its key lacks the scope that this takes" in page
+        assert "Its key lacks the scope that this needs" in page
         assert "FRONTDESK_RATE_AGENT" in page
         assert "agent-59" in page
         first = await web.get("/access/denied")
@@ -159,15 +159,15 @@ async def test_who_was_denied_is_known_or_not_and_no_row_says_both(settings: Set
         await app.journal.flush()
         for path in ("/access", "/access/denied"):
             rows = [text_of(row) for row in (await web.get(path)).split("<tr>") if "denied Denied" in text_of(row)]
-            assert ["It is known" in row for row in rows] == [True, False]
+            assert ["It is identified" in row for row in rows] == [True, False]
             assert "Ada" in rows[0]
-            assert "turned away before it was known" in rows[1]
+            assert "refused before it was identified" in rows[1]
             assert "nobody known" in rows[1]
 
 
 async def test_agents_that_send_their_id_as_a_parameter_are_told_which_header_to_send(settings: Settings) -> None:
     async with open_app(settings) as app, browsing(build_application(app)) as web:
-        assert "No agent does" in text_of(await web.get("/access"))
+        assert "No agent among" in text_of(await web.get("/access"))
         for agent, source in (
             (LONG, AgentIdSource.PARAMETER),
             (LONG, AgentIdSource.PARAMETER),

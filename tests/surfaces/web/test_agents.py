@@ -122,9 +122,9 @@ async def test_one_agent_shows_how_it_was_named_and_how_far_that_is_to_be_truste
     await app.journal.flush()
     shown = text_of(await web.get(f"/agents/{ada.id}"))
     assert "its key or token proves who calls verified 2 3 min ago" in shown
-    assert "the parameter agent_id asserted by whoever writes the call, a model among them unproven 1" in shown
+    assert "the parameter agent_id asserted by the writer of the call, possibly a model unproven 1" in shown
     assert "0 by header, 1 by parameter" in shown
-    assert "Have its client send the header x-agent-id" in shown
+    assert "Let its client send the header x-agent-id" in shown
 
 
 @shows("WEB-AGENTS")
@@ -133,7 +133,7 @@ async def test_tools_say_who_gave_them_and_can_be_taken_away(app: App, web: Brow
     holdings = ToolAttachmentStore(app.database)
     await holdings.record(ada.id, ["shop::buy"], (), datetime.now(UTC) - timedelta(hours=3))
     shown = text_of(await web.get(f"/agents/{ada.id}"))
-    assert "find_tools attached it 3 h ago , as one that fits a search of the agent's" in shown
+    assert "find_tools attached it 3 h ago , because it matched a search of the agent" in shown
     assert "makes room when others fit better" in shown
     assert "a person attached it; it asks before each call stays until somebody detaches it" in shown
     gone = text_of(await web.post(f"/agents/{ada.id}/detach", {"tool": "shop__buy"}))
@@ -157,11 +157,11 @@ async def test_prompts_to_come_stand_in_order_with_the_soonest_first(app: App, w
 async def test_a_block_is_written_and_shows_what_was_changed(app: App, web: Browser, ada: Agent) -> None:
     where = f"/agents/{ada.id}/memory"
     page = await web.get(where, block="notes")
-    assert "Nothing is kept of what stood here before" in text_of(page)
+    assert "There are no earlier versions" in text_of(page)
     seen = page.split('name="seen" value="')[1].split('"')[0]
     form = {"label": "notes", "value": "likes coffee\r\nand cake", "seen": seen}
     after = await web.post(where, form)
-    assert "notes is written: 21 of 5,000" in text_of(after).replace("5000", "5,000")
+    assert "Saved notes: 21 of 5,000" in text_of(after).replace("5000", "5,000")
     assert "likes <del>tea</del><ins>coffee\nand cake</ins>" in after
     [notes] = [block for block in await app.host.blocks(ada.id) if block.label == "notes"]
     assert notes.value == "likes coffee\nand cake"
@@ -181,7 +181,7 @@ async def test_blocks_that_are_not_there_or_read_only_are_refused(app: App, web:
     agent = await app.host.create(NewAgent("Law", blocks=[MemoryBlock("law", "never", read_only=True)]))
     where = f"/agents/{agent.id}/memory"
     shown = await web.get(where, block="law")
-    assert "neither the agent nor anybody here may write to it" in shown
+    assert "neither the agent nor these pages may write to it" in shown
     assert "<textarea" not in shown
     assert "There is no memory block 'no'" in text_of(await web.get(where, 404, block="no"))
 
@@ -201,7 +201,7 @@ async def test_a_message_is_answered_on_the_page_and_the_journal_has_the_turn(
 
 async def test_a_new_conversation_is_begun_and_talked_in(app: App, web: Browser, ada: Agent) -> None:
     begun = await web.post(f"/agents/{ada.id}/talk/new")
-    assert "Nothing was said here yet" in begun
+    assert "There are no messages yet" in begun
     where = begun.split('name="conversation" value="')[1].split('"')[0]
     await web.post(f"/agents/{ada.id}/talk", {"text": script({"text": "Here"}), "conversation": where})
     assert "Here" in text_of(await web.get(f"/agents/{ada.id}/talk", conversation=where))

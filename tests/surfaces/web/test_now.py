@@ -96,7 +96,7 @@ async def test_a_new_installation_is_well_and_leads_to_the_first_steps(app: App)
     assert "Nothing failed in the last hour." in html
 
 
-async def test_an_installation_with_an_agent_is_not_new(app: App, web: Browser) -> None:
+async def test_a_house_with_an_agent_is_not_new(app: App, web: Browser) -> None:
     assert "This installation is new" in await web.get("/")
     await app.host.create(NewAgent("Ada"))
     html = await web.get("/")
@@ -115,7 +115,7 @@ async def test_what_is_overdue_is_told_with_its_age_and_leads_to_the_oldest(app:
     html = await web.get("/")
     said = text_of(html)
     assert "2 prompts overdue, the oldest by 30 min." in said
-    assert "Nobody delivers" in said
+    assert "No worker is running" in said
     assert "frontdesk worker" in said
     assert f'<a href="/schedule/{oldest}">' in html
     assert '<a href="/agents/agent-ada" title="agent-ada">' in html
@@ -133,7 +133,9 @@ async def test_a_worker_that_let_its_lease_run_out_needs_a_look(app: App, web: B
     long_ago = now_us() - 5 * MINUTE
     await DeliveryStore(app.database, ELSEWHERE, 60 * SECOND, lambda: long_ago).claim(ClaimRequest(5))
     said = text_of(await web.get("/"))
-    assert "Worker desk-7, process 4711 has 1 run and was not heard of for 4 min longer than it should be." in said
+    assert (
+        "Worker desk-7, process 4711 has 1 run and has sent no sign of life for 4 min longer than it should be." in said
+    )
 
 
 @shows("WEB-NOW")
@@ -240,7 +242,7 @@ async def test_a_database_that_is_away_is_what_the_page_says(tmp_path: Path, rea
             with psycopg.connect(postgres.url("postgres"), autocommit=True) as connection:
                 connection.execute(f"DROP DATABASE {conninfo_to_dict(url)['dbname']} WITH (FORCE)".encode())
             said = text_of(await web.get("/", 503))
-        assert "One thing needs a look." in said
+        assert "One problem needs attention." in said
         assert "The database does not answer" in said
         [told] = [
             part.html for name, part in (await status_feed_of(app).next(asked(app))).parts.items() if name == "wrong"
@@ -367,8 +369,8 @@ def test_a_server_that_nobody_asked_for_long_is_stale() -> None:
         NOW, "SQLite", HostStatus("Built in"), [forgotten], search_trouble="The embeddings API is away"
     )
     assert [trouble.what for trouble in find_problems(facts)] == [
-        "1 tool server not asked for long: weather.",
-        "Search for tools is not whole: The embeddings API is away",
+        "1 tool server not refreshed for a long time: weather.",
+        "Tool search is incomplete: The embeddings API is away",
     ]
     assert find_problems(replace(facts, servers=[fresh], search_trouble="")) == []
 

@@ -72,7 +72,7 @@ async def test_everybody_who_keeps_something_is_listed_with_how_much(installatio
     assert 'href="/people/ada"' in html
     assert "ada 2 now now Europe/Berlin grace 1 now now UTC" in text_of(html)
     assert "Europe/Berlin" not in text_of(await web.get("/people", find="GR"))
-    assert "begins so" in text_of(await web.get("/people", find="nobody"))
+    assert "starts with this" in text_of(await web.get("/people", find="nobody"))
 
 
 async def test_a_long_list_of_people_goes_on_after_the_last(installation: App, web: Browser) -> None:
@@ -106,7 +106,7 @@ async def test_a_persons_tasks_are_shown_with_their_subtasks_and_completed(insta
     assert "Completed: Book the train" in text_of(done)
     assert "1 of 2 done" in text_of(await web.get("/people/ada"))
     assert "Book the train" in text_of(await web.get("/people/ada", tab="tasks", state="completed"))
-    assert "Open again: Book the train" in text_of(await web.post("/people/reopen", form))
+    assert "Reopened: Book the train" in text_of(await web.post("/people/reopen", form))
     assert "Find a hotel" in text_of(await web.get("/people/ada", tab="tasks", q="hotel", part=True))
     assert "No such tasks" in text_of(await web.get("/people/ada", tab="tasks", q="boat"))
 
@@ -229,7 +229,7 @@ async def test_erasing_needs_the_id_and_says_what_is_gone(installation: App, web
     assert "Erased: 2 timeline items, 1 tasks, 1 memories" in gone
     assert 'href="/people/ada"' not in await web.get("/people")
     assert "grace" in await web.get("/people")
-    assert "Nothing is kept of this person" in text_of(await web.get("/people/ada"))
+    assert "Nothing is stored for this person" in text_of(await web.get("/people/ada"))
 
 
 @shows("WEB-PEOPLE")
@@ -260,7 +260,7 @@ async def test_what_cannot_be_is_refused_in_words(web: Browser) -> None:
     assert "printable" in text_of(await web.get(f"/people/{quote('a' * 201)}", 400))
     assert "printable" in text_of(await web.get("/people/%00", 400))
     assert "printable" in text_of(await web.post("/people/export", {}, 400))
-    assert "no such part" in text_of(await web.get("/people/ada", 404, tab="secrets"))
+    assert "no such tab" in text_of(await web.get("/people/ada", 404, tab="secrets"))
     assert "state is pending" in text_of(await web.get("/people/ada", 400, tab="tasks", state="odd"))
 
 

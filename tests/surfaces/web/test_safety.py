@@ -174,7 +174,7 @@ async def test_no_form_is_taken_without_the_token_of_its_page(app: App, path: st
         for form in ({}, {"form_token": ""}, {"form_token": "guessed"}):
             answer = await web.client.post(path, data=form)
             assert answer.status_code == 403
-            assert "was not made here" in text_of(answer.text)
+            assert "is not from this site" in text_of(answer.text)
         token = web.client.cookies["frontdesk_form"]
         web.client.cookies.clear()
         assert (await web.client.post(path, data={"form_token": token})).status_code == 403
@@ -257,7 +257,7 @@ async def test_every_answer_has_the_headers_that_keep_others_out(tmp_path: Path)
 async def test_what_is_not_there_is_told_on_a_page(app: App) -> None:
     async with browsing(build_application(app)) as web:
         assert "There is no such page" in text_of(await web.get("/access/nothing", 404))
-        assert "is for a form" in text_of(await web.get("/access/keys", 405))
+        assert "does not accept this method" in text_of(await web.get("/access/keys", 405))
         for path, accept, kind in (
             ("/nothing", "*/*", "application/json"),
             ("/nothing", "application/json, text/html;q=0.9", "application/json"),

@@ -79,7 +79,7 @@ async def test_an_empty_schedule_says_how_to_make_one(web: Browser) -> None:
     assert "Nothing is scheduled" in read
     assert "frontdesk schedule add AGENT" in read
     assert "Nothing has run yet" in text_of(await web.get("/schedule", show="runs"))
-    assert "There is no agent to be prompted yet" in text_of(await web.get("/schedule/new"))
+    assert "There is no agent yet" in text_of(await web.get("/schedule/new"))
 
 
 @shows("WEB-SCHEDULE")
@@ -163,7 +163,7 @@ async def test_a_schedule_is_made_in_plain_words(web: Browser, installation: App
     [one] = (await installation.schedules.queries.list(OPERATOR)).schedules
     assert (one.what.words, one.what.trigger.zone, one.what.prompt) == (WORDS, "Europe/Berlin", "Write\nthe report")
     read = text_of(html)
-    assert re.search(rf"Schedule {one.id} was made: every weekday at 09:00, next \w+ .* 09:00 Europe/Berlin", read)
+    assert re.search(rf"Created schedule {one.id}: every weekday at 09:00, next \w+ .* 09:00 Europe/Berlin", read)
     assert read.count("09:00 Europe/Berlin") >= 5
 
 
@@ -193,12 +193,12 @@ async def test_a_schedule_is_paused_resumed_run_and_cancelled(web: Browser, inst
     assert await state_of(installation, number) is ScheduleState.PAUSED
     assert "It is paused: none of these fires" in text_of(html)
     html = await web.post(f"/schedule/{number}/resume")
-    assert await state_of(installation, number) is ScheduleState.ACTIVE
-    assert "goes on: every weekday at 09:00, next" in text_of(html)
+    assert await state_of(house, number) is ScheduleState.ACTIVE
+    assert "continues: every weekday at 09:00, next" in text_of(html)
     html = await web.post(f"/schedule/{number}/run")
     [run] = (await installation.schedules.queries.history(OPERATOR)).runs
     assert (run.schedule_id, run.manual, run.standing) == (number, True, RunStatus.WAITING)
-    assert f"The next worker that is free runs it: {run.id}" in text_of(html)
+    assert f"The next free worker runs it: {run.id}" in text_of(html)
     assert "Under way" in text_of(await web.get("/schedule", show="runs"))
     html = await web.post(f"/schedule/{number}/cancel")
     assert await state_of(installation, number) is ScheduleState.CANCELLED
@@ -239,7 +239,7 @@ async def test_a_dead_delivery_is_found_and_redriven(web: Browser, installation:
         html = await web.get("/schedule", show="runs", state="dead", agent=agent)
         assert f"/schedule/runs/{run}/redrive" in html
     html = await web.post(f"/schedule/runs/{run}/redrive")
-    assert f"{run} is tried again, from its first attempt" in text_of(html)
+    assert f"{run} is retried, from its first attempt" in text_of(html)
     assert "1 earlier attempt" in text_of(html)
     [past] = (await installation.schedules.queries.history(OPERATOR, ListRuns(number))).runs
     assert (past.standing, past.attempt) == (RunStatus.WAITING, 0)

@@ -152,7 +152,7 @@ async def test_who_says_no_at_the_issuer_is_told_so_and_nothing_comes_alive(tmp_
 
 async def test_a_token_without_the_operators_scope_lets_nobody_in(tmp_path: Path, issuer: Issuer) -> None:
     async with guarded(tmp_path, issuer.url, scope="tools:read") as (_, web):
-        assert "carries the scope 'house:admin'" in text_of(await web.get(await sent(web, issuer), 403))
+        assert "has the scope 'house:admin'" in text_of(await web.get(await sent(web, issuer), 403))
         await web.get("/access", 303)
 
 

@@ -40,7 +40,7 @@ async def test_an_agent_is_made_with_the_form(settings: Settings) -> None:
         [agent] = await app.host.list(5)
         blocks = {block.label: block.value for block in await app.host.blocks(agent.id)}
     assert (agent.name, blocks["persona"]) == ("Ada", "I am brief.")
-    assert "Ada is there" in said
+    assert "Created Ada" in said
     assert "1 of 5 steps are done" in said
 
 
@@ -105,7 +105,7 @@ async def test_a_prompt_that_is_due_soon_has_the_page_look_again(app: App) -> No
 
 
 @pytest.mark.parametrize(
-    ("when", "words"), [("whenever it suits", "whenever it suits"), ("", "Must specify when it is to come")]
+    ("when", "words"), [("whenever it suits", "whenever it suits"), ("", "Must specify when it should run")]
 )
 async def test_a_time_that_cannot_be_read_is_refused_in_words(app: App, when: str, words: str) -> None:
     agent = await app.host.create(NewAgent("Ada"))

@@ -102,7 +102,7 @@ async def test_an_installation_without_tools_says_how_to_get_some(app: App) -> N
         for path in ("/tools", "/tools/all", "/tools/servers"):
             assert "frontdesk tools add NAME URL" in text_of(await web.get(path)), path
         assert "No tool was called in the last 24 hours" in text_of(await web.get("/tools/use"))
-        assert "No tool waits" in text_of(await web.get("/tools/all", changed="yes"))
+        assert "No changed tool waits" in text_of(await web.get("/tools/all", changed="yes"))
         assert "Choose an agent" in text_of(await web.get("/tools/plan"))
 
 
@@ -228,7 +228,7 @@ async def test_a_server_is_added_looked_at_asked_again_and_removed(installation:
     with open_tool_server("lab", [tool("brew")]) as lab:
         form = {"name": "lab", "kind": "http", "where": lab.url, "headers": "X-Key: s3cret\r\n", "description": "Lab"}
         page = await web.post("/tools/add", form)
-        assert "lab is added: 1 tools" in text_of(page)
+        assert "Added lab: 1 tools" in text_of(page)
         assert "X-Key" in page
         assert "s3cret" not in page
         lab.tools.append(tool("bake"))
@@ -240,8 +240,8 @@ async def test_a_server_is_added_looked_at_asked_again_and_removed(installation:
     assert "1 failed (lab)" in text_of(await web.post("/tools/servers/refresh"))
     assert "It does not answer" in text_of(await web.get("/tools/server/lab"))
     gone = await web.post("/tools/servers/remove", {"name": "lab"})
-    assert "lab is removed" in text_of(gone)
-    assert [state.name for state in installation.tools.catalogue.servers()] == ["shop"]
+    assert "Removed lab" in text_of(gone)
+    assert [state.name for state in house.tools.catalogue.servers()] == ["shop"]
     await web.get("/tools/server/lab", 404)
 
 
@@ -281,14 +281,14 @@ async def test_whoever_is_elsewhere_runs_no_command_here_and_reads_no_variable(
     shown = await key(installation, "ops", INSTALLATION_ADMIN)
     async with browsing(build_application(installation), authorization=f"Bearer {shown}") as web:
         said = text_of(await web.post("/tools/add", form, 403))
-    assert "only from a terminal on that machine" in said
-    assert [state.name for state in installation.tools.catalogue.servers()] == ["shop"]
+    assert "only from that machine" in said
+    assert [state.name for state in house.tools.catalogue.servers()] == ["shop"]
 
 
 async def test_a_command_is_added_only_from_this_machine(installation: App, web: Browser) -> None:
     server = Path(__file__).parents[2] / "support" / "stdio_server.py"
     form = {"name": "own", "kind": "command", "where": f"python3 '{server}'", "env": "COLOUR=red"}
-    assert "own is added: " in text_of(await web.post("/tools/add", form))
+    assert "Added own: " in text_of(await web.post("/tools/add", form))
 
 
 async def test_use_is_shown_over_time_and_by_agent(installation: App, web: Browser, ada: str) -> None:
@@ -299,7 +299,7 @@ async def test_use_is_shown_over_time_and_by_agent(installation: App, web: Brows
         assert "2 calls in the last" in text_of(await web.get("/tools/use", over=over))
     page = await web.get("/tools/use")
     assert f'<a href="/agents/{ada}" title="{ada}"><bdi>Ada</bdi></a>' in page
-    assert "nobody in particular 1 0" in text_of(page)
+    assert "no agent 1 0" in text_of(page)
     assert "2 calls in the last 7 days" in text_of(await web.get(tool_path("shop::create_issue")))
 
 
@@ -321,7 +321,7 @@ async def test_search_is_measured_with_ones_own_queries(web: Browser) -> None:
     cases = "send a letter => shop::send_mail\nfile an issue => create_issue\nfly => nowhere::fly"
     said = text_of(await web.post("/tools/quality", {"cases": cases}))
     assert "2 queries over 3 tools; 100 is the best. 1 left out" in said
-    assert "Words alone 100.0" in said
+    assert "Words only 100.0" in said
     assert "Write between 1 and 100 lines" in text_of(await web.post("/tools/quality", {"cases": " "}, 400))
     assert "Line 1 has no query" in text_of(await web.post("/tools/quality", {"cases": "=> x"}, 400))
     assert "None of the right tools" in text_of(await web.post("/tools/quality", {"cases": "a => b::c"}, 400))
@@ -355,7 +355,7 @@ def test_hints_are_sentences() -> None:
     assert found is not None
     assert [field.hint for field in found] == [
         "How much. At least 0, at most 9.",
-        "Weight. 3 unless said.",
+        "Weight. 3 by default.",
         "at least 1",
         "What it is about.",
     ]

@@ -139,7 +139,7 @@ async def test_the_list_is_narrowed_by_agent_and_by_how_turns_ended(opened: App,
         assert {one for one in (went_well, failed, asked) if f"/turns/{one}" in html} == ids, query
     assert "ann" in text_of(await web.get("/turns"))
     assert "No turn is like that" in text_of(await web.get("/turns", outcome="cancelled"))
-    assert "No turn ends as" in text_of(await web.get("/turns", 400, outcome="never"))
+    assert "is not an outcome of turns" in text_of(await web.get("/turns", 400, outcome="never"))
 
 
 async def test_an_empty_list_says_what_to_do(web: Browser) -> None:
@@ -173,7 +173,7 @@ async def test_a_word_on_a_call_that_waits_lets_the_agent_go_on(opened: App, web
     assert "It was called in a turn before this one" in told
     assert "Noted." in told
     before = text_of(await web.get(f"/turns/{asked}"))
-    assert "The word was given" in before
+    assert "The answer was given" in before
     assert "interrupted" not in before
     assert (await opened.turns.find(sequel)).user_id == "ann"
     await web.post(f"/turns/{asked}/answer", form, 409)
@@ -189,7 +189,7 @@ async def test_of_several_calls_that_wait_each_needs_a_word(opened: App, web: Br
     await web.post(f"/turns/{asked}/answer", {"call.0": first, "word.0": "approve"}, 400)
     words = {"call.0": first, "word.0": "approve", "call.1": second, "word.1": "reject"}
     told = await web.post(f"/turns/{asked}/answer", words)
-    assert "here the agent goes on" in text_of(told)
+    assert "the agent continues here" in text_of(told)
 
 
 @shows("WEB-TURNS")

@@ -42,23 +42,23 @@ def create(
     block: Repeated = (),
     owner: str | None = None,
 ) -> None:
-    """Make an agent and print its id.
+    """Create an agent and print its id.
 
     Parameters
     ----------
     name
-        What it is called.
+        The name of the agent.
     description
-        What it is for.
+        The purpose of the agent.
     model
-        The model it thinks with, e.g. anthropic:claude-sonnet-5-5, or anthropic/claude-sonnet-5-5 on Letta; the
+        The model that it uses, e.g. anthropic:claude-sonnet-5-5, or anthropic/claude-sonnet-5-5 on Letta; the
         host's default when left out.
     persona
         Who it is and how it speaks: the text of its memory block 'persona'.
     block
-        A memory block as LABEL=TEXT, repeated for several; what stands in 'human' is what each person begins with.
+        A memory block as LABEL=TEXT, repeated for several. The text of 'human' is the initial value for each person.
     owner
-        The person who runs it: turns for them may change all of its memory, as turns for you may.
+        The person who manages it: turns for them may change all of its memory, as turns for you may.
     """
     blocks = [*([MemoryBlock("persona", persona)] if persona is not None else []), *map(_parse_block, block)]
 
@@ -110,7 +110,7 @@ def show(agent: str, /) -> None:
 
 @command.command
 def delete(agent: str, /, *, yes: Flag = False) -> None:
-    """Delete an agent with its memory, all its conversations and the API keys made for it.
+    """Delete an agent with its memory, its conversations and its API keys.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def delete(agent: str, /, *, yes: Flag = False) -> None:
 
 @command.command
 def attach(agent: str, server: str, tool: str, /, *, needs_approval: Flag = False) -> None:
-    """Give an agent a tool of an MCP server and print the name it goes by.
+    """Attach a tool of an MCP server to an agent, and print the tool's name.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def attach(agent: str, server: str, tool: str, /, *, needs_approval: Flag = Fals
 
 @command.command
 def detach(agent: str, tool: str, /) -> None:
-    """Take a tool from an agent.
+    """Detach a tool from an agent.
 
     Parameters
     ----------
@@ -192,24 +192,24 @@ def block(
     per_person: bool | None = None,
     people_write: bool | None = None,
 ) -> None:
-    """Print a memory block, or replace its text, or say whose it is.
+    """Print a memory block, replace its text, or set whose it is.
 
     Parameters
     ----------
     agent
         Its id or name.
     label
-        Which block.
+        The label of the block.
     text
-        Its whole new text; - reads that from standard input.
+        The whole new text; - reads it from standard input.
     user
-        Whose text, where each person has their own; your own when left out.
+        The person whose text to use, where each person has their own. Without it, yours.
     start
-        The text that each person begins with, where each has their own.
+        Use the initial text of each person, where each has their own.
     per_person
-        Whether each person has a text of their own; what stands there is what they begin with.
+        Whether each person has a text of their own. The current text is then the initial value.
     people_write
-        Whether turns for people who do not run the agent may change it, where it is shared.
+        Whether turns for people who do not manage the agent may change a shared block.
     """
     if start and user is not None:
         raise Invalid("Give --user or --start, not both")
@@ -238,7 +238,7 @@ def block(
 
 
 async def find_agent(host: AgentHost, text: str) -> Agent:
-    """The agent with this id, or with this name if only one has it."""
+    """The agent with this id, or with this name if only one agent has it."""
     if (found := await host.find(text)) is not None:
         return found
     same = [agent for agent in await host.list(MOST_SHOWN) if agent.name == text]
@@ -313,7 +313,7 @@ async def _describe_conversations(host: AgentHost, agent_id: str) -> str:
         rows.append((one.id, printable_line(one.title, 40) or EMPTY_CELL, whose, format_time(one.created_at), how))
     if not rows:
         return f"No conversations yet. Begin one: frontdesk chat {agent_id}"
-    # Letta does not keep how a turn ended.
+    # Letta does not store how a turn ended.
     shown = 5 if any(row[4] != EMPTY_CELL for row in rows) else 4
     return format_table(
         ("conversation", "title", "person", "begun", "last turn")[:shown], [row[:shown] for row in rows]
@@ -343,7 +343,7 @@ def _block_with_size(block: MemoryBlock) -> str:
 
 def _confirm(agent: Agent) -> None:
     if not sys.stdin.isatty():
-        raise Invalid("There is no terminal to ask whether you mean it; add --yes")
+        raise Invalid("There is no terminal to ask for confirmation; add --yes")
     try:
         typed = input(
             f"Its memory, conversations and keys go with it. Type {printable_line(agent.name)} to delete it: "
@@ -355,7 +355,7 @@ def _confirm(agent: Agent) -> None:
 
 
 async def conversation_state(host: AgentHost, agent_id: str, conversation_id: str) -> str | None:
-    """How a conversation was left, in a word or a few; None where its host does not know."""
+    """The state of a conversation in a few words. None if the host does not know it."""
     said = await host.history(agent_id, conversation_id, limit=1)
     match said[-1].event if said else None:
         case ApprovalRequest() | Done(StopReason.REQUIRES_APPROVAL):
@@ -367,7 +367,7 @@ async def conversation_state(host: AgentHost, agent_id: str, conversation_id: st
 
 
 async def find_agent_id(app: App, text: str | None) -> str | None:
-    """An agent's id; one that the host does not know any more may still have schedules, and goes by its id."""
+    """The agent's id. Agents that the host no longer knows may still have schedules, so their ids are accepted."""
     if text is None:
         return None
     try:

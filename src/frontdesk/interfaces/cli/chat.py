@@ -1,6 +1,6 @@
 """Implements `frontdesk chat`: a conversation in the terminal, or one message for a script.
 
-Reading stays in the main thread: only there does Ctrl-C reach a line that is being typed.
+Lines are read in the main thread, because only there Ctrl-C interrupts reading a line.
 """
 
 import json
@@ -64,7 +64,7 @@ class ChatLeft(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalReply:
-    """What was said on one request; `always` holds for the tool as long as the chat lasts."""
+    """The person's decision on a request. `always` applies to the tool until the chat ends."""
 
     approve: bool
     always: bool = False
@@ -83,17 +83,17 @@ def parse_approval(text: str) -> ApprovalReply | None:
 
 
 def prepare_terminal() -> None:
-    """Let no character that the terminal cannot take, or send, break the chat."""
+    """Replace characters that the terminal cannot encode or decode."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
     if readline is not None:
-        # Only what is said to the agent is worth recalling, not each yes and no.
+        # The history keeps only messages to the agent, not the answers to approvals.
         readline.set_auto_history(False)
 
 
 def read_line(prompt: str) -> str:
-    """A line; Ctrl-D is `ChatLeft`."""
+    """A line. Ctrl-D raises `ChatLeft`."""
     try:
         return input(prompt)
     except EOFError as error:
@@ -102,19 +102,19 @@ def read_line(prompt: str) -> str:
 
 
 def add_to_history(text: str) -> None:
-    """Offer a line again with the arrow keys."""
+    """Add a line to the history of the arrow keys."""
     if readline is not None:
         readline.add_history(text)
 
 
 def has_colour() -> bool:
-    """Whether to colour what is printed (https://no-color.org)."""
+    """Whether to print in colour (https://no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 @dataclass(frozen=True, slots=True)
 class ChatThread:
-    """One conversation of one agent with one person; `conversation_id` None is their first."""
+    """A conversation of an agent with a person. Without a `conversation_id` it is their first."""
 
     agent: Agent
     conversation_id: str | None = None
@@ -122,7 +122,7 @@ class ChatThread:
 
     @property
     def whose(self) -> PersonFilter:
-        """For whom the conversation is looked at; whoever names nobody runs the installation."""
+        """The person of the conversation. Without a name it is the operator."""
         return EVERYONE if self.user_id is None else self.user_id
 
     def message_prompt(self, text: str) -> Prompt:
@@ -136,25 +136,25 @@ class ChatThread:
         return Prompt(self.agent.id, self._caller(), text, approvals, self.conversation_id, runs=runs)
 
     def _caller(self) -> Caller:
-        # Whoever can start this command can read the database: there is nobody to prove a user to.
+        # A user who can run this command can read the database, so no proof of the person is needed.
         return Caller(ensure_request_id(None), user_id=self.user_id)
 
 
 async def begin_conversation(host: AgentHost, thread: ChatThread) -> ChatThread:
-    """The same agent and person in a new conversation."""
+    """A new conversation of the same agent and person."""
     made = await host.start_conversation(thread.agent.id, thread.user_id)
     return ChatThread(thread.agent, made.id, thread.user_id)
 
 
 async def last_stop(host: AgentHost, thread: ChatThread) -> Done | None:
-    """How the newest turn of a conversation ended; None before the first, and while one is under way."""
+    """How the newest turn of a conversation ended. None before the first, and while one is running."""
     said = await host.history(thread.agent.id, thread.conversation_id, limit=1, user_id=thread.whose)
     last = said[-1].event if said else None
     return last if isinstance(last, Done) else None
 
 
 async def open_approvals(host: AgentHost, thread: ChatThread) -> tuple[bool, Sequence[ApprovalRequest]]:
-    """How a conversation was left: (whether in the middle of a turn, what waits for approval)."""
+    """(whether the last turn was interrupted, the calls that wait for approval)."""
     ended = await last_stop(host, thread)
     interrupted = ended is not None and ended.stop is StopReason.INTERRUPTED
     return interrupted, await host.pending(thread.agent.id, thread.conversation_id, thread.whose)
@@ -162,12 +162,12 @@ async def open_approvals(host: AgentHost, thread: ChatThread) -> tuple[bool, Seq
 
 CHAT_COMMANDS_HELP = """\
 /help     this list
-/new      begin a new conversation; the agent keeps its memory
+/new      start a new conversation; the agent keeps its memory
 /memory   the agent's memory blocks
-/tools    the tools it holds
-/history  what was said in this conversation
+/tools    the agent's tools
+/history  the messages of this conversation
 /quit     leave, as does Ctrl-D
-Anything else goes to the agent; write // for a message that begins with a slash.
+Anything else goes to the agent; write // for a message that starts with a slash.
 """
 DESCRIPTION_LENGTH = 100
 
@@ -204,12 +204,12 @@ SLASH_COMMANDS: Mapping[str, Callable[[AgentHost, ChatThread, TerminalState], Aw
     "/history": show_history,
 }
 
-# After these there is no answer, or only the beginning of one.
+# After these there is no complete answer.
 FAILED_STOPS = (StopReason.ERROR, StopReason.REQUIRES_APPROVAL, StopReason.CANCELLED, StopReason.INTERRUPTED)
 
 
 async def take_one_turn(app: App, thread: ChatThread, text: str, *, as_json: bool) -> bool:
-    """Take a turn and print it; whether it was answered."""
+    """Take a turn and print it. Returns whether there was an answer."""
     answer = AnswerPrinter()
     show: Callable[[Event], None] = _print_json if as_json else answer.show
     stop, spoke = StopReason.ERROR, False
@@ -234,7 +234,7 @@ async def take_one_turn(app: App, thread: ChatThread, text: str, *, as_json: boo
 
 
 class AnswerPrinter:
-    """Prints the agent's words as they come, those before and after a tool call as paragraphs of their own."""
+    """Prints the agent's text as it arrives, with paragraphs around tool calls."""
 
     def __init__(self) -> None:
         self._fresh = True
@@ -266,7 +266,7 @@ class AnswerPrinter:
 
 
 def _print_json(event: Event) -> None:
-    # Escaped to ASCII, so that nothing in it can do anything to a terminal.
+    # Escaped to ASCII, so that it contains no terminal control sequences.
     print(json.dumps({"event": event_name(event), **asdict(event)}, default=str), flush=True)
 
 
@@ -285,7 +285,7 @@ REJECTION_REASON = "Rejected in the terminal."
 
 
 class TerminalChat:
-    """One person's chat with one agent, until they leave."""
+    """One person's chat with one agent."""
 
     def __init__(self, portal: BlockingPortal, app: App, thread: ChatThread, *, colour: bool) -> None:
         self._portal = portal
@@ -297,7 +297,7 @@ class TerminalChat:
         self._interrupted = False
 
     def run(self) -> None:
-        """Talk until the person leaves; what still waits for approval then goes on waiting."""
+        """Talk until the person leaves. Calls that wait for approval keep waiting."""
         self._greet()
         step = self._show_open_approvals
         try:
@@ -308,7 +308,7 @@ class TerminalChat:
                     self._interrupt()
                 step = self._read_lines
         except ChatLeft:
-            # What closes now takes a bounded time, and one more Ctrl-C must not cut it off.
+            # Closing takes a bounded time, and another Ctrl-C must not interrupt it.
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def _greet(self) -> None:
@@ -319,7 +319,7 @@ class TerminalChat:
     def _show_open_approvals(self) -> None:
         interrupted, waiting = self._portal.call(open_approvals, self._host, self._thread)
         if interrupted:
-            self._note("The last turn was interrupted. What it had done stays done; say something to go on.")
+            self._note("The last turn was interrupted. Its effects remain; send a message to continue.")
         self._settle_approvals(waiting)
 
     def _read_lines(self) -> None:
@@ -331,8 +331,8 @@ class TerminalChat:
         try:
             self._handle_line(text)
         except PendingApproval:
-            # It was left waiting, or somebody else's turn asked in the meantime.
-            self._note("Something waits for your word first; after that, say it again.")
+            # The last turn waits for approval, or another person's turn does.
+            self._note("A call waits for your approval first; send your message again after that.")
             thread = self._thread
             self._settle_approvals(
                 self._portal.call(self._host.pending, thread.agent.id, thread.conversation_id, thread.whose)
@@ -341,7 +341,7 @@ class TerminalChat:
             print(f"frontdesk: {printable_text(str(error))}", file=sys.stderr)
 
     def _interrupt(self) -> None:
-        """Ctrl-C where there is no turn to stop."""
+        """Handle Ctrl-C without a running turn."""
         print()
         if self._interrupted:
             raise ChatLeft
@@ -349,7 +349,7 @@ class TerminalChat:
         self._note("Ctrl-C again leaves, and so does Ctrl-D.")
 
     def _handle_line(self, text: str) -> None:
-        # Two slashes are for a message that begins with one.
+        # Two slashes start a message that begins with one.
         if not text.startswith("/") or text.startswith("//"):
             self._settle_approvals(self._take_turn(self._thread.message_prompt(text.removeprefix("/"))))
         elif text == "/quit":
@@ -368,7 +368,7 @@ class TerminalChat:
             )
 
     def _settle_approvals(self, waiting: Sequence[ApprovalRequest]) -> None:
-        """Ask for each approval and let the agent go on, until nothing waits any more."""
+        """Ask for each approval and let the agent continue, until nothing waits."""
         while waiting:
             approvals = [self._approval(request, (at, len(waiting))) for at, request in enumerate(waiting, 1)]
             waiting = self._take_turn(self._thread.approval_prompt(approvals))
@@ -389,7 +389,7 @@ class TerminalChat:
                 return said
 
     def _take_turn(self, prompt: Prompt) -> Sequence[ApprovalRequest]:
-        """Take a turn and draw it; what waits for approval at its end. Ctrl-C cancels it, a second one leaves."""
+        """Take a turn, print it, and return the calls that wait for approval. Ctrl-C cancels it; twice leaves."""
         scope = self._portal.call(anyio.CancelScope)
         turn = None
         try:
@@ -413,7 +413,7 @@ class TerminalChat:
                         text, pen = draw_event(event, pen)
                         self._print(text)
         self._print(draw_event(Done(stop), pen)[0])
-        # Nothing runs behind a chat that would write the row; what cannot be written now is tried again at its end.
+        # A chat has no background tasks that write the journal. What cannot be written now is retried at the end.
         with suppress(Unavailable):
             await self._journal.flush()
         return waiting if stop is StopReason.REQUIRES_APPROVAL else ()
@@ -441,17 +441,17 @@ def talk(
     Parameters
     ----------
     agent
-        Its id, or its name where no other agent has the same.
+        Its id, or its name if only one agent has it.
     conversation
-        The conversation to go on with; the agent's first when left out.
+        The conversation to continue. Without it, the agent's first.
     new
-        Begin a new conversation.
+        Start a new conversation.
     message
-        Say this, print the answer and end. Standard input is the message when it is not a terminal.
+        Send this message, print the answer and exit. Standard input is the message when it is not a terminal.
     as_json
         Print each event of that one turn as a line of JSON.
     user
-        The person you speak as; nobody in particular when left out.
+        The person that you act as. Without it, no particular person.
     """
     if conversation and new:
         raise Invalid("Give --conversation or --new, not both")
@@ -460,7 +460,7 @@ def talk(
     text = _read_message(message, as_json=as_json)
 
     async def enter(app: App) -> ChatThread:
-        # A built-in agent finds tools in what the database knows of them.
+        # Built-in agents find tools by what the database knows about them.
         await app.tools.catalogue.load()
         found = await find_agent(app.host, agent)
         if (mine := await app.host.agent_for_person(found.id, user)) != found.id:
@@ -481,12 +481,12 @@ def talk(
 
 
 def _read_message(given: str | None, *, as_json: bool) -> str | None:
-    """What to say in the only turn there will be; None to ask the person turn by turn."""
+    """The message of a single turn. None for an interactive chat."""
     if given is None and sys.stdin.isatty():
         if as_json:
             raise Invalid("--json is for one turn: give --message, or the message on standard input")
         return None
-    # What the shell passes on need not be text; a lone surrogate could not be stored.
+    # Arguments from the shell may be invalid text, and a lone surrogate cannot be stored.
     text = (sys.stdin.read() if given is None else given).strip().encode(errors="replace").decode()
     if not text:
         raise Invalid("There is no message; give --message, or the message on standard input")

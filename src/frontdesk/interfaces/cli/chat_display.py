@@ -1,4 +1,4 @@
-"""Renders the events of a turn as text for a terminal; no I/O."""
+"""Renders the events of a turn as text for a terminal. No I/O."""
 
 import difflib
 from collections.abc import Iterator, Sequence
@@ -32,8 +32,8 @@ RESULT_LENGTH = 100
 
 STEP_BOXES = {StepStatus.COMPLETED: "[x]", StepStatus.IN_PROGRESS: "[>]", StepStatus.PENDING: "[ ]"}
 STOP_MESSAGES = {
-    StopReason.MAX_STEPS: "Stopped: the agent has taken all the steps that one turn may have. Tell it to go on.",
-    StopReason.MAX_TOKENS: "Stopped: the answer is as long as the model may make it. Tell it to go on.",
+    StopReason.MAX_STEPS: "Stopped: the agent has used all the steps of one turn. Tell it to continue.",
+    StopReason.MAX_TOKENS: "Stopped: the answer has reached the model's maximum length. Tell it to continue.",
     StopReason.REFUSAL: "The model declined to answer.",
     StopReason.CANCELLED: "Cancelled.",
     StopReason.INTERRUPTED: "Interrupted: Frontdesk was stopped in the middle of this turn.",
@@ -41,7 +41,7 @@ STOP_MESSAGES = {
 
 
 class Colour(StrEnum):
-    """The colours, as the terminal knows them."""
+    """ANSI colour codes."""
 
     DIM = "2"
     RED = "31"
@@ -51,7 +51,7 @@ class Colour(StrEnum):
 
 
 class StreamedKind(StrEnum):
-    """What the agent is in the middle of saying."""
+    """The kind of text that is being streamed."""
 
     TEXT = "text"
     THOUGHT = "thought"
@@ -59,7 +59,7 @@ class StreamedKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TerminalState:
-    """Where drawing stands: what is being said, whether the line is empty, what the turn took so far, how it went."""
+    """The state of the output: the kind of the current text, whether the line is empty, usage, and the outcome."""
 
     colour: bool = False
     streaming: StreamedKind | None = None
@@ -73,7 +73,7 @@ def paint(text: str, ink: Colour, pen: TerminalState) -> str:
 
 
 def draw_event(event: Event, pen: TerminalState) -> tuple[str, TerminalState]:
-    """What to print for an event, and where the pen is then."""
+    """The text to print for an event, and the next state."""
     match event:
         case TextChunk(text):
             return _draw_streamed(printable_text(text), StreamedKind.TEXT, pen)
@@ -94,13 +94,13 @@ def draw_event(event: Event, pen: TerminalState) -> tuple[str, TerminalState]:
 
 
 def line_end(pen: TerminalState) -> str:
-    """What ends a line that was begun."""
+    """The text that ends a started line."""
     return "" if pen.fresh else "\n"
 
 
 def _draw_streamed(text: str, speech: StreamedKind, pen: TerminalState) -> tuple[str, TerminalState]:
     if pen.streaming is not speech:
-        # Models like to begin with empty lines.
+        # Models often start with empty lines.
         text = text.lstrip("\n")
     if not text:
         return "", pen
@@ -151,12 +151,12 @@ def _result_line(event: ToolReturn, pen: TerminalState) -> str:
 
 
 def memory_diff_lines(edit: MemoryEdit, pen: TerminalState) -> Iterator[str]:
-    """A block's label, and the lines that went and came, with one line around them."""
+    """A block's label, and the changed lines with one line around them."""
     yield f"  memory: {printable_line(edit.label)}"
     before, after = _printable_lines(edit.before), _printable_lines(edit.after)
     for number, changed in enumerate(difflib.unified_diff(before, after, lineterm="", n=1)):
         if number < 2:
-            # The two lines of a patch that name the files.
+            # The first two lines of a patch name the files.
             continue
         match changed[:1]:
             case "+":
@@ -171,7 +171,7 @@ def memory_diff_lines(edit: MemoryEdit, pen: TerminalState) -> Iterator[str]:
 
 
 def describe_approval(request: ApprovalRequest, place: tuple[int, int], pen: TerminalState) -> str:
-    """A call that waits for approval, with everything it would be given."""
+    """A call that waits for approval, with all its arguments."""
     number, count = place
     which = f" ({number} of {count})" if count > 1 else ""
     head = paint(f"? The agent asks to call {printable_line(request.name)}{which}", Colour.YELLOW, pen)
@@ -179,7 +179,7 @@ def describe_approval(request: ApprovalRequest, place: tuple[int, int], pen: Ter
 
 
 def describe_usage(usage: Usage) -> str:
-    """What a turn took, in a few words."""
+    """The token usage of a turn."""
     cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
     parts = [f"{usage.input_tokens:,} tokens in{cached}", f"{usage.output_tokens:,} out"]
     if usage.cost_usd is not None:
@@ -191,7 +191,7 @@ def describe_usage(usage: Usage) -> str:
 
 def _stop_lines(stop: StopReason, pen: TerminalState) -> Iterator[str]:
     if stop is StopReason.ERROR and not pen.failed:
-        # A history does not keep why.
+        # The history does not contain the reason.
         yield paint("✗ The turn failed.", Colour.RED, pen)
     if stop in STOP_MESSAGES:
         yield paint(STOP_MESSAGES[stop], Colour.YELLOW, pen)

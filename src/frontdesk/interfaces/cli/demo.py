@@ -48,7 +48,7 @@ PERSON_TABLES = ("tasks", "memories", "activities", "time_entries")
 
 
 async def count_records(app: App, person: Caller) -> Mapping[str, int]:
-    """Up to a thousand of each, and of what is a person's, this one's."""
+    """The number of records of each kind, up to a thousand; for personal records, those of this person."""
     schedules = await app.schedules.queries.list(person, ListSchedules(include_cancelled=True, limit=MAX_LIMIT))
     kept = await app.memory.people.counts(PersonScope.for_caller(person))
     return {
@@ -75,12 +75,12 @@ JsonAnswer = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class DemoClient:
-    """Each method gives back the object that was answered, a refusal too."""
+    """An HTTP client of the installation. Each method returns the JSON of the answer, refusals included."""
 
     client: httpx2.AsyncClient
 
     async def mcp(self, tool: str, arguments: Mapping[str, Any] | None = None, **said: str) -> JsonAnswer:
-        """Call a tool of ours; `said` are headers, with _ for -."""
+        """Call one of our MCP tools. `said` are headers, with _ for -."""
         params = {"name": tool, "arguments": dict(arguments or {})}
         frame = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         answer = await self.client.post("/mcp", json=frame, headers={**MCP_HEADERS, **_headers(said)})
@@ -91,7 +91,7 @@ class DemoClient:
         return _json_answer(answer)
 
     async def talk(self, agent_id: str, user_id: str, messages: tuple[str, ...], **said: str) -> None:
-        """Open a session with an agent, say these one after the other, and hear each answer out."""
+        """Open a session with an agent, send these messages in order, and wait for each answer."""
         whose = {"userId": user_id}
         opened = await self.rest("POST", "/api/agents/sessions", {"agentId": agent_id, **whose}, **said)
         session = str(opened["sessionId"])
@@ -103,7 +103,7 @@ class DemoClient:
     async def _wait_for_answers(self, session: str, answers: int, said: Mapping[str, str]) -> None:
         with anyio.move_on_after(ANSWER_SECONDS):
             while True:
-                # First, for most of them are quick, and each look is a call in the journal.
+                # Sleeps first: most answers are quick, and each poll is an entry in the journal.
                 await anyio.sleep(ANSWER_POLL_SECONDS)
                 told = await self.rest("GET", f"/api/agents/sessions?sessionId={session}", None, **said)
                 over = [one for one in told.get("messages", ()) if one.get("stopReason")]
@@ -136,7 +136,7 @@ CATEGORIES: Sequence[RecordFields] = (
     {"name": "Home", "color": "#17693A"},
     {"name": "Travel", "color": "#7A4B00"},
 )
-# (in how many days it is due, at what hour, the task)
+# Due in days, at an hour: the task.
 TASKS: Sequence[tuple[int, str, RecordFields]] = (
     (1, "12:00", {"title": "Write the offer for Nord", "category": "Work", "priority": "urgent", "tags": ["nord"]}),
     (
@@ -149,7 +149,7 @@ TASKS: Sequence[tuple[int, str, RecordFields]] = (
     (4, "18:00", {"title": "Find a hotel in Porto", "category": "Travel", "priority": "medium", "tags": ["porto"]}),
     (-1, "18:00", {"title": "Pay the electricity bill", "category": "Home", "priority": "high"}),
 )
-# (how many days before the last time that it was this hour, the hour, the memory)
+# (days before the latest such hour, hour, memory)
 MEMORIES: Sequence[tuple[int, str, RecordFields]] = (
     (0, "11:20", {"note": "Nord wants the offer as a PDF, with the prices per seat.", "tags": ["nord"]}),
     (0, "09:45", {"note": "Marta prefers calls after four.", "tags": ["people"], "salience_score": 0.6}),
@@ -161,13 +161,13 @@ MEMORIES: Sequence[tuple[int, str, RecordFields]] = (
     (0, "17:50", {"note": "Small batches get done; large ones wait.", "memory_type": "insight", "emotion_valence": 3}),
     (2, "15:10", {"note": "The blue notebook has the sketches for the workshop.", "tags": ["workshop"]}),
 )
-# (when it began, for how many minutes, what it was)
+# Start, length in minutes, and the activity.
 ACTIVITIES: Sequence[tuple[str, int, RecordFields]] = (
     ("07:00", 40, {"title": "Run along the river", "activity_type": "exercise", "mood_after": 8}),
     ("12:30", 55, {"title": "Lunch with Jo", "activity_type": "socializing", "satisfaction_level": 9}),
     ("21:00", 30, {"title": "Read about queues", "activity_type": "learning", "mood_after": 7}),
 )
-# (task, how many days before, when it was begun, for how many minutes, what was done)
+# (task, days before, start, minutes, description)
 TIME_ENTRIES = (
     (0, 2, "10:00", 60, "What Nord asked for"),
     (4, 1, "18:10", 20, "The quarter by the river"),
@@ -224,7 +224,7 @@ ONE_DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class DemoKeys:
-    """The texts of the keys, for as long as the demo is made; nobody is told them."""
+    """The demo's keys. Their texts are used only while the demo is created."""
 
     person: str
     agent: str
@@ -293,7 +293,7 @@ UNFINISHED = (RunStatus.RUNNING, RunStatus.WAITING)
 
 
 async def create_schedules(app: App, person: Caller, agents: Sequence[Agent], zone: str) -> Sequence[int]:
-    """Make the schedules; the numbers of those that are to run now."""
+    """Create the schedules. Returns the ids of those that should run now."""
     ada, bruno, cleo = (agent.id for agent in agents)
     add = app.schedules.add
     morning = await add(person, NewSchedule(MORNING, agent_id=ada, when="every weekday at 8am", zone=zone))
@@ -309,7 +309,7 @@ async def create_schedules(app: App, person: Caller, agents: Sequence[Agent], zo
 
 
 async def run_schedules(app: App, person: Caller, numbers: Sequence[int]) -> None:
-    """Run these now, and wait for what comes of them; what takes too long goes on without us."""
+    """Run these schedules now, and wait for their runs up to a time limit."""
     for number in numbers:
         await app.schedules.run_now(person, number)
     with anyio.move_on_after(RUN_SECONDS):
@@ -318,7 +318,7 @@ async def run_schedules(app: App, person: Caller, numbers: Sequence[int]) -> Non
 
 
 async def _wait_for_run(app: App, person: Caller, number: int) -> None:
-    """Wait until the newest run of a schedule has ended, one way or another."""
+    """Wait until the newest run of a schedule has ended."""
     while True:
         found = await app.schedules.queries.history(person, ListRuns(schedule_id=number, limit=1))
         if not any(run.standing in UNFINISHED for run in found.runs):
@@ -329,7 +329,7 @@ async def _wait_for_run(app: App, person: Caller, number: int) -> None:
 DEMO_PERSON = "ann"
 HOME_ZONE = ZoneInfo("Europe/Lisbon")
 FILL_SECONDS = 90
-# None of them names a model: once the day is over, they use the default one.
+# None of them names a model: after the demo they use the default model.
 DEMO_AGENTS = (
     NewAgent(
         "Ada",
@@ -350,13 +350,13 @@ DEMO_AGENTS = (
 
 @dataclass(frozen=True, slots=True)
 class SampleData:
-    """How much of what there is now."""
+    """The number of records of each kind."""
 
     counts: Mapping[str, int]
 
 
 async def create_sample_data(app: App, operator: Caller, now: datetime) -> SampleData:
-    """Let a day pass that ends now; it takes some seconds, and never longer than a minute and a half."""
+    """Create the data of a day that ends now. It takes some seconds, and at most a minute and a half."""
     await require_empty(app)
     day = DemoDay(now, HOME_ZONE)
     stage = await _require_builtin_host(app).resources()
@@ -364,14 +364,16 @@ async def create_sample_data(app: App, operator: Caller, now: datetime) -> Sampl
         with anyio.fail_after(FILL_SECONDS), stage.models.use_canned_replies(scripted_turns(day)):
             return await _fill_with_workers(app, operator, day)
     except TimeoutError as error:
-        raise Unavailable(f"The day was not over after {FILL_SECONDS} s; what was made so far stays") from error
+        raise Unavailable(
+            f"The demo was not complete after {FILL_SECONDS} s; the data that exists so far stays"
+        ) from error
 
 
 async def _fill_with_workers(app: App, operator: Caller, day: DemoDay) -> SampleData:
-    """With everything at work that works behind a server."""
+    """Run the background tasks of a server."""
     trouble: FrontdeskError | None = None
     async with running(app):
-        # What is raised in here would come out as one of a group, which no command can put into words.
+        # An error in a task group would be raised as a group, which commands cannot show.
         try:
             filled = await _fill(app, operator, day)
         except FrontdeskError as error:
@@ -383,20 +385,20 @@ async def _fill_with_workers(app: App, operator: Caller, day: DemoDay) -> Sample
 
 
 async def require_empty(app: App) -> None:
-    """Refuse an installation in use; the key that the first start makes does not count."""
+    """Refuse an installation with agents or keys. The key of the first start does not count."""
     _require_builtin_host(app)
     keys = [key for key in await app.keys.list() if (key.name, key.user_id) != (FIRST_KEY_NAME, LOCAL_USER)]
     if keys or await app.host.list(1):
         raise Conflict(
-            "This installation already has agents or keys, and the demo would mix with them; "
-            "give it a folder of its own: frontdesk demo --data DIR"
+            "This installation has agents or keys already, and the demo would mix with them; "
+            "give the demo its own folder: frontdesk demo --data DIR"
         )
 
 
 def _require_builtin_host(app: App) -> EmbeddedHost:
     if isinstance(app.host, EmbeddedHost):
         return app.host
-    raise Invalid("The demo is for the built-in agents; leave out LETTA_BASE_URL, and give it a folder: --data DIR")
+    raise Invalid("The demo needs the built-in agents; unset LETTA_BASE_URL, and give it a folder: --data DIR")
 
 
 async def _fill(app: App, operator: Caller, day: DemoDay) -> SampleData:
@@ -422,7 +424,7 @@ async def _create_agents(host: AgentHost) -> tuple[Agent, Agent, Agent]:
 
 
 def drop_log_event(expected: str) -> None:
-    """From here on, events of this name are not logged; everything else is, as before."""
+    """Do not log events with this name from now on."""
 
     def without(_logger: object, _name: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
         if event.get("event") == expected:
@@ -432,26 +434,26 @@ def drop_log_event(expected: str) -> None:
     structlog.configure(processors=[without, *structlog.get_config()["processors"]])
 
 
-# One prompt of the day is given up, which is there to be looked at.
+# The demo contains a prompt that is given up.
 EXPECTED_EVENT = "prompt_dead"
 PAGES_TO_OPEN = (
-    ("/", "is all well?"),
-    ("/agents", "Ada, Bruno and Cleo: who they are, what they hold and remember"),
+    ("/", "the state of the installation"),
+    ("/agents", "Ada, Bruno and Cleo, with their tools and memory"),
     ("/tools", "search them: weather, invoice, meeting"),
-    ("/schedule", "what has run, what waits, and one that was given up"),
+    ("/schedule", "past runs, waiting prompts, and one that was given up"),
     (f"/people/{DEMO_PERSON}", "Ann's tasks, memories and time"),
-    ("/turns", "what was said, and with which tools"),
-    ("/access", "keys, and calls that were turned away"),
+    ("/turns", "conversations and their tool calls"),
+    ("/access", "keys and denied calls"),
 )
 
 
 def fill(*, data: Path | None = None) -> None:
-    """Fill an empty installation with a day of agents at work, by running Frontdesk itself; no model is needed.
+    """Fill an empty installation with a day of sample data, created by running Frontdesk itself. It needs no model.
 
     Parameters
     ----------
     data
-        The folder of a separate installation, on SQLite whatever else is set; FRONTDESK_DATA's when left out.
+        The folder of a separate installation, on SQLite whatever the settings say. FRONTDESK_DATA when left out.
     """
     settings = configure_quiet_logs(Settings.read(), "error")
     if settings.log_level != "debug":
@@ -464,11 +466,13 @@ def fill(*, data: Path | None = None) -> None:
             return await create_sample_data(app, local_caller(), datetime.now(UTC))
 
     found = run_with_app(live, settings, fast=True)
-    print("A day has passed: " + ", ".join(f"{number} {name}" for name, number in found.counts.items()) + ".")
+    print(
+        "Created a day of sample data: " + ", ".join(f"{number} {name}" for name, number in found.counts.items()) + "."
+    )
     if data is None:
         print("Look at it, with frontdesk up:")
     else:
-        # An installation that is set up here may be running meanwhile, and has its own port.
+        # The installation of the settings may be running at the same time, so this one gets another port.
         settings = settings.with_values(port=settings.port ^ 1)
         print(
             f"Look at it, with FRONTDESK_DATA={printable_line(str(settings.data))} frontdesk up --port {settings.port}:"

@@ -109,7 +109,7 @@ COLUMNS = ("setting", "value", "from")
 
 
 def examine(*, as_json: JsonFlag = False) -> None:
-    """Show every setting and where it comes from, then what is wrong.
+    """Show every setting with its source, then every problem.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def examine(*, as_json: JsonFlag = False) -> None:
 
 
 async def find_problems(settings: Settings) -> list[str]:
-    """What would keep the server from starting or serving."""
+    """Problems that would prevent the server from starting or serving."""
     try:
         async with open_app(settings) as app:
             return await _find_app_problems(app)
@@ -168,7 +168,7 @@ async def _find_app_problems(app: App) -> list[str]:
 
 
 async def find_embedding_problems(settings: Settings) -> list[str]:
-    """What is wrong with an embeddings API; the built-in model needs nobody."""
+    """Problems with the embeddings API, if one is configured."""
     if settings.embeddings in ("builtin", "off"):
         return []
     embedder = open_embedder(settings.embeddings, settings.embeddings_model, settings.embeddings_key)
@@ -184,14 +184,14 @@ async def find_embedding_problems(settings: Settings) -> list[str]:
 
 
 def remark_on_variables(environ: Mapping[str, str]) -> Iterator[str]:
-    """Variables of other products that have no use here."""
+    """Notes about variables of other products that have no use here."""
     for name, why in OBSOLETE_VARIABLES.items():
         if environ.get(name):
             yield f"{name} is set but not needed: {why}"
 
 
 def remark_on_platform(settings: Settings, environ: Mapping[str, str]) -> Iterator[str]:
-    """What is easily overlooked: without a word on it everything is development, and of two tokens one counts."""
+    """Notes about settings of Agent 365 that are easily overlooked."""
     if settings.platform_token and settings.platform_oauth:
         yield (
             "FRONTDESK_PLATFORM_TOKEN and FRONTDESK_PLATFORM_OAUTH are both set: the token only asks Agent 365 which "
@@ -205,29 +205,29 @@ def remark_on_platform(settings: Settings, environ: Mapping[str, str]) -> Iterat
 
 
 def remark_on_model(settings: Settings) -> Iterator[str]:
-    """What is not looked at: an answer of a model costs."""
+    """A note that the model itself is not checked, because an answer costs money."""
     model = ModelAccess.from_settings(settings).default_model
     if settings.letta_base_url is None and model != OFFLINE:
-        yield f"The model {model} was not asked, as an answer costs; `frontdesk chat` shows whether it gives one"
+        yield f"The model {model} was not checked, because an answer costs; `frontdesk chat` shows whether it answers"
 
 
 def find_contradictions(settings: Settings) -> Iterator[str]:
-    """Settings that are each right and do not go together."""
+    """Settings that are valid but contradict each other."""
     if settings.supabase_jwt_secret and not settings.supabase_url:
         yield "SUPABASE_JWT_SECRET is set without NEXT_PUBLIC_SUPABASE_URL, and so has no effect"
     if settings.openai_base_url and not settings.model:
-        yield "OPENAI_BASE_URL is set without FRONTDESK_MODEL, and there is no telling which models it has; name one"
+        yield "OPENAI_BASE_URL is set without FRONTDESK_MODEL, and the models there are unknown; name one"
     if (settings.platform_token or settings.platform_oauth) and not settings.platform_app_id:
         yield "FRONTDESK_PLATFORM_TOKEN and FRONTDESK_PLATFORM_OAUTH have no effect without FRONTDESK_PLATFORM_APP_ID"
     issues = settings.trusted_issuers or settings.login_clients
     if settings.host in ALL_ADDRESSES and issues and not settings.public_url:
-        yield f"FRONTDESK_HOST={settings.host} is no address that a token could be made for; set FRONTDESK_PUBLIC_URL"
+        yield f"FRONTDESK_HOST={settings.host} cannot be the audience of a token; set FRONTDESK_PUBLIC_URL"
 
 
 def find_misspelt_variables(environ: Mapping[str, str]) -> Iterator[str]:
-    """Variables that look like ours and are not."""
+    """Variables with our prefix that are not settings."""
     names = [CONFIG_FILE_VARIABLE, *(name for field in Settings.model_fields for name in variable_names(field))]
-    # Without what they all begin with: by that alone, any two would be alike.
+    # Compared without the common prefix, which would make any two similar.
     known = [name.removeprefix(VARIABLE_PREFIX) for name in names if name.startswith(VARIABLE_PREFIX)]
     for name in environ:
         if name.startswith(VARIABLE_PREFIX) and name not in names:

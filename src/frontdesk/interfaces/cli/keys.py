@@ -38,21 +38,21 @@ def create(
     scope: Repeated = (),
     expires: str | None = None,
 ) -> None:
-    """Make a key and print it; it is not shown again.
+    """Create a key and print it. It is not shown again.
 
     frontdesk keys create --agent Clerk --scope tools:call --expires 90d
 
     Parameters
     ----------
     agent
-        The agent it speaks for; '*' for a platform that is trusted to name its agents itself.
+        The agent that it acts for; '*' for a platform that is trusted to name its agents itself.
     user
         The person it acts for.
     name
         A name for the list.
     scope
-        A scope it has, e.g. tools:call; repeated for several. Without any, it may do everything. A wrong one is
-        answered with the list.
+        A scope of the key, e.g. tools:call; repeated for several. Without any, it may do everything. An unknown scope
+        is answered with the list of scopes.
     expires
         How long it works, e.g. 90d; for ever when left out.
     """
@@ -139,7 +139,7 @@ def list_keys(*, as_json: JsonFlag = False) -> None:
 
 @command.command
 def rotate(key_id: str, /, *, overlap: Annotated[str, Parameter(name=("--works-on", "--overlap"))] = "24h") -> None:
-    """Replace a key by a new one with the same rights; the old one works on for a while.
+    """Replace a key by a new one with the same rights. The old key works for a while longer.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def rotate(key_id: str, /, *, overlap: Annotated[str, Parameter(name=("--works-o
 
 @command.command
 def revoke(key_id: str, /) -> None:
-    """End a key now.
+    """Revoke a key now.
 
     Parameters
     ----------
@@ -177,18 +177,18 @@ def revoke(key_id: str, /) -> None:
 
 
 def _record_key(record: CallRecord, key: ApiKey, before: str = "") -> None:
-    """Only once the key is there: somebody may type a whole key where its id belongs."""
+    """Add the id to the journal entry once the key exists: a person may type a whole key instead of its id."""
     record.action += f" {before}{key.id}"
     record.caller = local_caller(agent=None if key.agent_id == ANY_AGENT else key.agent_id, user=key.user_id)
 
 
 def _read_secret(question: str) -> str:
-    """What belongs into no list of processes and no history of a shell."""
+    """Read a secret from standard input, because arguments appear in process lists and shell histories."""
     return (getpass(question) if sys.stdin.isatty() else sys.stdin.readline()).strip()
 
 
 def _print_key(key: ApiKey, text: str) -> None:
-    # The key alone goes to standard output, so that a script can take it from there.
+    # Only the key goes to standard output, for scripts.
     print(text)
     print(f"Key {key.id}: keep it now, it is not shown again.", file=sys.stderr)
 

@@ -31,22 +31,23 @@ def connect(
     every: Annotated[bool, Parameter(name="--all", negative=(), show_default=False)] = False,
     rotate: Flag = False,
 ) -> None:
-    """Register Frontdesk's MCP address with Letta, and give agents its tools and a key that proves who they are.
+    """Register Frontdesk's MCP address with Letta, and give agents its tools and a key of their own.
 
-    It can be repeated: what is so already stays as it is.
+    The command can be repeated: it changes only what differs.
 
     Parameters
     ----------
     agents
         The agents to connect, by id or name; none only registers the address.
     url
-        Where Letta reaches Frontdesk's MCP endpoint, instead of /mcp below FRONTDESK_PUBLIC_URL or the local address.
+        The MCP address at which Letta reaches Frontdesk. Without it, /mcp below FRONTDESK_PUBLIC_URL or the local
+        address.
     name
-        What the MCP server is called on the Letta server.
+        The name of the MCP server on the Letta server.
     every
         Connect every agent of the Letta server.
     rotate
-        Give out new keys, and end the old ones.
+        Issue new keys, and revoke the old ones.
     """
 
     async def use(app: App, record: CallRecord) -> "ConnectResult":
@@ -67,14 +68,14 @@ def connect(
 
 @command.command
 def template(agent: str, /, *, as_it_is: Flag = False) -> None:
-    """Have each person who names this agent talk with one of their own, which is made from it on first use.
+    """Make an agent a template: each person who names it gets an agent of their own, created from it on first use.
 
     Parameters
     ----------
     agent
         Its id or name.
     as_it_is
-        Also where it has talked with people already: what its memory blocks say of them goes to everybody.
+        Also if it has talked with people already. Everybody then gets what its memory blocks say about them.
     """
 
     async def use(host: "LettaHost", agent_id: str) -> None:
@@ -88,7 +89,7 @@ def template(agent: str, /, *, as_it_is: Flag = False) -> None:
 
 @command.command
 def share(agent: str, /) -> None:
-    """Let several people talk with this very agent, though what it learns of one it knows with the others.
+    """Share one agent among several people. What it learns about one person, it knows with the others.
 
     Parameters
     ----------
@@ -107,14 +108,14 @@ def share(agent: str, /) -> None:
 
 @command.command
 def unmark(agent: str, /, *, user: str | None = None) -> None:
-    """Have an agent serve one person again: whoever alone has talked with it, or talks with it first.
+    """Let an agent serve one person again: the only person who has talked with it, or the next one who does.
 
     Parameters
     ----------
     agent
         Its id or name.
     user
-        The person whose it is to be; needed where several have talked with it.
+        The person that it should serve. Needed if several people have talked with it.
     """
     person = None if user is None else require_user_id(user)
     found: list[AgentAssignment] = []
@@ -133,7 +134,7 @@ def unmark(agent: str, /, *, user: str | None = None) -> None:
 
 @command.command(name="agents")
 def list_agents(*, as_json: JsonFlag = False) -> None:
-    """List whom the agents of the Letta server serve: a person, several, or nobody itself, as a template.
+    """List whom the agents of the Letta server serve: one person, several, or nobody as a template.
 
     Parameters
     ----------
@@ -168,7 +169,7 @@ def list_agents(*, as_json: JsonFlag = False) -> None:
 
 
 def _mark_agent(action: str, agent: str, use: Callable[["LettaHost", str], Awaitable[None]]) -> str:
-    """The id of an agent, once it is marked."""
+    """Mark an agent and return its id."""
 
     async def change(app: App, record: CallRecord) -> str:
         host = _require_letta_host(app)

@@ -13,7 +13,7 @@ from frontdesk.errors import ConfigurationError, FrontdeskError, IdentityError, 
 from frontdesk.identity.keys import LOCAL_USER
 from frontdesk.interfaces.cli.output import number_up_to, printable_line
 
-# What a shell sees: 2 for something to write differently, 1 for anything else that did not work.
+# The exit code is 2 if the command has to be written differently, and 1 for any other error.
 EXIT_CODES: tuple[tuple[type[FrontdeskError], int], ...] = (
     (ConfigurationError, 2),
     (Invalid, 2),
@@ -22,7 +22,7 @@ EXIT_CODES: tuple[tuple[type[FrontdeskError], int], ...] = (
 )
 HELP = """The front desk for stateful AI agents.
 
-First steps: frontdesk agents create Clerk, then frontdesk chat Clerk. Is something odd? frontdesk doctor.
+First steps: frontdesk agents create Clerk, then frontdesk chat Clerk. To find problems: frontdesk doctor.
 """
 CHAT_HELP = """Talk with an agent.
 
@@ -30,17 +30,17 @@ frontdesk chat Clerk
 
 echo 'Sum this up' | frontdesk chat Clerk
 """
-# By where they are, since what they stand on takes seconds to import: only the one that is run is loaded.
+# Modules by name, because their imports take seconds: only the module of the command that runs is loaded.
 COMMANDS = (
     (
         "keys",
         "keys:command",
-        "Make, take over, list, rotate and revoke API keys. A key speaks for an agent, a person, or both.",
+        "Create, import, list, rotate and revoke API keys. A key acts for an agent, a person, or both.",
     ),
     (
         "agents",
         "agents:command",
-        "Make, look at, equip and delete agents. AGENT is an id, or a name that only one agent has.",
+        "Create, show, equip and delete agents. AGENT is an id, or a name that only one agent has.",
     ),
     (
         "tools",
@@ -51,17 +51,17 @@ COMMANDS = (
     (
         "tasks",
         "tasks:command",
-        "Keep a person's tasks, the time they take, and agents' work on them. TASK_ID is an id, or how it begins.",
+        "Manage a person's tasks, their time, and agents' work on them. TASK_ID is an id, or its first characters.",
     ),
     (
         "memory",
         "memory:command",
-        "Keep, find, export and erase what a person wants remembered. MEMORY_ID is an id, or how it begins.",
+        "Store, find, export and erase a person's memories. MEMORY_ID is an id, or its first characters.",
     ),
     (
         "platform",
         "platform:command",
-        "Run the Agent 365 tooling platform on this machine, and look for what is wrong with a ToolingManifest.json.",
+        "Run the Agent 365 tooling platform on this machine, and check a ToolingManifest.json.",
     ),
     (
         "worker",
@@ -69,17 +69,21 @@ COMMANDS = (
         "Deliver due prompts until stopped, without serving anybody; any number of workers may share a database.",
     ),
     ("chat", "chat:talk", CHAT_HELP),
-    ("letta", "letta:command", "Connect agents of the Letta server LETTA_BASE_URL, and say whom each of them serves."),
+    (
+        "letta",
+        "letta:command",
+        "Connect agents of the Letta server LETTA_BASE_URL, and set which people each of them serves.",
+    ),
     (
         "journal",
         "diagnostics:read",
-        "Show what was called, by whom, and how it went: the newest rows, the oldest of them first.",
+        "Show calls with their callers and outcomes: the newest entries, oldest first.",
     ),
-    ("demo", "demo:fill", "Fill an empty installation with a made-up day, by running Frontdesk itself."),
+    ("demo", "demo:fill", "Fill an empty installation with a day of sample data."),
     (
         "doctor",
         "diagnostics:examine",
-        "Show every setting and where it comes from, then what is wrong; exit 1 if anything is.",
+        "Show every setting with its source, then every problem; exit 1 if there is any.",
     ),
 )
 
@@ -87,7 +91,7 @@ command = Command(name="frontdesk", help=HELP, version=__version__)
 for name, place, words in COMMANDS:
     command.command(f"frontdesk.interfaces.cli.{place}", name=name, help=words)
 
-# Objects made before the garbage collector looks: what is made while a program loads stays, and none of it is garbage.
+# Objects between two garbage collections while the program loads: what is created then stays until the end.
 GC_THRESHOLD_WHILE_LOADING = 200_000
 
 Port = Annotated[int | None, number_up_to(65_535, least=0)]
@@ -167,7 +171,7 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        # Whoever read us has enough; Python would complain once more when it flushes.
+        # The reader closed the pipe. Without this, Python would report the error again when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     sys.exit(0)

@@ -68,14 +68,14 @@ MEMORY_FIELDS = {
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryOptions:
-    """What can be said of a memory.
+    """The options of a memory.
 
     Parameters
     ----------
     title
-        A title; the first line of the text when left out.
+        A title. Without it, the first line of the text.
     kind
-        What kind of memory it is; a note when left out.
+        The kind of memory. Without it, a note.
     tag
         A tag; repeated for several.
     category
@@ -85,15 +85,15 @@ class MemoryOptions:
     salience
         How much it matters, from 0 to 1.
     highlight
-        It is one of the best.
+        Mark it as a highlight.
     supersedes
-        The id of a memory that this one replaces; that one is kept, and no longer found.
+        The id of a memory that this one replaces. The old one stays stored, but is no longer found.
     expires
-        From when on it is no longer true, as a day or a time; it is kept, and no longer found.
+        The day or time when it expires. It stays stored, but is no longer found.
     captured
-        When it was noted, as a day or a time; now when left out.
+        The day or time when it was noted. Without it, now.
     zone
-        The time zone in which these are meant, as an IANA name; the person's own when left out.
+        The time zone of these times, as an IANA name. Without it, the person's own.
     """
 
     title: str | None = None
@@ -109,7 +109,7 @@ class MemoryOptions:
     zone: str | None = None
 
     async def to_fields(self, acting: PersonContext, note: str) -> dict[str, Any]:
-        """What was given, by the names that a memory has for it, and ids in full."""
+        """The given options as fields of a memory, with full ids."""
         given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "zone"}
         found = {
             MEMORY_FIELDS.get(name, name): value for name, value in given.items() if value not in (None, (), False)
@@ -125,14 +125,14 @@ NO_OPTIONS = MemoryOptions()
 def add(
     text: Text, /, *, options: MemoryOptions = NO_OPTIONS, user: UserOption = DEFAULT_USER, as_json: JsonFlag = False
 ) -> None:
-    """Remember something and print its id.
+    """Store a memory and print its id.
 
     frontdesk memory add 'Ann is allergic to walnuts' --tag health --salience 0.9
 
     Parameters
     ----------
     text
-        What is to be remembered; - reads it from standard input.
+        The text; - reads it from standard input.
     user
         The person whose memory it is.
     as_json
@@ -152,12 +152,12 @@ def add(
 
 
 def delete(memory_id: str, /, *, user: UserOption = DEFAULT_USER) -> None:
-    """Delete a memory: it is found no more. To have nothing of it left, erase all: frontdesk memory erase.
+    """Delete a memory, so that it is no longer found. To leave no trace, erase everything: frontdesk memory erase.
 
     Parameters
     ----------
     memory_id
-        Its id, or the first 8 characters of it or more.
+        Its id, or at least the first 8 characters.
     user
         The person whose memory it is.
     """
@@ -172,7 +172,7 @@ def delete(memory_id: str, /, *, user: UserOption = DEFAULT_USER) -> None:
 
 
 SHOWN_LENGTH, REASON_LENGTH = 70, 60
-# What was kept while no server ran is read for its meaning first, as far as this goes; the rest is found by its words.
+# At most this many memories that were stored without a server are embedded before a search. The rest is found by words.
 READ_SECONDS = 10
 ONLY_MEMORIES = frozenset({ItemType.MEMORY})
 NO_RESULTS = "Nothing fits."
@@ -181,20 +181,20 @@ NO_RESULTS = "Nothing fits."
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSelection:
-    """Where to look.
+    """The scope of a search.
 
     Parameters
     ----------
     everything
-        Look among tasks, activities and other items as well.
+        Search tasks, activities and other items as well.
     kind
         Only memories of this kind.
     tag
-        Only those with this tag; repeated for several, of which they must have one.
+        Only those with this tag. Repeated for several, any of which matches.
     category
-        Only those of this category, by its name or id.
+        Only those in this category, by name or id.
     highlight
-        Only the best.
+        Only highlights.
     since
         Only those of this day, of this time, or later.
     until
@@ -202,9 +202,9 @@ class SearchSelection:
     all_ever
         Also those that were superseded or have expired.
     zone
-        The time zone in which days are meant; the person's own when left out.
+        The time zone of days. Without it, the person's own.
     by
-        By words and meaning together (hybrid), by words alone (full-text), or by meaning alone (semantic).
+        By words and meaning together (hybrid), only by words (full-text), or only by meaning (semantic).
     """
 
     everything: Flag = False
@@ -248,14 +248,14 @@ def search(
     user: UserOption = DEFAULT_USER,
     as_json: JsonFlag = False,
 ) -> None:
-    """Find what was remembered, by words and by meaning, the best first.
+    """Search memories by words and by meaning, best first.
 
     frontdesk memory search 'which food should we avoid?'
 
     Parameters
     ----------
     words
-        What it is about, in plain words.
+        The query, in plain words.
     limit
         Show at most this many.
     user
@@ -313,22 +313,22 @@ NO_MEMORIES = "No memories. Add one: frontdesk memory add TEXT"
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySelection:
-    """Which memories.
+    """The filter of a list of memories.
 
     Parameters
     ----------
     kind
         Only those of this kind.
     status
-        Those that stand so: active, archived or deleted.
+        Only those with this status: active, archived or deleted.
     tag
-        Only those with this tag; repeated for several, of which they must have one.
+        Only those with this tag. Repeated for several, any of which matches.
     category
-        Only those of this category, by its name or id.
+        Only those in this category, by name or id.
     place
         Only those of this place.
     highlight
-        Only the best.
+        Only highlights.
     since
         Only those noted on this day, at this time, or later.
     until
@@ -336,7 +336,7 @@ class MemorySelection:
     all_ever
         Also those that were superseded or have expired.
     zone
-        The time zone in which days are meant; the person's own when left out.
+        The time zone of days. Without it, the person's own.
     """
 
     kind: Annotated[MemoryType | None, Parameter(name="--type")] = None
@@ -381,16 +381,16 @@ def list_memories(
     user: UserOption = DEFAULT_USER,
     as_json: JsonFlag = False,
 ) -> None:
-    """List memories, the last noted first.
+    """List memories, latest first.
 
     Parameters
     ----------
     sort
-        By what they are put in order.
+        The field to sort by.
     limit
         Show at most this many.
     offset
-        Leave out so many first.
+        Skip this many first.
     user
         The person whose memories they are.
     as_json
@@ -418,12 +418,12 @@ def list_memories(
 
 
 def show(memory_id: str, /, *, user: UserOption = DEFAULT_USER, as_json: JsonFlag = False) -> None:
-    """Show a memory with all that is known of it, also one that was superseded or has expired.
+    """Show a memory with all its fields, even if it was superseded or has expired.
 
     Parameters
     ----------
     memory_id
-        Its id, or the first 8 characters of it or more.
+        Its id, or at least the first 8 characters.
     user
         The person whose memory it is.
     as_json
@@ -439,12 +439,12 @@ def show(memory_id: str, /, *, user: UserOption = DEFAULT_USER, as_json: JsonFla
 
 
 def stats(*, zone: str | None = None, user: UserOption = DEFAULT_USER, as_json: JsonFlag = False) -> None:
-    """Show how many memories there are, of what, and from where.
+    """Show statistics of the memories.
 
     Parameters
     ----------
     zone
-        The time zone in which this week is meant; the person's own when left out.
+        The time zone of this week. Without it, the person's own.
     user
         The person whose memories they are.
     as_json
@@ -506,18 +506,18 @@ def add_category(
     icon: str | None = None,
     user: UserOption = DEFAULT_USER,
 ) -> None:
-    """Make a category and print its id.
+    """Create a category and print its id.
 
     Parameters
     ----------
     name
-        What it is called; no two have the same name, whatever its case.
+        The name. It must be unique, ignoring case.
     description
-        What belongs under it.
+        A description of the category.
     color
-        As #RRGGBB.
+        The color, as #RRGGBB.
     icon
-        A sign for it.
+        An icon.
     user
         The person whose category it is.
     """
@@ -533,12 +533,12 @@ def add_category(
 
 @categories_command.command(name="delete")
 def delete_category(name: str, /, *, user: UserOption = DEFAULT_USER) -> None:
-    """Delete a category; what was under it stays, under none.
+    """Delete a category. Its items stay, without a category.
 
     Parameters
     ----------
     name
-        Its name, or its id.
+        Its name or id.
     user
         The person whose category it is.
     """

@@ -39,7 +39,7 @@ from frontdesk.memory.insights import InsightRange
 from frontdesk.memory.model import PersonScope, PersonSummary
 from frontdesk.memory.people import ErasedRecords, PeopleDirectory
 
-NO_PEOPLE = "Nobody keeps anything here yet. Begin: frontdesk memory add TEXT"
+NO_PEOPLE = "Nobody has stored anything yet. Start: frontdesk memory add TEXT"
 
 
 def insights(
@@ -49,7 +49,7 @@ def insights(
     user: UserOption = DEFAULT_USER,
     as_json: JsonFlag = False,
 ) -> None:
-    """Say what the days up to today show: what was done and noted, when, and how it felt.
+    """Summarize the days up to today: what was done and noted, when, and how it felt.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def insights(
 
 
 def zone(name: str | None = None, /, *, user: UserOption = DEFAULT_USER) -> None:
-    """Show the time zone that a person lives in, or set it: days and times without an offset are meant there.
+    """Show or set a person's time zone, which applies to days and times without an offset.
 
     Parameters
     ----------
@@ -94,14 +94,14 @@ def zone(name: str | None = None, /, *, user: UserOption = DEFAULT_USER) -> None
 def people(
     *, limit: Limit = 1000, offset: Annotated[int, number_up_to(10_000_000, least=0)] = 0, as_json: JsonFlag = False
 ) -> None:
-    """List the people who keep something here, and how much; not what.
+    """List the people who have records here, with the number of their items.
 
     Parameters
     ----------
     limit
         Show at most this many.
     offset
-        Leave out so many first.
+        Skip this many first.
     as_json
         Print one JSON object a line.
     """
@@ -121,12 +121,12 @@ def people(
 
 
 STANDARD_STREAM = "-"
-# It holds all that a person keeps: for the eyes of whoever asked for it.
+# An export contains all records of a person, so only the user may read the file.
 PRIVATE_MODE = 0o600
 
 
 def export_records(file: str = STANDARD_STREAM, /, *, user: UserOption = DEFAULT_USER) -> None:
-    """Write everything of a person's into a JSON file that `memory import` takes.
+    """Write all records of a person to a JSON file that `memory import` accepts.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def export_records(file: str = STANDARD_STREAM, /, *, user: UserOption = DEFAULT
 
 
 def import_records(file: str, /, *, user: UserOption = DEFAULT_USER) -> None:
-    """Take an export in, for a person who keeps nothing here yet.
+    """Import an export, for a person without records.
 
     Parameters
     ----------
@@ -170,26 +170,26 @@ def import_records(file: str, /, *, user: UserOption = DEFAULT_USER) -> None:
 
 
 def erase(*, user: UserOption = DEFAULT_USER, yes: Flag = False) -> None:
-    """Erase everything of a person's, for good.
+    """Erase all records of a person. This cannot be undone.
 
     Parameters
     ----------
     user
         The person.
     yes
-        That it is meant: there is no way back.
+        Confirm: this cannot be undone.
     """
     person = require_user_id(user)
     if not yes:
         raise Invalid(
-            f"This erases everything of {person}, for good; keep a copy with frontdesk memory export FILE --user "
-            f"{person}, then say --yes"
+            f"This erases all records of {person} and cannot be undone; keep a copy with frontdesk memory export FILE "
+            f"--user {person}, then add --yes"
         )
 
     async def forget(app: App, _record: CallRecord) -> ErasedRecords:
         return await app.memory.people.erase(PersonScope.for_caller(local_caller(user=person)))
 
-    # The row of the journal that says so names nobody, or something would be left.
+    # The journal entry of this command has no person, or the person's name would remain.
     erased = run_change("memory erase", forget)
     print(f"Erased: {_describe_counts(erased.counts)}")
     if erased.left:

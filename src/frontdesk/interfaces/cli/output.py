@@ -11,13 +11,13 @@ from cyclopts import Parameter, validators
 
 from frontdesk.errors import Invalid
 
-# Whole sequences first, so that no debris of them is left to read; the ones below catch whatever this misses.
+# Whole sequences are removed first, so that no parts of them remain. The pattern below removes what this one misses.
 ESCAPE_SEQUENCE = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # colours, cursor, erasing
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"  # titles, clipboard, links
     r"|\x1b[ -/]*[0-~]"
 )
-# Control characters but for newline and tab, and those that make text run the other way than it reads.
+# Control characters except newline and tab, and those that change the direction of text.
 CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 LONE_SURROGATE = re.compile(r"[\ud800-\udfff]")
 HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -25,19 +25,19 @@ ELLIPSIS = "…"
 
 
 def printable_text(text: str) -> str:
-    """The text with nothing in it that a terminal would obey; newlines and tabs stay."""
+    """The text without terminal control sequences. Newlines and tabs stay."""
     readable = CONTROL_CHARACTER.sub("", ESCAPE_SEQUENCE.sub("", text.replace("\r\n", "\n")))
     return LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", readable)
 
 
 def printable_line(text: str, length: int | None = None) -> str:
-    """The text as one line, shortened where a length is given."""
+    """The text as one line, shortened to `length` if given."""
     joined = " ".join(printable_text(text).split())
     return joined if length is None or len(joined) <= length else joined[: length - 1] + ELLIPSIS
 
 
 def reveal_hidden(value: object, indent: int | None = None) -> str:
-    """A value as JSON with everything written out that does not show: what is approved is then what was read."""
+    """A value as JSON with invisible characters escaped, so that people approve what they read."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
     return "".join(
         _escape(char) if unicodedata.category(char) in HIDDEN_CATEGORIES and char != "\n" else char for char in text
@@ -74,17 +74,17 @@ def parse_duration(text: str) -> timedelta:
 
 
 def format_time(at: datetime | None, *, seconds: bool = False) -> str:
-    """A time as every command writes it; `seconds` where many things happen in one minute."""
+    """A time in the format of all commands. `seconds`: with seconds."""
     return EMPTY_CELL if at is None else at.strftime("%Y-%m-%d %H:%M:%S UTC" if seconds else "%Y-%m-%d %H:%M UTC")
 
 
 def dump_json(value: object) -> str:
-    """A value as one line of JSON, times as ISO 8601."""
+    """A value as one line of JSON, with times as ISO 8601."""
     return json.dumps(value, default=lambda one: one.isoformat() if isinstance(one, datetime) else str(one))
 
 
 def format_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as their widest cell; nothing in a cell can drive the terminal."""
+    """A table with aligned columns and without terminal control sequences."""
     lines = [tuple(head), *(tuple(map(printable_line, row)) for row in rows)]
     widths = [max(len(cells[index]) for cells in lines) for index in range(len(head))]
     return "\n".join(
@@ -96,7 +96,7 @@ FIGURE_WIDTH = 26
 
 
 def print_figures(figures: Mapping[str, Any], *, as_json: bool) -> None:
-    """One JSON object, or a line for each figure; of what is counted by name, what there is none of goes unsaid."""
+    """Print one JSON object, or one line for each figure. Counts by name leave out zeros."""
     if as_json:
         print(dump_json(figures))
         return
@@ -125,7 +125,7 @@ UserOption = Annotated[str, Parameter(show_default=True)]
 JsonFlag = Annotated[bool, Parameter(name="--json", negative=(), show_default=False)]
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 Repeated = Annotated[tuple[str, ...], Parameter(negative=(), show_default=False)]
-# A text may begin with a hyphen, as lists do.
+# A text may start with a hyphen, as lists do.
 Text = Annotated[str, Parameter(allow_leading_hyphen=True, show_default=False)]
 
 
@@ -134,5 +134,5 @@ def number_up_to(most: int, least: int = 1) -> Parameter:
     return Parameter(validator=validators.Number(gte=least, lte=most))
 
 
-# Rows that are read by a person or a script; what pages has less on each.
+# The limit of rows for commands without paging.
 Limit = Annotated[int, number_up_to(100_000)]

@@ -28,7 +28,7 @@ Timeout = Annotated[float, Parameter(validator=validators.Number(gt=0, lte=3600)
 
 
 def lint(manifest: Path | None = None, /, *, strict: Flag = False, as_json: JsonFlag = False) -> None:
-    """Say what is wrong with a manifest, and where; exit 1 if anything would not work, 2 if it cannot be read.
+    """Show the problems of a manifest with their places; exit 1 if anything would not work, 2 if it cannot be read.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def verify(
     timeout: Timeout = VERIFY_SECONDS,
     as_json: JsonFlag = False,
 ) -> None:
-    """Look for each tool of a manifest on its live server; exit 1 unless all are there as they are declared.
+    """Compare each tool of a manifest with its live server; exit 1 unless all exist as they are declared.
 
     Tokens come from BEARER_TOKEN_<NAME> of each server, or BEARER_TOKEN.
 
@@ -76,7 +76,7 @@ def verify(
     logs.configure_logs(Settings.read().with_values(log_level="error"))
     declared = _read_declared(manifest)
     chosen = declared.servers if server is None else [_find_server(declared, server)]
-    # One that was left out cannot be looked for; a caller that asks for another does not mind.
+    # Servers with errors are left out of the manifest and cannot be verified, unless another server was chosen.
     broken = server is None and not declared.is_valid
     found = anyio.run(verify_servers, chosen, os.environ, timeout)
     ok = not broken and all(one.ok for one in found)
@@ -174,11 +174,11 @@ def _plural(count: int, thing: str) -> str:
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
-LINT_HELP = "Say what is wrong with a ToolingManifest.json and the mocks beside it, and where."
-VERIFY_HELP = "Look for each tool that a ToolingManifest.json declares on the live server, and say what differs."
+LINT_HELP = "Show the problems of a ToolingManifest.json and the mocks beside it, with their places."
+VERIFY_HELP = "Compare each tool that a ToolingManifest.json declares with the live server, and show the differences."
 
 command = Command(name="platform")
-# By its name: what the server needs takes a while to import.
+# By name, because the server's imports take a while.
 command.command(
     "frontdesk.interfaces.cli.platform_server:serve",
     name="serve",

@@ -51,22 +51,22 @@ def serve(
     manifest
         The manifest; ToolingManifest.json here or in the folder above when left out.
     host
-        Loopback address to listen on; no other is taken, as tokens are handed out to anybody.
+        Loopback address to listen on. Other addresses are refused, because anybody gets tokens.
     port
         Port to listen on, 0 for a free one.
     tokens
-        How tokens are checked: off, by their claims (not expired, made for the right audience), or signed: also made
-        by this platform.
+        How tokens are checked: off, claims (not expired, for the right audience), or signed (also issued by this
+        platform).
     seed
-        A number that makes what happens by chance (errorRate) happen the same way each time.
+        A number that makes random events (errorRate) repeatable.
     """
     if not is_loopback(host):
         raise ConfigurationError(
-            f"The local platform hands out tokens to anybody, so it listens on this machine alone: --host {host} is "
-            "not taken; leave it out, or give a loopback address"
+            f"The local platform gives tokens to anybody, so it listens only on this machine: --host {host} is "
+            "refused; leave it out, or give a loopback address"
         )
     standin = LocalPlatformState.for_manifest(manifest or _require_manifest(), TokenMode(tokens), seed)
-    # The defaults: nothing of the installation is needed here, nor its settings.
+    # Default settings: this command uses nothing of the installation.
     logs.configure_logs(Settings.model_construct())
     listener = open_listener_at(host, port, "choose another port (--port)")
     _announce(standin, host, listener.getsockname()[1])
@@ -96,7 +96,7 @@ def _announce(standin: LocalPlatformState, host: str, port: int) -> None:
     )
     print("For the agent:")
     print(f"export MCP_PLATFORM_ENDPOINT={url}")
-    # Otherwise its SDK reads the manifest itself, and asks nobody.
+    # Otherwise the SDK reads the manifest itself and sends no requests.
     print("export PYTHON_ENVIRONMENT=Production", flush=True)
     if standin.mode is not TokenMode.OFF:
         form = f"grant_type=client_credentials&client_id=my-agent&scope={SHARED_SCOPE}"
@@ -104,7 +104,7 @@ def _announce(standin: LocalPlatformState, host: str, port: int) -> None:
 
 
 def _print_request(seen: LoggedRequest) -> None:
-    """One line for each request; none of what it says may move the terminal."""
+    """Log one line for each request, without terminal control sequences."""
     told = {
         "agent_id": seen.agent_id,
         "agent_from": seen.agent_from,

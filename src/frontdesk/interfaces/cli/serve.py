@@ -21,7 +21,7 @@ from frontdesk.settings import Settings
 
 
 def serve_http(settings: Settings, build: Callable[[App], ASGIApp] = build_application) -> None:
-    """Serve what `build` makes of the app; the port that was asked for as 0 is said as it came to be."""
+    """Serve the application that `build` creates. For port 0 the chosen port is printed."""
     logs.configure_logs(settings)
     with server_lock(settings):
         listener = open_listener(settings)
@@ -38,7 +38,7 @@ def serve_http(settings: Settings, build: Callable[[App], ASGIApp] = build_appli
 
 
 async def _print_first_key(app: App) -> None:
-    """On this machine, with nothing set up, whoever starts the server gets a key of their own, once."""
+    """Print a key for the local person at the first start, if the server is local and no logins are set up."""
     settings = app.settings
     if settings.exposed or settings.trusted_issuers or settings.login_clients:
         return
@@ -49,7 +49,7 @@ async def _print_first_key(app: App) -> None:
     with record_change(app, f"keys create {key.id}") as record:
         record.caller = local_caller(user=key.user_id)
     await app.journal.flush()
-    # Not by the log: that is kept, and sent on.
+    # Printed and not logged: logs are stored and forwarded.
     print(f"Your key, shown this once: {text}  (user {key.user_id})", file=sys.stderr, flush=True)
 
 

@@ -49,16 +49,16 @@ def start(
     user: UserOption = DEFAULT_USER,
     as_json: JsonFlag = False,
 ) -> None:
-    """Start a task's timer; a person has one at a time.
+    """Start a task's timer. A person has one timer at a time.
 
     Parameters
     ----------
     task_id
-        Its id, or the first 8 characters of it or more.
+        Its id, or at least the first 8 characters.
     note
-        What is being done.
+        A note on the work.
     switch
-        Stop the timer that runs, if another does.
+        Stop another running timer first.
     user
         The person whose time it is.
     as_json
@@ -80,12 +80,12 @@ def start(
 
 
 def stop(task_id: str | None = None, /, *, user: UserOption = DEFAULT_USER, as_json: JsonFlag = False) -> None:
-    """Stop the timer; exit 1 where none runs.
+    """Stop the timer; exit 1 if none runs.
 
     Parameters
     ----------
     task_id
-        Only if it is this task's: its id, or the first 8 characters of it or more.
+        Stop only the timer of this task: its id, or at least the first 8 characters.
     user
         The person whose time it is.
     as_json
@@ -108,14 +108,14 @@ def stop(task_id: str | None = None, /, *, user: UserOption = DEFAULT_USER, as_j
 
 
 def running(*, user: UserOption = DEFAULT_USER, as_json: JsonFlag = False) -> None:
-    """Show the timer that runs.
+    """Show the running timer.
 
     Parameters
     ----------
     user
         The person whose time it is.
     as_json
-        Print one JSON object, or nothing where none runs.
+        Print one JSON object, or nothing if none runs.
     """
 
     async def look(acting: PersonContext) -> tuple[TimeEntry | None, ZoneInfo]:
@@ -131,14 +131,14 @@ def running(*, user: UserOption = DEFAULT_USER, as_json: JsonFlag = False) -> No
 def day(
     date: str | None = None, /, *, zone: str | None = None, user: UserOption = DEFAULT_USER, as_json: JsonFlag = False
 ) -> None:
-    """Show where a day went.
+    """Show the tracked time of a day.
 
     Parameters
     ----------
     date
         The day, as YYYY-MM-DD; today when left out.
     zone
-        The time zone in which the day is meant; the person's own when left out.
+        The time zone of the day. Without it, the person's own.
     user
         The person whose time it is.
     as_json
@@ -186,24 +186,24 @@ def assign(
     user: UserOption = DEFAULT_USER,
     as_json: JsonFlag = False,
 ) -> None:
-    """Give an agent work on a task, and print the id of that work.
+    """Assign work on a task to an agent, and print the id of that work.
 
     frontdesk tasks assign 0192f3a1-7b2c Clerk 'Compare three hotels' --type research
 
     Parameters
     ----------
     task_id
-        The task's id, or the first 8 characters of it or more.
+        The task's id, or at least the first 8 characters.
     agent
-        The agent's id or name; one that this desk does not know goes by what is given.
+        The agent's id or name. An unknown agent is stored as given.
     objective
-        What it is to do.
+        The objective of the work.
     kind
-        What kind of work it is.
+        The kind of work.
     mode
-        How far it may go: plan-only, dry-run or execute, which needs approval; plan-only when left out.
+        What the agent may do: plan-only (the default), dry-run, or execute, which needs approval.
     priority
-        How pressing it is; medium when left out.
+        The priority. Without it, medium.
     due
         When it is due: a day, which means its end, or a time.
     user
@@ -235,18 +235,18 @@ def list_work(
     user: UserOption = DEFAULT_USER,
     as_json: JsonFlag = False,
 ) -> None:
-    """List the work that agents have, the last assigned first.
+    """List the work of agents, last assigned first.
 
     Parameters
     ----------
     agent
         Only the work of this agent, by its name or id.
     status
-        Only what stands so.
+        Only work with this status.
     limit
         Show at most this many.
     offset
-        Leave out so many first.
+        Skip this many first.
     user
         The person whose tasks they are.
     as_json
@@ -269,12 +269,12 @@ def list_work(
 
 
 def show_work(work_id: str, /, *, user: UserOption = DEFAULT_USER, as_json: JsonFlag = False) -> None:
-    """Show a piece of an agent's work: what it is, and what came of it.
+    """Show a piece of an agent's work and its result.
 
     Parameters
     ----------
     work_id
-        Its id, as `tasks queue` lists it, or the first 8 characters of it or more.
+        Its id, as `tasks queue` lists it, or at least the first 8 characters.
     user
         The person whose task it is.
     as_json
@@ -290,12 +290,12 @@ def show_work(work_id: str, /, *, user: UserOption = DEFAULT_USER, as_json: Json
 
 
 def approve(work_id: str, /, *, user: UserOption = DEFAULT_USER, as_json: JsonFlag = False) -> None:
-    """Let an agent execute a piece of work as it stands.
+    """Approve the execution of a piece of work.
 
     Parameters
     ----------
     work_id
-        Its id, as `tasks queue` lists it, or the first 8 characters of it or more.
+        Its id, as `tasks queue` lists it, or at least the first 8 characters.
     user
         The person whose task it is.
     as_json

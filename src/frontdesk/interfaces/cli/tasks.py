@@ -40,7 +40,7 @@ from frontdesk.memory.tasks_rules import TaskFilter, TaskSort
 from frontdesk.memory.validation import RecordPage
 
 OptionalText = Annotated[str | None, Parameter(allow_leading_hyphen=True)]
-# What an option is called in a task.
+# The task's fields by option name.
 TASK_FIELDS = {
     "due": "due_date",
     "tag": "tags",
@@ -56,30 +56,30 @@ CLEARABLE = ("description", "due", "category", "tag", "parent", "after", "assign
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskOptions:
-    """What can be said of a task.
+    """The options of a task.
 
     Parameters
     ----------
     description
-        More about it.
+        A description.
     due
-        When it is due: a day (2026-11-20), which means its end, or a time (2026-11-20T09:00).
+        When it is due: a day (2026-11-20), meaning its end, or a time (2026-11-20T09:00).
     zone
-        The time zone in which that is meant, as an IANA name; the person's own when left out.
+        The time zone of the due date, as an IANA name. Without it, the person's own.
     status
-        How it stands; a new task is pending.
+        The status. A new task is pending.
     priority
-        How pressing it is; a new task has medium.
+        The priority. A new task has medium.
     category
         A category's name or id; frontdesk memory categories lists them.
     tag
         A tag; repeated for several.
     parent
-        The task that it is a part of.
+        The parent task.
     after
         A task that must be completed first; repeated for several.
     assignee
-        A person, or an agent's name or id: an agent is woken when it is due.
+        A person, or an agent's name or id. An agent is prompted when the task is due.
     estimate
         How many minutes it will take.
     notes
@@ -87,7 +87,7 @@ class TaskOptions:
     completion
         When a task with subtasks is completed: manual, or with-subtasks, when the last of them is.
     progress_by
-        Where its progress comes from: manual, average of its subtasks, or weighted by their estimates.
+        How its progress is computed: manual, average of its subtasks, or weighted by their estimates.
     """
 
     description: OptionalText = None
@@ -106,7 +106,7 @@ class TaskOptions:
     progress_by: ProgressCalculation | None = None
 
     async def to_fields(self, acting: PersonContext, **others: Any) -> dict[str, Any]:  # noqa: ANN401 - what the model checks
-        """What was given, by the names that a task has for it, and ids in full."""
+        """The given options as fields of a task, with full ids."""
         given = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "zone"}
         found = {TASK_FIELDS.get(name, name): value for name, value in given.items() if value not in (None, ())}
         if self.parent is not None:
@@ -118,7 +118,7 @@ class TaskOptions:
 
 
 def cleared_fields(names: Repeated) -> dict[str, None]:
-    """The fields that are to be empty."""
+    """The fields to clear."""
     unknown = [name for name in names if name not in CLEARABLE]
     if unknown:
         raise Invalid(f"--clear takes {', '.join(CLEARABLE)}, and not '{unknown[0]}'")
@@ -130,7 +130,7 @@ TABLE_HEAD = ("id", "task", "status", "priority", "due", "done")
 
 
 def task_as_json(task: Task) -> str:
-    """As one line of JSON."""
+    """The task as one line of JSON."""
     return dump_json(asdict(task))
 
 
@@ -139,7 +139,7 @@ def task_as_line(task: Task, zone: ZoneInfo) -> str:
 
 
 def task_table(tasks: Sequence[Task], zone: ZoneInfo, depth: int | None = None) -> str:
-    """A row for each; with the depth of the first, what is below it stands further in."""
+    """A row for each task. With the depth of the first task, deeper tasks are indented."""
     return format_table(
         TABLE_HEAD, [_task_row(task, zone, 0 if depth is None else task.hierarchy_level - depth) for task in tasks]
     )
@@ -163,14 +163,14 @@ NO_OPTIONS = TaskOptions()
 def add(
     title: Text, /, *, options: TaskOptions = NO_OPTIONS, user: UserOption = DEFAULT_USER, as_json: JsonFlag = False
 ) -> None:
-    """Make a task and print its id.
+    """Create a task and print its id.
 
     frontdesk tasks add 'Book the train' --due 2026-11-20 --priority high
 
     Parameters
     ----------
     title
-        What is to be done, in a few words.
+        A short title.
     user
         The person whose task it is.
     as_json
@@ -200,16 +200,16 @@ def update(
     user: UserOption = DEFAULT_USER,
     as_json: JsonFlag = False,
 ) -> None:
-    """Change a task; what is left out stays as it is.
+    """Change a task. Options that are left out stay unchanged.
 
     Parameters
     ----------
     task_id
-        Its id, or the first 8 characters of it or more.
+        Its id, or at least the first 8 characters.
     title
-        What is to be done.
+        A new title.
     progress
-        How much of it is done, in percent.
+        The progress in percent.
     clear
         Empty this; repeated for several: description, due, category, tag, parent, after, assignee, estimate, notes.
     user
@@ -234,7 +234,7 @@ def done(task_id: str, /, *, user: UserOption = DEFAULT_USER, as_json: JsonFlag 
     Parameters
     ----------
     task_id
-        Its id, or the first 8 characters of it or more.
+        Its id, or at least the first 8 characters.
     user
         The person whose task it is.
     as_json
@@ -250,16 +250,16 @@ def done(task_id: str, /, *, user: UserOption = DEFAULT_USER, as_json: JsonFlag 
 
 
 def delete(task_id: str, /, *, user: UserOption = DEFAULT_USER, as_json: JsonFlag = False) -> None:
-    """Delete a task with its subtasks and the time that was spent on them.
+    """Delete a task with its subtasks and their tracked time.
 
     Parameters
     ----------
     task_id
-        Its id, or the first 8 characters of it or more.
+        Its id, or at least the first 8 characters.
     user
         The person whose task it is.
     as_json
-        Print one JSON object: the task as it was.
+        Print one JSON object: the deleted task.
     """
 
     async def remove(acting: PersonContext, record: CallRecord) -> ChangedTask:
@@ -283,7 +283,7 @@ def _print_wake_note(task: Task) -> None:
 
 
 async def _record_task_id(acting: PersonContext, record: CallRecord, text: str) -> str:
-    """The id that is meant; the journal has it as soon as it is known to be one."""
+    """The full id, which is added to the journal entry."""
     found = await acting.names.task(acting.scope, text)
     record.action += f" {found}"
     return found
@@ -297,30 +297,30 @@ NO_TASKS = "No tasks. Make one: frontdesk tasks add TITLE"
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskSelection:
-    """Which tasks.
+    """The filter of a list of tasks.
 
     Parameters
     ----------
     status
-        Only those that stand so.
+        Only those with this status.
     priority
-        Only those that are so pressing.
+        Only those with this priority.
     category
-        Only those of this category, by its name or id.
+        Only those in this category, by name or id.
     assignee
         Only those of this person or agent.
     search
-        Only those in which each of these words occurs.
+        Only those that contain all these words.
     tag
-        Only those with this tag; repeated for several, all of which they must have.
+        Only those with this tag. Repeated for several, all of which must match.
     due_after
         Only those due on this day, at this time, or later.
     due_before
         Only those due on this day, at this time, or earlier.
     overdue
-        Only open ones whose time is over.
+        Only open tasks that are overdue.
     zone
-        The time zone in which days are meant; the person's own when left out.
+        The time zone of days. Without it, the person's own.
     """
 
     status: TaskStatus | None = None
@@ -348,18 +348,18 @@ def list_tasks(
     user: UserOption = DEFAULT_USER,
     as_json: JsonFlag = False,
 ) -> None:
-    """List tasks, the newest first.
+    """List tasks, newest first.
 
     Parameters
     ----------
     sort
-        By what they are put in order.
+        The field to sort by.
     ascending
-        The first, the earliest or the lowest first.
+        Sort in ascending order.
     limit
         Show at most this many.
     offset
-        Leave out so many first.
+        Skip this many first.
     user
         The person whose tasks they are.
     as_json
@@ -393,12 +393,12 @@ def list_tasks(
 
 
 def show(task_id: str, /, *, user: UserOption = DEFAULT_USER, as_json: JsonFlag = False) -> None:
-    """Show a task with all that is known of it.
+    """Show a task with all its fields.
 
     Parameters
     ----------
     task_id
-        Its id, or the first 8 characters of it or more.
+        Its id, or at least the first 8 characters.
     user
         The person whose task it is.
     as_json
@@ -422,16 +422,16 @@ def tree(
     user: UserOption = DEFAULT_USER,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show a task and what it is made of.
+    """Show a task with its subtasks.
 
     Parameters
     ----------
     task_id
-        Its id, or the first 8 characters of it or more.
+        Its id, or at least the first 8 characters.
     depth
-        So many levels at most.
+        The maximum number of levels.
     open_only
-        Leave out what is completed.
+        Leave out completed tasks.
     user
         The person whose task it is.
     as_json
@@ -452,12 +452,12 @@ def tree(
 
 
 def stats(*, zone: str | None = None, user: UserOption = DEFAULT_USER, as_json: JsonFlag = False) -> None:
-    """Show how the tasks stand, in numbers.
+    """Show statistics of the tasks.
 
     Parameters
     ----------
     zone
-        The time zone in which today is meant; the person's own when left out.
+        The time zone of today. Without it, the person's own.
     user
         The person whose tasks they are.
     as_json

@@ -1,6 +1,6 @@
 """Implements the commands of `frontdesk tools` for servers and access rules, and opens the catalogue for all of them.
 
-Only errors are logged: what a server does not answer is said by the command itself.
+Only errors are logged: the commands themselves report servers that do not answer.
 """
 
 import re
@@ -33,12 +33,12 @@ from frontdesk.tools.servers import ServerOrigin, ServerSpec, ServerState, Serve
 ERASE_LINE = "\r\x1b[K"
 MOST_NAMED = 3
 REVIEW_COMMAND = "frontdesk tools review"
-# As a crawl sums up the tools that somebody should look at: `2 taken (a, b)`.
+# A crawl's summary of changed tools: `2 taken (a, b)`.
 CHANGE_PATTERN = re.compile(r"(?:(?<=; )|^)(\d+) (taken|held) \((.*?)\)(?=; |$)")
 
 
 class ProgressLine:
-    """`now` is for a terminal alone, on one line that changes; `done` is for whatever else reads along."""
+    """Shows progress: `now` on one changing line of a terminal, `done` as a line for other readers."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -62,7 +62,7 @@ class ProgressLine:
 
 
 class CrawlProgress:
-    """Follows a crawl: how many servers are done, and which are being asked."""
+    """Shows the progress of a crawl: how many servers are done, and which are being asked."""
 
     def __init__(self, told: ProgressLine, total: int) -> None:
         self._told = told
@@ -84,11 +84,11 @@ class CrawlProgress:
 
 
 def describe_crawl(step: CrawlStep) -> str:
-    """What became of asking one server, in words."""
+    """The result of asking one server, in words."""
     if step.stage is CrawlStage.FAILED:
         return f"failed: {step.message}"
     if step.stage is not CrawlStage.LISTED:
-        return step.message or "is being asked elsewhere"
+        return step.message or "is being asked by another process"
     return f"{step.tools} tools" + (f" ({CHANGE_PATTERN.sub(_describe_change, step.message)})" if step.message else "")
 
 
@@ -105,14 +105,14 @@ NO_SERVERS = "There are no tool servers yet. Add one: frontdesk tools add NAME U
 
 
 def run_with_tools(use: AppFunction[T]) -> T:
-    """What `use` returns, once the catalogue is read."""
+    """Run `use` after the catalogue is loaded."""
 
     async def opened(app: App) -> T:
         await app.tools.catalogue.load()
         try:
             return await use(app)
         finally:
-            # No server writes these for us.
+            # Without a server, the command writes these itself.
             await app.tools.learning.flush()
             await app.journal.flush()
 
@@ -120,7 +120,7 @@ def run_with_tools(use: AppFunction[T]) -> T:
 
 
 def run_with_servers(use: AppFunction[T]) -> T:
-    """What `use` returns, once the servers are known; their tools are not read."""
+    """Run `use` after the servers are loaded, without their tools."""
 
     async def opened(app: App) -> T:
         await app.tools.catalogue.load_servers()
@@ -130,7 +130,7 @@ def run_with_servers(use: AppFunction[T]) -> T:
 
 
 def server_states(app: App, names: Collection[str]) -> Sequence[ServerState]:
-    """The servers of these names, or all of them where none is named."""
+    """The servers with these names, or all servers without names."""
     states = {state.name: state for state in app.tools.catalogue.servers()}
     for name in names:
         if name not in states:
@@ -139,7 +139,7 @@ def server_states(app: App, names: Collection[str]) -> Sequence[ServerState]:
 
 
 def explain_no_tools(states: Sequence[ServerState]) -> str:
-    """Why there is nothing to show of these servers, and what to do."""
+    """Why these servers have no tools to show, and what to do."""
     new = sum(state.status is ServerStatus.NEW for state in states)
     if new:
         return f"{new} server{' has' if new == 1 else 's have'} not been asked yet: frontdesk tools refresh"
@@ -149,18 +149,18 @@ def explain_no_tools(states: Sequence[ServerState]) -> str:
 
 
 async def prepare_semantic_search(app: App) -> None:
-    """Have search by meaning at hand: tools that came in while no server ran are embedded now, and that is shown."""
+    """Embed tools that were added while no server ran, and show the progress."""
     catalogue = app.tools.catalogue
     if app.settings.embeddings == "off" or not catalogue.index.missing_vectors():
         return
     with ProgressLine(sys.stderr) as told:
-        told.log(f"reading what {len(catalogue.index.missing_vectors()):,} tools are for, which is done once")
+        told.log(f"embedding the descriptions of {len(catalogue.index.missing_vectors()):,} tools, once")
         async with anyio.create_task_group() as tasks:
 
             async def watch() -> None:
                 while True:
                     so_far = catalogue.progress()
-                    told.update(f"reading what tools are for: {so_far.embedded:,} of {so_far.tools:,}")
+                    told.update(f"embedding descriptions: {so_far.embedded:,} of {so_far.tools:,}")
                     await anyio.sleep(POLL_SECONDS)
 
             tasks.start_soon(watch)
@@ -170,7 +170,7 @@ async def prepare_semantic_search(app: App) -> None:
 
 ADDRESS_PREFIXES = ("http://", "https://", "${")
 COMMAND_SEPARATOR = "--"
-# The help tells of these with the one before them.
+# The help of the option before these describes them.
 CommandWords = Annotated[str, Parameter(show=False)]
 
 
@@ -188,18 +188,18 @@ def add(  # noqa: PLR0913 - each is an option of the command
     manifest: Path | None = None,
     force: Flag = False,
 ) -> None:
-    """Add an MCP server, and ask it for its tools.
+    """Add an MCP server, and list its tools.
 
     One with an address: frontdesk tools add NAME URL
 
-    One that is started here: frontdesk tools add NAME -- COMMAND ARGUMENTS
+    A command to start here: frontdesk tools add NAME -- COMMAND ARGUMENTS
 
-    All of a file: frontdesk tools add --manifest FILE
+    All servers of a file: frontdesk tools add --manifest FILE
 
     Parameters
     ----------
     name
-        What the server is to be called: letters, digits and hyphens.
+        The name of the server: letters, digits and hyphens.
     where
         Its address, http(s)://…; or, after --, the command that starts it, with its arguments.
     header
@@ -207,13 +207,13 @@ def add(  # noqa: PLR0913 - each is an option of the command
     env
         A variable for a command, as NAME=value; ${VARIABLE} is read from the environment.
     sse
-        It speaks the old HTTP+SSE transport.
+        Use the older HTTP+SSE transport.
     user_token
         Send it the token of the person that a call is for.
     hold_changes
-        Hold back a tool that changes until somebody has looked at it.
+        Hold back a tool that changes until it is reviewed.
     description
-        What it is for.
+        The purpose of the server.
     manifest
         Add every server of this file instead, as editors and the Agent 365 tooling write it.
     force
@@ -267,7 +267,7 @@ def remove(name: str, /) -> None:
 
 
 def refresh(*server: str) -> None:
-    """Ask servers for their tools now, and say what changed; exit 1 if one does not answer.
+    """List the tools of servers now, and show the changes; exit 1 if one does not answer.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def refresh(*server: str) -> None:
         catalogue = app.tools.catalogue
         named = app.settings
         if named.mcp_servers or named.tools_manifest or named.platform_app_id:
-            # What is named here may never have been asked, where no server ran yet.
+            # The named servers may never have been asked, if no server ran yet.
             await catalogue.declare()
         with ProgressLine(sys.stderr) as told:
             follow = CrawlProgress(told, len(server) or len(catalogue.servers()))
@@ -296,7 +296,7 @@ def refresh(*server: str) -> None:
 
 
 async def _add_servers(app: App, specs: Sequence[ServerSpec], *, force: bool) -> Sequence[CrawlStep | FrontdeskError]:
-    """One after the other; one that does not answer keeps no other from being added."""
+    """Add servers one after the other. A server that does not answer does not stop the others."""
     ends: list[CrawlStep | FrontdeskError] = []
     with ProgressLine(sys.stderr) as told:
         for spec in specs:
@@ -312,7 +312,7 @@ async def _add_servers(app: App, specs: Sequence[ServerSpec], *, force: bool) ->
 
 
 def _is_command(where: str, rest: Sequence[str]) -> bool:
-    """Whether all of this stands after --, of which the parser keeps no trace."""
+    """Whether all of these arguments came after --, which the parser does not record."""
     typed = sys.argv[1:]
     return COMMAND_SEPARATOR in typed and typed[typed.index(COMMAND_SEPARATOR) + 1 :] == [where, *rest]
 
@@ -352,7 +352,7 @@ def list_rules() -> None:
 
 @rights_command.command
 def allow(subject: str, pattern: str, /) -> None:
-    """Let somebody use these tools. Whoever has an allow rule may use only what such rules name.
+    """Allow tools to a subject. A subject with allow rules may use only the tools that these rules name.
 
     Parameters
     ----------
@@ -366,7 +366,7 @@ def allow(subject: str, pattern: str, /) -> None:
 
 @rights_command.command
 def deny(subject: str, pattern: str, /) -> None:
-    """Keep somebody from these tools, whatever other rules say.
+    """Deny tools to a subject, whatever other rules allow.
 
     Parameters
     ----------
@@ -380,7 +380,7 @@ def deny(subject: str, pattern: str, /) -> None:
 
 @rights_command.command(name="remove")
 def remove_rule(rule_id: str, /) -> None:
-    """Take a rule away.
+    """Remove a rule.
 
     Parameters
     ----------
@@ -394,16 +394,16 @@ def remove_rule(rule_id: str, /) -> None:
 
 
 def forget(*, agent: str | None = None, user: str | None = None, local: Flag = False) -> None:
-    """Forget which tools were useful to an agent, to a person, or to calls from this machine without a name.
+    """Delete what is learned about the tools that an agent, a person, or unnamed local calls used.
 
     Parameters
     ----------
     agent
-        What this agent used when it worked for nobody in particular.
+        The tools that this agent used when it worked for no person.
     user
-        What was used for this person.
+        The tools that were used for this person.
     local
-        What was used in nobody's name.
+        The tools that were used without a name.
     """
     if (agent is not None) + (user is not None) + local != 1:
         raise Invalid("Say whose uses to forget: --agent AGENT, --user USER or --local")
@@ -428,7 +428,7 @@ def _add_rule(subject: str, effect: AccessEffect, pattern: str) -> None:
 
 
 def _check_pattern(app: App, pattern: str) -> None:
-    """A rule that keeps nobody from anything is worse than none: a tool's bare name would be taken for a server's."""
+    """Refuse patterns that match nothing: a tool's bare name would be read as a server's name."""
     server, separator, _ = pattern.partition(ID_SEPARATOR)
     if any(fnmatchcase(state.name, server) for state in app.tools.catalogue.servers()) or not server or "*" in server:
         return

@@ -79,20 +79,20 @@ def search(
     user: str | None = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Find tools by what they should do, the best first.
+    """Find tools by what they should do, best first.
 
     Parameters
     ----------
     query
-        What you want done, in plain words, or a tool's name.
+        The task in plain words, or a tool's name.
     limit
         Show at most this many, up to 25.
     min_score
-        Leave out what fits less well than this, from 0 to 100.
+        Leave out tools with a lower score than this, from 0 to 100.
     server
-        Look only among the tools of this server; repeated for several.
+        Search only the tools of this server; repeated for several.
     agent
-        Search as this agent: among what it may use, and with what it used before.
+        Search as this agent: among the tools that it may use, and with its past use.
     user
         Search as this person.
     as_json
@@ -133,18 +133,18 @@ def explain(
     user: str | None = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Say why a search finds a tool, or does not.
+    """Explain why a search finds a tool or does not.
 
     Parameters
     ----------
     query
-        What was searched for.
+        The query.
     tool
         The tool's id or name.
     limit
         How many tools the search returns.
     min_score
-        The score that it must reach; find_tools asks for 50, `tools search` for none.
+        The minimum score; find_tools uses 50, `tools search` none.
     agent
         Search as this agent.
     user
@@ -176,7 +176,7 @@ def call(
     user: str | None = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Run a tool now and print what it answers; exit 1 if it fails.
+    """Call a tool now and print its answer; exit 1 if it fails.
 
     frontdesk tools call files::read '{"path": "notes.md"}'
 
@@ -293,7 +293,7 @@ def list_tools(
 
 
 def servers(*, as_json: JsonFlag = False) -> None:
-    """List the servers that tools come from, and how each is.
+    """List the tool servers with their state.
 
     Parameters
     ----------
@@ -326,16 +326,16 @@ def servers(*, as_json: JsonFlag = False) -> None:
 
 
 def review(tool: str | None = None, /, *, accept: Flag = False, refuse: Flag = False) -> None:
-    """Look at the tools that changed since they were approved, and accept or refuse a change.
+    """Show the tools that changed since they were approved, and accept or refuse a change.
 
     Parameters
     ----------
     tool
-        The tool's id; without it, all that changed are listed.
+        The tool's id. Without it, all changed tools are listed.
     accept
-        Take the new version as approved.
+        Approve the new version.
     refuse
-        Stay with the version that was approved.
+        Keep the approved version.
     """
     if tool is None:
         list_tools(changed=True)
@@ -381,7 +381,7 @@ def usage(
     since
         Only the last 45s, 30m, 12h, 7d and so on.
     limit
-        Show at most this many rows, the most used first.
+        Show at most this many rows, most used first.
     as_json
         Print one JSON object a line.
     """
@@ -412,7 +412,7 @@ def usage(
 
 
 async def _used_tool_id(app: App, tool: str) -> str:
-    """The id that a tool has in the journal, where one that is gone still stands."""
+    """The tool's id in the journal, which also has tools that were removed."""
     known = await app.tools.catalogue.resolve(tool)
     if known or ID_SEPARATOR in tool:
         return require_one_tool(known, PermittedTools(), tool).id if known else tool
@@ -462,7 +462,7 @@ TABLE_HEAD = ("search", "NDCG@10", "recall@1", "recall@5", "recall@10", "MRR")
 
 
 class BenchLine(BaseModel):
-    """A line of the file."""
+    """A line of the benchmark file."""
 
     query: str
     gold: str | list[str]
@@ -471,14 +471,14 @@ class BenchLine(BaseModel):
 def measure_queries(
     file: Path, /, *, agent: str | None = None, user: str | None = None, as_json: JsonFlag = False
 ) -> None:
-    """Measure how well search finds your tools, by words alone and with meaning.
+    """Measure how well search finds your tools, by words only and with meaning.
 
     Parameters
     ----------
     file
         Queries with their right tools, one JSON object a line: query, and gold (a tool's id or name, or several).
     agent
-        Search as this agent, with what it used before.
+        Search as this agent, with its past use.
     user
         Search as this person.
     as_json

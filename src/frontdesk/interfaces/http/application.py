@@ -47,11 +47,11 @@ from frontdesk.interfaces.web.sessions import redirect_to_sign_in, signed_in_cre
 from frontdesk.settings import Settings
 
 MEMORY_PATH = url_path(McpPath.MEMORY)
-# Where clients of zmemory call: they are told an address, and put this behind it.
+# Clients of zmemory append this to the address that they are configured with.
 ZMEMORY_SUFFIX = "/api/mcp"
 ZMEMORY_PATHS = frozenset({ZMEMORY_SUFFIX, f"{MEMORY_PATH}{ZMEMORY_SUFFIX}"})
 SSE_PATHS = frozenset({"/sse", "/messages"})
-# Addresses besides those of MCP whose routes do not say themselves which scopes they need.
+# Addresses outside MCP whose routes do not declare the scopes that they need.
 SCOPES_BY_PATH: Mapping[str, Sequence[str]] = {
     METRICS_PATH: (rights.METRICS_READ,),
     HANDED_TOOLS_PATH: (rights.IDENTITY_READ, rights.TOOLS_CALL),
@@ -63,7 +63,7 @@ SCOPES_BY_PATH: Mapping[str, Sequence[str]] = {
 
 
 def build_application(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGIApp:
-    """The whole HTTP application of an installation."""
+    """The HTTP application with all interfaces."""
     found = tools_by_path() if specs is None else tools_by_path(specs)
     offered = {path: offer_tools(app, of_path, path) for path, of_path in found.items()}
     servers = {path: build_server(of_path, path) for path, of_path in offered.items()}
@@ -74,7 +74,7 @@ def build_application(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGI
     if MEMORY_PATH in endpoints:
         endpoints |= dict.fromkeys(ZMEMORY_PATHS, endpoints[MEMORY_PATH])
     if app.settings.letta_base_url is not None:
-        # For that server alone, so it is in none of the documents that list our endpoints.
+        # Only the Letta server uses it, so it is not listed in the metadata documents.
         endpoints[HANDED_TOOLS_PATH] = McpEndpoint(build_handed_tools_server(app))
     return assemble_application(app, endpoints, list(found), sse_routes(servers["/mcp"]))
 
@@ -82,7 +82,7 @@ def build_application(app: App, specs: Iterable[ToolSpec] | None = None) -> ASGI
 def assemble_application(
     app: App, endpoints: Mapping[str, ASGIApp], paths: list[str], more: Iterable[BaseRoute] = ()
 ) -> ASGIApp:
-    """Put the authentication middleware before the given endpoints and the routes that every server has."""
+    """Combine the given endpoints with the routes that every installation has, behind the authentication middleware."""
     documents = [*card_routes(app, paths), *metadata_routes(app, paths)]
     api = mount_api(app)
     routes = [*more, *operation_routes(app), *oauth_routes(app), api, *documents, *web_routes(app)]
@@ -93,7 +93,7 @@ def assemble_application(
     )
     starlette.router.redirect_slashes = False
     open_paths = frozenset({*HEALTH_PATHS, *OPEN_PATHS, *(route.path for route in documents)})
-    gate = AuthMiddleware(
+    guarded = AuthMiddleware(
         PathDispatcher(endpoints, starlette),
         app,
         addresses,
@@ -104,11 +104,11 @@ def assemble_application(
             is_page, is_public, partial(signed_in_credential, app), partial(redirect_to_sign_in, app), SECURITY_HEADERS
         ),
     )
-    return _with_cors(gate, app.settings)
+    return _with_cors(guarded, app.settings)
 
 
 def _fixed_paths(routes: Sequence[BaseRoute], prefix: str = "") -> Iterator[str]:
-    """The paths that are the same for every caller: those with an id in them are not."""
+    """The paths without parameters."""
     for route in iter_route_contexts(routes):
         path = prefix + (route.path or "")
         if "{" not in path:
@@ -119,7 +119,7 @@ def _fixed_paths(routes: Sequence[BaseRoute], prefix: str = "") -> Iterator[str]
 
 @dataclass(frozen=True, slots=True)
 class PathDispatcher:
-    """Dispatches from the middleware to the endpoints: by exact path first, then by pattern."""
+    """Sends a request to the endpoint with exactly its path, or else to the router."""
 
     endpoints: Mapping[str, ASGIApp]
     fallback: ASGIApp
@@ -130,7 +130,7 @@ class PathDispatcher:
 
 @dataclass(frozen=True, slots=True)
 class AuthChallenges:
-    """What a 401 says in `WWW-Authenticate`: where the metadata is, and the scopes that its address needs."""
+    """The `WWW-Authenticate` header of a 401: the address of the metadata, and the scopes that the path needs."""
 
     app: App
     paths: Sequence[str]

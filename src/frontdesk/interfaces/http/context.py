@@ -1,4 +1,4 @@
-"""Defines what is known of an HTTP request: its id, its headers, its credential, and how it is to be answered."""
+"""Defines the context of an HTTP request: its id, its headers, its credential, and headers of the answer."""
 
 import itertools
 import re
@@ -19,37 +19,37 @@ SESSION_HEADER = "mcp-session-id"
 REQUEST_ID_PATTERN = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 FORWARDED_HEADERS = frozenset({"forwarded", "via", "x-real-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip"})
 _IS_FORWARDED = re.compile(r"x-forwarded-").match
-# Ids need to differ, not to be secret: a random start and a count cost a tenth of a UUID.
+# Ids must be unique, not secret: a random prefix and a counter cost a tenth of a UUID.
 ID_PREFIX = secrets.token_hex(8)
 ID_COUNTER = itertools.count()
 
 
 @dataclass(slots=True)
 class RequestContext:
-    """Made by the middleware for each request and dropped with it; nothing of it outlives the answer."""
+    """The context of one request. The middleware creates it, and nothing of it outlives the answer."""
 
     request_id: str
-    # There may be secrets among the headers.
+    # Headers may contain secrets.
     headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     credential: Credential | None = None
-    # The person's own token, once it is checked, for tool servers that act for them; a key is no such token.
+    # The person's token, once it was checked, for tool servers that act for the person. A key is never passed on.
     token: SecretStr | None = None
-    # What proves the person or the agent, whatever it is: to be asked about, and never passed on.
+    # The key or token that proves the person or the agent. It may be checked again, but is never passed on.
     proof: SecretStr | None = None
-    # Whether the client may name people by their tokens.
+    # Whether the client may act for people by sending their tokens.
     trusted: bool = False
-    # The one person whose tokens may be left, where the server was started for them.
+    # The only person whose tokens may be stored, if the server was started for one person.
     only_person: str | None = None
-    # Whether the person was proven by what came with this request, and not by what was left in its session.
+    # Whether this request itself proved the person, and not a token that is stored for its session.
     person_in_request: bool = False
-    # Why no tool may be called, where a client reads that in the answer to a call and not in a status.
+    # Why tools may not be called, for clients that expect the error in the result of a call and not as a status.
     call_refusal: FrontdeskError | None = None
     errors_in_result: bool = False
     status: int | None = None
     answer_headers: list[tuple[bytes, bytes]] = field(default_factory=list[tuple[bytes, bytes]])
-    # Whether a proxy passed this on: then loopback says nothing about where it came from.
+    # Whether a proxy passed the request on. Then a loopback address does not mean that it is local.
     forwarded: bool = False
-    # Whether it comes from this machine, and needs no credential.
+    # Whether the request comes from this machine and needs no credential.
     local: bool = False
 
     def __post_init__(self) -> None:
@@ -57,17 +57,17 @@ class RequestContext:
 
     @property
     def session_id(self) -> str | None:
-        """The MCP session that the request says it belongs to; a client of the older era was given it."""
+        """The MCP session of the request. Clients of older protocol versions have one."""
         return self.headers.get(SESSION_HEADER)
 
     def refuse_calls(self, error: FrontdeskError) -> None:
-        """Whoever this is, they are nobody: no tool may be called, and this is why."""
+        """Drop the credential and refuse tool calls with this error."""
         self.credential = self.token = self.proof = None
         self.trusted = self.person_in_request = False
         self.call_refusal = error
 
     def set_answer_status(self, status: int | None, headers: Iterable[tuple[str, str]] = ()) -> None:
-        """Send the answer that is being written under this status, with these headers besides."""
+        """Send the current answer with this status and these additional headers."""
         self.status = status
         self.answer_headers.extend((name.encode(), value.encode()) for name, value in headers)
 
@@ -77,14 +77,14 @@ def request_context(scope: Scope) -> RequestContext:
 
 
 def ensure_request_id(offered: str | None) -> str:
-    """The client's id if it can be carried in headers and logs as it is, otherwise a new one."""
+    """The client's id if it is safe in headers and logs, otherwise a new one."""
     if offered and REQUEST_ID_PATTERN.fullmatch(offered):
         return offered
     return f"{ID_PREFIX}{next(ID_COUNTER):08x}"
 
 
 def parse_headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Headers by name; one that is said twice is joined, so that it cannot pass for either of its values."""
+    """Headers by name. Repeated headers are joined, so that the result equals neither value."""
     said: dict[str, str] = {}
     for name_bytes, value_bytes in raw:
         name, value = name_bytes.decode("latin-1"), value_bytes.decode("latin-1")

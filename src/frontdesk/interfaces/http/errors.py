@@ -1,4 +1,4 @@
-"""Maps errors to HTTP statuses, and says how long a caller should wait before it tries again."""
+"""Maps errors to HTTP statuses, and computes how long a caller should wait before a retry."""
 
 import math
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ from frontdesk.errors import (
 )
 
 DEFAULT_RETRY_SECONDS = 2.0
-# A part that asks for more than that may well be back before.
+# The upper limit for the wait that an unavailable part asks for.
 MAX_RETRY_SECONDS = 3600.0
 
 
 def retry_seconds(error: FrontdeskError) -> float | None:
-    """None where waiting will not help."""
+    """The seconds to wait before a retry. None if a retry will not help."""
     match error:
         case RateLimited(retry_after=seconds):
             return seconds
@@ -35,20 +35,20 @@ def retry_seconds(error: FrontdeskError) -> float | None:
 
 
 def retry_after_header(error: FrontdeskError) -> Mapping[str, str]:
-    """The header that says so, or none."""
+    """The `retry-after` header, or no header."""
     seconds = retry_seconds(error)
     return {} if seconds is None else {"retry-after": str(math.ceil(seconds))}
 
 
 @dataclass(frozen=True, slots=True)
 class HttpErrorRule:
-    """How one kind of error is told; with a `headline`, that is the error and what happened is a detail."""
+    """The response for one kind of error. With a `headline`, the message becomes a detail."""
 
     status: int
     headline: str | None = None
 
 
-# The narrower error stands first.
+# Narrower errors come first.
 HTTP_ERROR_RULES: tuple[tuple[type[FrontdeskError], HttpErrorRule], ...] = (
     (Unauthenticated, HttpErrorRule(401)),
     (MissingScope, HttpErrorRule(403, "Insufficient permissions")),

@@ -1,4 +1,4 @@
-"""Checks each HTTP request before any endpoint sees it: Host and Origin, then credentials and the person they name."""
+"""Checks each HTTP request before any endpoint: Host and Origin, then credentials and the person that they name."""
 
 import ipaddress
 from collections.abc import Awaitable, Callable, Mapping
@@ -44,14 +44,14 @@ ALL_ADDRESSES = frozenset({"0.0.0.0", "::"})  # noqa: S104 - recognised, not bou
 
 @dataclass(frozen=True, slots=True)
 class OriginRefusal:
-    """A request that is refused for its Host or Origin."""
+    """The response to a request with a wrong Host or Origin."""
 
     status: int
     code: str
     message: str
 
 
-# Another port of this machine is the same site, and somebody else.
+# Another port of this machine is "same-site", but another program.
 OTHER_SITES = frozenset({"cross-site", "same-site"})
 WRONG_HOST = OriginRefusal(
     421, "misdirected", "Requests for this Host are not answered; add it to FRONTDESK_ALLOWED_HOSTS"
@@ -62,19 +62,20 @@ WRONG_ORIGIN = OriginRefusal(
 OTHER_PAGE = OriginRefusal(
     403,
     "forbidden_origin",
-    "These pages answer to themselves alone; behind a proxy set FRONTDESK_PUBLIC_URL to the address in the browser",
+    "These pages accept requests only from themselves; behind a proxy set FRONTDESK_PUBLIC_URL to the address in the "
+    "browser",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class HostOriginPolicy:
-    """The names this server goes by, and the origins whose pages may call it."""
+    """The host names that this server answers to, and the origins whose pages may call it."""
 
     hosts: frozenset[str]
     origins: frozenset[str]
     any_loopback: bool
     any_address: bool
-    # The origin that browsers know this server by, where it was named.
+    # The origin of the configured public URL.
     public_origin: str = ""
 
     @classmethod
@@ -94,7 +95,7 @@ class HostOriginPolicy:
         return cls(frozenset(hosts), frozenset(origins), everywhere or is_loopback(settings.host), everywhere, known_by)
 
     def check(self, headers: Mapping[str, str], *, own_alone: bool = False) -> OriginRefusal | None:
-        """Why a request with these headers is not let in, if it is not; `own_alone`: other origins never are."""
+        """Why a request with these headers is refused, or None. `own_alone`: refuse all other origins."""
         host = headers.get("host", "").lower()
         if not self._answers_host(host):
             return WRONG_HOST
@@ -111,11 +112,11 @@ class HostOriginPolicy:
         name = host.rpartition(":")[0] if host.rpartition(":")[2].isdigit() else host
         if host in self.hosts or name in self.hosts or (self.any_loopback and is_loopback(name)):
             return True
-        # Where every address is listened on, a bare address is as good as a name, and no page can rebind it.
+        # A server on all addresses answers to any IP address: DNS rebinding needs a name.
         return self.any_address and _is_address(name)
 
     def _is_own(self, origin: str, host: str) -> bool:
-        """Another port of this machine is somebody else, though cookies do not tell the two apart."""
+        """Whether this is our own origin. Another port of this machine is not, although it shares our cookies."""
         if origin == self.public_origin:
             return True
         scheme, _, place = origin.partition("://")
@@ -131,7 +132,7 @@ class HostOriginPolicy:
 
 
 def _is_loaded_by_other_site(headers: Mapping[str, str]) -> bool:
-    """Whether another site's page loads this into itself, as browsers tell; a link or an issuer may lead here."""
+    """Whether a page of another site loads this as a part of itself. Links and redirects from other sites are fine."""
     return headers.get("sec-fetch-site") in OTHER_SITES and headers.get("sec-fetch-mode") != "navigate"
 
 
@@ -145,25 +146,25 @@ def _is_address(name: str) -> bool:
 
 PERSON_TOKEN_HEADER = "x-user-auth-token"  # noqa: S105
 BEARER_PREFIX = "bearer "
-# What we hand out is good nowhere else.
+# Prefixes of our own keys and tokens, which are valid only here.
 OWN_PREFIXES = (*KEY_PREFIXES, ACCESS_PREFIX)
 
 
-async def use_credential(identity: Identity, context: RequestContext, text: str) -> None:
-    """The request's own credential, as it was shown."""
-    context.credential = await identity.authenticate(text)
-    _set_proof(context, text)
+async def use_credential(identity: Identity, visit: RequestContext, text: str) -> None:
+    """Check the request's own credential."""
+    visit.credential = await identity.authenticate(text)
+    _set_proof(visit, text)
 
 
-def person_token(context: RequestContext) -> str:
-    """The token of a person that stands beside the request's own credential, or alone."""
-    return strip_bearer(context.headers.get(PERSON_TOKEN_HEADER, ""))
+def person_token(visit: RequestContext) -> str:
+    """The person's token, which is sent beside the request's own credential or alone."""
+    return strip_bearer(visit.headers.get(PERSON_TOKEN_HEADER, ""))
 
 
-async def use_person_token(identity: Identity, context: RequestContext, token: str) -> None:
-    """A person's own token that stands alone: it counts as if it were the request's credential.
+async def use_person_token(identity: Identity, visit: RequestContext, token: str) -> None:
+    """Use a person's token that is sent alone as the request's credential.
 
-    Nobody is trusted to name people by it: a key for every agent is no agent's here.
+    It does not allow the client to act for other people, even if it is a key for every agent.
     """
     person = await identity.authenticate(token)
     if person.user_id is None:
@@ -172,24 +173,24 @@ async def use_person_token(identity: Identity, context: RequestContext, token: s
     _set_proof(context, token)
 
 
-async def act_for_person(identity: Identity, context: RequestContext, token: str, *, local: bool) -> None:
-    """The person whom a client names that may name people."""
-    check_trusted_client(context.credential, local=local)
-    await _set_person(identity, context, token)
+async def act_for_person(identity: Identity, visit: RequestContext, token: str, *, local: bool) -> None:
+    """Use a person's token that a trusted client sends beside its own credential."""
+    check_trusted_client(visit.credential, local=local)
+    await _set_person(identity, visit, token)
 
 
-async def use_session_token(identity: Identity, context: RequestContext, *, local: bool) -> None:
-    """The person whose token was left for this session, for this one request that shows nobody."""
-    kept = await identity.sessions.recall(context.session_id)
+async def use_session_token(identity: Identity, visit: RequestContext, *, local: bool) -> None:
+    """Use the token that is stored for this session, for a request that proves no person."""
+    kept = await identity.sessions.recall(visit.session_id)
     if kept is not None:
-        check_trusted_client(context.credential, local=local)
-        # One that was left a while ago may be over by now: there is no person then, and a new one can be left.
+        check_trusted_client(visit.credential, local=local)
+        # The stored token may have expired. Then there is no person, and a new token can be stored.
         with suppress(Unauthenticated):
             await _set_person(identity, context, kept)
 
 
 def strip_bearer(text: str) -> str:
-    """A token that may stand there with `Bearer` before it."""
+    """The text without a leading `Bearer`."""
     return text[len(BEARER_PREFIX) :].strip() if text[: len(BEARER_PREFIX)].lower() == BEARER_PREFIX else text
 
 
@@ -203,7 +204,7 @@ def _set_proof(context: RequestContext, text: str) -> None:
     context.token = None if text.startswith(OWN_PREFIXES) else context.proof
 
 
-# Its clients know refusals in other words than those of OAuth.
+# Clients of the HTTP API expect another error format than OAuth's.
 API_BEGINNING = "/api/"
 NO_HEADERS: Mapping[str, str] = {}
 UNAUTHORIZED = 401
@@ -214,21 +215,21 @@ log = structlog.get_logger("frontdesk.http")
 
 @dataclass(frozen=True, slots=True)
 class PageAccess:
-    """What the middleware knows of pages: browsers bring a cookie, and are sent to sign in rather than refused."""
+    """What the middleware needs for pages: browsers send a cookie, and are redirected to sign in instead of refused."""
 
     is_page: Callable[[str], bool]
     is_open: Callable[[str], bool]
     read_credential: Callable[[RequestContext], Awaitable[str | None]]
     redirect_to_sign_in: Callable[[Scope], ASGIApp]
-    # What every answer there says besides, whoever gives it, unless it says otherwise itself.
+    # Headers of every answer, unless the answer sets them itself.
     headers: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPaths:
-    """The addresses of people's records: a person's own token is proof enough there, and clients are given sessions.
+    """The addresses of people's records. They accept a person's own token, and give clients sessions.
 
-    Clients of those that are `told_inside` read why they are refused in the answer to a tool call, and nowhere else.
+    Clients of `errors_in_result` expect refusals in the result of a tool call and not as a status.
     """
 
     paths: frozenset[str] = frozenset()
@@ -239,13 +240,13 @@ NO_MEMORY_PATHS = MemoryPaths()
 
 
 class AuthMiddleware:
-    """ASGI middleware: lets in whom it may, with a `RequestContext` in hand, and answers the rest itself."""
+    """ASGI middleware that authenticates requests, adds a `RequestContext`, and answers refused requests itself."""
 
     def __init__(
         self,
         inner: ASGIApp,
         app: App,
-        endpoints: frozenset[str],
+        known_paths: frozenset[str],
         open_paths: frozenset[str],
         challenge: Callable[[str, bool], str],
         records: MemoryPaths = NO_MEMORY_PATHS,
@@ -254,13 +255,13 @@ class AuthMiddleware:
         self._inner = inner
         self._app = app
         self._host_policy = HostOriginPolicy.from_settings(app.settings)
-        # Paths are a caller's text; only these may become a label in metrics.
-        self._endpoints = endpoints
+        # Only known paths become labels in metrics: other paths are arbitrary text.
+        self._known_paths = known_paths
         self._open_paths = open_paths
         self._challenge = challenge
         self._records = records
         self._pages = pages
-        # Settings do not change, and to look at every address anew costs a call more than its credential does.
+        # Computed once: the settings do not change, and computing this costs more than checking a credential.
         self._proof_required = app.settings.auth_required
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -274,19 +275,19 @@ class AuthMiddleware:
         scope[CONTEXT_KEY] = context
         page = self._pages if self._pages is not None and self._pages.is_page(scope["path"]) else None
         path = scope["path"]
-        # Browsers sign in by a page, and whoever is at an open address needs no credential of ours.
+        # Pages redirect to sign in instead, and open paths need no credential.
         challenge = None if page is not None or path in self._open_paths else partial(self._challenge, path, False)
-        send = _with_headers(send, context, page.headers if page is not None else NO_HEADERS, challenge)
-        refusal = self._turn_away(path, context, page) or await self._authenticate(scope, context, page)
+        send = _with_headers(send, visit, page.headers if page is not None else NO_HEADERS, challenge)
+        refusal = self._check_origin(path, visit, page) or await self._authenticate(scope, visit, page)
         await (refusal or self._inner)(scope, receive, send)
 
-    def _turn_away(self, path: str, context: RequestContext, page: PageAccess | None) -> ASGIApp | None:
-        turned = self._host_policy.check(context.headers, own_alone=page is not None)
-        # What is open to everybody is open to every page.
-        if turned is None or (turned is WRONG_ORIGIN and path in self._open_paths):
+    def _check_origin(self, path: str, visit: RequestContext, page: PageAccess | None) -> ASGIApp | None:
+        refusal = self._host_policy.check(visit.headers, own_alone=page is not None)
+        # Open paths may be called by pages of any origin.
+        if refusal is None or (refusal is WRONG_ORIGIN and path in self._open_paths):
             return None
-        self._record(path, context, turned.code)
-        return _error_response(turned.status, turned.code, turned.message)
+        self._record(path, visit, refusal.code)
+        return _error_response(refusal.status, refusal.code, refusal.message)
 
     async def _authenticate(self, scope: Scope, context: RequestContext, page: PageAccess | None) -> ASGIApp | None:
         path = scope["path"]
@@ -296,8 +297,8 @@ class AuthMiddleware:
         context.errors_in_result = path in self._records.errors_in_result
         try:
             if text is None and page is not None:
-                text = await page.read_credential(context)
-            await self._know(path, context, text)
+                text = await page.read_credential(visit)
+            await self._check_credentials(path, visit, text)
         except (Unauthenticated, Denied) as error:
             if context.errors_in_result:
                 context.refuse_calls(error)
@@ -305,22 +306,28 @@ class AuthMiddleware:
             self._record(path, context, type(error).__name__)
             if isinstance(error, Denied):
                 return _error_response(403, "forbidden", str(error))
-            return page.redirect_to_sign_in(scope) if page is not None else self._unknown(path, context, text, error)
+            return (
+                page.redirect_to_sign_in(scope)
+                if page is not None
+                else self._unauthenticated_response(path, visit, text, error)
+            )
         except Unavailable as error:
             log.warning("authentication_unavailable", error=str(error), request_id=context.request_id)
             said = "Credentials cannot be checked right now; try again shortly"
             return _error_response(503, "unavailable", said, retry_after_header(error))
         return None
 
-    def _unknown(self, path: str, context: RequestContext, text: str | None, error: Unauthenticated) -> JSONResponse:
-        shown = text is not None or PERSON_TOKEN_HEADER in context.headers
+    def _unauthenticated_response(
+        self, path: str, visit: RequestContext, text: str | None, error: Unauthenticated
+    ) -> JSONResponse:
+        shown = text is not None or PERSON_TOKEN_HEADER in visit.headers
         challenge = {"www-authenticate": self._challenge(path, shown)}
         if path.startswith(API_BEGINNING):
             return JSONResponse({"error": "Authentication required", "details": str(error)}, 401, challenge)
         return _error_response(401, "invalid_token" if shown else "unauthorized", str(error), challenge)
 
-    async def _know(self, path: str, context: RequestContext, text: str | None) -> None:
-        """Check what the request shows of itself and its person, who may have left a token in its session."""
+    async def _check_credentials(self, path: str, visit: RequestContext, text: str | None) -> None:
+        """Check the request's credential and its person, whose token may be stored for the session."""
         if path not in self._records.paths:
             await self._check(context, text)
             return
@@ -328,9 +335,9 @@ class AuthMiddleware:
         try:
             await self._check_person(context, text)
         except FrontdeskError:
-            # Whether it is a person's token cannot be told of what does not hold, or cannot be checked just now.
-            if text is not None or person_token(context):
-                await identity.sessions.note_token(context.session_id, proven=False)
+            # It is unknown whether an invalid or unchecked token belongs to a person, so the session is noted.
+            if text is not None or person_token(visit):
+                await identity.sessions.note_token(visit.session_id, proven=False)
             raise
         context.person_in_request = context.credential is not None and context.credential.user_id is not None
         if context.person_in_request:
@@ -349,27 +356,27 @@ class AuthMiddleware:
         if token:
             await act_for_person(identity, context, token, local=local)
 
-    async def _check_person(self, context: RequestContext, text: str | None) -> None:
-        """The same where a person's records are: their own token counts alone."""
-        token = person_token(context)
-        if text is None and token and not context.local:
-            await use_person_token(self._app.identity, context, token)
+    async def _check_person(self, visit: RequestContext, text: str | None) -> None:
+        """Like `_check`, but a person's own token suffices."""
+        token = person_token(visit)
+        if text is None and token and not visit.local:
+            await use_person_token(self._app.identity, visit, token)
         else:
             await self._check(context, text)
 
-    def _record(self, path: str, context: RequestContext, reason: str) -> None:
-        endpoint = path.rstrip("/")
-        action = endpoint if endpoint in self._endpoints else "other"
-        caller = Caller(context.request_id)
+    def _record(self, path: str, visit: RequestContext, reason: str) -> None:
+        known = path.rstrip("/")
+        action = known if known in self._known_paths else "other"
+        caller = Caller(visit.request_id)
         record = CallRecord(self._app.journal, "http", action, caller, outcome=Outcome.DENIED, reason=reason)
-        # The body is not read for somebody who may not come in, so a parameter is not known.
-        signals = Signals(context.request_id, context.headers.get("x-agent-id"), credential=context.credential)
-        record.add_trace(trace_refusal(signals, presented_credential(context.headers) or person_token(context)))
+        # The body of a refused request is not read, so parameters are unknown.
+        signals = Signals(visit.request_id, visit.headers.get("x-agent-id"), credential=visit.credential)
+        record.add_trace(trace_refusal(signals, presented_credential(visit.headers) or person_token(visit)))
         record.write()
 
 
 def presented_credential(headers: Mapping[str, str]) -> str | None:
-    """The key or token a request shows: `Authorization: Bearer`, or `X-API-Key`. Never from the URL."""
+    """The key or token of a request, from `Authorization: Bearer` or `X-API-Key`. Never from the URL."""
     authorization = headers.get("authorization", "")
     token = strip_bearer(authorization)
     return token if token != authorization else headers.get("x-api-key") or (authorization or None)
@@ -378,7 +385,7 @@ def presented_credential(headers: Mapping[str, str]) -> str | None:
 def _with_headers(
     send: Send, context: RequestContext, besides: Mapping[str, str], challenge: Callable[[], str] | None
 ) -> Send:
-    """Adds the headers of every answer, and a challenge to each 401, wherever it comes from."""
+    """A `send` that adds the request id, additional headers, and the challenge of a 401."""
 
     async def announced(message: Message) -> None:
         if message["type"] == "http.response.start":

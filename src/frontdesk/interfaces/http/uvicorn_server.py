@@ -24,13 +24,13 @@ SOCKET_BYTES = 64 * 1024 * 1024
 
 
 async def serve_app(app: App, listener: socket.socket, asgi: ASGIApp, *, sockets: bool = False) -> None:
-    """Serve until told to stop; then let what is under way finish. `sockets`: WebSockets too."""
+    """Run the background tasks and serve until a signal, then finish open requests. `sockets`: WebSockets too."""
     async with running(app):
         await serve_until_stopped(UvicornServer(uvicorn_config(asgi, sockets=sockets)), listener)
 
 
 async def serve_until_stopped(server: "UvicornServer", listener: socket.socket) -> None:
-    """The same for an application without an app."""
+    """Serve an application without background tasks until a signal."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_stop_on_signal, server)
         await server.serve(sockets=[listener])
@@ -40,7 +40,7 @@ async def serve_until_stopped(server: "UvicornServer", listener: socket.socket) 
 def uvicorn_config(
     asgi: ASGIApp, *, sockets: bool = False, http: type[HttpToolsProtocol] | None = None
 ) -> uvicorn.Config:
-    """How an application is served."""
+    """The configuration of uvicorn for an application."""
     return uvicorn.Config(
         asgi,
         http=http or BoundedHeadProtocol,
@@ -50,23 +50,23 @@ def uvicorn_config(
         access_log=False,
         log_config=None,
         server_header=False,
-        # The middleware judges what a proxy says of its clients.
+        # The authentication middleware evaluates the headers of proxies.
         proxy_headers=False,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
 
 
 def open_listener(settings: Settings) -> socket.socket:
-    """The listening socket; an address that cannot be had is said in words."""
+    """The listening socket of the settings. Raises `ConfigurationError` if the address is not available."""
     return open_listener_at(
         settings.host, settings.port, "choose another (FRONTDESK_HOST, --host) or port (FRONTDESK_PORT, --port)"
     )
 
 
 def open_listener_at(host: str, port: int, otherwise: str) -> socket.socket:
-    """The same; `otherwise` says what to do about an address that cannot be had."""
+    """A listening socket. `otherwise` is the advice in the error if the address is not available."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # The protocol by name: without it asyncio leaves Nagle's algorithm on, and every answer waits 40 ms.
+    # The explicit protocol lets asyncio turn off Nagle's algorithm, which delays every answer by 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -80,7 +80,7 @@ def open_listener_at(host: str, port: int, otherwise: str) -> socket.socket:
 
 
 class UvicornServer(uvicorn.Server):
-    """Uvicorn, but for signals: it would pass them on once it has stopped, and so end us before we have."""
+    """Uvicorn without its signal handling, which raises signals again after it stopped and so ends us too early."""
 
     @contextmanager
     @override
@@ -89,7 +89,7 @@ class UvicornServer(uvicorn.Server):
 
 
 class BoundedHeadProtocol(HttpToolsProtocol):
-    """Uvicorn's fast parser takes heads of any length, at any pace; a stranger's gets 64 KiB and 20 s."""
+    """Limits the head of a request to 64 KiB and 20 s. Uvicorn's fast parser has no such limits."""
 
     _deadline: asyncio.TimerHandle | None = None
     _in_head = True
@@ -138,5 +138,5 @@ class BoundedHeadProtocol(HttpToolsProtocol):
 async def _stop_on_signal(server: UvicornServer) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for received in signals:
-            # Uvicorn's own way to stop, by which open streams hear of it too; a second Ctrl-C waits for nobody.
+            # Uvicorn's own handler also ends open streams. A second Ctrl-C stops at once.
             server.handle_exit(received, None)

@@ -15,7 +15,7 @@ from frontdesk.text import one_line
 
 
 async def agent_names(app: App, ids: Collection[str | None]) -> Mapping[str, str]:
-    """The names of these agents; without those that the host does not tell of, or not in time."""
+    """The names of these agents, without agents that the host does not know or does not return in time."""
     wanted = {agent_id for agent_id in ids if agent_id}
     try:
         return await host_answer_in_time(app.host.names(wanted)) if wanted else {}
@@ -36,15 +36,15 @@ async def require_agent(asked: PageRequest) -> Agent:
 
 
 def agent_not_found(asked: PageRequest) -> NotFound:
-    return NotFound(f"There is no agent '{asked.path_params['agent_id'][:128]}'; the list shows those that there are")
+    return NotFound(f"There is no agent '{asked.path_params['agent_id'][:128]}'; the list shows all agents")
 
 
 def agent_path(asked: PageRequest, *parts: str) -> str:
-    """The address of an agent's page, or of one below it."""
+    """The address of an agent's page, or of a page below it."""
     return "/".join(["/agents", quote(asked.path_params["agent_id"], safe=""), *parts])
 
 
-# A list to choose from is no use when it is longer; every other agent goes by its id.
+# A longer list is of no use in a form; other agents are named by their ids.
 MOST_LISTED = 200
 NAME_LENGTH = 60
 UNKNOWN_ID_LENGTH = 20
@@ -52,7 +52,7 @@ UNKNOWN_ID_LENGTH = 20
 
 @dataclass(frozen=True, slots=True)
 class AgentChoices:
-    """Who can be chosen, and what is wrong where the host does not say."""
+    """The agents to choose from, or the problem if the host does not answer."""
 
     agents: Sequence[Agent] = ()
     wrong: str = ""
@@ -64,14 +64,14 @@ class AgentChoices:
         )
 
     def choices(self, chosen: str | None, first: str) -> list[tuple[str, str]]:
-        """For a list to choose from: with whoever is chosen, though the host may not know them any more."""
+        """(id, label) of each agent for a select field, with the chosen agent even if the host does not know it."""
         known = [(one.id, f"{shorten(one.name, NAME_LENGTH)} ({shorten(one.id, 14)})") for one in self.agents]
         gone = [] if not chosen or any(one.id == chosen for one in self.agents) else [(chosen, chosen)]
         return [("", first), *known, *gone]
 
 
 async def list_agent_choices(asked: PageRequest) -> AgentChoices:
-    """Schedules can be looked at while the agents' host is away."""
+    """The options, or the problem: schedules can be viewed while the agent host is unavailable."""
     try:
         return AgentChoices(await host_answer_in_time(asked.app.host.list(MOST_LISTED)))
     except Unavailable as error:
@@ -79,7 +79,7 @@ async def list_agent_choices(asked: PageRequest) -> AgentChoices:
 
 
 async def single_agent_choice(asked: PageRequest, agent_id: str) -> AgentChoices:
-    """One agent alone."""
+    """The name of one agent."""
     try:
         found = await host_answer_in_time(asked.app.host.find(agent_id))
     except Unavailable as error:
@@ -92,14 +92,14 @@ MOST_AGENTS = 200
 
 
 def caller_for_agent(asked: PageRequest, agent_id: str) -> Caller:
-    """The reader, in the name of the chosen agent, if one was chosen."""
+    """The caller of the page, acting as the chosen agent if one was chosen."""
     if not agent_id:
         return asked.caller
     return replace(asked.caller, agent_id=agent_id, user_id=None, source=AgentIdSource.PARAMETER)
 
 
 async def list_agent_options(asked: PageRequest, chosen: str) -> Sequence[tuple[str, str]]:
-    """The agents to choose from, each with its name; without those of a host that does not answer."""
+    """The agents to choose from with their names. Empty if the host does not answer."""
     try:
         found = [
             (one.id, _option_label(one.name, one.id))

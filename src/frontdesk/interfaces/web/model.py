@@ -16,12 +16,12 @@ SIGN_IN_WITH_PATH = "/sign-in/with"
 SIGNED_IN_PATH = CALLBACK_PATH
 SIGN_OUT_PATH = "/sign-out"
 STATIC_PATH = "/static/"
-# The first part of each address; other addresses belong to other interfaces.
+# The first segment of each page's path. Other paths belong to other interfaces.
 FIRST_PARTS = frozenset(
     {"", "access", "agents", "live", "people", "schedule", "sign-in", "sign-out", "start", "static", "tools", "turns"}
 )
 PARTS_WITHOUT_PAGE = frozenset({"live", "sign-in", "sign-out", "static"})
-# Visible ASCII but for the backslash, which browsers take for a slash; two slashes would begin somebody else's address.
+# Visible ASCII without the backslash, which browsers read as a slash. Two slashes would start another site's address.
 LOCAL_ADDRESS = re.compile(r"/(?!/)[!-\[\]-~]{0,2000}")
 
 
@@ -30,18 +30,18 @@ def is_page(path: str) -> bool:
 
 
 def is_public(path: str) -> bool:
-    """Whether anybody may have this: what one signs in with, and what pages are drawn with."""
+    """Whether this needs no credential: the sign-in pages and static files."""
     return path in (SIGN_IN_PATH, SIGN_IN_WITH_PATH, SIGNED_IN_PATH) or path.startswith(STATIC_PATH)
 
 
 def section_path(path: str) -> str:
-    """The page that an address belongs to."""
+    """The navigation section that an address belongs to."""
     first = _first_part(path)
     return f"/{first}" if first in FIRST_PARTS - PARTS_WITHOUT_PAGE else "/"
 
 
 def safe_return_path(address: str | None) -> str:
-    """An address to lead somebody to: one of these pages, with what follows it, and nobody else's."""
+    """The address if it is one of these pages, otherwise the first page. It never leads to another site."""
     if not address or not LOCAL_ADDRESS.fullmatch(address):
         return "/"
     path = address.partition("?")[0].partition("#")[0]
@@ -54,9 +54,8 @@ def _first_part(path: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """One request, with whoever made it resolved. `at` are the parts of the address, `query` what follows it.
-
-    `form` is what was sent with a POST; the token against forgery was checked and is not in it.
+    """One request for a page, with its caller. `form` holds the fields of a POST without the form token, which is
+    already checked.
     """
 
     app: App
@@ -65,13 +64,13 @@ class PageRequest:
     path_params: Mapping[str, str] = field(default_factory=dict[str, str])
     query: Mapping[str, str] = field(default_factory=dict[str, str])
     form: Mapping[str, str] = field(default_factory=dict[str, str])
-    # Whether htmx asks for a part of the page.
+    # Whether htmx requests only a part of the page.
     part: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PageContent:
-    """A page to be drawn: its template, what it is given, and what it is called in the window."""
+    """A page to render: its template, title and values."""
 
     template: str
     title: str
@@ -81,7 +80,7 @@ class PageContent:
 
 @dataclass(frozen=True, slots=True)
 class PageRedirect:
-    """Something was done: where to go next, and the sentence to say there."""
+    """The result of an action: the next page, and a message to show there."""
 
     location: str
     message: str = ""
@@ -89,7 +88,7 @@ class PageRedirect:
 
 @dataclass(frozen=True, slots=True)
 class FileDownload:
-    """A download: its content, a part at a time, and its name."""
+    """A file to download: its content in parts, and its name."""
 
     content: Iterable[bytes]
     name: str
@@ -97,13 +96,13 @@ class FileDownload:
 
 
 ViewFunction = Callable[[PageRequest], Awaitable[PageContent | FileDownload]]
-# What it did, or a page to show where something has to be seen at once, such as a key that is shown once.
+# An action redirects, or returns a page where its result is shown only once, such as a new key.
 ActionFunction = Callable[[PageRequest], Awaitable[PageRedirect | PageContent | FileDownload]]
 
 
 @dataclass(frozen=True, slots=True)
 class PageRoute:
-    """Something to look at, at an address."""
+    """A page at an address."""
 
     path: str
     view: ViewFunction
@@ -111,7 +110,7 @@ class PageRoute:
 
 @dataclass(frozen=True, slots=True)
 class ActionRoute:
-    """Something to do, by POST to an address."""
+    """An action, by POST to an address."""
 
     path: str
     action: ActionFunction
@@ -119,7 +118,7 @@ class ActionRoute:
 
 @dataclass(frozen=True, slots=True)
 class StreamRoute:
-    """Something that is told as it happens, as server-sent events with a JSON object each."""
+    """A stream of server-sent events, each with a JSON object."""
 
     path: str
     events: Callable[[PageRequest], AsyncGenerator[Mapping[str, Any]]]
@@ -127,7 +126,7 @@ class StreamRoute:
 
 @dataclass(frozen=True, slots=True)
 class NavSection:
-    """A part of the pages as the navigation names it: with its key, where it has one."""
+    """A section of the navigation, with its keyboard shortcut."""
 
     name: str
     path: str
@@ -146,7 +145,7 @@ SECTIONS = (
 
 
 def tool_path(tool_id: str) -> str:
-    """The address of a tool's page; a server may put anything into a name, slashes among it."""
+    """The address of a tool's page. Names may contain any character, slashes included."""
     return f"/tools/tool/{quote(tool_id, safe='')}"
 
 
@@ -155,5 +154,5 @@ def server_path(name: str) -> str:
 
 
 def path_with_query(path: str, **said: str) -> str:
-    """A path with what is said after it; what is empty is left out."""
+    """A path with a query. Empty values are left out."""
     return f"{path}?{urlencode({name: value for name, value in said.items() if value})}"

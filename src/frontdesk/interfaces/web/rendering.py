@@ -46,7 +46,7 @@ LONG_LENGTH = 2_000
 
 
 def relative_time(at: datetime | None, now: datetime | None = None) -> Markup:
-    """A moment as one reads it, `3 min ago`, with the moment itself behind it."""
+    """A relative time such as `3 min ago`, with the exact time on hover."""
     if at is None:
         return Markup('<span class="faint">never</span>')
     at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
@@ -57,7 +57,7 @@ def relative_time(at: datetime | None, now: datetime | None = None) -> Markup:
 
 
 def time_between(at: datetime, now: datetime) -> str:
-    """How long ago or how long until, in the largest unit that is not nothing."""
+    """The time between two moments, in its largest unit: `3 min ago`, `in 2 h`."""
     seconds = (at - now).total_seconds()
     most, unit, name = next(step for step in TIME_UNITS if abs(seconds) < step[0])
     del most
@@ -82,13 +82,13 @@ def format_number(value: float | None) -> str:
 
 
 def shorten(text: object, most: int = SHORT_LENGTH) -> str:
-    """The beginning of a text, on one line."""
+    """The text on one line, shortened to `most` characters."""
     said = " ".join(str(text).split())
     return said if len(said) <= most else f"{said[: most - 1]}…"
 
 
 def full_text(text: object, most: int = LONG_LENGTH) -> Markup:
-    """A text as it was written; a long one is cut, with the rest one click away."""
+    """A text with its line breaks. A long text is cut, with a control that shows all of it."""
     said = str(text)
     if len(said) <= most:
         return Markup('<div class="text" dir="auto">{}</div>').format(said)
@@ -99,7 +99,7 @@ def full_text(text: object, most: int = LONG_LENGTH) -> Markup:
 
 
 def copyable_id(identifier: object, most: int = 44) -> Markup:
-    """An id that can be copied; a longer one is cut, and copied whole."""
+    """An id that a click copies. A long id is shown shortened and copied in full."""
     said = str(identifier)
     return Markup('<code class="id" tabindex="0" data-copy="{}" title="Copy {}">{}</code>').format(
         said, said, shorten(said, most)
@@ -107,13 +107,13 @@ def copyable_id(identifier: object, most: int = 44) -> Markup:
 
 
 def state_badge(word: object) -> Markup:
-    """A state as a badge; its colour comes from the word."""
+    """A badge whose colour depends on the word."""
     said = str(word)
     return Markup('<span class="badge {}">{}</span>').format(f"is-{_slug(said)}", said)
 
 
 def json_block(value: object) -> Markup:
-    """Anything as JSON to read."""
+    """A value as indented JSON."""
     return Markup("<pre>{}</pre>").format(json.dumps(value, indent=2, ensure_ascii=False, default=str))
 
 
@@ -148,7 +148,7 @@ SECURITY_HEADERS = {
 
 
 def build_environment() -> Environment:
-    """The templates and the words they may use; a name that is not given is a mistake, not an empty string."""
+    """The templates with their filters. An undefined name raises an error."""
     made = Environment(
         loader=PackageLoader("frontdesk.interfaces.web"),
         autoescape=True,
@@ -169,7 +169,7 @@ def render_page(template: str, context: Mapping[str, Any], status: int = 200) ->
     return HTMLResponse(TEMPLATES.get_template(template).render(context), status, SECURITY_HEADERS)
 
 
-# The narrower error stands first.
+# Narrower errors come first.
 ERROR_STATUSES: tuple[tuple[type[FrontdeskError], int], ...] = (
     (Unauthenticated, 401),
     (Denied, 403),
@@ -189,13 +189,13 @@ def status_of(error: FrontdeskError) -> int:
 
 
 SEE_OTHER = 303
-# What has no place in the name of a file, whoever it is named after.
+# Characters that are replaced in file names.
 UNSAFE_IN_FILE_NAME = re.compile(r"[^A-Za-z0-9._-]")
 
 
 @dataclass(frozen=True, slots=True)
 class BrowserExchange:
-    """One request of a browser, what the browser keeps, and the token that forms on its pages carry."""
+    """One request of a browser, its cookies, and the token that forms on its pages carry."""
 
     request: Request
     context: RequestContext
@@ -220,7 +220,7 @@ class BrowserExchange:
                 return StreamingResponse(content, media_type=media_type, headers=headers)
 
     def redirect(self, to: str, said: str = "") -> Response:
-        """Somewhere else, with a sentence to be said there."""
+        """Redirect to another page, with a message to show there."""
         answer = RedirectResponse(to, SEE_OTHER)
         if said:
             self.jar.store(answer, MESSAGE_COOKIE, pack_text(said), MESSAGE_SECONDS)
@@ -237,7 +237,7 @@ class BrowserExchange:
         return answer
 
     def _frame(self, title: str) -> dict[str, object]:
-        """What every page is given besides its own."""
+        """The values that every page needs."""
         path = self.request.scope["path"]
         return {
             "title": title,
@@ -252,7 +252,7 @@ class BrowserExchange:
         }
 
     def _address(self, path: str) -> Callable[..., str]:
-        """The address of this page with some of what follows it changed; None takes it away."""
+        """A function that returns the address of this page with a changed query. None removes a parameter."""
         query = self.request.query_params
 
         def address(**changes: object) -> str:

@@ -50,16 +50,16 @@ from frontdesk.journal.model import Outcome
 from frontdesk.journal.service import CallRecord
 
 HEARTBEAT_SECONDS = 15
-# A reader that takes nothing for so long is let go.
+# A stream whose client reads nothing for this long is closed.
 SEND_SECONDS = 30
-# Each of them asks the database about once a second.
+# Each stream queries the database about once a second.
 MOST_STREAMS = 200
 RETRY_SECONDS = 30
-TOO_MANY_STREAMS = f"{MOST_STREAMS} pages are being told of what happens already; close some, or look again later"
+TOO_MANY_STREAMS = f"{MOST_STREAMS} live pages are open already; close some, or try again later"
 
 
 class PageStream(EventSourceResponse):
-    """An answer that goes on; `open` is how many of them this process gives right now."""
+    """A stream of events. `open` counts the open streams of this process."""
 
     open: ClassVar[int] = 0
 
@@ -73,13 +73,13 @@ class PageStream(EventSourceResponse):
 
 
 def require_free_stream() -> None:
-    """Refuse a stream more than this process can serve besides its other work."""
+    """Refuse a stream when this process has too many open."""
     if PageStream.open >= MOST_STREAMS:
         raise Unavailable(TOO_MANY_STREAMS, retry_after=RETRY_SECONDS)
 
 
 def stream_events(told: AsyncGenerator[Mapping[str, Any]]) -> Response:
-    """One event for each object, and a beat while there is none."""
+    """A response with one event for each object, and regular pings."""
 
     async def events() -> AsyncGenerator[ServerSentEvent]:
         async with aclosing(told) as heard:
@@ -96,7 +96,7 @@ PageFunction = Callable[[PageRequest], Awaitable[PageContent | PageRedirect | Fi
 
 
 def build_route(app: App, thing: PageRoute | ActionRoute | StreamRoute) -> Route:
-    """The route of something to look at, to do, or to be told as it happens."""
+    """The Starlette route of a page, an action or a stream."""
     match thing:
         case StreamRoute(path, _):
             return Route(path, _stream_handler(app, thing), methods=["GET"])
@@ -120,8 +120,8 @@ def _page_handler(app: App, method: str, path: str, work: PageFunction) -> Calla
             answer = window.refuse(error.full_message, status_of(error))
         except Exception as error:
             record.fail(error)
-            log.exception("page_failed", action=record.action, request_id=window.context.request_id)
-            told = f"A fault of ours. The log has it under the request id {window.context.request_id}"
+            log.exception("page_failed", action=record.action, request_id=window.visit.request_id)
+            told = f"An internal error. The log has the details under the request id {window.visit.request_id}"
             answer = window.refuse(told, 500)
         finally:
             record.write()
@@ -152,7 +152,7 @@ def _stream_handler(app: App, live: StreamRoute) -> Callable[[Request], Awaitabl
 async def while_allowed(
     app: App, context: RequestContext, told: AsyncGenerator[Mapping[str, Any]]
 ) -> AsyncGenerator[Mapping[str, Any]]:
-    """What is told, to nobody who has been shut out meanwhile."""
+    """The events, until the caller loses access."""
     async with aclosing(told) as heard:
         async for one in heard:
             if not await is_still_allowed(app, context):
@@ -179,30 +179,30 @@ ALL_PAGES: tuple[PageRoute | ActionRoute | StreamRoute, ...] = (
 
 STATIC_FOLDER = Path(__file__).with_name("static")
 NO_PAGE = "There is no such page"
-WRONG_METHOD = "This address is for a form, or is to be looked at; begin at the page itself"
+WRONG_METHOD = "This address does not accept this method; open the page itself"
 
 ErrorHandler = Callable[[Request, Exception], Awaitable[Response]]
 
 
 def web_routes(app: App) -> list[BaseRoute]:
-    """Every page; the middleware has identified the caller before."""
+    """The routes of all pages. The authentication middleware runs before them."""
     return [
         *(build_route(app, thing) for thing in ALL_PAGES),
         *sign_in_routes(app),
-        # Pages themselves go as they are: what is secret in them must not show in how well they compress.
+        # Pages are not compressed: the compressed size could reveal secrets in them (BREACH).
         Mount("/static", _CachedStaticFiles(directory=STATIC_FOLDER), middleware=[Middleware(GZipMiddleware)]),
     ]
 
 
-def page_error_handler(app: App, others: ErrorHandler, other_paths: Collection[str]) -> ErrorHandler:
-    """How an address that is not there, or not for that method, is told: to people on a page.
+def page_error_handler(app: App, others: ErrorHandler, known: Collection[str]) -> ErrorHandler:
+    """An error handler that shows unknown addresses and wrong methods as a page to people.
 
-    Outside the other paths, a client that prefers HTML gets the error as a page too.
+    Outside the `known` first segments, clients that prefer HTML get a page too.
     """
 
     async def tell(request: Request, error: Exception) -> Response:
         path = request.scope["path"]
-        for_people = is_page(path) or (path[1:].split("/")[0] not in other_paths and _prefers_pages(request))
+        for_people = is_page(path) or (path[1:].split("/")[0] not in known and _prefers_pages(request))
         if not for_people or not isinstance(error, HTTPException):
             return await others(request, error)
         if path.startswith(STATIC_PATH):
@@ -222,7 +222,7 @@ def _prefers_pages(request: Request) -> bool:
 
 
 def _parse_weight(part: str) -> tuple[str, float]:
-    """A kind of answer, and how much it is wanted."""
+    """A media type of an Accept header and its weight."""
     kind, *parameters = (word.strip() for word in part.split(";"))
     weight = next((word.removeprefix("q=") for word in parameters if word.startswith("q=")), "1")
     try:
@@ -232,7 +232,7 @@ def _parse_weight(part: str) -> tuple[str, float]:
 
 
 class _CachedStaticFiles(StaticFiles):
-    """Files that never change: their addresses carry a version."""
+    """Static files with a long cache time: their addresses contain a version."""
 
     def file_response(self, *args: object, **more: object) -> Response:
         answer = super().file_response(*args, **more)  # pyright: ignore[reportArgumentType] - handed on as they came

@@ -29,37 +29,37 @@ SIGN_IN_COOKIE = "frontdesk_errand"
 MESSAGE_SECONDS = 30
 # In bytes.
 LONGEST_MESSAGE = 1200
-# Browsers take a name like this over TLS alone, and from nobody but the very host that gets it back.
+# Browsers accept cookies with this prefix only over TLS, and send them only to the host that set them.
 SECURE_PREFIX = "__Host-"
 
 
 @dataclass(frozen=True, slots=True)
 class BrowserCookies:
-    """The cookies of one browser, out of reach of scripts and never sent along from another site.
+    """The cookies of one browser. Scripts cannot read them, and other sites' requests do not carry them.
 
-    `secure`: it came over TLS, and what it keeps goes back no other way.
+    `secure`: the request came over TLS, and the cookies are only sent over TLS.
     """
 
     cookies: Mapping[str, str]
     secure: bool
 
     @classmethod
-    def of(cls, settings: Settings, context: RequestContext) -> "BrowserCookies":
-        # A proxy's word is enough here: it can make this stricter, and nothing looser.
-        passed_on = context.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower() == "https"
+    def of(cls, settings: Settings, visit: RequestContext) -> "BrowserCookies":
+        # The header of a proxy can be trusted here, because it can only make this stricter.
+        passed_on = visit.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower() == "https"
         over_tls = passed_on or (settings.public_url or "").lower().startswith("https:")
         return cls(cookie_parser(context.headers.get("cookie", "")), over_tls)
 
     def read(self, name: str) -> str | None:
-        """What the browser kept under this name."""
+        """The value of a cookie."""
         return self.cookies.get(self._full(name)) or None
 
     def store(
         self, response: Response, name: str, value: str, seconds: int | None = None, *, led_back: bool = False
     ) -> None:
-        """Have it kept so long, or until the browser is closed.
+        """Set a cookie for `seconds`, or until the browser is closed.
 
-        `led_back`: it comes along also when another site leads the browser back here.
+        `led_back`: also send it when another site redirects the browser here.
         """
         response.set_cookie(
             self._full(name),
@@ -87,7 +87,7 @@ def is_same_token(one: str | None, other: str | None) -> bool:
 
 
 def pack_text(text: str, longest: int = LONGEST_MESSAGE) -> str:
-    """A sentence as a cookie can hold it, or as much of its beginning as fits."""
+    """A text as the value of a cookie, cut to its maximum length."""
     begun = text.encode(errors="replace")[:longest].decode(errors="ignore")
     return base64.urlsafe_b64encode(begun.encode()).decode().rstrip("=")
 
@@ -107,11 +107,11 @@ MAX_FIELDS = 1000
 READ_SECONDS = 20
 NO_FIELDS: Mapping[str, str] = {}
 UNREADABLE = "The form cannot be read; load the page again and repeat it"
-WRONG_FORM_TOKEN = "This form is too old, or was not made here; load the page again and repeat it"  # noqa: S105
+WRONG_FORM_TOKEN = "This form has expired or is not from this site; load the page again and repeat it"  # noqa: S105
 
 
 async def read_form(request: Request, token: str | None, most: int = MAX_BYTES) -> Mapping[str, str]:
-    """Its fields by name, without the token, which has to be the one that the browser keeps."""
+    """The fields of a form by name, without the form token, which must match the browser's cookie."""
     try:
         with anyio.fail_after(READ_SECONDS):
             body = await _read_body(request, most)
@@ -133,26 +133,26 @@ async def _read_body(request: Request, most: int) -> bytes:
 
 
 NOT_THIS_KEY = (
-    f"The pages are for the operator of Frontdesk: sign in with a key that carries the scope '{INSTALLATION_ADMIN}' "
+    f"The pages are for administrators: sign in with a key that has the scope '{INSTALLATION_ADMIN}' "
     f"(frontdesk keys create --user YOU --scope {INSTALLATION_ADMIN})"
 )
 
 
-async def signed_in_credential(app: App, context: RequestContext) -> str | None:
-    """The key or token that somebody signed in with, unchecked; it is checked anew with every request."""
-    return await app.identity.sessions.recall(BrowserCookies.of(app.settings, context).read(SESSION_COOKIE))
+async def signed_in_credential(app: App, visit: RequestContext) -> str | None:
+    """The key or token of the sign-in, unchecked. Every request checks it again."""
+    return await app.identity.sessions.recall(BrowserCookies.of(app.settings, visit).read(SESSION_COOKIE))
 
 
-def require_admin(context: RequestContext, credential: Credential) -> None:
-    """Refuse a key or token without the operator's scope; at this machine one without limits may, but no agent's."""
-    unlimited = credential.scopes is None and credential.named_agent is None and context.local
+def require_admin(visit: RequestContext, credential: Credential) -> None:
+    """Refuse a key or token that may not administer. A local one without scopes may, unless it names an agent."""
+    unlimited = credential.scopes is None and credential.named_agent is None and visit.local
     if not unlimited and INSTALLATION_ADMIN not in (credential.scopes or ()):
         raise Denied(NOT_THIS_KEY)
 
 
-def page_caller(context: RequestContext) -> Caller:
-    """The caller that pages act as; refuses callers without the operator's scope."""
-    credential = context.credential
+def page_caller(visit: RequestContext) -> Caller:
+    """The caller that pages act as. Raises `Denied` for callers who may not administer."""
+    credential = visit.credential
     try:
         if credential is None:
             if not context.local:
@@ -176,9 +176,9 @@ def page_caller(context: RequestContext) -> Caller:
     )
 
 
-async def is_still_allowed(app: App, context: RequestContext) -> bool:
-    """Whether who was let in some time ago would be let in now: a key may have been revoked, a session ended."""
-    if context.credential is None:
+async def is_still_allowed(app: App, visit: RequestContext) -> bool:
+    """Whether the request would still be allowed: its key may have been revoked, or its session may have ended."""
+    if visit.credential is None:
         return True
     try:
         text = presented_credential(context.headers) or await signed_in_credential(app, context)
@@ -192,14 +192,14 @@ async def is_still_allowed(app: App, context: RequestContext) -> bool:
 
 NOT_VALID = "This key or token is not valid here: mistyped, expired, revoked, or of an issuer that is not trusted"
 NAMES_NO_PERSON = (
-    "This key or token names no person; sign in with one that was made for you (frontdesk keys create --user YOU)"
+    "This key or token names no person; sign in with one that was created for you (frontdesk keys create --user YOU)"
 )
 
 
 def redirect_to_sign_in(app: App, scope: Scope) -> Response:
-    """Where somebody goes who has to say who they are first; htmx is told to take the whole window there.
+    """Redirect to the sign-in page; htmx loads it as a whole page.
 
-    A session whose key no longer holds ends with that; at this machine nobody needs one.
+    A session whose key is no longer valid ends. On this machine the page is loaded again without a session.
     """
     context = request_context(scope)
     jar = BrowserCookies.of(app.settings, context)
@@ -215,8 +215,8 @@ def redirect_to_sign_in(app: App, scope: Scope) -> Response:
     return answer
 
 
-async def sign_in(app: App, context: RequestContext, text: str) -> tuple[str, Credential]:
-    """The id of a new session for this key or token, if it has the operator's scope."""
+async def sign_in(app: App, visit: RequestContext, text: str) -> tuple[str, Credential]:
+    """Start a session for a key or token that may administer. Returns the session's id and the credential."""
     try:
         credential = await app.identity.authenticate(text)
     except Unauthenticated as error:
@@ -236,10 +236,10 @@ async def sign_out(app: App, context: RequestContext) -> None:
         await app.identity.sessions.forget(session)
 
 
-def _requested_page(scope: Scope, context: RequestContext) -> str:
-    """The page somebody wanted to look at; where they wanted to do something, the page it is done on."""
-    if context.headers.get("hx-request") == "true":
-        found = urlsplit(context.headers.get("hx-current-url", ""))
+def _requested_page(scope: Scope, visit: RequestContext) -> str:
+    """The page that was requested, or the page of the requested action."""
+    if visit.headers.get("hx-request") == "true":
+        found = urlsplit(visit.headers.get("hx-current-url", ""))
         return safe_return_path(f"{found.path}?{found.query}" if found.query else found.path)
     if scope["method"] != "GET":
         return section_path(scope["path"])

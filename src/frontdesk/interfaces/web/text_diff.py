@@ -6,22 +6,22 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 WORD_PATTERN = re.compile(r"\s+|\w+|[^\w\s]")
-# Comparing takes time with the one's words times the other's; beyond this what differs is shown as a whole.
+# Comparing takes time in proportion to the product of both lengths. Larger differences are shown as a whole.
 MOST_CHARACTERS = 100_000
-# Of what is the same, so much stands around what is not.
+# How much unchanged text is shown around changes.
 SHOWN_AROUND_WORDS = 120
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedWords:
-    """Some of the text: `same`, `gone` or `new`."""
+    """Some words of the text: `same`, `gone` or `new`."""
 
     kind: str
     text: str
 
 
 def diff_words(before: str, after: str) -> list[ChangedWords]:
-    """The pieces in order."""
+    """The words that stayed, went and came, in order."""
     old, new = WORD_PATTERN.findall(before), WORD_PATTERN.findall(after)
     start = _shared_prefix(old, new)
     end = _shared_prefix(old[start:][::-1], new[start:][::-1])
@@ -31,7 +31,7 @@ def diff_words(before: str, after: str) -> list[ChangedWords]:
 
 
 def _shared_prefix(one: Sequence[str], other: Sequence[str]) -> int:
-    """With how many words both begin."""
+    """The number of words that both texts start with."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((place for place, (here, there) in pairs if here != there), min(len(one), len(other)))
 
@@ -52,28 +52,28 @@ def _compare_words(old: Sequence[str], new: Sequence[str]) -> list[ChangedWords]
 
 
 def _cut_unchanged(piece: ChangedWords) -> ChangedWords:
-    """A long stretch of what is the same tells nothing."""
+    """Shorten unchanged text."""
     if piece.kind != "same" or len(piece.text) <= 3 * SHOWN_AROUND_WORDS:
         return piece
     return ChangedWords("same", f"{piece.text[:SHOWN_AROUND_WORDS]} … {piece.text[-SHOWN_AROUND_WORDS:]}")
 
 
 SAME, GONE, NEW = "same", "gone", "new"
-# To compare takes the square of this in time.
+# Comparing takes time in proportion to the square of this.
 MOST_COMPARED_LINES = 400
 LINES_AROUND = 2
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedLine:
-    """A line that stayed, went or came."""
+    """A line: `same`, `gone` or `new`."""
 
     kind: str
     text: str
 
 
 def diff_lines(before: str, after: str) -> Sequence[ChangedLine]:
-    """The lines that changed, with a few around them; a text of very many lines is shown as all gone and all new."""
+    """The changed lines with a few lines around them. Very long texts are shown as all gone and all new."""
     old, new = before.splitlines(), after.splitlines()
     if len(old) + len(new) > MOST_COMPARED_LINES:
         return [ChangedLine(GONE, before), ChangedLine(NEW, after)]
@@ -91,23 +91,23 @@ def diff_lines(before: str, after: str) -> Sequence[ChangedLine]:
 
 
 WORD_WITH_SPACE = re.compile(r"\S+\s*|\s+")
-# Beyond, comparing takes too long: lines are compared then, and of those only so many.
+# Longer texts are compared by lines, up to the number above.
 MOST_COMPARED_WORDS = 1_500
 MOST_TEXT_LINES = 4_000
-# What is the same on both sides is shown around what is not.
+# How much unchanged text is shown around changes.
 SHOWN_AROUND_TEXT = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedText:
-    """A stretch of text: `same` on both sides, `gone`, or `new`."""
+    """A part of the text: `same` on both sides, `gone`, or `new`."""
 
     kind: str
     text: str
 
 
 def diff_text(before: str, after: str) -> Sequence[ChangedText]:
-    """What leads from one text to the other."""
+    """The parts that change one text into the other."""
     old, new = _split_tokens(before, after)
     found: list[ChangedText] = []
     for kind, start, end, from_, to in SequenceMatcher(None, old, new, autojunk=True).get_opcodes():

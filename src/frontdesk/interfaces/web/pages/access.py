@@ -38,7 +38,7 @@ def parse_overlap(said: str) -> timedelta:
 
 
 def parse_scopes(form: Mapping[str, str]) -> frozenset[str] | None:
-    """What was ticked; None is everything, which has to be said."""
+    """The ticked scopes. None allows everything, which must be chosen explicitly."""
     if form.get("limits") == EVERYTHING:
         return None
     ticked = frozenset(name.removeprefix(SCOPE_PREFIX) for name in form if name.startswith(SCOPE_PREFIX))
@@ -51,35 +51,35 @@ KEYS_SHOWN = 50
 DENIALS_SHOWN = 50
 DENIALS_AT_FIRST = 10
 AGENTS_SHOWN = 20
-# So many of the newest rows are looked at, however many there are.
+# How many of the newest rows are searched.
 ROWS_LOOKED_AT = 2_000
 DAY = timedelta(days=1)
 KEY_FILTERS: Mapping[str, bool | None] = {"working": True, "ended": False, "all": None}
 INSTALLATION_SCOPES = {scope: told for scope, told in SCOPES.items() if scope not in MEMORY_SCOPES}
-# A denial of somebody who stayed unknown.
+# The entry for denials of unidentified callers.
 UNKNOWN_REASON = "Denied, unknown"
-# What the reasons of the journal mean, and what helps.
+# The journal's reasons, each with its meaning and its solution.
 REASONS = {
-    "Unauthenticated": "It showed no key or token, or one that does not hold. Give it a key that works.",
-    "MissingScope": "Its key lacks the scope that this takes. Make it one that carries it.",
-    "Denied": "It is known, and may not do this.",
-    UNKNOWN_REASON: "It was turned away before it was known: it may not do this, or not in the name that it gave.",
+    "Unauthenticated": "It sent no key or token, or an invalid one. Give it a working key.",
+    "MissingScope": "Its key lacks the scope that this needs. Create a key with that scope.",
+    "Denied": "It is identified, but may not do this.",
+    UNKNOWN_REASON: "It was refused before it was identified: it may not do this, or not under the name that it gave.",
     "AgentIdMismatch": "Header and parameter named different agents: leave the parameter out.",
-    "InvalidAgentId": "It named itself by what is no agent's id.",
-    "UnknownAgent": "The agent host has no agent of that id; STRICT_AGENT_ID_VALIDATION asks it.",
+    "InvalidAgentId": "It named itself by an invalid agent id.",
+    "UnknownAgent": "The agent host has no agent with that id; STRICT_AGENT_ID_VALIDATION checks this.",
     "RateLimited": "It called more often than FRONTDESK_RATE_AGENT or FRONTDESK_RATE_USER allow.",
-    "misdirected": "It used a name that this server does not go by; FRONTDESK_ALLOWED_HOSTS takes more.",
-    "forbidden_origin": "A web page of another origin called; FRONTDESK_ALLOWED_ORIGINS takes those that may.",
+    "misdirected": "It used a host name that this server does not answer to; add it to FRONTDESK_ALLOWED_HOSTS.",
+    "forbidden_origin": "A web page of another origin called; add it to FRONTDESK_ALLOWED_ORIGINS if it may.",
 }
 
 
 async def show_access(asked: PageRequest) -> PageContent:
-    # A link may say for whom a key is to be, and not what it may do.
+    # A link may prefill whom a key is for, but not its scopes.
     return await access_page(asked, {name: asked.query[name] for name in ("agent", "user") if name in asked.query})
 
 
 async def access_page(asked: PageRequest, wanted: Mapping[str, str], wrong: str = "") -> PageContent:
-    """Everything at a glance; with the key that is wanted, as far as it was filled in, and what is wrong with it."""
+    """The page with the form for a new key. `asked` fills the form in, and `problem` is shown beside it."""
     which = asked.query.get("keys", "working")
     found = await _list_keys(asked, which)
     shown, more = found[:KEYS_SHOWN], len(found) > KEYS_SHOWN
@@ -95,7 +95,7 @@ async def access_page(asked: PageRequest, wanted: Mapping[str, str], wrong: str 
         "mine": (asked.caller.credential_id or "").removeprefix(KEY_CREDENTIAL_PREFIX),
         "lasting": LIFETIMES,
         "overlaps": OVERLAPS,
-        "of_the_house": INSTALLATION_SCOPES,
+        "installation_scopes": INSTALLATION_SCOPES,
         "of_a_person": MEMORY_SCOPES,
         "wanted": wanted,
         "wrong": wrong,
@@ -115,10 +115,10 @@ async def access_page(asked: PageRequest, wanted: Mapping[str, str], wrong: str 
 
 
 async def show_denied(asked: PageRequest) -> PageContent:
-    """All that was turned away in the last day, a page at a time."""
+    """The denied calls of the last day, page by page."""
     before = asked.query.get("before")
     if before is not None and not (before.isascii() and before.isdigit() and len(before) < 19):
-        raise Invalid("This is no place in the list; begin at its start")
+        raise Invalid("This is not a position in the list; start at its beginning")
     rows = await _list_denials(asked, int(before) if before else None, DENIALS_SHOWN)
     shown = rows[:DENIALS_SHOWN]
     older = shown[-1][0] if len(rows) > DENIALS_SHOWN else None
@@ -142,26 +142,26 @@ async def _list_keys(asked: PageRequest, which: str) -> Sequence[ApiKey]:
 
 
 async def _list_denials(asked: PageRequest, before: int | None, most: int) -> Sequence[tuple[int, JournalEntry]]:
-    """Of the last day, and one more than are shown."""
+    """The denials of the last day, one more than a page shows."""
     rows = await asked.app.journal.denials(before, most + 1)
     return [(number, entry) for number, entry in rows if entry.at > asked.now - DAY]
 
 
 def _explain_denial(entry: JournalEntry) -> str:
-    """What the reason of a row means, where we know."""
+    """The meaning of a row's reason, if it is known."""
     named = entry.claimed is not None and entry.claimed != ClaimedIds(credential=entry.claimed.credential)
     known = entry.agent_id or (entry.user_id and not named)
     return REASONS.get(UNKNOWN_REASON if entry.reason == "Denied" and not known else entry.reason or "", "")
 
 
 def claimed_ids(entry: JournalEntry) -> Sequence[Mapping[str, str]]:
-    """The agent ids that a refused request named, and by what."""
+    """The agent ids that a refused request named, with their sources."""
     found = asdict(entry.claimed) if entry.claimed is not None else {}
     return [{"name": name, "text": claim} for name, claim in found.items() if claim is not None]
 
 
 async def create_key(asked: PageRequest) -> PageContent:
-    """Make a key; what is wrong is said beside what was filled in."""
+    """Create a key. Errors are shown in the form."""
     form = asked.form
     try:
         key, text = await asked.app.identity.create_key(

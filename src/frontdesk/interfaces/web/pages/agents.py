@@ -39,26 +39,26 @@ from frontdesk.schedules.model import from_us
 from frontdesk.tools.agent_tools import AgentTool
 from frontdesk.tools.model import CatalogueTool
 
-# So many rows of the journal are looked at for each agent; a share is one of those.
+# How many rows of the journal are read for each agent to compute shares.
 NEWEST_CALLS = 200
 CALL_KINDS = (EntryKind.CALL, EntryKind.DENIAL)
-# (where an id came from, how far that goes), the most trusted first.
+# (source of an agent's id, how far it can be trusted), most trusted first.
 SOURCE_WORDS: dict[AgentIdSource, tuple[str, str]] = {
     AgentIdSource.CREDENTIAL: ("its key or token", "proves who calls"),
-    AgentIdSource.HEADER: ("the header x-agent-id", "asserted by the client, on every request alike"),
-    AgentIdSource.PARAMETER: ("the parameter agent_id", "asserted by whoever writes the call, a model among them"),
+    AgentIdSource.HEADER: ("the header x-agent-id", "asserted by the client, the same on every request"),
+    AgentIdSource.PARAMETER: ("the parameter agent_id", "asserted by the writer of the call, possibly a model"),
     AgentIdSource.METADATA: ("the metadata of the request", "asserted by the client"),
-    AgentIdSource.ENVIRONMENT: ("a setting of this server", "nobody was named; the setting stood in"),
-    AgentIdSource.SINGLE_AGENT: ("being the only agent", "nobody was named; there was no other"),
-    AgentIdSource.SCHEDULE: ("a schedule of its own", "this server itself woke it"),
-    AgentIdSource.OPERATOR: ("nothing in the request", "a caller on this machine spoke to it, or of it"),
-    AgentIdSource.NONE: ("nothing in the request", "nobody was named"),
+    AgentIdSource.ENVIRONMENT: ("a setting of this server", "the request named nobody; the setting was used"),
+    AgentIdSource.SINGLE_AGENT: ("being the only agent", "the request named nobody; there is only this agent"),
+    AgentIdSource.SCHEDULE: ("a schedule of its own", "this server started its turn"),
+    AgentIdSource.OPERATOR: ("nothing in the request", "the operator at this machine called it or named it"),
+    AgentIdSource.NONE: ("nothing in the request", "the request named nobody"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class IdSourceRow:
-    """One way in which an agent was named."""
+    """One way in which calls identified an agent."""
 
     source: AgentIdSource
     words: str
@@ -70,7 +70,7 @@ class IdSourceRow:
 
 @dataclass(frozen=True, slots=True)
 class HeaderShare:
-    """How many of an agent's newest calls named it by header, and how many by parameter."""
+    """How many of an agent's newest calls identified it by header, and how many by parameter."""
 
     header: int = 0
     parameter: int = 0
@@ -81,12 +81,12 @@ class HeaderShare:
 
     @property
     def percent(self) -> int | None:
-        """Of those by header; None where there were neither."""
+        """The share of calls by header. None if there were neither."""
         return round(100 * self.header / self.all) if self.all else None
 
 
 def header_share(namings: Sequence[AgentIdUse]) -> HeaderShare:
-    """Of calls alone: what follows from a call would count it again."""
+    """The shares among calls. Entries that follow from a call are ignored, or it would count twice."""
 
     def of(source: AgentIdSource) -> int:
         return sum(one.times for one in namings if one.source is source and one.kind in CALL_KINDS)
@@ -99,7 +99,7 @@ def last_called_at(namings: Sequence[AgentIdUse]) -> datetime | None:
 
 
 def id_sources(namings: Sequence[AgentIdUse]) -> Sequence[IdSourceRow]:
-    """Each way once, the most trusted first, and proven before asserted."""
+    """Each way once, most trusted first, and proven before asserted."""
     found = sorted(
         {(one.source, one.verified) for one in namings}, key=lambda way: (list(AgentIdSource).index(way[0]), not way[1])
     )
@@ -117,7 +117,7 @@ def _id_source(source: AgentIdSource, same: Sequence[AgentIdUse]) -> IdSourceRow
 
 @dataclass(frozen=True, slots=True)
 class AgentToolRow:
-    """A tool that an agent holds; its page and its server's are empty where there is none, as for the host's own."""
+    """A tool of an agent. The addresses are empty for the host's own tools, which have no pages."""
 
     has: AgentTool
     page: str = ""
@@ -139,16 +139,16 @@ def _tool_row(has: AgentTool, tool: CatalogueTool | None) -> AgentToolRow:
     )
 
 
-# A host lists its agents from the first on, and no further than one would look.
+# The host lists its agents from the first one; later pages than this are not offered.
 MOST_AGENTS = 1000
 AGENTS_PER_PAGE = 20
-# Rows of the journal that are looked at for each agent: fewer than on its own page, as there are many of them.
+# Rows of the journal that are read for each agent: fewer than on the agent's own page.
 NEWEST_CALLS_IN_LIST = 20
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRow:
-    """An agent as the list shows it."""
+    """A row of the list of agents."""
 
     agent: Agent
     seen_at: datetime | None
@@ -157,7 +157,7 @@ class AgentRow:
 
 
 async def list_agents(asked: PageRequest) -> PageContent:
-    """Every agent of the host, a page at a time."""
+    """The agents of the host, page by page."""
     query, after = asked.query.get("q", "").strip(), asked.query.get("after", "")
     every = await host_answer_in_time(asked.app.host.list(MOST_AGENTS))
     found = [agent for agent in every if _matches(agent, query)]
@@ -194,7 +194,7 @@ async def _agent_rows(asked: PageRequest, agents: Sequence[Agent]) -> Sequence[A
 
 
 def _page_of_agents(found: Sequence[Agent], after: str) -> tuple[Sequence[Agent], str]:
-    """A page of them, and the id after which the next one begins."""
+    """A page of agents, and the id after which the next page starts."""
     start = next((place + 1 for place, agent in enumerate(found) if agent.id == after), 0)
     page = found[start : start + AGENTS_PER_PAGE]
     return page, page[-1].id if start + AGENTS_PER_PAGE < len(found) else ""
@@ -210,20 +210,20 @@ def _time_or_none(microseconds: int | None) -> datetime | None:
 
 
 SHOWN_CHANGES = 10
-# No person's id can be this.
+# Not a valid person's id.
 EVERYBODY = "\t"
 
 
 @dataclass(frozen=True, slots=True)
 class BlockEdit:
-    """A change as it is shown."""
+    """A change of a memory block."""
 
     at: datetime
     pieces: list[ChangedWords]
 
 
 async def show_memory(asked: PageRequest) -> PageContent:
-    """Every block with its value; of one, what it was before."""
+    """The memory blocks with their values, and the history of one block."""
     agent = await require_agent(asked)
     person = asked.query.get("person", "")
     whose = _memory_owner(asked, person)
@@ -252,7 +252,7 @@ async def show_memory(asked: PageRequest) -> PageContent:
 async def write_block(asked: PageRequest) -> PageRedirect:
     agent = await require_agent(asked)
     label = asked.form.get("label", "")
-    # A browser sends the ends of lines as it pleases.
+    # Browsers send line ends as CR LF.
     value = asked.form.get("value", "").replace("\r\n", "\n")
     person = asked.form.get("person", "")
     whose = _memory_owner(asked, person)
@@ -268,19 +268,23 @@ async def _block_changes(
 
 
 def _memory_owner(asked: PageRequest, person: str) -> PersonFilter:
-    """Whose memory is looked at: one's own, another person's, or what everybody begins with."""
+    """Whose memory is shown: one's own, another person's, or the initial value for everybody."""
     if person == EVERYBODY:
         return EVERYONE
     return require_user_id(person) if person else asked.caller.user_id
 
 
 def _owner_choices(people: Sequence[str], chosen: str) -> Sequence[tuple[str, str]]:
-    known = [("", "Yours"), (EVERYBODY, "What each person begins with"), *((one, shorten(one, 60)) for one in people)]
+    known = [
+        ("", "Yours"),
+        (EVERYBODY, "The initial value for each person"),
+        *((one, shorten(one, 60)) for one in people),
+    ]
     return known if any(chosen == value for value, _ in known) else [*known, (chosen, shorten(chosen, 60))]
 
 
 def _written_message(block: MemoryBlock) -> str:
-    return f"{shorten(block.label, 100)} is written: {len(block.value)} of {block.limit} characters"
+    return f"Saved {shorten(block.label, 100)}: {len(block.value)} of {block.limit} characters"
 
 
 SHOWN_UPCOMING = 5
@@ -290,7 +294,7 @@ SHOWN_TURNS = 5
 
 
 async def show_agent(asked: PageRequest) -> PageContent:
-    """An agent of the host; or one that only calls here, of which there is less to show."""
+    """One agent. For agents that only call Frontdesk and are not on its host, less is known."""
     found = await find_agent(asked)
     agent_id = asked.path_params["agent_id"]
     named = (await asked.app.journal.agent_id_uses([agent_id], NEWEST_CALLS))[agent_id]
@@ -321,7 +325,7 @@ async def detach_tool(asked: PageRequest) -> PageRedirect:
 
 
 async def _host_context(asked: PageRequest, agent_id: str) -> Mapping[str, Any]:
-    """What only the agent's host knows of it."""
+    """What the agent host knows about the agent."""
     host = asked.app.host
     conversations = await host.conversations(agent_id, SHOWN_CONVERSATIONS)
     return {

@@ -1,7 +1,7 @@
 """Shows the page Now, and streams its changes.
 
-There is no task behind it. Listeners wake at the same moment; the first of them gathers, and the others take what it
-found. Whoever is slow hears the latest and nothing twice, so that nothing piles up.
+There is no background task. All listeners wake at the same moment; the first collects the data for all of them. A slow
+listener gets only the latest state, so nothing queues up.
 """
 
 from collections import deque
@@ -45,12 +45,12 @@ from frontdesk.tools.servers import ServerOrigin
 HOUR = timedelta(hours=1)
 HOST_TIMEOUT_SECONDS = 2
 JOURNAL_ROWS = 15
-# So many of the newest rows are gone through for those; the others may all be looks at pages.
+# How many of the newest rows are searched for entries: most rows may be page views.
 ROWS_SEARCHED = 2_000
 SHOWN_FAILURES = 10
 SHOWN_LATE = 5
 SHOWN_HOLDERS = 50
-# So many of the newest calls tell the pace of the last minute.
+# How many of the newest calls are read for the call rate of the last minute.
 TIMINGS_READ = 300
 
 
@@ -71,7 +71,7 @@ async def check_host(app: App) -> HostStatus:
 
 
 async def gather_status(app: App, caller: Caller, host: HostStatus, now: datetime) -> InstallationStatus:
-    """All that the page shows."""
+    """The values of the page."""
     trouble = (await app.check_parts())["database"]
     can_read = trouble == "ok" or trouble.startswith(DATABASE_NOT_WRITABLE)
     if not can_read:
@@ -118,7 +118,7 @@ async def _has_schedules(app: App, caller: Caller) -> bool:
 
 
 def _without_database(app: App, host: HostStatus, now: datetime, trouble: str) -> InstallationStatus:
-    """What this process knows by itself."""
+    """The status that this process knows without the database."""
     catalogue = app.tools.catalogue
     return InstallationStatus(
         now=now,
@@ -131,7 +131,7 @@ def _without_database(app: App, host: HostStatus, now: datetime, trouble: str) -
     )
 
 
-# What the schedule says of a run that it gave up.
+# The schedule's reason for runs that it gave up.
 DEAD_OUTCOME = "dead"
 PART_TEMPLATES: Mapping[str, str] = {
     "wrong": "now/wrong.html",
@@ -143,7 +143,7 @@ PART_TEMPLATES: Mapping[str, str] = {
 
 
 def part_contexts(facts: InstallationStatus) -> dict[str, dict[str, Any]]:
-    """What each part is drawn from; one that is the same as before need not be drawn."""
+    """The data of each part of the page. A part whose data is unchanged is not rendered again."""
     found = find_problems(facts)
     return {
         "wrong": {"troubles": found, "sentence": summary_sentence(found), "new": facts.new},
@@ -155,7 +155,7 @@ def part_contexts(facts: InstallationStatus) -> dict[str, dict[str, Any]]:
 
 
 def entry_path(entry: JournalEntry) -> str:
-    """The page that tells more of a row, where there is one."""
+    """The page with the details of a row, if there is one."""
     match entry.kind:
         case EntryKind.DELIVERY if entry.request_id:
             return f"/schedule/runs/{quote(entry.request_id, safe='')}"
@@ -170,7 +170,7 @@ def entry_path(entry: JournalEntry) -> str:
 
 
 def explain_entry(entry: JournalEntry) -> str:
-    """Why it ended so, as far as the journal has it: never what was said, so of some failures only their kind."""
+    """The reason of an outcome, as far as the journal has it. The journal never has the content of calls."""
     if entry.kind is EntryKind.DELIVERY and entry.reason == DEAD_OUTCOME:
         return "given up; its page says why"
     if entry.outcome is Outcome.FAILED and not entry.reason:
@@ -193,18 +193,18 @@ def _workers_context(work: WorkStatus | None) -> dict[str, Any]:
     }
 
 
-# A host elsewhere is asked so often at most.
+# How often a remote agent host is asked at most.
 HOST_CHECK_SECONDS = 10
-# After so long without listeners the past is read anew.
+# After this time without listeners, the charts are read from the journal again.
 STALE_SECONDS = 3 * RATE_STEP.total_seconds()
 TIMINGS_AT_START = 3_000
-# Rows of several replicas are not seen in the order of their ids: so many before the last are looked at once more.
+# Rows of several replicas do not become visible in the order of their ids, so the last ones are read again.
 TIMINGS_REREAD = 200
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedPart:
-    """A part of the page: the number of the beat at which it was last another, and how it looks."""
+    """A rendered part of the page, and the number of the update that changed it last."""
 
     since: int
     context: Mapping[str, Any]
@@ -213,7 +213,7 @@ class RenderedPart:
 
 @dataclass(frozen=True, slots=True)
 class StatusUpdate:
-    """What one beat found: `at` by the loop's clock, the parts as drawn, and the points of the charts so far."""
+    """One update: its time by the event loop's clock, the rendered parts, and the points of the charts."""
 
     number: int
     at: float
@@ -221,9 +221,9 @@ class StatusUpdate:
     points: Sequence[tuple[int, RatePoint]]
 
     def changes_since(self, number: int) -> dict[str, Any]:
-        """What is new to somebody who was told of the beat of this number; everything to who was told nothing."""
+        """The changes since an update, or everything if there was none."""
         points = [point.as_chart_row() for when, point in self.points if when > number]
-        # A page that is open keeps its ages itself; who just came would take those of when a part last changed.
+        # Open pages update their relative times themselves; a new page needs parts with current times.
         drawn = {
             name: part.html if number else _render_html(name, part.context)
             for name, part in self.parts.items()
@@ -238,7 +238,7 @@ class StatusUpdate:
 
 @dataclass(slots=True)
 class StatusFeed:
-    """One for each app in this process."""
+    """Collects and shares the status of one installation."""
 
     latest: StatusUpdate | None = None
     lock: anyio.Lock = field(default_factory=anyio.Lock)
@@ -249,7 +249,7 @@ class StatusFeed:
     checked_host: tuple[float, HostStatus] | None = None
 
     async def host(self, app: App) -> HostStatus:
-        """How the agents' host is; one that stands elsewhere is not asked each time."""
+        """The state of the agent host. A remote host is not asked at every update."""
         now = anyio.current_time()
         if (
             self.checked_host is not None
@@ -265,12 +265,12 @@ class StatusFeed:
         return await gather_status(asked.app, asked.caller, await self.host(asked.app), datetime.now(UTC))
 
     async def next(self, asked: PageRequest) -> StatusUpdate:
-        """The beat of now, which one listener finds out for all."""
+        """The current update, which one listener collects for all."""
         async with self.lock:
             told, step = self.latest, RATE_STEP.total_seconds()
             age = anyio.current_time() - told.at if told is not None else STALE_SECONDS
             if told is None or age >= step:
-                # The past that others were told of is known to none but them.
+                # After a pause without listeners, the charts start again from the journal.
                 told = self.latest = await self._update(asked, anew=age >= STALE_SECONDS)
             return told
 
@@ -289,7 +289,7 @@ class StatusFeed:
         return StatusUpdate(number, anyio.current_time(), parts, tuple(self.points))
 
     async def _add_points(self, journal: Journal, number: int, now: datetime, *, anew: bool) -> None:
-        """Add the points of what happened since the last beat, or of the last minutes."""
+        """Add the points since the last update, or those of the last minutes."""
         beats = await journal.timings(0 if anew else max(0, self.last_id - TIMINGS_REREAD), TIMINGS_AT_START)
         if anew or self.at is None:
             self.points.clear()
@@ -319,12 +319,12 @@ _feeds: WeakKeyDictionary[Journal, StatusFeed] = WeakKeyDictionary()
 
 
 def status_feed_of(app: App) -> StatusFeed:
-    """The status feed of an app; it ends with the app."""
+    """The status feed of an app. It is dropped with the app."""
     return _feeds.setdefault(app.journal, StatusFeed())
 
 
 async def stream_status(asked: PageRequest) -> AsyncGenerator[Mapping[str, Any]]:
-    """Everything first, and then what is new, for as long as somebody listens."""
+    """Yield the whole status, then changes, until the listener leaves."""
     pulse, number = status_feed_of(asked.app), 0
     while True:
         told = await pulse.next(asked)

@@ -1,4 +1,4 @@
-"""Decides what Now reports: problems with what to do, figures, and call rates; no I/O."""
+"""Computes what Now reports: problems with advice, figures, and call rates. No I/O."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ SLOW_SHARE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class CallRate:
-    """A rate, how much of it failed, and how long calls take; None where none came."""
+    """A call rate, its failures, and the durations of calls. None if there were no calls."""
 
     calls: float = 0.0
     failed: float = 0.0
@@ -30,13 +30,13 @@ class CallRate:
 
 @dataclass(frozen=True, slots=True)
 class RatePoint:
-    """The pace of one step, as charts take it; None where nothing is known."""
+    """One point of the charts. None where nothing is known."""
 
     at: datetime
     pace: CallRate | None
 
     def as_chart_row(self) -> list[float | None]:
-        """Seconds since the epoch, calls and failures a second, milliseconds of the middle and of the slow call."""
+        """(seconds since the epoch, calls per second, failures per second, median and 95th percentile in ms)."""
         if self.pace is None:
             return [self.at.timestamp(), None, None, None, None]
         pace = self.pace
@@ -50,9 +50,9 @@ class RatePoint:
 
 
 def call_rate(beats: Sequence[EntryTiming], over: timedelta) -> CallRate:
-    """The pace of the calls among these rows, which came within so long.
+    """The rate of the calls among these rows, which arrived within `seconds`.
 
-    Turns and deliveries take their own time, and pages are how one looks at this: neither count.
+    Turns and deliveries do not count, because they take long; neither do page views.
     """
     calls = [beat for beat in beats if beat.kind in CALL_KINDS and beat.surface != PAGES_SURFACE]
     took = sorted(beat.duration_us for beat in calls)
@@ -63,13 +63,13 @@ def call_rate(beats: Sequence[EntryTiming], over: timedelta) -> CallRate:
 
 
 def recent_call_rate(beats: Sequence[EntryTiming], now: datetime, limit: int) -> CallRate:
-    """The pace of the last minute, or of as much of it as the newest `limit` rows tell of."""
+    """The rate of the last minute, or of the part of it that the newest `limit` rows cover."""
     since = _known_since(beats, now - MINUTE, limit)
     return call_rate([beat for beat in beats if beat.ended >= since], now - since)
 
 
 def past_call_rates(beats: Sequence[EntryTiming], now: datetime, limit: int) -> list[RatePoint]:
-    """The points of the last minutes, the oldest first, from the newest `limit` rows."""
+    """The points of the last minutes, oldest first, from the newest `limit` rows."""
     count = RATE_SPAN // RATE_STEP
     start = now - RATE_SPAN
     since = _known_since(beats, start, limit)
@@ -86,7 +86,7 @@ def past_call_rates(beats: Sequence[EntryTiming], now: datetime, limit: int) -> 
 
 
 def _known_since(beats: Sequence[EntryTiming], wanted: datetime, limit: int) -> datetime:
-    """Since when these rows tell of everything: of what was before the oldest of them only if there are no more."""
+    """The time from which these rows are complete: their oldest time, unless there are no older rows."""
     if len(beats) < limit:
         return wanted
     return max(wanted, min(beat.ended for beat in beats))
@@ -102,7 +102,7 @@ def _milliseconds(microseconds: int | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class HostStatus:
-    """What runs the agents, where, and what is wrong with it; `agents` says whether it has any, as far as is known."""
+    """The agent host: its name, its place and its problem. `agents`: whether it has any, if known."""
 
     name: str
     place: str = ""
@@ -113,7 +113,7 @@ class HostStatus:
 
 @dataclass(frozen=True, slots=True)
 class WorkStatus:
-    """How the schedule stands: the worker of this process, who else delivers just now, and what is overdue."""
+    """The state of the schedule: this process's worker, other active workers, and overdue prompts."""
 
     here: ExecutorState
     others: Sequence[RunHolder] = ()
@@ -122,7 +122,7 @@ class WorkStatus:
 
 @dataclass(frozen=True, slots=True)
 class InstallationStatus:
-    """What was found; of a database that does not answer, only that it does not."""
+    """The collected status. If the database does not answer, only that is known."""
 
     now: datetime
     database: str
@@ -135,7 +135,7 @@ class InstallationStatus:
     work: WorkStatus | None = None
     failures: FailureSummary = field(default_factory=FailureSummary)
     rows: Sequence[tuple[int, JournalEntry]] = ()
-    # Of the agents that are shown, those whose names are known.
+    # Names of the shown agents, where known.
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     pace: CallRate = field(default_factory=CallRate)
     new: bool = False
@@ -143,7 +143,7 @@ class InstallationStatus:
 
 @dataclass(frozen=True, slots=True)
 class StatusProblem:
-    """Something that is wrong, what to do about it, and where; `kind` is `bad`, or `warn` for what can wait."""
+    """A problem, its solution, and a link. `kind` is `bad`, or `warn` for less urgent problems."""
 
     what: str
     do: str
@@ -155,20 +155,20 @@ class StatusProblem:
 
 @dataclass(frozen=True, slots=True)
 class StatusFigure:
-    """A number to look at, and the page where one acts on it."""
+    """A figure, and the page where one can act on it."""
 
     name: str
     value: str
     link: str = ""
     note: str = ""
     kind: str = ""
-    # A moment to be told relative to now, after the note.
+    # A time that is shown relative to now, after the note.
     at: datetime | None = None
 
 
 LATE_US = 60 * SECOND
 VERY_LATE_US = 600 * SECOND
-# A server that was not asked for so many rounds is asked no more.
+# A server that missed this many rounds is reported as not refreshed.
 MISSED_ROUNDS = 4
 SHOWN_SERVERS = 5
 SHOWN_ERROR_LENGTH = 300
@@ -188,25 +188,25 @@ def find_problems(facts: InstallationStatus) -> Sequence[StatusProblem]:
 
 
 def summary_sentence(found: Sequence[StatusProblem]) -> str:
-    """The answer to what the page asks."""
+    """The headline of the page."""
     match len(found):
         case 0:
             return "All is well."
         case 1:
-            return "One thing needs a look."
+            return "One problem needs attention."
         case number:
-            return f"{number} things need a look."
+            return f"{number} problems need attention."
 
 
 def long_duration(microseconds: float) -> str:
-    """A length of time in its largest unit: `12 min`."""
+    """A duration in its largest unit: `12 min`."""
     seconds = microseconds / SECOND
     _, unit, name = next(step for step in TIME_UNITS if seconds < step[0])
     return f"{round(seconds / unit)} {name}"
 
 
 def worker_name(owner: str) -> str:
-    """A worker as people know it: its machine and its process."""
+    """A readable name of a worker: its machine and its process."""
     machine, _, rest = owner.partition("/")
     return f"{machine}, process {rest.rsplit(':', 2)[-2]}" if rest.count(":") > 1 else owner
 
@@ -215,13 +215,13 @@ def _database_problems(facts: InstallationStatus) -> Iterator[StatusProblem]:
     if facts.database_trouble:
         yield StatusProblem(
             f"The database does not answer: {shorten(facts.database_trouble, SHOWN_ERROR_LENGTH)}",
-            "See that it runs and can be reached (FRONTDESK_DATABASE_URL, FRONTDESK_DATA). "
-            "Frontdesk goes on by itself once it answers.",
+            "Check that it runs and can be reached (FRONTDESK_DATABASE_URL, FRONTDESK_DATA). "
+            "Frontdesk continues by itself once it answers.",
         )
     if facts.write_trouble:
         yield StatusProblem(
             f"The database {shorten(facts.write_trouble, SHOWN_ERROR_LENGTH)}.",
-            "See that its disk has room and that it is not read-only. Until then nothing new is kept.",
+            "Check that its disk has space and that it is not read-only. Until then nothing new is stored.",
         )
 
 
@@ -233,7 +233,7 @@ def _host_problems(facts: InstallationStatus) -> Iterator[StatusProblem]:
         )
     if facts.host.pretends and not facts.new:
         yield StatusProblem(
-            "No language model is connected, so agents answer with a stand-in.",
+            "No language model is connected, so agents answer with a placeholder.",
             "Set ANTHROPIC_API_KEY or OPENAI_API_KEY and start Frontdesk again.",
             "warn",
             "/start",
@@ -258,9 +258,9 @@ def _work_problems(facts: InstallationStatus) -> Iterator[StatusProblem]:
     for one in facts.work.others:
         if one.leased_until_us < now_us:
             yield StatusProblem(
-                f"Worker {worker_name(one.owner)} has {_plural(one.runs, 'run')} and was not heard of for "
+                f"Worker {worker_name(one.owner)} has {_plural(one.runs, 'run')} and has sent no sign of life for "
                 f"{long_duration(now_us - one.leased_until_us)} longer than it should be.",
-                "If it is gone, another worker takes them over by itself; if it hangs, end it.",
+                "If it has ended, another worker takes them over; if it hangs, stop it.",
                 "warn",
                 "/schedule",
                 "Schedule",
@@ -281,7 +281,7 @@ def _overdue_problem(work: WorkStatus, late_us: int) -> StatusProblem:
     do = (
         f"{'Its agent' if work.here.due == 1 else 'Their agents'} may be busy with earlier prompts; look at what runs."
         if delivers
-        else "Nobody delivers: start a worker on the same database."
+        else "No worker is running: start one on the same database."
     )
     return StatusProblem(
         f"{_plural(work.here.due or 0, 'prompt')} overdue, the oldest by {long_duration(late_us)}.",
@@ -313,7 +313,7 @@ def _tool_problems(facts: InstallationStatus) -> Iterator[StatusProblem]:
     if forgotten:
         names = ", ".join(state.name for state in forgotten[:SHOWN_SERVERS])
         yield StatusProblem(
-            f"{_plural(len(forgotten), 'tool server')} not asked for long: {shorten(names)}.",
+            f"{_plural(len(forgotten), 'tool server')} not refreshed for a long time: {shorten(names)}.",
             "What is known of its tools may be out of date; ask it again."
             if len(forgotten) == 1
             else "What is known of their tools may be out of date; ask them again.",
@@ -324,8 +324,8 @@ def _tool_problems(facts: InstallationStatus) -> Iterator[StatusProblem]:
         )
     if facts.search_trouble:
         yield StatusProblem(
-            f"Search for tools is not whole: {shorten(facts.search_trouble, SHOWN_ERROR_LENGTH)}",
-            "Tools are found by their words meanwhile.",
+            f"Tool search is incomplete: {shorten(facts.search_trouble, SHOWN_ERROR_LENGTH)}",
+            "Until it recovers, tools are found by their words only.",
             "warn",
             "/tools",
             "Tools",
@@ -338,7 +338,7 @@ def _call_problems(facts: InstallationStatus) -> Iterator[StatusProblem]:
         least = "At least " if failures.at_least else ""
         yield StatusProblem(
             f"{least}{_plural(failures.count, 'call')} failed in the last hour.",
-            "The log tells more, by request id.",
+            "The log has the details, by request id.",
             "warn",
             "#failed",
             "Which ones",

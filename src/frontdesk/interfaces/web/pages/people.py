@@ -45,7 +45,7 @@ from frontdesk.memory.times import parse_time
 from frontdesk.memory.validation import RecordPage, parse_choice
 from frontdesk.memory.work_queue_rules import OPEN_STATUSES, AiTaskFilter, is_cleared
 
-# Browsers take these for steps up, also when they are escaped.
+# Browsers resolve these path segments, even when they are escaped.
 DOT_SEGMENTS = (".", "..")
 POSITION_SEPARATOR = "~"
 MOST_QUERY_FIELDS = 20
@@ -53,7 +53,7 @@ LARGEST_OFFSET = 1_000_000
 
 
 def person_path(user: str, /, **query: object) -> str:
-    """The page of a person; what is empty is left out."""
+    """The address of a person's page. Empty values are left out of the query."""
     said = {name: str(value) for name, value in query.items() if value not in (None, "", 0)}
     if user in DOT_SEGMENTS:
         return f"/people/?{urlencode({'id': user, **said})}"
@@ -62,7 +62,7 @@ def person_path(user: str, /, **query: object) -> str:
 
 
 def return_path(user: str, said: str, /, **otherwise: object) -> str:
-    """Where a form was sent from, in its own words; they cannot lead elsewhere."""
+    """The page that a form was sent from. Its query cannot lead to another site."""
     query = parse_qsl(said, max_num_fields=MOST_QUERY_FIELDS) if len(said) <= USER_ID_LENGTH * 10 else []
     return person_path(user, **(dict(query) or otherwise))
 
@@ -74,7 +74,7 @@ def require_user_id(user: str) -> str:
 
 
 def parse_position(said: str) -> TimelinePosition | None:
-    """From where a list goes on, as `position_after` wrote it."""
+    """The position in a list, as `position_after` formats it."""
     if not said:
         return None
     at, _, item_id = said.rpartition(POSITION_SEPARATOR)
@@ -86,7 +86,7 @@ def position_after(item: TimelineItem) -> str:
 
 
 def parse_offset(said: str) -> int:
-    """How many of a list are left out."""
+    """The number of rows to skip."""
     if not said:
         return 0
     digits = said.lstrip("0") or "0"
@@ -96,7 +96,7 @@ def parse_offset(said: str) -> int:
         or len(digits) > len(str(LARGEST_OFFSET))
         or int(digits) > LARGEST_OFFSET
     ):
-        raise Invalid(f"offset is a number up to {LARGEST_OFFSET:,}; begin again with the first page")
+        raise Invalid(f"offset is a number up to {LARGEST_OFFSET:,}; start again with the first page")
     return int(digits)
 
 
@@ -105,7 +105,7 @@ def person_scope(caller: Caller, user: str) -> PersonScope:
 
 
 def person_of_form(asked: PageRequest) -> tuple[str, PersonScope]:
-    """The person that a form names, and the way to what is theirs."""
+    """The person that a form names, and the scope of their records."""
     user = require_user_id(asked.form.get("user", ""))
     return user, person_scope(asked.caller, user)
 
@@ -116,7 +116,7 @@ DEFAULT_ZONE = "UTC"
 
 @dataclass(frozen=True, slots=True)
 class PersonView:
-    """Somebody whose page is looked at; `person` is None where nothing is kept of them."""
+    """The person of a page. `activity` is None if nothing is stored for them."""
 
     asked: PageRequest
     user: str
@@ -128,7 +128,7 @@ class PersonView:
         return self.asked.app.memory
 
     def query(self, name: str) -> str:
-        """What the address says, without the blanks around it."""
+        """A parameter of the query, without surrounding blanks."""
         return self.asked.query.get(name, "").strip()
 
     def page(self, template: str, tab: str, context: Mapping[str, Any]) -> PageContent:
@@ -191,7 +191,7 @@ async def _one_task(whose: PersonView, task_id: str) -> PageContent:
 
 
 def _task_filter(whose: PersonView) -> TaskFilter:
-    """What is looked for may be a subtask; else those that stand by themselves are listed."""
+    """The filter of the list. Without a search or state, subtasks are left out."""
     search, state = whose.query("q")[:MAX_SEARCH], whose.query("state")
     by_due = whose.query("order") == "due"
     return TaskFilter(
@@ -272,7 +272,7 @@ async def show_timeline(whose: PersonView) -> PageContent:
     return whose.page("timeline", "timeline", context)
 
 
-# Of a day; what more there is, the command tells.
+# Entries per day on the page; the command lists all.
 MOST_ENTRIES = 50
 
 
@@ -322,7 +322,7 @@ async def _all_work(whose: PersonView) -> PageContent:
     return whose.page("work", "work", context)
 
 
-COUNT_NAMES = {"ai_tasks": "work for agents", "ai_task_events": "steps of that work", "house": "other records"}
+COUNT_NAMES = {"ai_tasks": "work for agents", "ai_task_events": "steps of that work", "house": "records outside memory"}
 
 
 async def show_everything(whose: PersonView) -> PageContent:
@@ -342,7 +342,7 @@ async def erase_records(asked: PageRequest) -> PageRedirect:
     user, scope = person_of_form(asked)
     if asked.form.get("sure", "").strip() != user.strip():
         raise Invalid(
-            "Nothing was erased: the id that was typed is not this person's; go back and type it as it is shown"
+            "Nothing was erased: the typed id differs from this person's id; go back and type it as it is shown"
         )
     gone = await asked.app.memory.people.erase(scope)
     left = f". Not erased: {'; '.join(gone.left)}" if gone.left else ""
@@ -350,12 +350,12 @@ async def erase_records(asked: PageRequest) -> PageRedirect:
 
 
 def _encode(parts: Iterator[str]) -> Iterator[bytes]:
-    # A lone half of a character, which JSON can hold and UTF-8 cannot, is written as it stands in JSON.
+    # A lone surrogate, which JSON allows and UTF-8 does not, is written as a JSON escape.
     return (part.encode(errors="backslashreplace") for part in parts)
 
 
 def _file_name_part(user: str) -> str:
-    """An id as a file can be called."""
+    """An id as part of a file name."""
     return "".join(char if char.isalnum() or char in "-_@" else "-" for char in user)[:80]
 
 
@@ -381,7 +381,7 @@ TABS: Mapping[str, Callable[[PersonView], Awaitable[PageContent]]] = {
 async def show_person(asked: PageRequest) -> PageContent:
     look = TABS.get(asked.query.get("tab", "") or "tasks")
     if look is None:
-        raise NotFound(f"A person's page has no such part; it has {', '.join(TABS)}")
+        raise NotFound(f"A person's page has no such tab; it has {', '.join(TABS)}")
     return await look(await view_person(asked))
 
 
@@ -412,7 +412,7 @@ async def complete_task(asked: PageRequest) -> PageRedirect:
 
 
 async def reopen_task(asked: PageRequest) -> PageRedirect:
-    return await _set_task_status(asked, TaskStatus.PENDING, "Open again")
+    return await _set_task_status(asked, TaskStatus.PENDING, "Reopened")
 
 
 async def stop_timer(asked: PageRequest) -> PageRedirect:
@@ -438,7 +438,7 @@ async def _set_task_status(asked: PageRequest, status: TaskStatus, word: str) ->
     )
 
 
-# Whose it is stands in the form: an id may hold whatever can be printed, also what would end an address.
+# Actions take the person's id from the form: an id may contain characters that would end an address.
 PEOPLE: tuple[PageRoute | ActionRoute | StreamRoute, ...] = (
     PageRoute("/people", list_people),
     PageRoute("/people/{user_id:path}", show_person),

@@ -37,7 +37,7 @@ ANY_STATE = "any"
 
 @dataclass(frozen=True, slots=True)
 class ListSelection:
-    """A page of the list: schedules, or runs that are over and some that are under way; and where it goes on."""
+    """A page of the list: schedules, or ended runs and some running ones, and the position of the next page."""
 
     schedules: Sequence[Schedule] = ()
     ended: Sequence[RunRecord] = ()
@@ -54,7 +54,7 @@ def requested_agent(asked: PageRequest) -> str | None:
 
 
 async def mark_of_list(asked: PageRequest, chosen: ListSelection) -> str:
-    """A word that is another one once something of the page has changed, or of the time line above it."""
+    """A checksum that changes with the page or its timeline."""
     begun = sorted(_run_mark(run) for run in chosen.begun)
     seen = ([_schedule_mark(one) for one in chosen.schedules], [_run_mark(run) for run in chosen.ended], begun)
     around = await asked.app.schedules.overview.change_mark(asked.caller, requested_agent(asked))
@@ -62,7 +62,7 @@ async def mark_of_list(asked: PageRequest, chosen: ListSelection) -> str:
 
 
 def mark_of_schedule(found: Schedule, runs: Sequence[RunRecord]) -> str:
-    """The same for one schedule and its runs."""
+    """A checksum that changes with the schedule or its runs."""
     return f"{crc32(repr((_schedule_mark(found), [_run_mark(run) for run in runs])).encode()):08x}"
 
 
@@ -99,7 +99,7 @@ SHOWN_RUNS = 10
 
 
 async def stream_list(asked: PageRequest) -> AsyncGenerator[Mapping[str, Any]]:
-    """Whenever the page of the list that the address asks for has changed."""
+    """An event for each change of the requested page of the list."""
 
     async def look() -> str:
         return await mark_of_list(asked, await select_rows(asked))
@@ -119,13 +119,13 @@ async def stream_schedule(asked: PageRequest) -> AsyncGenerator[Mapping[str, Any
 
 
 async def _stream_changes(asked: PageRequest, look: Callable[[], Awaitable[str]]) -> AsyncGenerator[Mapping[str, Any]]:
-    """An event for every change since what the page shows, which it names in its address."""
+    """An event for each change since the state that the page shows. The address names that state."""
     seen = asked.query.get("seen", "")
     while True:
         try:
             found = await look()
         except FrontdeskError:
-            # The database is away, or the schedule is gone; the page itself says which, when it is loaded again.
+            # The database is unavailable or the schedule was deleted; the reloaded page shows which.
             found = seen
         if found != seen:
             seen = found
@@ -175,7 +175,7 @@ async def show_run(asked: PageRequest) -> PageContent:
 
 
 async def _next_times(asked: PageRequest, number: int) -> tuple[list[ZonedTime], str]:
-    """The next times, or why they cannot be told: its zone may not be known here."""
+    """The next times, or the problem: the time zone may be unknown here."""
     try:
         return preview_times(await asked.app.schedules.queries.preview(asked.caller, number, SHOWN_TIMES)), ""
     except Invalid as error:
@@ -183,15 +183,15 @@ async def _next_times(asked: PageRequest, number: int) -> tuple[list[ZonedTime],
 
 
 STATE_CHOICES = [
-    ("", "Active, the next first"),
+    ("", "Active, next first"),
     *(
         (one.value, one.value.capitalize())
         for one in (ScheduleState.PAUSED, ScheduleState.CANCELLED, ScheduleState.ENDED)
     ),
-    (ANY_STATE, "All, the newest first"),
+    (ANY_STATE, "All, newest first"),
 ]
 STATUS_CHOICES = [
-    ("", "All that are over"),
+    ("", "All ended"),
     *(
         (one.value, one.value.capitalize())
         for one in (RunStatus.DELIVERED, RunStatus.DEAD, RunStatus.SKIPPED, RunStatus.CANCELLED)
@@ -243,7 +243,7 @@ WHEN_HINT = "when, such as: every weekday at 9 Berlin time"
 
 
 async def show_form(asked: PageRequest) -> PageContent:
-    """The form; htmx asks for the preview alone, as one types."""
+    """The form. htmx requests only the preview while the person types."""
     said = _form_fields(asked.query)
     if asked.part:
         return PageContent("schedule/preview.html", "Preview", await _preview_context(asked, said))
@@ -251,12 +251,12 @@ async def show_form(asked: PageRequest) -> PageContent:
 
 
 async def show_preview(asked: PageRequest) -> PageContent:
-    """The preview for who has no JavaScript; what was typed stays."""
+    """The preview without JavaScript. The form keeps its values."""
     return await _form_page(asked, _form_fields(asked.form))
 
 
 async def create_schedule(asked: PageRequest) -> PageRedirect | PageContent:
-    """Make it; what is wrong is said beside what was typed."""
+    """Create the schedule. Errors are shown in the form."""
     said = _form_fields(asked.form)
     wish = NewSchedule(said["prompt"], said["agent"] or None, when=said["when"], zone=said["zone"] or None)
     try:
@@ -265,12 +265,12 @@ async def create_schedule(asked: PageRequest) -> PageRedirect | PageContent:
     except (Invalid, Conflict, NotFound) as error:
         return await _form_page(asked, said, error.full_message)
     made = added.schedule
-    return PageRedirect(f"/schedule/{made.id}", f"Schedule {made.id} was made: {describe_schedule(made)}")
+    return PageRedirect(f"/schedule/{made.id}", f"Created schedule {made.id}: {describe_schedule(made)}")
 
 
 def _form_fields(fields: Mapping[str, str]) -> dict[str, str]:
     found = {name: fields.get(name, "").strip() for name in ("when", "zone", "agent", "prompt")}
-    # Browsers send lines as the mail of old had them.
+    # Browsers send line ends as CR LF.
     return {**found, "prompt": found["prompt"].replace("\r\n", "\n")}
 
 
@@ -288,7 +288,7 @@ async def _form_page(asked: PageRequest, said: Mapping[str, str], wrong: str = "
 
 
 async def _preview_context(asked: PageRequest, said: Mapping[str, str]) -> dict[str, Any]:
-    """How the words are understood, or what is wrong with them; nothing while there are none."""
+    """How the words are understood, or the problem with them. Empty without words."""
     nothing: dict[str, Any] = {"understood": None, "rule": "", "times": [], "zone": "", "unread": ""}
     if not said["when"]:
         return nothing
@@ -309,28 +309,30 @@ async def _preview_context(asked: PageRequest, said: Mapping[str, str]) -> dict[
 
 async def pause_schedule(asked: PageRequest) -> PageRedirect:
     found = await asked.app.schedules.pause(asked.caller, asked.path_params["id"])
-    return _to_schedule(found.id, f"Schedule {found.id} is paused; nothing of it begins until it is resumed")
+    return _to_schedule(found.id, f"Schedule {found.id} is paused; it starts no runs until it is resumed")
 
 
 async def resume_schedule(asked: PageRequest) -> PageRedirect:
     added = await asked.app.schedules.resume(asked.caller, asked.path_params["id"])
-    return _to_schedule(added.schedule.id, f"Schedule {added.schedule.id} goes on: {describe_schedule(added.schedule)}")
+    return _to_schedule(
+        added.schedule.id, f"Schedule {added.schedule.id} continues: {describe_schedule(added.schedule)}"
+    )
 
 
 async def run_schedule_now(asked: PageRequest) -> PageRedirect:
     found = await asked.app.schedules.queries.get(asked.caller, asked.path_params["id"])
     run = await asked.app.schedules.run_now(asked.caller, found.id)
-    return _to_schedule(found.id, f"The next worker that is free runs it: {run}")
+    return _to_schedule(found.id, f"The next free worker runs it: {run}")
 
 
 async def cancel_schedule(asked: PageRequest) -> PageRedirect:
     found = await asked.app.schedules.cancel(asked.caller, asked.path_params["id"])
-    return _to_schedule(found.id, f"Schedule {found.id} is cancelled; a run under way still ends")
+    return _to_schedule(found.id, f"Schedule {found.id} is cancelled; a running run still completes")
 
 
 async def redrive_run(asked: PageRequest) -> PageRedirect:
     past = await asked.app.schedules.redrive(asked.caller, asked.path_params["id"])
-    return _to_schedule(past.schedule_id, f"{past.id} is tried again, from its first attempt")
+    return _to_schedule(past.schedule_id, f"{past.id} is retried, from its first attempt")
 
 
 def _to_schedule(schedule_id: int, said: str) -> PageRedirect:

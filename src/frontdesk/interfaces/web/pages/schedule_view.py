@@ -1,4 +1,4 @@
-"""Prepares schedules, runs and the timeline chart for templates; no I/O."""
+"""Prepares schedules, runs and the timeline chart for templates. No I/O."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from frontdesk.schedules.webhook_store import WEBHOOK_DEAD
 
 @dataclass(frozen=True, slots=True)
 class ZonedTime:
-    """A moment; `local` is None where the zone is UTC itself, or not known here."""
+    """A time. `local` is None if the zone is UTC or unknown here."""
 
     at: datetime
     utc: str
@@ -49,23 +49,23 @@ def _format_clock(at: datetime) -> str:
 
 
 HOUR = 3600 * SECOND
-# (its name in the address, how it is called, how far to each side)
+# (name in the address, label, time to each side)
 SPANS = (("1h", "1 hour", HOUR), ("6h", "6 hours", 6 * HOUR), ("1d", "1 day", 24 * HOUR), ("7d", "7 days", 168 * HOUR))
 DEFAULT_SPAN = "1d"
 BARS_EACH_SIDE = 36
 BAR_WIDTH = 16
 CHART_WIDTH = 2 * BARS_EACH_SIDE * BAR_WIDTH
-# Above the base stands what went well and what comes, below it what was given up.
+# Bars above the base line are successful and upcoming runs, bars below it are runs that were given up.
 HEIGHT_ABOVE, HEIGHT_BELOW = 80, 40
 LEAST_BAR_HEIGHT = 5
 UPCOMING_KIND, OMITTED_KIND = "coming", "left-out"
-UPCOMING_LABEL = "to come"
+UPCOMING_LABEL = "upcoming"
 STATUS_NAMES = {RunStatus.DELIVERED: "delivered", RunStatus.DEAD: "given up"}
 
 
 @dataclass(frozen=True, slots=True)
 class TimelineBar:
-    """A rectangle of the drawing, and what it says when one points at it."""
+    """A rectangle of the chart, with its text on hover."""
 
     x: int
     y: int
@@ -76,7 +76,7 @@ class TimelineBar:
 
 @dataclass(frozen=True, slots=True)
 class TimelineChart:
-    """The drawing, and the same in words."""
+    """The chart, and its description in words."""
 
     bars: Sequence[TimelineBar]
     labels: Sequence[str]
@@ -90,12 +90,12 @@ class TimelineChart:
 
 
 def find_span(name: str | None) -> tuple[str, str, int]:
-    """The span of this name, or the usual one."""
+    """The span with this name, or the default."""
     return next((one for one in SPANS if one[0] == name), next(one for one in SPANS if one[0] == DEFAULT_SPAN))
 
 
 def draw_timeline(around: FiresAroundNow, now_us: int, name: str, span_us: int) -> TimelineChart:
-    """Bars as high as there are many, each side of now as wide as the span."""
+    """A chart of runs before and after now, each side as wide as the span."""
     counts = Counter(_assign_stretches(around, now_us, span_us))
     highest = max((sum(_stretch_counts(counts, at, below=False)) for at, _ in counts), default=1)
     deepest = max((sum(_stretch_counts(counts, at, below=True)) for at, _ in counts), default=1)
@@ -124,11 +124,11 @@ def draw_timeline(around: FiresAroundNow, now_us: int, name: str, span_us: int) 
 
 
 def _assign_stretches(around: FiresAroundNow, now_us: int, span_us: int) -> Iterable[tuple[int, str]]:
-    """For each time the stretch it falls into, and what it is."""
+    """For each run, the interval it falls into and its kind."""
     stretch = span_us / BARS_EACH_SIDE
     last = 2 * BARS_EACH_SIDE - 1
     for at in around.ahead:
-        # What is overdue stands right after now.
+        # Overdue runs are shown right after now.
         yield min(last, BARS_EACH_SIDE + max(0, int((at - now_us) / stretch))), UPCOMING_KIND
     for at, standing in around.behind:
         kind = standing if standing in STATUS_NAMES else OMITTED_KIND
@@ -156,7 +156,7 @@ def _axis_labels(now_us: int, span_us: int) -> list[str]:
 
 
 def _describe_timeline(around: FiresAroundNow, name: str) -> str:
-    """The drawing in words, for who cannot see it."""
+    """The chart in words, for screen readers."""
     ended = Counter(standing for _, standing in around.behind)
     others = sum(ended.values()) - ended[RunStatus.DELIVERED] - ended[RunStatus.DEAD]
     parts = [f"{ended[one]} {said}" for one, said in STATUS_NAMES.items()]
@@ -170,7 +170,7 @@ FINISHED_STATES = frozenset({ScheduleState.CANCELLED, ScheduleState.ENDED})
 
 @dataclass(frozen=True, slots=True)
 class ScheduleRow:
-    """A schedule in a list, and at the head of its own page."""
+    """A schedule in a list, and at the top of its own page."""
 
     id: int
     agent_id: str
@@ -214,7 +214,7 @@ class ScheduleRow:
 
 @dataclass(frozen=True, slots=True)
 class AttemptRow:
-    """One attempt at a run, and why it came to nothing where it did."""
+    """One attempt at a run, with its error if it failed."""
 
     number: int
     at: datetime
@@ -229,7 +229,7 @@ class AttemptRow:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """What became of one fire."""
+    """A run as the page shows it."""
 
     id: str
     schedule_id: int
@@ -272,12 +272,12 @@ class RunRow:
 
 
 def webhook_host(webhook: str | None) -> str:
-    """Where answers go; the rest of the address may hold a secret."""
+    """The host that answers are sent to. The rest of the address may contain a secret."""
     return "" if webhook is None else urlsplit(webhook).hostname or ""
 
 
 def describe_schedule(schedule: Schedule) -> str:
-    """When it fires, in plain words, and when next."""
+    """When the schedule fires, in plain words, and the next time."""
     trigger = schedule.what.trigger
     words, at = (
         describe_rule(RuleDescription.of(trigger, None).facts["rule"] or ""),
@@ -291,7 +291,7 @@ def preview_times(preview: RulePreview) -> list[ZonedTime]:
 
 
 def _describe_forwarding(past: RunRecord) -> str:
-    """What became of the answer on its way to the webhook."""
+    """The state of the delivery of an answer to the webhook."""
     found = past.forwarded
     if found is None:
         return ""

@@ -1,4 +1,4 @@
-"""Makes a form from a tool's JSON schema, and reads the arguments from the filled form; no I/O."""
+"""Builds a form from a tool's JSON schema, and reads the arguments from the filled form. No I/O."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,10 +9,10 @@ from typing import Any, cast
 from frontdesk.errors import Invalid
 from frontdesk.text import one_line, parse_json_object
 
-# A form with more fields helps nobody; such a tool is given its arguments as JSON.
+# For a tool with more fields, the page asks for the arguments as JSON.
 MOST_FIELDS = 60
 MOST_OPTIONS = 200
-# References may lead to each other.
+# References may be circular.
 MOST_REFERENCES = 8
 HINT_LENGTH = 300
 SENTENCE_ENDS = (".", "!", "?", ":", "…")
@@ -23,7 +23,7 @@ Schema = Mapping[str, Any]
 
 
 class FieldShape(StrEnum):
-    """How a value is asked for."""
+    """The kind of input for a value."""
 
     TEXT = "text"
     NUMBER = "number"
@@ -35,7 +35,7 @@ class FieldShape(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FormField:
-    """One argument; `options` of a choice are JSON, with what is shown for each."""
+    """One argument. The `options` of a choice are pairs of JSON value and label."""
 
     name: str
     shape: FieldShape
@@ -46,12 +46,12 @@ class FormField:
 
     @property
     def key(self) -> str:
-        """What it is called in the form."""
+        """The name of the form field."""
         return FIELD_PREFIX + self.name
 
 
 def schema_fields(schema: Schema, given: Mapping[str, str]) -> Sequence[FormField] | None:
-    """One for each argument, with what was filled in before; None where the schema names none, or far too many."""
+    """A field for each argument, with its current value. None if the schema names no arguments, or too many."""
     properties = _mapping(schema.get("properties"))
     if not properties or len(properties) > MOST_FIELDS:
         return None
@@ -64,7 +64,7 @@ def schema_fields(schema: Schema, given: Mapping[str, str]) -> Sequence[FormFiel
 
 
 def form_arguments(fields: Sequence[FormField] | None, form: Mapping[str, str]) -> Mapping[str, Any]:
-    """What the form says, as the tool is to be given it; what was left empty is left out."""
+    """The tool's arguments from the filled form. Empty fields are left out."""
     if fields is None:
         found = parse_json_object(form.get(ALL_ARGUMENTS, ""))
         if found is None:
@@ -78,7 +78,7 @@ def form_arguments(fields: Sequence[FormField] | None, form: Mapping[str, str]) 
 
 
 def _is_filled(field: FormField, form: Mapping[str, str]) -> bool:
-    """An empty text is one where the tool must be given something; elsewhere it is none."""
+    """The value of a field. An empty text counts as a value only for required text fields."""
     return bool(form.get(field.key)) or (field.required and field.shape is FieldShape.TEXT)
 
 
@@ -98,7 +98,7 @@ SHAPE_HINTS: Mapping[FieldShape, str] = {
     FieldShape.NUMBER: "a number, such as 2.5",
     FieldShape.INTEGER: "a whole number",
     FieldShape.BOOLEAN: "yes or no",
-    FieldShape.CHOICE: "one of those that are offered",
+    FieldShape.CHOICE: "one of the options",
     FieldShape.JSON: 'JSON, such as ["a", "b"] or {"name": "value"}',
 }
 
@@ -134,7 +134,7 @@ def _schema_field(name: str, part: Schema, required: bool) -> FormField:
 
 
 def _preset(part: Schema, required: bool, *, text: bool = False) -> str:
-    """What stands in the field at first: the default of what must be given; else leaving it empty means the same."""
+    """The initial value: the default of a required argument. Optional arguments stay empty."""
     default = part.get("default")
     if not required or default is None:
         return ""
@@ -148,13 +148,13 @@ def _value_type(part: Schema) -> str:
 
 
 def _field_hint(part: Schema) -> str:
-    """What the schema says of it, and then the limits, as sentences."""
+    """The schema's description and limits of an argument, as sentences."""
     least, most = part.get("minimum"), part.get("maximum")
     limits = [
         f"at least {least}" if isinstance(least, int | float) else "",
         f"at most {most}" if isinstance(most, int | float) else "",
         f"as {one_line(str(part['format']), 40)}" if isinstance(part.get("format"), str) else "",
-        f"{one_line(_json(part['default']), 80)} unless said" if part.get("default") is not None else "",
+        f"{one_line(_json(part['default']), 80)} by default" if part.get("default") is not None else "",
     ]
     told = one_line(str(part.get("description") or part.get("title") or ""), HINT_LENGTH)
     limited = ", ".join(one for one in limits if one)
@@ -164,7 +164,7 @@ def _field_hint(part: Schema) -> str:
 
 
 def _resolve_reference(part: object, root: Schema, depth: int = MOST_REFERENCES) -> Schema:
-    """A part of a schema with its reference followed, and without the choice of nothing at all."""
+    """A part of a schema with its reference resolved, and without the alternative `null`."""
     found = _mapping(part)
     if depth == 0:
         return found

@@ -43,10 +43,10 @@ LONGEST_STATE = 3000
 STATE_ADAPTER = TypeAdapter(tuple[SignInState, str])
 
 
-def pack_state(pending: SignInState, back: str) -> str:
-    """The state of the sign-in, and the page that somebody wanted to see, unless its address is long."""
-    text = json.dumps([asdict(pending), back])
-    return pack_text(text if len(text) <= LONGEST_STATE else json.dumps([asdict(pending), "/"]), LONGEST_STATE)
+def pack_state(errand: SignInState, back: str) -> str:
+    """The state of a sign-in and the requested page as the value of a cookie. Long addresses are left out."""
+    text = json.dumps([asdict(errand), back])
+    return pack_text(text if len(text) <= LONGEST_STATE else json.dumps([asdict(errand), "/"]), LONGEST_STATE)
 
 
 def unpack_state(text: str | None) -> tuple[SignInState, str] | None:
@@ -101,7 +101,7 @@ def _sign_in_with_key(app: App) -> RouteHandler:
 
 
 def _redirect_to_issuer(app: App) -> RouteHandler:
-    """To an issuer. It is a link and no form: the policy of pages lets forms lead nowhere else."""
+    """Redirect to an issuer. This is a link and not a form, because the pages' CSP keeps forms on this site."""
 
     async def handle(request: Request) -> Response:
         window = BrowserExchange.of_request(app, request)
@@ -120,10 +120,10 @@ def _redirect_to_issuer(app: App) -> RouteHandler:
 
 
 def _return_from_issuer(app: App) -> RouteHandler:
-    """From an issuer, with a code.
+    """Handle the redirect from an issuer, with a code.
 
-    A browser that another site leads here leaves the session's cookie at home, also on the next page it is led to, so
-    it is shown a page of ours that leads on by itself.
+    A browser that another site redirects here does not send the session's cookie, not even on a second redirect, so it
+    gets a page of ours that leads on by itself.
     """
 
     async def handle(request: Request) -> Response:
@@ -172,15 +172,15 @@ def _record_of(app: App, window: BrowserExchange, method: str, path: str) -> Cal
 
 
 async def _open_session(app: App, window: BrowserExchange, record: CallRecord, text: str) -> str:
-    """The session for a key or token with the operator's scope."""
-    session, credential = await sign_in(app, window.context, text)
-    record.caller = Caller(window.context.request_id, None, credential.user_id, AgentIdSource.CREDENTIAL, verified=True)
+    """Sign in with a key or token that may administer, and redirect to the requested page."""
+    session, credential = await sign_in(app, window.visit, text)
+    record.caller = Caller(window.visit.request_id, None, credential.user_id, AgentIdSource.CREDENTIAL, verified=True)
     return session
 
 
 def _set_cookies(window: BrowserExchange, answer: Response, session: str) -> None:
     window.jar.store(answer, SESSION_COOKIE, session)
-    # What was on pages before is worth nothing on those that come.
+    # The form token of earlier pages becomes invalid.
     window.jar.store(answer, FORM_COOKIE, new_form_token())
 
 

@@ -28,14 +28,14 @@ from frontdesk.tools.servers import ServerState, Transport
 
 SHOWN_SCHEDULES = 5
 MOST_AGENTS = 200
-# A prompt that is due within this is worth waiting for on the page.
+# The page waits for a prompt that is due within this time.
 SOON = timedelta(minutes=10)
 UNFINISHED = (RunStatus.RUNNING, RunStatus.WAITING)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedSchedule:
-    """A schedule, its rule in words, and what became of its newest run."""
+    """A schedule, its rule in words, and its newest run."""
 
     schedule: Schedule
     latest: RunRecord | None
@@ -52,7 +52,7 @@ class PlannedSchedule:
 
 @dataclass(frozen=True, slots=True)
 class SetupState:
-    """How each step stands. `letta` is the server that hosts the agents; `away` says why it could not be asked."""
+    """The state of each step. `letta` is the server that hosts the agents; `away` is its error, if any."""
 
     letta: str | None
     model: str
@@ -74,7 +74,7 @@ class SetupState:
 
     @property
     def steps(self) -> Sequence[tuple[str, str, bool]]:
-        """Where on the page each step is, what it is called, and whether it is done."""
+        """(anchor, title, whether it is done) of each step."""
         return (
             ("model", "Connect a model or Letta", not self.offline),
             ("agent", "Make an agent", bool(self.agents)),
@@ -90,7 +90,7 @@ class SetupState:
 
     @property
     def needed(self) -> int:
-        """All but the last: that one is for those who have it."""
+        """The steps without the last, which not everybody needs."""
         return len(self.steps) - 1
 
 
@@ -99,7 +99,7 @@ async def read_setup_state(asked: PageRequest) -> SetupState:
     agents, away = await _list_agents(asked)
     states = [state for state in app.tools.catalogue.servers() if state.spec.transport is not Transport.HOST]
     listed = await app.schedules.queries.list(caller, ListSchedules(include_cancelled=True, limit=SHOWN_SCHEDULES))
-    # The person at this machine has their editor's sessions under the name of the first start.
+    # The editor sessions of the local person belong to the person of the first start.
     person = replace(caller, user_id=caller.user_id or LOCAL_USER)
     sessions = await app.workspace.sessions.list(person)
     return SetupState(
@@ -116,7 +116,7 @@ async def read_setup_state(asked: PageRequest) -> SetupState:
 
 
 async def _list_agents(asked: PageRequest) -> tuple[Sequence[Agent], str]:
-    """The host's agents, or why it does not say: somebody who sets it up has to see that here."""
+    """The host's agents, or its error, which a person who sets it up has to see here."""
     try:
         return await host_answer_in_time(asked.app.host.list(MOST_AGENTS)), ""
     except FrontdeskError as error:
@@ -124,7 +124,7 @@ async def _list_agents(asked: PageRequest) -> tuple[Sequence[Agent], str]:
 
 
 async def _find_planned(asked: PageRequest, listed: Sequence[Schedule]) -> PlannedSchedule | None:
-    """The schedule that was just made, or the last of those that are shown."""
+    """The schedule that was just created, or the newest one."""
     looking, caller = asked.app.schedules.queries, asked.caller
     made = asked.query.get("made")
     chosen = await looking.get(caller, made) if made else listed[-1] if listed else None
@@ -149,7 +149,7 @@ TOOLS_SCRIPT = (
 
 @dataclass(frozen=True, slots=True)
 class SetupSnippets:
-    """What is there to be copied, and what the form of a prompt begins with."""
+    """The commands and configurations to copy, and the initial values of the prompt form."""
 
     models: Sequence[tuple[str, str]]
     editors: Sequence[tuple[str, str, str]]
@@ -165,7 +165,7 @@ def setup_snippets(settings: Settings, found: SetupState) -> SetupSnippets:
             ("Anthropic", "ANTHROPIC_API_KEY=… frontdesk up"),
             ("OpenAI", "OPENAI_API_KEY=… frontdesk up"),
             (
-                "Ollama or the like",
+                "Ollama or similar",
                 "OPENAI_BASE_URL=http://127.0.0.1:11434/v1 FRONTDESK_MODEL=openai:qwen3 frontdesk up",
             ),
             ("Letta", "LETTA_BASE_URL=http://127.0.0.1:8283 LETTA_SERVER_PASSWORD=… frontdesk up"),
@@ -179,16 +179,16 @@ def setup_snippets(settings: Settings, found: SetupState) -> SetupSnippets:
 
 
 def _first_prompt(found: SetupState) -> str:
-    """Without a model there is nobody to think, so a script says what is to happen."""
+    """The initial prompt. Without a model, it is a script for the offline model."""
     if not found.offline:
         return "Find a tool that knows the weather, and tell me in one sentence whether I need a jacket in Lisbon."
     return TOOLS_SCRIPT if any(state.name == DEMO_SERVER for state in found.servers) else GREETING_SCRIPT
 
 
 def _editor_snippets(settings: Settings) -> Sequence[tuple[str, str, str]]:
-    """(editor, where it is written, what is written): this installation with its own settings, by whole paths."""
-    variables = _installation_variables(settings)
-    start: Mapping[str, object] = {"command": sys.executable, "args": ["-m", "frontdesk", "acp"], "env": variables}
+    """(editor, file, content): the editor's configuration for this installation, with absolute paths."""
+    house = _installation_variables(settings)
+    start: Mapping[str, object] = {"command": sys.executable, "args": ["-m", "frontdesk", "acp"], "env": house}
     typed = shlex.join((sys.executable, "-m", "frontdesk", "acp"))
     set_here = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
     return (
@@ -200,7 +200,7 @@ def _editor_snippets(settings: Settings) -> Sequence[tuple[str, str, str]]:
 
 
 def _installation_variables(settings: Settings) -> dict[str, str]:
-    """What leads another process to the same agents and records; a secret is left for whoever knows it."""
+    """The variables with which another process uses the same agents and records. Secrets are left out."""
     wanted = {
         "FRONTDESK_DATA": str(settings.data),
         "FRONTDESK_DATABASE_URL": PLACEHOLDER if settings.database_url else None,
@@ -221,7 +221,9 @@ async def create_agent(asked: PageRequest) -> PageRedirect:
         raise Invalid("An agent needs a name")
     blocks = (MemoryBlock("persona", persona),) if persona else ()
     made = await asked.app.host.create(NewAgent(name, _form_value(asked, "description") or "", model, blocks))
-    return PageRedirect("/start#server", f"{made.name} is there, as {made.id}. Talk with it: frontdesk chat {made.id}")
+    return PageRedirect(
+        "/start#server", f"Created {made.name}, with the id {made.id}. Talk with it: frontdesk chat {made.id}"
+    )
 
 
 async def add_server(asked: PageRequest) -> PageRedirect:
@@ -250,7 +252,7 @@ async def create_schedule(asked: PageRequest) -> PageRedirect:
         when=_form_value(asked, "when"),
         zone=_form_value(asked, "zone"),
     )
-    with explain_missing_rule("when it is to come: in plain words, or as a cron rule"):
+    with explain_missing_rule("when it should run: in plain words, or as a cron rule"):
         added = await asked.app.schedules.add(asked.caller, plan)
     return PageRedirect(
         _schedule_path(added.schedule.id), f"Scheduled with number {added.schedule.id}: {added.rule.sentence}"
@@ -260,7 +262,7 @@ async def create_schedule(asked: PageRequest) -> PageRedirect:
 async def run_schedule(asked: PageRequest) -> PageRedirect:
     number = asked.form.get("schedule", "")
     await asked.app.schedules.run_now(asked.caller, number)
-    return PageRedirect(_schedule_path(number), "It runs now; what the agent says is shown here.")
+    return PageRedirect(_schedule_path(number), "It runs now; the agent's answer is shown here.")
 
 
 def _schedule_path(number: object) -> str:
@@ -268,7 +270,7 @@ def _schedule_path(number: object) -> str:
 
 
 def _form_value(asked: PageRequest, field: str) -> str | None:
-    """What was filled in, if anything was."""
+    """The values of the form, if it was sent."""
     return asked.form.get(field, "").strip() or None
 
 

@@ -34,17 +34,17 @@ YOUR_CONVERSATION = ("", "Your first conversation")
 
 
 def own_conversation(newest: Sequence[Conversation], most: int) -> str | None:
-    """The conversation that an agent has from the start: the oldest, and so the last; None where not all are here."""
+    """The agent's first conversation: the oldest, and so the last. None if the list is not complete."""
     return newest[-1].id if newest and len(newest) < most else None
 
 
 def conversation_choices(
     newest: Sequence[Conversation], most: int, where: str | None, user_id: str | None = None
 ) -> tuple[str, Sequence[tuple[str, str]]]:
-    """The one that is shown, and those to choose from, with it among them.
+    """(the shown conversation, the conversations to choose from).
 
-    The reader's own first conversation comes first, as the default: for somebody who gave
-    no name that is the agent's own.
+    The person's first conversation comes first and is the default. For a person without a name that is the agent's
+    own conversation.
     """
     own = own_conversation(newest, most) if user_id is None else None
     chosen = "" if where in (None, own) else where
@@ -57,12 +57,12 @@ def conversation_choices(
 
 def _conversation_label(one: Conversation) -> str:
     whose = f", with {shorten(one.user_id, 40)}" if one.user_id else ""
-    return f"{shorten(one.title, 60) or shorten(one.id, 24)}{whose}, begun {one.created_at:%Y-%m-%d %H:%M} UTC"
+    return f"{shorten(one.title, 60) or shorten(one.id, 24)}{whose}, started {one.created_at:%Y-%m-%d %H:%M} UTC"
 
 
 @dataclass(frozen=True, slots=True)
 class TalkLine:
-    """One thing of a conversation; what has an `aside` is folded away behind it."""
+    """One item of a conversation. An item with an `aside` is folded away."""
 
     at: datetime
     who: str
@@ -72,7 +72,7 @@ class TalkLine:
 
 
 def talk_lines(said: Sequence[HistoryItem], senders: Mapping[str, MessageSender]) -> Sequence[TalkLine]:
-    """What was said as one reads it; `senders` says who sent which turn, as far as that is known."""
+    """The items of a conversation. `senders` are the known senders of its turns."""
     found = [(one, _talk_line(one.at, one.event)) for one in said]
     return [
         replace(line, sender=senders.get(one.turn_id, UNKNOWN_SENDER).of(line.text))
@@ -87,7 +87,7 @@ def _talk_line(at: datetime, event: Event) -> TalkLine | None:
 
 
 def _spoken_text(event: Event) -> tuple[str, str] | None:
-    """(who said it, what)."""
+    """(speaker, text) of a message."""
     match event:
         case UserText(text):
             return "person", text
@@ -102,7 +102,7 @@ def _spoken_text(event: Event) -> tuple[str, str] | None:
 
 
 def _folded_text(event: Event) -> tuple[str, str, str] | None:
-    """(who did it, all of it, what it is)."""
+    """(actor, full text, summary) of an event."""
     match event:
         case ThoughtChunk(text):
             found = ("agent", text, "thought")
@@ -113,32 +113,36 @@ def _folded_text(event: Event) -> tuple[str, str, str] | None:
         case MemoryEdit(label=label, after=after):
             found = ("agent", after, f"remembers in {shorten(label, 80)}")
         case Compacted(summary, by_model):
-            how = "summed up what was said before" if by_model else "shortened what was said before, without a summary"
+            how = (
+                "summarized the conversation so far"
+                if by_model
+                else "shortened the conversation so far, without a summary"
+            )
             found = ("agent", summary, how)
         case ApprovalRequest(name=name, arguments=arguments):
-            found = ("agent", format_arguments(arguments), f"waits for a word on {shorten(name, 80)}")
+            found = ("agent", format_arguments(arguments), f"waits for approval of {shorten(name, 80)}")
         case _:
             found = None
     return found
 
 
 def format_arguments(arguments: Mapping[str, Any]) -> str:
-    """A call's arguments to read."""
+    """The arguments of a call as text."""
     return json.dumps(arguments, indent=2, ensure_ascii=False, default=str)
 
 
 CONVERSATIONS = 20
 MESSAGES = 100
-# A browser waits about so long, and a person less.
+# Browsers wait about this long for an answer.
 ANSWER_SECONDS = 240.0
 DECISION_PREFIX = "call."
 
 
 async def show_talk(asked: PageRequest, wrong: str | None = None) -> PageContent:
-    """A conversation as it stands, the newest last."""
+    """The conversation, newest item last."""
     agent, host = await require_agent(asked), asked.app.host
     where = (asked.form or asked.query).get("conversation") or None
-    # Their own first conversation, or the chosen one: readers of pages are operators.
+    # Their own first conversation, or any chosen one: the viewer is an administrator.
     whose: PersonFilter = asked.caller.user_id if where is None else EVERYONE
     said = await host.history(agent.id, where, limit=MESSAGES, user_id=whose)
     taken = await asked.app.turns.list(TurnQuery(agent_id=agent.id, limit=MESSAGES))
@@ -163,11 +167,11 @@ async def show_talk(asked: PageRequest, wrong: str | None = None) -> PageContent
 async def send_message(asked: PageRequest) -> PageRedirect | PageContent:
     """Send a message and wait for the answer."""
     agent, where = await require_agent(asked), asked.form.get("conversation") or None
-    # With a template nobody talks but through an agent of their own, which has its own page.
+    # With a template, everybody talks through an agent of their own, which has its own page.
     mine = await asked.app.host.agent_for_person(agent.id, asked.caller.user_id)
     if mine != agent.id:
         return PageRedirect(
-            _talk_path(asked, None, mine), "This is your own agent, made from the template; say it here"
+            _talk_path(asked, None, mine), "This is your own agent, created from the template; send your message here"
         )
     text = asked.form.get("text", "").replace("\r\n", "\n")
     return await _take_turn(
@@ -176,7 +180,7 @@ async def send_message(asked: PageRequest) -> PageRedirect | PageContent:
 
 
 async def decide_calls(asked: PageRequest) -> PageRedirect | PageContent:
-    """Give one's word on each call that waits for it."""
+    """Approve or reject each waiting call."""
     agent, where = await require_agent(asked), asked.form.get("conversation") or None
     words = {
         name.removeprefix(DECISION_PREFIX): said
@@ -191,7 +195,7 @@ async def decide_calls(asked: PageRequest) -> PageRedirect | PageContent:
 async def begin_conversation(asked: PageRequest) -> PageRedirect:
     agent = await require_agent(asked)
     made = await asked.app.host.start_conversation(agent.id, asked.caller.user_id)
-    return PageRedirect(_talk_path(asked, made.id, made.agent_id), "A new conversation; nothing was said in it yet")
+    return PageRedirect(_talk_path(asked, made.id, made.agent_id), "A new conversation, without messages")
 
 
 async def _take_turn(asked: PageRequest, prompt: Prompt, where: str | None) -> PageRedirect | PageContent:
@@ -204,7 +208,7 @@ async def _take_turn(asked: PageRequest, prompt: Prompt, where: str | None) -> P
 
 
 def _message_caller(asked: PageRequest) -> Caller:
-    """Who speaks, with what their key or token lets them do on these pages, and no other rights of the operator's."""
+    """The person who talks, with the rights of their key or token, and without other rights of the operator."""
     return replace(asked.caller, local=False, any_agent=False, source=AgentIdSource.NONE)
 
 

@@ -32,19 +32,19 @@ CHART_HEIGHT = 100.0
 COLUMN_STEP = 20
 SHOWN_CALLS = 25
 DEFAULT_SPAN = "day"
-# Which bars have their time below them: a few hours, every midnight, every Monday.
+# Which bars have a label: every six hours, midnight, Monday.
 LABELLED_TIMES: Mapping[str, Callable[[datetime], bool]] = {
     "day": lambda at: at.hour % 6 == 0,
     "week": lambda at: at.hour == 0,
     "month": lambda at: at.weekday() == 0,
 }
-# Beyond so much of the width, what is written below ends with its bar instead of beginning with it.
+# Beyond this percentage of the width, a label ends at its bar instead of starting there.
 NEAR_END_SHARE = 0.85
 
 
 @dataclass(frozen=True, slots=True)
 class ChartColumn:
-    """A bar as it is drawn, from the bottom: what failed, and on top of it what went well."""
+    """A bar of the chart, from the bottom: failed calls, and successful calls above them."""
 
     bar: UsageBar
     x: int
@@ -54,7 +54,7 @@ class ChartColumn:
 
 @dataclass(frozen=True, slots=True)
 class ChartTick:
-    """A time below the bars: in percent of the width, where its bar begins, and where the words begin or end."""
+    """A label below the bars: the positions of its bar and of its text, in percent of the width."""
 
     at: float
     words_at: float
@@ -67,7 +67,7 @@ class ChartTick:
 
 @dataclass(frozen=True, slots=True)
 class UsageChart:
-    """`most` is what the highest bar stands for; `calls` what all of them do; of `ticks` the last comes first."""
+    """A bar chart. `most` is the value of the highest bar, `calls` the total; the last of the `ticks` comes first."""
 
     columns: Sequence[ChartColumn]
     ticks: Sequence[ChartTick]
@@ -79,7 +79,7 @@ class UsageChart:
 
 
 def usage_chart(calls: Sequence[ToolCallRecord], over: str, now: datetime) -> UsageChart:
-    """Calls as bars."""
+    """A chart of calls."""
     span = USAGE_PERIODS[over]
     found = calls_per_step(calls, span, now)
     most = max(bar.calls for bar in found)
@@ -119,7 +119,7 @@ async def show_usage(asked: PageRequest) -> PageContent:
         "uses": found,
         "more": len(every) - len(found),
         "names": await agent_names(asked.app, [one.agent_id for one in found]),
-        # There were more calls than are looked at, so the bars before this one are not whole.
+        # There were more calls than were read, so the bars before this one are incomplete.
         "cut_at": calls[-1].at if len(calls) == CALLS_READ else None,
         "tool_at": tool_path,
     }
@@ -128,14 +128,14 @@ async def show_usage(asked: PageRequest) -> PageContent:
 
 SHOWN_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 BASE64 = re.compile(r"[A-Za-z0-9+/\s]+={0,2}\s*")
-# Pages stay small.
+# Limits that keep pages small.
 LARGEST_IMAGE = 400_000
 MOST_BLOCKS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerBlock:
-    """A part of an answer: a text, or the address of a picture."""
+    """A part of an answer: a text, or the address of an image."""
 
     text: str = ""
     picture: str = ""
@@ -143,7 +143,7 @@ class AnswerBlock:
 
 @dataclass(frozen=True, slots=True)
 class AnswerView:
-    """What a call came to, and how long it took."""
+    """The result of a call, and its duration."""
 
     ok: bool
     blocks: Sequence[AnswerBlock]
@@ -172,14 +172,14 @@ def _view_block(block: Mapping[str, Any]) -> AnswerBlock:
 
 @dataclass(frozen=True, slots=True)
 class ToolDifference:
-    """What changed of one side of a tool."""
+    """The changes of one part of a tool."""
 
     title: str
     pieces: Sequence[ChangedText]
 
 
 def tool_differences(tool: CatalogueTool, other: Mapping[str, Any]) -> Sequence[ToolDifference]:
-    """From the approved version to the new one; `other` is the one of them that does not count now."""
+    """The changes from the approved version to the new one. `other` is the version that is not in use."""
     counting = (tool.description, tool.parameters, tool.annotations)
     resting = (
         str(other.get("description", "")),
@@ -196,7 +196,7 @@ def tool_differences(tool: CatalogueTool, other: Mapping[str, Any]) -> Sequence[
 
 
 def _readable_value(value: object) -> str:
-    """What is approved is what was read: characters that do not show are written out."""
+    """The text with invisible characters written out, so that people approve what they read."""
     if isinstance(value, str):
         return "\n".join(reveal_hidden(line)[1:-1] for line in value.split("\n"))
     return reveal_hidden(value, 2)
@@ -216,7 +216,7 @@ async def show_tool(asked: PageRequest) -> PageContent:
 
 
 async def call_tool(asked: PageRequest) -> PageContent:
-    """Call the tool with what the form says; the form stays filled in, whatever becomes of it."""
+    """Call the tool with the values of the form. The form keeps its values."""
     tool = await get_permitted_tool(asked.app.tools, asked.caller, asked.path_params["id"])
     started = time.perf_counter_ns()
     try:
@@ -230,7 +230,7 @@ async def call_tool(asked: PageRequest) -> PageContent:
 
 
 async def review_tool(asked: PageRequest) -> PageRedirect:
-    """Accept how a tool changed, or stay with the version that was approved."""
+    """Accept a tool's change, or keep the approved version."""
     accept = asked.form.get("verdict") == "accept"
     tool = await asked.app.tools.administration.review(asked.caller, asked.form.get("tool", ""), accept=accept)
     return PageRedirect(tool_path(tool.id), f"The change is {'accepted' if accept else 'refused'}.")

@@ -14,20 +14,20 @@ from frontdesk.tools.crawler import CrawlStage, CrawlStep
 from frontdesk.tools.servers import VARIABLE_REFERENCE, ServerSpec, Transport
 from frontdesk.tools.service import list_permitted_servers
 
-# Options by their names, paths, scripts, and packages with a scope. Keys and passwords look otherwise.
+# Option names, paths, scripts, and scoped packages. Keys and passwords look different.
 HARMLESS_ARGUMENT = re.compile(
     r"-[A-Za-z]|--[a-z][a-z-]*|(\.{0,2}|~)/[\w./@ -]+|[\w-]+\.(py|js|mjs|cjs|ts|jar)|@[a-z\d-]+/[a-z\d.-]+(@[\w.]+)?"
 )
-# What follows these is what is run; what follows any other option is its value, and may be a password.
+# The word after these options is run. The word after any other option is its value and may be a password.
 PACKAGE_OPTIONS = frozenset({"-m", "-y", "--yes", "--from", "--directory"})
-# What is run, such as a package or a module: the first word that is neither. Later ones may be anything.
+# The package or module that is run: the first word that is neither an option nor a value. Later words may be secrets.
 PACKAGE_NAME = re.compile(r"[a-z]+([-_.][a-z]+)*(@[\w.]+)?")
 HIDDEN_ARGUMENT = "…"
 LONGEST_ADDRESS = 120
 
 
 def server_address(spec: ServerSpec) -> str:
-    """The address without what may be secret in it, or the command with its arguments."""
+    """The address without possible secrets, or the command with its harmless arguments."""
     if spec.transport is not Transport.STDIO:
         return spec.place
     return " ".join((spec.place, *_shown_arguments(spec.args)))
@@ -43,15 +43,15 @@ def _shown_arguments(arguments: Sequence[str]) -> Iterator[str]:
 
 
 COMMAND_KIND = "command"
-SERVER_KINDS = (("http", "An address (HTTP)"), ("sse", "An address (the old HTTP+SSE)"), (COMMAND_KIND, "A command"))
+SERVER_KINDS = (("http", "An address (HTTP)"), ("sse", "An address (older HTTP+SSE)"), (COMMAND_KIND, "A command"))
 ONLY_FROM_THIS_MACHINE = (
-    "A command runs on the machine of the server, and ${…} is read from its environment; so both are taken only from "
-    "a terminal on that machine: frontdesk tools add NAME -- COMMAND"
+    "A command runs on the machine of the server, and ${…} is read from its environment, so both are accepted only "
+    "from that machine: frontdesk tools add NAME -- COMMAND"
 )
 
 
 def parse_server(form: Mapping[str, str], caller: Caller) -> ServerSpec:
-    """The server that was filled in; what would run or read something here is taken from this machine alone."""
+    """The server of the form. Commands and ${…} are accepted only from this machine."""
     kind = form.get("kind", "http")
     words = _split_command(form.get("where", "")) if kind == COMMAND_KIND else []
     spec = ServerSpec(
@@ -87,21 +87,21 @@ def _parse_pairs(text: str, separator: str, form: str) -> list[tuple[str, str]]:
     found = [line.partition(separator) for line in lines]
     for number, (name, between, _) in enumerate(found, 1):
         if not between or not name.strip():
-            # Not the line itself: what it holds may be a secret.
+            # The error does not quote the line, which may contain a secret.
             raise Invalid(f"Line {number} is not of the form {form}")
     return [(name.strip(), value.strip()) for name, _, value in found]
 
 
 SERVERS_PER_PAGE = 50
-# Whoever asked is told after so long what came of it so far.
+# How long the page waits for servers before it reports the progress.
 REFRESH_SECONDS = 20
 MOST_NAMED = 5
-# What is put back into a form that did not go through; headers and variables may be secrets.
+# The fields that a refused form keeps. Headers and variables may be secrets.
 FORM_FIELDS = ("name", "where", "kind", "description")
 
 
 async def list_servers(asked: PageRequest) -> PageContent:
-    """Servers by name, some at a time."""
+    """The servers by name, page by page."""
     states = sorted(await list_permitted_servers(asked.app.tools, asked.caller), key=lambda state: state.name)
     after = asked.query.get("after", "")
     left = [state for state in states if state.name > after]
@@ -121,7 +121,7 @@ async def show_server(asked: PageRequest) -> PageContent:
     name = asked.path_params["name"]
     state = next((one for one in await list_permitted_servers(asked.app.tools, asked.caller) if one.name == name), None)
     if state is None:
-        raise NotFound(f"There is no tool server '{name[:60]}'; the list of servers shows those there are")
+        raise NotFound(f"There is no tool server '{name[:60]}'; the list shows all servers")
     return PageContent("tools/server.html", state.name, {"state": state, "where": server_address(state.spec)})
 
 
@@ -130,24 +130,24 @@ async def show_form(asked: PageRequest) -> PageContent:
 
 
 async def add_server(asked: PageRequest) -> PageRedirect | PageContent:
-    """Add a server and ask it for its tools; one that does not answer is not kept, unless that is wanted."""
+    """Add a server and list its tools. A server that does not answer is removed again, unless the form keeps it."""
     try:
         spec = parse_server(asked.form, asked.caller)
         force = asked.form.get("force") == "on"
         end = await asked.app.tools.administration.add_server(asked.caller, spec, force=force)
     except (Invalid, Conflict) as error:
         return _form_page(asked.form, str(error), 400)
-    return PageRedirect(server_path(spec.name), f"{spec.name} is added: {_describe_step(end)}.")
+    return PageRedirect(server_path(spec.name), f"Added {spec.name}: {_describe_step(end)}.")
 
 
 async def remove_server(asked: PageRequest) -> PageRedirect:
     name = asked.form.get("name", "")
     await asked.app.tools.administration.remove_server(asked.caller, name)
-    return PageRedirect("/tools/servers", f"{name} is removed, and its tools with it.")
+    return PageRedirect("/tools/servers", f"Removed {name} and its tools.")
 
 
 async def refresh_servers(asked: PageRequest) -> PageRedirect:
-    """Ask one server for its tools, or all of them, for as long as somebody waits."""
+    """List the tools of one server or of all servers, within the time that the page waits."""
     name, ends = asked.form.get("name", ""), list[CrawlStep]()
 
     def note(step: CrawlStep) -> None:
@@ -156,7 +156,7 @@ async def refresh_servers(asked: PageRequest) -> PageRedirect:
 
     with anyio.move_on_after(REFRESH_SECONDS) as limit:
         await asked.app.tools.administration.refresh(asked.caller, [name] if name else None, note)
-    late = " The others did not answer in time; they are asked again by themselves." if limit.cancelled_caught else ""
+    late = " The others did not answer in time; they are asked again automatically." if limit.cancelled_caught else ""
     return PageRedirect(server_path(name) if name else "/tools/servers", _refresh_summary(ends) + late)
 
 
@@ -180,4 +180,4 @@ def _describe_step(step: CrawlStep) -> str:
         return f"it failed: {step.message}"
     if step.stage is CrawlStage.LISTED:
         return f"{step.tools} tools" + (f"; {step.message}" if step.message else "")
-    return step.message or "it is being asked elsewhere"
+    return step.message or "another process is asking it"

@@ -44,7 +44,7 @@ LONGEST_POSITION = 300
 
 
 async def search_tools(asked: PageRequest) -> PageContent:
-    """What fits a query, the best first; htmx is given that part alone."""
+    """The tools that match a query, best first. htmx requests only that part."""
     query, agent = asked.query.get("q", "").strip(), asked.query.get("agent", "")
     tools = asked.app.tools
     found = (
@@ -64,7 +64,7 @@ async def search_tools(asked: PageRequest) -> PageContent:
 
 
 async def list_all_tools(asked: PageRequest) -> PageContent:
-    """Tools in the order of their ids, some at a time."""
+    """Tools in the order of their ids, page by page."""
     server, changed = asked.query.get("server", ""), bool(asked.query.get("changed"))
     after = asked.query.get("after", "")[:LONGEST_POSITION]
     wanted = ToolFilter(server or None, changed=changed, after=after, limit=TOOLS_PER_PAGE)
@@ -74,13 +74,13 @@ async def list_all_tools(asked: PageRequest) -> PageContent:
 
 
 GIVE, TAKE = "give", "take"
-ACTIONS = ((GIVE, "Give it what fits"), (TAKE, "Take from it what fits least"))
+ACTIONS = ((GIVE, "Attach what fits"), (TAKE, "Detach what fits least"))
 MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class SelectionOrder:
-    """What is to be done for which agent, as the form says it."""
+    """The requested selection of tools for an agent."""
 
     agent: str
     query: str
@@ -94,14 +94,14 @@ class SelectionOrder:
 
 
 def parse_order(said: Mapping[str, str]) -> SelectionOrder:
-    """The order that a form or an address tells of."""
+    """The selection order from a form or an address."""
     what = TAKE if said.get("what") == TAKE else GIVE
     least = coerce_min_score(said.get("least", DEFAULT_MIN_SCORE))
     return SelectionOrder(said.get("agent", ""), said.get("q", "").strip(), what, least, said.get("keep", ""))
 
 
 async def plan_selection(asked: PageRequest) -> PageContent:
-    """What would become of the agent's tools, without anything being done."""
+    """The plan for the agent's tools, without changing anything."""
     order = parse_order(asked.query)
     selection, note = await _select_tools(asked, order, dry_run=True) if order.complete else (None, "")
     context = {
@@ -116,7 +116,7 @@ async def plan_selection(asked: PageRequest) -> PageContent:
 
 
 async def apply_selection(asked: PageRequest) -> PageRedirect:
-    """Do what the plan says."""
+    """Apply the plan."""
     order = parse_order(asked.form)
     selection, note = await _select_tools(asked, order, dry_run=False)
     least = f"{order.min_score:g}"
@@ -134,7 +134,7 @@ async def _select_tools(asked: PageRequest, order: SelectionOrder, *, dry_run: b
 
 
 def describe_selection(selection: SelectionResult) -> str:
-    """What was done, in a sentence."""
+    """The changes, as a sentence."""
     said = [
         *selection.unknown,
         _name_choices("Attached", selection.attached),
@@ -158,7 +158,7 @@ async def show_quality(asked: PageRequest) -> PageContent:
 
 
 async def measure_quality(asked: PageRequest) -> PageContent:
-    """Search for each line's query, and see where its right tools come out."""
+    """Search with the query of each line, and measure the ranks of its right tools."""
     text, agent = asked.form.get("cases", ""), asked.form.get("agent", "")
     try:
         found = await measure_search(asked.app.tools, caller_for_agent(asked, agent), parse_cases(text))
@@ -168,10 +168,10 @@ async def measure_quality(asked: PageRequest) -> PageContent:
 
 
 def parse_cases(text: str) -> Sequence[MeasuredQuery]:
-    """A query and the tools that answer it on each line."""
+    """The queries with their right tools, one per line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines or len(lines) > MOST_CASES:
-        raise Invalid(f"Write between 1 and {MOST_CASES} lines, each as: what somebody wants {ARROW} server::tool")
+        raise Invalid(f"Write between 1 and {MOST_CASES} lines, each as: query {ARROW} server::tool")
     return [_parse_case(number, line) for number, line in enumerate(lines, 1)]
 
 
@@ -179,14 +179,14 @@ def _parse_case(number: int, line: str) -> MeasuredQuery:
     query, _, gold = line.rpartition(ARROW)
     names = coerce_tool_names(gold)
     if not query.strip() or not names:
-        raise Invalid(f"Line {number} has no query or no tool; write: what somebody wants {ARROW} server::tool")
+        raise Invalid(f"Line {number} has no query or no tool; write: query {ARROW} server::tool")
     return MeasuredQuery(query.strip(), names)
 
 
 async def _quality_page(
     asked: PageRequest, text: str, agent: str, found: SearchMeasurement | None, wrong: str = "", status: int = 200
 ) -> PageContent:
-    rows = [] if found is None else [("Words alone", asdict(found.words)), ("As shipped", asdict(found.shipped))]
+    rows = [] if found is None else [("Words only", asdict(found.words)), ("As shipped", asdict(found.shipped))]
     context = {
         "head": TABLE_HEAD,
         "rows": [(name, [f"{100 * value:.1f}" for value in figures.values()]) for name, figures in rows],
@@ -215,7 +215,7 @@ TOOLS: tuple[PageRoute | ActionRoute | StreamRoute, ...] = (
     PageRoute("/tools/quality", show_quality),
     ActionRoute("/tools/quality", measure_quality),
     ActionRoute("/tools/review", review_tool),
-    # A tool's id may read like any path, so these come last.
+    # A tool's id may look like any path, so these come last.
     PageRoute("/tools/tool/{id:path}", show_tool),
     ActionRoute("/tools/tool/{id:path}", call_tool),
 )

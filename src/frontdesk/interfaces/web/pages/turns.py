@@ -41,7 +41,7 @@ from frontdesk.schedules.overview_store import RunReference
 
 RUNNING = "running"
 WAITING = "waiting"
-# What a person reads; the address has the word of the record.
+# Labels for people. The address uses the stored words.
 ENDINGS = {
     StopReason.END_TURN: "done",
     StopReason.REQUIRES_APPROVAL: "asked for approval",
@@ -55,14 +55,14 @@ ENDINGS = {
 OUTCOME_CHOICES = (
     ("", "Any"),
     (RUNNING, "Running"),
-    (WAITING, "Waiting for a word"),
+    (WAITING, "Waiting for approval"),
     *((str(stop), name.capitalize()) for stop, name in ENDINGS.items()),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class TurnListFilter:
-    """What the address of the list asks for."""
+    """The filter in the list's address."""
 
     agent: str = ""
     outcome: str = ""
@@ -71,13 +71,15 @@ class TurnListFilter:
 
     @property
     def newest(self) -> bool:
-        """Whether the list begins with the newest, so that what is new belongs on it."""
+        """Whether the list starts with the newest turn, so that new turns belong on it."""
         return not self.before and not self.after
 
     def query(self, limit: int) -> TurnQuery:
         known = {value for value, _ in OUTCOME_CHOICES}
         if self.outcome not in known:
-            raise Invalid(f"No turn ends as '{self.outcome}'; take one of {', '.join(sorted(known - {''}))}")
+            raise Invalid(
+                f"'{self.outcome}' is not an outcome of turns; choose one of {', '.join(sorted(known - {''}))}"
+            )
         stops = {str(stop): stop for stop in ENDINGS}
         return TurnQuery(
             agent_id=self.agent or None,
@@ -91,7 +93,7 @@ class TurnListFilter:
 
 
 def turn_outcome(turn: TurnRecord) -> str:
-    """How a turn ended, or how it stands."""
+    """The outcome of a turn, or its current state."""
     if turn.running or turn.stop is None:
         return RUNNING
     return WAITING if turn.waits else ENDINGS[turn.stop]
@@ -99,7 +101,7 @@ def turn_outcome(turn: TurnRecord) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MessageSender:
-    """A schedule, somebody by name, or somebody; `page` is theirs, and `run_id` the run that sent the turn."""
+    """The sender of a turn: a schedule, a person, or unknown, with its page. `run_id` is the run that sent the turn."""
 
     name: str = "Somebody"
     page: str = ""
@@ -111,7 +113,7 @@ class MessageSender:
         return f"/schedule/runs/{quote(self.run_id, safe='')}" if self.run_id else ""
 
     def of(self, text: str) -> "MessageSender":
-        """Who said this: a run tells its agent its id, and a host that keeps no turns tells others' words with it."""
+        """The sender of a message. Runs put their id into their prompts, where hosts that store no turns keep it."""
         return self if self.run_id in text else UNKNOWN_SENDER
 
 
@@ -119,14 +121,14 @@ UNKNOWN_SENDER = MessageSender()
 
 
 async def find_senders(asked: PageRequest, turns: Sequence[TurnRecord]) -> Mapping[str, MessageSender]:
-    """Who sent each of these, by the turns' ids."""
+    """The sender of each turn, by the turns' ids."""
     names = {turn.otid for turn in turns if turn.otid is not None}
     runs = await asked.app.schedules.overview.run_references(asked.caller, names)
     return {turn.id: _sender_of(turn, runs.get(turn.otid or "")) for turn in turns}
 
 
 def _sender_of(turn: TurnRecord, run: RunReference | None) -> MessageSender:
-    # Whoever sends a turn names it as they like: with a run of another agent's it has nothing to do.
+    # Senders choose the ids of turns, so a turn may carry the id of another agent's run.
     if run is not None and run.agent_id == turn.agent_id:
         number = run.schedule_id
         return MessageSender(f"Schedule {number}", f"/schedule/{number}", run.run_id)
@@ -155,9 +157,9 @@ ONE_LINE = 90
 
 @dataclass(slots=True)
 class TurnItem:
-    """One thing on the page. Only a call has arguments and a result; only a memory edit has lines.
+    """One item on the page. Only calls have arguments and a result; only memory edits have lines.
 
-    `page` is that of whoever the title begins with.
+    `page` is the page of the sender, whose name the title starts with.
     """
 
     kind: str
@@ -175,7 +177,7 @@ class TurnItem:
 
 @dataclass(frozen=True, slots=True)
 class PendingCallView:
-    """A call that needs somebody's word, with its arguments as one reads them."""
+    """A call that waits for approval, with its arguments as text."""
 
     call_id: str
     name: str
@@ -187,7 +189,7 @@ def pending_calls(account: TurnDetails) -> Sequence[PendingCallView]:
 
 
 def turn_items(said: Sequence[HistoryItem], sender: MessageSender = UNKNOWN_SENDER) -> Sequence[TurnItem]:
-    """Everything in order; what a tool returned stands with its call, and what was sent with who sent it."""
+    """The items in order. Results are shown with their calls, and messages with their senders."""
     items: list[TurnItem] = []
     calls: dict[str, TurnItem] = {}
     for one in said:
@@ -198,14 +200,14 @@ def turn_items(said: Sequence[HistoryItem], sender: MessageSender = UNKNOWN_SEND
             if isinstance(one.event, ToolCall):
                 calls[one.event.call_id] = item
             elif isinstance(one.event, ApprovalRequest) and one.event.call_id in calls:
-                # The call stands there already, and the form above says that it waits.
+                # The call is shown already, and the form above says that it waits.
                 calls[one.event.call_id].status = "waiting"
                 items.pop()
     return items
 
 
 def turn_as_data(account: TurnDetails) -> Mapping[str, Any]:
-    """All that is kept, as data; only what is very long is cut."""
+    """The stored events as data, with very long values cut."""
     return {
         "turn": _plain(asdict(account.turn)),
         "events": [
@@ -245,7 +247,7 @@ def _event_item(said: HistoryItem, event: Event) -> TurnItem | None:
 
 
 def _text_of(event: Event) -> tuple[str, str, str] | None:
-    """The kind, the title and the text of what is nothing but words."""
+    """(kind, title, text) of an event that consists of text."""
     words = None
     match event:
         case ThoughtChunk(text):
@@ -253,7 +255,11 @@ def _text_of(event: Event) -> tuple[str, str, str] | None:
         case TextChunk(text):
             words = ("text", "The agent said", text)
         case Compacted(summary, by_model):
-            how = "Summed up what was said before" if by_model else "Shortened what was said before, without a summary"
+            how = (
+                "Summarized the conversation so far"
+                if by_model
+                else "Shortened the conversation so far, without a summary"
+            )
             words = ("thought", how, summary)
         case Failed(trouble, message):
             words = ("failed", f"Failed: {trouble}", message)
@@ -267,7 +273,7 @@ def _add_result(call: TurnItem, event: ToolReturn) -> None:
 
 
 def format_arguments(arguments: Mapping[str, Any]) -> str:
-    """Arguments as one reads them; nothing where there are none."""
+    """Arguments as text. Empty if there are none."""
     if not arguments:
         return ""
     flat = json.dumps(arguments, ensure_ascii=False, default=str)
@@ -302,11 +308,11 @@ def list_filter(asked: PageRequest) -> TurnListFilter:
 
 
 async def list_turns(asked: PageRequest) -> PageContent:
-    """`/turns`: the newest first, or from a place on."""
+    """`/turns`: newest first, or from a position."""
     asks = list_filter(asked)
     found = await operations_list_turns(asked.app.host, asked.app.turns, asked.caller, asks.query(SHOWN_TURNS + 1))
     more = len(found.turns) > SHOWN_TURNS
-    # Towards the newer ones, the one too many is the first.
+    # When paging to newer turns, the extra one comes first.
     turns = found.turns[1:] if more and asks.after else found.turns[:SHOWN_TURNS]
     context = {
         "turns": turns,
@@ -324,7 +330,7 @@ async def list_turns(asked: PageRequest) -> PageContent:
 
 
 async def show_turn(asked: PageRequest) -> PageContent:
-    """`/turns/{turn_id}`: everything that is kept of it."""
+    """`/turns/{turn_id}`: everything that is stored about the turn."""
     account = await read_turn(asked.app.host, asked.app.turns, asked.caller, asked.path_params["turn_id"])
     template = "turns/account.html" if asked.part else "turns/turn.html"
     sender = (await find_senders(asked, [account.turn])).get(account.turn.id, UNKNOWN_SENDER)
@@ -352,19 +358,19 @@ def _agent_name(account: TurnDetails) -> str:
 
 
 def _agent_choices(agents: Sequence[Agent], chosen: str) -> Sequence[tuple[str, str]]:
-    """The agents to choose from; one that is chosen stays so, also where it is not among those that are known."""
+    """The agents to choose from, including the chosen agent even if it is unknown."""
     known = [("", "Any"), *((agent.id, agent.name[:60]) for agent in agents)]
     return known if any(chosen == value for value, _ in known) else [*known, (chosen, chosen[:60])]
 
 
-# A turn may run in another process, so that nobody could tell us: we look.
+# A turn may run in another process, so changes are found by polling.
 LOOK_SECONDS = 1.0
-# To look at a turn of another server's asks it four things.
+# A turn on a Letta server takes four requests, so it is polled less often.
 ASK_SECONDS = 3.0
 
 
 async def stream_list(asked: PageRequest) -> AsyncGenerator[Mapping[str, str]]:
-    """Whenever the newest turns are no longer those that were seen."""
+    """An event whenever the newest turns change."""
     query = list_filter(asked).query(SHOWN_TURNS + 1)
     seen = asked.query.get("seen", "")
     while True:
@@ -377,7 +383,7 @@ async def stream_list(asked: PageRequest) -> AsyncGenerator[Mapping[str, str]]:
 
 
 async def stream_turn(asked: PageRequest) -> AsyncGenerator[Mapping[str, str]]:
-    """Whenever something happened in a turn, until it is over."""
+    """An event whenever a turn changes, until it ends."""
     app, turn_id = asked.app, asked.path_params["turn_id"]
     seen = asked.query.get("seen", "")
     pause = LOOK_SECONDS if app.host.features.keeps_turns else ASK_SECONDS
@@ -389,7 +395,7 @@ async def stream_turn(asked: PageRequest) -> AsyncGenerator[Mapping[str, str]]:
                     seen = mark
                     yield {"seen": mark}
                 if not (account.turn.running or account.turn.waits):
-                    # A stream that ends is opened again.
+                    # Browsers open a stream again when it ends.
                     await anyio.sleep_forever()
             await anyio.sleep(pause)
 
@@ -409,21 +415,19 @@ async def answer_approvals(asked: PageRequest) -> PageRedirect:
     app = asked.app
     sequel = await operations_answer_approvals(app.host, app.turns, app.journal, asked.caller, turn_id, words)
     if sequel is None:
-        return PageRedirect(
-            f"/turns/{turn_id}", "Your word is given; the agent goes on once it has finished what it does"
-        )
-    return PageRedirect(f"/turns/{sequel}", "Your word is given; here the agent goes on")
+        return PageRedirect(f"/turns/{turn_id}", "Your answer is recorded; the agent continues after its current work")
+    return PageRedirect(f"/turns/{sequel}", "Your answer is recorded; the agent continues here")
 
 
 def _parse_approvals(form: Mapping[str, str]) -> Mapping[str, Approval]:
-    """The words of a form: `call.N` is which call, `word.N` what is said on it, `reason.N` why."""
+    """The decisions of a form: `call.N` is the call, `word.N` the decision, `reason.N` the reason."""
     found: dict[str, Approval] = {}
     for name, call_id in form.items():
         kind, _, number = name.partition(".")
         if kind == "call":
             word = form.get(f"word.{number}", "")
             if word not in (APPROVE, REJECT):
-                raise Invalid("Approve or reject each call that waits")
+                raise Invalid("Approve or reject each waiting call")
             reason = form.get(f"reason.{number}", "").strip()[:LONGEST_REASON]
             found[call_id] = Approval(call_id, word == APPROVE, reason)
     return found
