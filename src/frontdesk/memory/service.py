@@ -22,7 +22,7 @@ from frontdesk.memory.work_queue import WorkQueueService
 
 @dataclass(frozen=True, slots=True)
 class RecordServices:
-    """Each service takes a `Scope` first, and shows and changes what is that person's."""
+    """The services for each kind of record. Each method takes a `PersonScope` first: whose records it uses."""
 
     tasks: TaskService
     memories: MemoryService
@@ -38,7 +38,7 @@ class RecordServices:
 
 @dataclass(frozen=True, slots=True)
 class MemoryDependencies:
-    """What the room asks of others: to wake an agent, to know agents, and what else is kept of a person."""
+    """What memory needs of other capabilities: schedules to wake agents, agents' names, and other personal data."""
 
     schedule: CreateSchedule
     cancel: CancelSchedule
@@ -50,13 +50,13 @@ class MemoryDependencies:
 def open_memory(
     database: Database, embedder: Embedder | None, others: MemoryDependencies
 ) -> tuple[RecordServices, MemoryIndexer]:
-    """The room, and what reads for its meaning what comes in; give `run` of that a task of its own."""
+    """Open the services, and the indexer. Its `run` needs a task of its own."""
     records = PersonDatabase(database)
     reader = MemoryIndexer(records, embedder)
     records.on_change(reader.wake)
     waker = AgentWaker(records, others.schedule, others.cancel, others.find_agent)
     tasks = TaskService(records, waker.on_task_change)
-    room = RecordServices(
+    services = RecordServices(
         tasks=tasks,
         memories=MemoryService(records),
         activities=ActivityService(records),
@@ -68,4 +68,4 @@ def open_memory(
         people=PersonDataService(records, others.other_data),
         id_lookup=IdLookup(records),
     )
-    return room, reader
+    return services, reader

@@ -379,8 +379,8 @@ def _memory_result(told: MemoryToolResult) -> McpToolResult:
 
 
 async def _system_status(app: App, caller: Caller, given: GetSystemStatus) -> McpToolResult:
-    house = StatusSources(app.check_parts, app.journal)
-    return _memory_result(await system_status_tool(house, app.memory, PersonScope.for_caller(caller), given))
+    sources = StatusSources(app.check_parts, app.journal)
+    return _memory_result(await system_status_tool(sources, app.memory, PersonScope.for_caller(caller), given))
 
 
 STATUS_TOOL = ToolSpec(

@@ -46,7 +46,7 @@ MAX_TITLE = 500
 
 
 class ActivityFields(MemoryRequest):
-    """What can be said of an activity; moods, energies and satisfaction go from 1 to 10."""
+    """The fields of an activity; moods, energies and satisfaction go from 1 to 10."""
 
     description: LongText | None = None
     ended_at: TimeText | None = None
@@ -62,7 +62,7 @@ class ActivityFields(MemoryRequest):
 
 
 class ActivityDetailFields(ActivityFields):
-    """And how it began, where, and with whom."""
+    """The same, with how it began, where, and with whom."""
 
     started_at: TimeText | None = None
     duration_minutes: Minutes | None = None
@@ -75,7 +75,7 @@ class ActivityDetailFields(ActivityFields):
 
 
 class CreateActivity(ActivityDetailFields):
-    """Something that was done, or is being done."""
+    """A new activity."""
 
     title: str = Field(min_length=1, max_length=MAX_TITLE)
     activity_type: ActivityType
@@ -83,7 +83,7 @@ class CreateActivity(ActivityDetailFields):
 
 
 class UpdateActivity(ActivityFields):
-    """What is to be different."""
+    """Changes of an activity."""
 
     id: IdText
     title: str | None = Field(None, min_length=1, max_length=MAX_TITLE)
@@ -97,7 +97,7 @@ class NewActivityContent(CreateActivity):
 
 
 class ActivityContent(ActivityDetailFields):
-    """What is to be different, as apps write it; null takes a thing away."""
+    """Changes of an activity as apps write them; null removes a value."""
 
     title: str | None = Field(None, min_length=1, max_length=MAX_TITLE)
     activity_type: ActivityType | None = None
@@ -105,7 +105,7 @@ class ActivityContent(ActivityDetailFields):
 
 
 class SearchActivities(PagedRequest):
-    """Which activities."""
+    """Filters of activities."""
 
     activity_type: ActivityType | None = None
     status: ActivityStatus | None = None
@@ -123,12 +123,12 @@ class SearchActivities(PagedRequest):
 
 
 def format_activity_line(activity: Activity, zone: ZoneInfo) -> str:
-    """On one line, with the id that other tools ask for."""
+    """An activity on one line, with the id that other tools ask for."""
     return f"- {activity.title} (id {activity.id}): {_format_status(activity, zone)}"
 
 
 def format_activity(activity: Activity, zone: ZoneInfo) -> str:
-    """With all that is known of it."""
+    """An activity with everything that is known of it."""
     return join_lines(
         format_activity_line(activity, zone).removeprefix("- "),
         labelled_text("Description", activity.description),
@@ -239,7 +239,7 @@ class ActivityAnswer(ToolAnswer):
 
 
 class ActivitiesAnswer(ToolAnswer):
-    """Some activities, and how many there are in all."""
+    """A page of activities."""
 
     activities: Sequence[Activity]
     total: int
@@ -248,46 +248,50 @@ class ActivitiesAnswer(ToolAnswer):
 
 
 class ActivityStatsAnswer(ToolAnswer):
-    """The activities in figures."""
+    """Statistics of activities."""
 
     stats: ActivityStats
 
 
-async def create_activity_tool(room: RecordServices, scope: PersonScope, given: CreateActivity) -> MemoryToolResult:
-    return await _activity_result(room, scope, await room.activities.create(scope, given.provided()), "Written down.")
+async def create_activity_tool(services: RecordServices, scope: PersonScope, given: CreateActivity) -> MemoryToolResult:
+    return await _activity_result(
+        services, scope, await services.activities.create(scope, given.provided()), "Written down."
+    )
 
 
-async def search_activities_tool(room: RecordServices, scope: PersonScope, given: SearchActivities) -> MemoryToolResult:
+async def search_activities_tool(
+    services: RecordServices, scope: PersonScope, given: SearchActivities
+) -> MemoryToolResult:
     said = given.provided("from_", "to", "limit", "offset")
     wanted = ActivityFilter(
         **said, started_from=given.from_, started_to=given.to, limit=given.limit, offset=given.offset
     )
-    page = await room.activities.list(scope, wanted)
-    zone = await person_zone(room, scope)
+    page = await services.activities.list(scope, wanted)
+    zone = await person_zone(services, scope)
     text = format_page(page, partial(format_activity_line, zone=zone), "activity", "activities", none=NO_ACTIVITIES)
     answer = ActivitiesAnswer(activities=page.items, total=page.total, offset=page.offset, has_more=page.has_more)
     return MemoryToolResult(text, answer)
 
 
-async def get_activity_tool(room: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
-    return await _activity_result(room, scope, await room.activities.get(scope, given.id))
+async def get_activity_tool(services: RecordServices, scope: PersonScope, given: RecordIdRequest) -> MemoryToolResult:
+    return await _activity_result(services, scope, await services.activities.get(scope, given.id))
 
 
-async def update_activity_tool(room: RecordServices, scope: PersonScope, given: UpdateActivity) -> MemoryToolResult:
+async def update_activity_tool(services: RecordServices, scope: PersonScope, given: UpdateActivity) -> MemoryToolResult:
     return await _activity_result(
-        room, scope, await room.activities.update(scope, given.id, given.provided("id")), "Changed."
+        services, scope, await services.activities.update(scope, given.id, given.provided("id")), "Changed."
     )
 
 
-async def activity_stats_tool(room: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
-    found = await room.activities.stats(scope)
+async def activity_stats_tool(services: RecordServices, scope: PersonScope, _given: EmptyRequest) -> MemoryToolResult:
+    found = await services.activities.stats(scope)
     return MemoryToolResult(format_activity_stats(found), ActivityStatsAnswer(stats=found))
 
 
 async def _activity_result(
-    room: RecordServices, scope: PersonScope, activity: Activity, first: str = ""
+    services: RecordServices, scope: PersonScope, activity: Activity, first: str = ""
 ) -> MemoryToolResult:
-    text = join_lines(first, format_activity(activity, await person_zone(room, scope)))
+    text = join_lines(first, format_activity(activity, await person_zone(services, scope)))
     return MemoryToolResult(text, ActivityAnswer(activity=activity))
 
 

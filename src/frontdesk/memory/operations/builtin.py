@@ -12,41 +12,41 @@ from frontdesk.memory.service import RecordServices
 
 
 class BuiltinMemoryTools:
-    """Handed to the agent host before the memory room stands, and opened once it does."""
+    """Gives the tools to the agent host, which is opened before the memory services."""
 
     def __init__(self) -> None:
         self._services: RecordServices | None = None
         self._status_sources: StatusSources | None = None
         self._tools: Sequence[MemoryTool] | None = None
 
-    def open(self, room: RecordServices, house: StatusSources) -> None:
-        self._services, self._status_sources = room, house
+    def open(self, services: RecordServices, sources: StatusSources) -> None:
+        self._services, self._status_sources = services, sources
 
     def for_caller(self, caller: Caller, _user_token: SecretStr | None) -> Sequence[Tool]:
-        """The tools on the records of the person whom this turn is for; none where nobody is known to be."""
-        room, house = self._services, self._status_sources
-        if room is None or house is None or caller.user_id is None or _is_unproven(caller):
+        """The tools for the person of this turn; none if there is no known person."""
+        services, sources = self._services, self._status_sources
+        if services is None or sources is None or caller.user_id is None or _is_unproven(caller):
             return ()
-        self._tools = self._tools or _agent_tools(house)
+        self._tools = self._tools or _agent_tools(sources)
         scope = PersonScope(caller.user_id, caller.agent_id, caller.scopes, caller.credential_id)
-        return [_bind_tool(tool, room, scope) for tool in self._tools]
+        return [_bind_tool(tool, services, scope) for tool in self._tools]
 
 
-def _agent_tools(house: StatusSources) -> Sequence[MemoryTool]:
-    # What can be asked of these tools takes a while to load, and most commands talk with no agent.
+def _agent_tools(sources: StatusSources) -> Sequence[MemoryTool]:
+    # These modules take a while to load, and most commands need no agent.
     from frontdesk.memory.operations.table import agent_tools  # noqa: PLC0415
 
-    return agent_tools(house)
+    return agent_tools(sources)
 
 
 def _is_unproven(caller: Caller) -> bool:
-    """Whether something was shown that proves nobody: all keyless visitors of the chat are one, who is no person."""
+    """Whether the credential proves nobody: all visitors of the chat without a key have the same one."""
     return caller.credential_id is not None and not caller.verified
 
 
-def _bind_tool(tool: MemoryTool, room: RecordServices, scope: PersonScope) -> Tool:
+def _bind_tool(tool: MemoryTool, services: RecordServices, scope: PersonScope) -> Tool:
     async def run(given: MemoryRequest) -> ToolOutcome:
-        return ToolOutcome((await tool.run(room, scope, given)).text)
+        return ToolOutcome((await tool.run(services, scope, given)).text)
 
     from frontdesk.memory.operations.table import REQUIRED_RIGHTS  # noqa: PLC0415 - as above
 

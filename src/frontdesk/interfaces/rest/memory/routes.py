@@ -65,7 +65,7 @@ class PersonSettingsResponse(MemoryApiModel):
 
 
 class ExportResponse(MemoryApiModel):
-    """Everything that is kept of a person, by table; and what other rooms keep of them."""
+    """Everything that is stored of a person, by table; and what other parts store of them."""
 
     format: Literal["frontdesk-memory"]
     version: int
@@ -84,22 +84,22 @@ class EraseResponse(DoneResponse):
     left: Sequence[str] = ()
 
 
-def add_person_routes(router: APIRouter, room: RecordServices) -> None:
+def add_person_routes(router: APIRouter, services: RecordServices) -> None:
     @router.get("/user/settings", responses=example_response(SETTINGS_EXAMPLE), summary="In which time zone one lives")
     async def show_settings(scope: AnyPerson) -> PersonSettingsResponse:
-        return PersonSettingsResponse(timezone=await room.people.zone(scope))
+        return PersonSettingsResponse(timezone=await services.people.zone(scope))
 
     @router.put(
         "/user/settings", responses=example_response(SETTINGS_EXAMPLE), summary="Say in which time zone one lives"
     )
     async def update_settings(scope: ManagesRecords, asked: PersonSettingsRequest) -> PersonSettingsResponse:
-        return PersonSettingsResponse(timezone=await room.people.set_zone(scope, asked.timezone))
+        return PersonSettingsResponse(timezone=await services.people.set_zone(scope, asked.timezone))
 
     @router.get(
         "/user/export", responses=example_response(EXPORT_EXAMPLE), summary="Everything that is kept of oneself"
     )
     async def export_data(scope: ManagesRecords) -> ExportResponse:
-        return ExportResponse(**await room.people.export(scope))
+        return ExportResponse(**await services.people.export(scope))
 
     @router.delete(
         "/user/data",
@@ -107,7 +107,7 @@ def add_person_routes(router: APIRouter, room: RecordServices) -> None:
         summary="Erase everything that is kept of oneself; there is no way back",
     )
     async def erase_data(scope: ManagesRecords, _sure: EraseRequest, answer: Response) -> EraseResponse:
-        erased = await room.people.erase(scope)
+        erased = await services.people.erase(scope)
         if erased.left:
             answer.status_code = ACCEPTED
         message = NOT_EVERYTHING if erased.left else "Everything is erased"
@@ -132,46 +132,46 @@ class PersonStatsResponse(MemoryApiModel):
     ai_tasks: AiTaskStats
 
 
-def add_stats_route(router: APIRouter, room: RecordServices) -> None:
+def add_stats_route(router: APIRouter, services: RecordServices) -> None:
     @router.get("/stats", summary="How everything stands, in numbers")
     async def show_stats(scope: ReadsStats, timezone: ZoneParameter = None) -> PersonStatsResponse:
         return PersonStatsResponse(
-            tasks=await room.tasks.stats(scope, zone=timezone),
-            memories=await room.memories.stats(scope, timezone),
-            activities=await room.activities.stats(scope, timezone),
-            time=await _time_stats(room, scope, timezone),
-            ai_tasks=await room.work_queue.stats(scope, timezone),
+            tasks=await services.tasks.stats(scope, zone=timezone),
+            memories=await services.memories.stats(scope, timezone),
+            activities=await services.activities.stats(scope, timezone),
+            time=await _time_stats(services, scope, timezone),
+            ai_tasks=await services.work_queue.stats(scope, timezone),
         )
 
 
-async def _time_stats(room: RecordServices, scope: PersonScope, timezone: str | None) -> TimeTrackingStats:
-    where = find_zone(timezone, await room.people.zone(scope))
-    spent = await room.time_tracking.day(scope, today_in(datetime.now(UTC), where).isoformat(), where.key)
-    running = await room.time_tracking.running(scope)
+async def _time_stats(services: RecordServices, scope: PersonScope, timezone: str | None) -> TimeTrackingStats:
+    where = find_zone(timezone, await services.people.zone(scope))
+    spent = await services.time_tracking.day(scope, today_in(datetime.now(UTC), where).isoformat(), where.key)
+    running = await services.time_tracking.running(scope)
     return TimeTrackingStats(minutes_today=spent.total_minutes, entries_today=len(spent.entries), running=running)
 
 
 def add_memory_routes(api: FastAPI, app: App, prefix: str) -> None:
     """`prefix` is where the API is mounted."""
-    room, router = (
+    services, router = (
         app.memory,
         APIRouter(route_class=recorded_route(app, prefix, identify_by_header), responses=MEMORY_ERROR_RESPONSES),
     )
-    add_task_routes(router, room)
-    add_subtask_routes(router, room)
-    add_relation_routes(router, room)
-    add_timer_routes(router, room)
-    add_entry_routes(router, room)
+    add_task_routes(router, services)
+    add_subtask_routes(router, services)
+    add_relation_routes(router, services)
+    add_timer_routes(router, services)
+    add_entry_routes(router, services)
     # Before what is found by its id: the first route that fits an address has it.
-    add_memory_search_route(router, room)
-    add_timeline_search_route(router, room)
-    add_memory_item_routes(router, room)
-    add_activity_routes(router, room)
-    add_timeline_routes(router, room)
+    add_memory_search_route(router, services)
+    add_timeline_search_route(router, services)
+    add_memory_item_routes(router, services)
+    add_activity_routes(router, services)
+    add_timeline_routes(router, services)
     for path, kind in (("/tasks", ItemType.TASK), ("/activities", ItemType.ACTIVITY), ("/timeline-items", None)):
-        add_item_entry_routes(router, room, path, kind)
-    add_work_routes(router, room)
-    add_category_routes(router, room)
-    add_person_routes(router, room)
-    add_stats_route(router, room)
+        add_item_entry_routes(router, services, path, kind)
+    add_work_routes(router, services)
+    add_category_routes(router, services)
+    add_person_routes(router, services)
+    add_stats_route(router, services)
     api.include_router(router)

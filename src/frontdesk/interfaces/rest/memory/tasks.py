@@ -72,18 +72,18 @@ from frontdesk.memory.work_queue_rules import AiTaskFilter
 TASK_PATH = "/tasks/{task_id}"
 
 
-def add_task_routes(router: APIRouter, room: RecordServices) -> None:
-    _add_task_lists(router, room)
-    _add_one_task(router, room)
-    _add_task_changes(router, room)
+def add_task_routes(router: APIRouter, services: RecordServices) -> None:
+    _add_task_lists(router, services)
+    _add_one_task(router, services)
+    _add_task_changes(router, services)
 
 
-def _add_task_lists(router: APIRouter, room: RecordServices) -> None:
+def _add_task_lists(router: APIRouter, services: RecordServices) -> None:
     @router.get("/tasks", responses=example_response([EXAMPLE_TASK], counted=True), summary="Tasks")
     async def list_tasks(
         scope: ReadsTasks, query: Annotated[TaskQuery, Query()], answer: Response
     ) -> list[TaskResponse]:
-        found = await room.tasks.list(scope, TaskFilter(**query.provided()))
+        found = await services.tasks.list(scope, TaskFilter(**query.provided()))
         return [TaskResponse.of(task) for task in set_total_count(found, answer)]
 
     @router.post("/tasks", status_code=201, responses=example_response(EXAMPLE_TASK, 201), summary="Make a task")
@@ -92,31 +92,31 @@ def _add_task_lists(router: APIRouter, room: RecordServices) -> None:
         asked: Annotated[NewTaskRequest, Body(openapi_examples=example_body(NEW_TASK))],
         timezone: ZoneParameter = None,
     ) -> TaskResponse:
-        return TaskResponse.of(await room.tasks.create(scope, asked.fields(), timezone))
+        return TaskResponse.of(await services.tasks.create(scope, asked.fields(), timezone))
 
     @router.get("/tasks/stats", summary="How the tasks stand, in numbers")
     async def task_stats(scope: ReadsTasks, query: Annotated[CreatedBetween, Query()]) -> TaskStats:
-        return await room.tasks.stats(scope, query.from_date, query.to_date, query.timezone)
+        return await services.tasks.stats(scope, query.from_date, query.to_date, query.timezone)
 
     @router.get("/tasks/updated-today", summary="Tasks that were changed today, or between two dates")
     async def updated_tasks(scope: ReadsTasks, query: Annotated[ChangedBetween, Query()]) -> UpdatedTasksResponse:
         return UpdatedTasksResponse.of(
-            await room.tasks.updated(scope, query.start_date, query.end_date, query.timezone)
+            await services.tasks.updated(scope, query.start_date, query.end_date, query.timezone)
         )
 
 
-def _add_one_task(router: APIRouter, room: RecordServices) -> None:
+def _add_one_task(router: APIRouter, services: RecordServices) -> None:
     @router.get(TASK_PATH, responses=example_response(EXAMPLE_TASK), summary="A task")
     async def show_task(scope: ReadsTasks, task_id: str) -> TaskResponse:
-        return TaskResponse.of(await room.tasks.get(scope, task_id))
+        return TaskResponse.of(await services.tasks.get(scope, task_id))
 
     @router.get(f"{TASK_PATH}/tree", summary="A task and what is under it")
     async def task_tree(scope: ReadsTasks, task_id: str, query: Annotated[TaskTreeQuery, Query()]) -> TaskTreeResponse:
-        found = await room.tasks.tree(scope, task_id, query.max_depth, include_completed=query.include_completed)
+        found = await services.tasks.tree(scope, task_id, query.max_depth, include_completed=query.include_completed)
         return TaskTreeResponse.of(found, query.format)
 
 
-def _add_task_changes(router: APIRouter, room: RecordServices) -> None:
+def _add_task_changes(router: APIRouter, services: RecordServices) -> None:
     @router.put(TASK_PATH, responses=example_response(EXAMPLE_TASK), summary="Change a task")
     async def update_task(
         scope: WritesTasks,
@@ -124,11 +124,13 @@ def _add_task_changes(router: APIRouter, room: RecordServices) -> None:
         asked: Annotated[ChangeTaskRequest, Body(openapi_examples=example_body(CHANGED_TASK))],
         timezone: ZoneParameter = None,
     ) -> TaskResponse:
-        return TaskResponse.of(await room.tasks.update(scope, task_id, asked.fields(), timezone))
+        return TaskResponse.of(await services.tasks.update(scope, task_id, asked.fields(), timezone))
 
     @router.put(f"{TASK_PATH}/status", responses=example_response(EXAMPLE_TASK), summary="Say how a task stands")
     async def set_task_status(scope: WritesTasks, task_id: str, asked: SetTaskStatusRequest) -> TaskResponse:
-        return TaskResponse.of(await room.tasks.set_status(scope, task_id, asked.status, asked.notes, asked.progress))
+        return TaskResponse.of(
+            await services.tasks.set_status(scope, task_id, asked.status, asked.notes, asked.progress)
+        )
 
     @router.delete(
         TASK_PATH,
@@ -136,15 +138,15 @@ def _add_task_changes(router: APIRouter, room: RecordServices) -> None:
         summary="Delete a task, with its subtasks and the time spent on them",
     )
     async def delete_task(scope: WritesTasks, task_id: str) -> DeletedResponse:
-        return DeletedResponse(message="Task deleted", id=(await room.tasks.delete(scope, task_id)).id)
+        return DeletedResponse(message="Task deleted", id=(await services.tasks.delete(scope, task_id)).id)
 
 
-def add_subtask_routes(router: APIRouter, room: RecordServices) -> None:
+def add_subtask_routes(router: APIRouter, services: RecordServices) -> None:
     @router.get(
         "/subtasks", responses=example_response([EXAMPLE_TASK]), summary="The subtasks of a task, in their order"
     )
     async def list_subtasks(scope: ReadsTasks, parent_task_id: Annotated[IdText, Query()]) -> list[TaskResponse]:
-        return [TaskResponse.of(task) for task in await room.tasks.subtasks(scope, parent_task_id)]
+        return [TaskResponse.of(task) for task in await services.tasks.subtasks(scope, parent_task_id)]
 
     @router.post("/subtasks", status_code=201, responses=example_response(EXAMPLE_TASK, 201), summary="Make a subtask")
     async def create_subtask(
@@ -152,17 +154,17 @@ def add_subtask_routes(router: APIRouter, room: RecordServices) -> None:
         asked: Annotated[NewSubtaskRequest, Body(openapi_examples=example_body(NEW_SUBTASK))],
         timezone: ZoneParameter = None,
     ) -> TaskResponse:
-        return TaskResponse.of(await room.tasks.create(scope, asked.fields(), timezone))
+        return TaskResponse.of(await services.tasks.create(scope, asked.fields(), timezone))
 
     @router.put(
         "/subtasks/reorder", responses=example_response([EXAMPLE_TASK]), summary="Put subtasks in another order"
     )
     async def reorder_subtasks(scope: WritesTasks, asked: ReorderSubtasksRequest) -> list[TaskResponse]:
-        ordered = await room.tasks.reorder(scope, asked.parent_task_id, asked.task_ids)
+        ordered = await services.tasks.reorder(scope, asked.parent_task_id, asked.task_ids)
         return [TaskResponse.of(task) for task in ordered]
 
 
-def add_relation_routes(router: APIRouter, room: RecordServices) -> None:
+def add_relation_routes(router: APIRouter, services: RecordServices) -> None:
     @router.get(
         "/task-relations",
         responses=example_response({"relations": [EXAMPLE_RELATION]}),
@@ -171,7 +173,7 @@ def add_relation_routes(router: APIRouter, room: RecordServices) -> None:
     async def list_relations(
         scope: ReadsTasks, task_id: Annotated[IdText | None, Query()] = None
     ) -> RelationListResponse:
-        return RelationListResponse(relations=await room.tasks.links(scope, task_id))
+        return RelationListResponse(relations=await services.tasks.links(scope, task_id))
 
     @router.post(
         "/task-relations",
@@ -180,18 +182,18 @@ def add_relation_routes(router: APIRouter, room: RecordServices) -> None:
         summary="Say what a task is to another",
     )
     async def create_relation(scope: WritesTasks, asked: NewRelationRequest) -> RelationResponse:
-        made = await room.tasks.link(scope, asked.task_id, asked.related_task_id, asked.relation)
+        made = await services.tasks.link(scope, asked.task_id, asked.related_task_id, asked.relation)
         return RelationResponse(relation=made)
 
     @router.delete("/task-relations/{relation_id}", summary="Take a relation away")
     async def delete_relation(scope: WritesTasks, relation_id: str) -> DeletedResponse:
-        return DeletedResponse(message="Relation deleted", id=(await room.tasks.unlink(scope, relation_id)).id)
+        return DeletedResponse(message="Relation deleted", id=(await services.tasks.unlink(scope, relation_id)).id)
 
 
 ENTRY_EXAMPLE = {"entry": EXAMPLE_ENTRY}
 
 
-def add_timer_routes(router: APIRouter, room: RecordServices) -> None:
+def add_timer_routes(router: APIRouter, services: RecordServices) -> None:
     @router.post(
         "/tasks/{task_id}/timer/start",
         status_code=201,
@@ -204,7 +206,9 @@ def add_timer_routes(router: APIRouter, room: RecordServices) -> None:
         scope: TracksTime, task_id: str, answer: Response, asked: StartTimerRequest | None = None
     ) -> EntryResponse:
         how = asked or StartTimerRequest()
-        started = await room.time_tracking.start(scope, task_id, how.description, how.autoSwitch, kind=ItemType.TASK)
+        started = await services.time_tracking.start(
+            scope, task_id, how.description, how.autoSwitch, kind=ItemType.TASK
+        )
         answer.status_code = 201 if started.created else 200
         return EntryResponse(entry=started.entry)
 
@@ -218,37 +222,39 @@ def add_timer_routes(router: APIRouter, room: RecordServices) -> None:
     ) -> OptionalEntryResponse:
         end_at = asked.overrideEndAt if asked else None
         return OptionalEntryResponse(
-            entry=await room.time_tracking.stop(scope, task_id, end_at, timezone, kind=ItemType.TASK)
+            entry=await services.time_tracking.stop(scope, task_id, end_at, timezone, kind=ItemType.TASK)
         )
 
 
-def add_entry_routes(router: APIRouter, room: RecordServices) -> None:
+def add_entry_routes(router: APIRouter, services: RecordServices) -> None:
     @router.get(
         "/time-entries/day", responses=example_response({"entries": [EXAMPLE_ENTRY]}), summary="Where time went"
     )
     async def entries_between(scope: TracksTime, query: Annotated[DayQuery, Query()]) -> EntryListResponse:
         return EntryListResponse(
-            entries=await room.time_tracking.entries_between(scope, query.from_, query.to, query.timezone)
+            entries=await services.time_tracking.entries_between(scope, query.from_, query.to, query.timezone)
         )
 
     @router.get(
         "/time-entries/running", responses=example_response(ENTRY_EXAMPLE), summary="The timer that runs, if one does"
     )
     async def running_timer(scope: TracksTime) -> OptionalEntryResponse:
-        return OptionalEntryResponse(entry=await room.time_tracking.running(scope))
+        return OptionalEntryResponse(entry=await services.time_tracking.running(scope))
 
     @router.put("/time-entries/{entry_id}", responses=example_response(ENTRY_EXAMPLE), summary="Change a time entry")
     async def update_entry(
         scope: TracksTime, entry_id: str, asked: EntryContent, timezone: ZoneParameter = None
     ) -> EntryResponse:
-        return EntryResponse(entry=await room.time_tracking.change(scope, entry_id, asked.changes(), timezone))
+        return EntryResponse(entry=await services.time_tracking.change(scope, entry_id, asked.changes(), timezone))
 
     @router.delete("/time-entries/{entry_id}", summary="Take a time entry away")
     async def delete_entry(scope: TracksTime, entry_id: str) -> DeletedResponse:
-        return DeletedResponse(message="Time entry deleted", id=(await room.time_tracking.remove(scope, entry_id)).id)
+        return DeletedResponse(
+            message="Time entry deleted", id=(await services.time_tracking.remove(scope, entry_id)).id
+        )
 
 
-def add_item_entry_routes(router: APIRouter, room: RecordServices, path: str, kind: ItemType | None) -> None:
+def add_item_entry_routes(router: APIRouter, services: RecordServices, path: str, kind: ItemType | None) -> None:
     """The entries of one item of that kind, or of any."""
     name = "item" if kind is None else kind.value
 
@@ -262,7 +268,9 @@ def add_item_entry_routes(router: APIRouter, room: RecordServices, path: str, ki
         scope: TracksTime, item_id: str, query: Annotated[ChangedBetween, Query()]
     ) -> EntryListResponse:
         dates = (query.start_date, query.end_date, query.timezone)
-        return EntryListResponse(entries=await room.time_tracking.entries_of_item(scope, item_id, *dates, kind=kind))
+        return EntryListResponse(
+            entries=await services.time_tracking.entries_of_item(scope, item_id, *dates, kind=kind)
+        )
 
     @router.post(
         f"{path}/{{item_id}}/time-entries",
@@ -277,7 +285,9 @@ def add_item_entry_routes(router: APIRouter, room: RecordServices, path: str, ki
         asked: Annotated[NewEntryContent, Body(openapi_examples=example_body(NEW_ENTRY))],
         timezone: ZoneParameter = None,
     ) -> EntryResponse:
-        return EntryResponse(entry=await room.time_tracking.add(scope, item_id, asked.provided(), timezone, kind=kind))
+        return EntryResponse(
+            entry=await services.time_tracking.add(scope, item_id, asked.provided(), timezone, kind=kind)
+        )
 
 
 WORK_PATH = "/ai-tasks"
@@ -285,21 +295,21 @@ WORK_ITEM_PATH = f"{WORK_PATH}/{{ai_task_id}}"
 AI_TASK_EXAMPLE = {"ai_task": EXAMPLE_AI_TASK}
 
 
-def add_work_routes(router: APIRouter, room: RecordServices) -> None:
-    _add_work_lists(router, room)
-    _add_one_work_item(router, room)
-    _add_work_steps(router, room)
-    _add_work_outcomes(router, room)
+def add_work_routes(router: APIRouter, services: RecordServices) -> None:
+    _add_work_lists(router, services)
+    _add_one_work_item(router, services)
+    _add_work_steps(router, services)
+    _add_work_outcomes(router, services)
 
 
-def _add_work_lists(router: APIRouter, room: RecordServices) -> None:
+def _add_work_lists(router: APIRouter, services: RecordServices) -> None:
     @router.get(
         WORK_PATH,
         responses=example_response({"ai_tasks": [EXAMPLE_AI_TASK], "count": 1}),
         summary="Work for agents, without history",
     )
     async def list_ai_tasks(scope: ReadsWork, query: Annotated[AiTaskQuery, Query()]) -> AiTaskListResponse:
-        found = await room.work_queue.list(scope, AiTaskFilter(**query.model_dump()))
+        found = await services.work_queue.list(scope, AiTaskFilter(**query.model_dump()))
         return AiTaskListResponse(ai_tasks=found.items, count=found.total)
 
     @router.post(
@@ -310,11 +320,11 @@ def _add_work_lists(router: APIRouter, room: RecordServices) -> None:
         asked: Annotated[NewAiTaskContent, Body(openapi_examples=example_body(NEW_AI_TASK))],
         timezone: ZoneParameter = None,
     ) -> AiTaskResponse:
-        return AiTaskResponse(ai_task=await room.work_queue.create(scope, asked.provided(), timezone))
+        return AiTaskResponse(ai_task=await services.work_queue.create(scope, asked.provided(), timezone))
 
     @router.get(f"{WORK_PATH}/stats", summary="How the work goes, in numbers")
     async def ai_task_stats(scope: ReadsWork, timezone: ZoneParameter = None) -> AiTaskStatsResponse:
-        return AiTaskStatsResponse(stats=await room.work_queue.stats(scope, timezone))
+        return AiTaskStatsResponse(stats=await services.work_queue.stats(scope, timezone))
 
     @router.post(
         f"{WORK_PATH}/claim",
@@ -323,16 +333,16 @@ def _add_work_lists(router: APIRouter, room: RecordServices) -> None:
     )
     async def claim_ai_task(scope: WritesWork, asked: ClaimWorkRequest | None = None) -> OptionalAiTaskResponse:
         how = asked or ClaimWorkRequest()
-        taken = await room.work_queue.claim(scope, how.agent_name, lease=_lease_time(how.lease_seconds))
+        taken = await services.work_queue.claim(scope, how.agent_name, lease=_lease_time(how.lease_seconds))
         return OptionalAiTaskResponse(ai_task=taken)
 
 
-def _add_one_work_item(router: APIRouter, room: RecordServices) -> None:
+def _add_one_work_item(router: APIRouter, services: RecordServices) -> None:
     @router.get(
         WORK_ITEM_PATH, responses=example_response(AI_TASK_EXAMPLE), summary="A piece of work, with its history"
     )
     async def show_ai_task(scope: ReadsWork, ai_task_id: str) -> AiTaskResponse:
-        return AiTaskResponse(ai_task=await room.work_queue.get(scope, ai_task_id))
+        return AiTaskResponse(ai_task=await services.work_queue.get(scope, ai_task_id))
 
     @router.put(
         WORK_ITEM_PATH,
@@ -342,21 +352,21 @@ def _add_one_work_item(router: APIRouter, room: RecordServices) -> None:
     async def update_ai_task(
         scope: WritesWork, ai_task_id: str, asked: AiTaskContent, timezone: ZoneParameter = None
     ) -> AiTaskResponse:
-        return AiTaskResponse(ai_task=await room.work_queue.update(scope, ai_task_id, asked.changes(), timezone))
+        return AiTaskResponse(ai_task=await services.work_queue.update(scope, ai_task_id, asked.changes(), timezone))
 
     @router.delete(WORK_ITEM_PATH, summary="Take work out of the queue for good")
     async def delete_ai_task(scope: WritesWork, ai_task_id: str) -> DeletedResponse:
-        return DeletedResponse(message="AI task deleted", id=(await room.work_queue.delete(scope, ai_task_id)).id)
+        return DeletedResponse(message="AI task deleted", id=(await services.work_queue.delete(scope, ai_task_id)).id)
 
 
-def _add_work_steps(router: APIRouter, room: RecordServices) -> None:
+def _add_work_steps(router: APIRouter, services: RecordServices) -> None:
     @router.post(
         f"{WORK_ITEM_PATH}/approve",
         responses=example_response(AI_TASK_EXAMPLE),
         summary="Let work be executed; for the person alone",
     )
     async def approve_ai_task(scope: WritesWork, ai_task_id: str) -> AiTaskResponse:
-        return AiTaskResponse(ai_task=await room.work_queue.approve(scope, ai_task_id))
+        return AiTaskResponse(ai_task=await services.work_queue.approve(scope, ai_task_id))
 
     @router.post(
         f"{WORK_ITEM_PATH}/accept", responses=example_response(AI_TASK_EXAMPLE), summary="Take this piece of work"
@@ -365,7 +375,7 @@ def _add_work_steps(router: APIRouter, room: RecordServices) -> None:
         scope: WritesWork, ai_task_id: str, asked: AcceptWorkRequest | None = None
     ) -> AiTaskResponse:
         how = asked or AcceptWorkRequest()
-        taken = await room.work_queue.accept(
+        taken = await services.work_queue.accept(
             scope,
             ai_task_id,
             how.estimated_cost_usd,
@@ -377,11 +387,11 @@ def _add_work_steps(router: APIRouter, room: RecordServices) -> None:
 
     @router.post(f"{WORK_ITEM_PATH}/renew", responses=example_response(AI_TASK_EXAMPLE), summary="Hold work for longer")
     async def renew_ai_task(scope: WritesWork, ai_task_id: str, asked: RenewLeaseRequest) -> AiTaskResponse:
-        held = await room.work_queue.renew(scope, ai_task_id, asked.claims, lease=_lease_time(asked.lease_seconds))
+        held = await services.work_queue.renew(scope, ai_task_id, asked.claims, lease=_lease_time(asked.lease_seconds))
         return AiTaskResponse(ai_task=held)
 
 
-def _add_work_outcomes(router: APIRouter, room: RecordServices) -> None:
+def _add_work_outcomes(router: APIRouter, services: RecordServices) -> None:
     @router.post(
         f"{WORK_ITEM_PATH}/complete",
         responses=example_response(AI_TASK_EXAMPLE),
@@ -391,7 +401,7 @@ def _add_work_outcomes(router: APIRouter, room: RecordServices) -> None:
         scope: WritesWork, ai_task_id: str, asked: CompleteWorkRequest | None = None
     ) -> AiTaskResponse:
         how = asked or CompleteWorkRequest()
-        done = await room.work_queue.complete(scope, ai_task_id, how.provided("claims"), claims=how.claims)
+        done = await services.work_queue.complete(scope, ai_task_id, how.provided("claims"), claims=how.claims)
         return AiTaskResponse(ai_task=done)
 
     @router.post(
@@ -401,7 +411,7 @@ def _add_work_outcomes(router: APIRouter, room: RecordServices) -> None:
     )
     async def fail_ai_task(scope: WritesWork, ai_task_id: str, asked: FailWorkRequest) -> AiTaskResponse:
         return AiTaskResponse(
-            ai_task=await room.work_queue.fail(scope, ai_task_id, asked.error_message, claims=asked.claims)
+            ai_task=await services.work_queue.fail(scope, ai_task_id, asked.error_message, claims=asked.claims)
         )
 
 

@@ -78,41 +78,41 @@ ANCHORS_PATH = f"{MEMORY_PATH}/anchors"
 MemoryBody = Annotated[MemoryContent, Body(openapi_examples=example_body(NEW_MEMORY))]
 
 
-def add_memory_item_routes(router: APIRouter, room: RecordServices) -> None:
-    _add_memory_lists(router, room)
-    _add_one_memory(router, room)
-    _add_memory_anchors(router, room)
+def add_memory_item_routes(router: APIRouter, services: RecordServices) -> None:
+    _add_memory_lists(router, services)
+    _add_one_memory(router, services)
+    _add_memory_anchors(router, services)
 
 
-def _add_memory_lists(router: APIRouter, room: RecordServices) -> None:
+def _add_memory_lists(router: APIRouter, services: RecordServices) -> None:
     @router.get("/memories", responses=example_response([EXAMPLE_MEMORY], counted=True), summary="Memories")
     async def list_memories(
         scope: ReadsMemories, query: Annotated[MemoryQuery, Query()], answer: Response
     ) -> list[Memory]:
-        found = await room.memories.list(scope, MemoryFilter(**query.provided()))
+        found = await services.memories.list(scope, MemoryFilter(**query.provided()))
         return [*set_total_count(found, answer)]
 
     @router.post(
         "/memories", status_code=201, responses=example_response(EXAMPLE_MEMORY, 201), summary="Remember something"
     )
     async def create_memory(scope: WritesMemories, asked: MemoryBody, timezone: ZoneParameter = None) -> Memory:
-        return await room.memories.create(scope, asked.provided(), timezone)
+        return await services.memories.create(scope, asked.provided(), timezone)
 
     @router.get("/memories/stats", summary="What is remembered, in numbers")
     async def memory_stats(scope: ReadsMemories, timezone: ZoneParameter = None) -> MemoryStats:
-        return await room.memories.stats(scope, timezone)
+        return await services.memories.stats(scope, timezone)
 
 
-def _add_one_memory(router: APIRouter, room: RecordServices) -> None:
+def _add_one_memory(router: APIRouter, services: RecordServices) -> None:
     @router.get(MEMORY_PATH, responses=example_response(EXAMPLE_MEMORY), summary="A memory")
     async def show_memory(scope: ReadsMemories, memory_id: str) -> Memory:
-        return await room.memories.get(scope, memory_id)
+        return await services.memories.get(scope, memory_id)
 
     @router.put(MEMORY_PATH, responses=example_response(EXAMPLE_MEMORY), summary="Change a memory")
     async def update_memory(
         scope: WritesMemories, memory_id: str, asked: MemoryBody, timezone: ZoneParameter = None
     ) -> Memory:
-        return await room.memories.update(scope, memory_id, asked.changes(), timezone)
+        return await services.memories.update(scope, memory_id, asked.changes(), timezone)
 
     @router.delete(
         MEMORY_PATH,
@@ -120,16 +120,16 @@ def _add_one_memory(router: APIRouter, room: RecordServices) -> None:
         summary="Delete a memory; it is kept, and found again with status=deleted",
     )
     async def delete_memory(scope: WritesMemories, memory_id: str) -> DoneResponse:
-        await room.memories.delete(scope, memory_id)
+        await services.memories.delete(scope, memory_id)
         return DoneResponse(message="Memory deleted")
 
 
-def _add_memory_anchors(router: APIRouter, room: RecordServices) -> None:
+def _add_memory_anchors(router: APIRouter, services: RecordServices) -> None:
     @router.get(
         ANCHORS_PATH, responses=example_response({"anchors": [EXAMPLE_ANCHOR]}), summary="What a memory is anchored to"
     )
     async def list_anchors(scope: ReadsMemories, memory_id: str) -> AnchorListResponse:
-        return AnchorListResponse(anchors=await room.memories.anchors(scope, memory_id))
+        return AnchorListResponse(anchors=await services.memories.anchors(scope, memory_id))
 
     @router.post(
         ANCHORS_PATH,
@@ -143,7 +143,7 @@ def _add_memory_anchors(router: APIRouter, room: RecordServices) -> None:
         asked: Annotated[AnchorContent, Body(openapi_examples=example_body(NEW_ANCHOR))],
         timezone: ZoneParameter = None,
     ) -> AnchorResponse:
-        return AnchorResponse(anchor=await room.memories.anchor(scope, memory_id, asked.provided(), timezone))
+        return AnchorResponse(anchor=await services.memories.anchor(scope, memory_id, asked.provided(), timezone))
 
     @router.delete(
         f"{ANCHORS_PATH}/{{item_id}}", summary="Take a memory's anchors to an item away, or the one of a relation"
@@ -151,7 +151,7 @@ def _add_memory_anchors(router: APIRouter, room: RecordServices) -> None:
     async def remove_anchor(
         scope: WritesMemories, memory_id: str, item_id: str, relation: AnchorRelation | None = None
     ) -> DoneResponse:
-        await room.memories.unanchor(scope, memory_id, item_id, relation)
+        await services.memories.unanchor(scope, memory_id, item_id, relation)
         return DoneResponse(message="Anchor deleted")
 
 
@@ -159,17 +159,17 @@ ACTIVITY_PATH = "/activities/{activity_id}"
 ACTIVITY_EXAMPLE = {"activity": EXAMPLE_ACTIVITY}
 
 
-def add_activity_routes(router: APIRouter, room: RecordServices) -> None:
-    _add_activity_lists(router, room)
-    _add_one_activity(router, room)
+def add_activity_routes(router: APIRouter, services: RecordServices) -> None:
+    _add_activity_lists(router, services)
+    _add_one_activity(router, services)
 
 
-def _add_activity_lists(router: APIRouter, room: RecordServices) -> None:
+def _add_activity_lists(router: APIRouter, services: RecordServices) -> None:
     @router.get(
         "/activities", responses=example_response({"activities": [EXAMPLE_ACTIVITY], "count": 1}), summary="Activities"
     )
     async def list_activities(scope: ReadsActivities, query: Annotated[ActivityQuery, Query()]) -> ActivityListResponse:
-        found = await room.activities.list(scope, ActivityFilter(**query.filter_fields()))
+        found = await services.activities.list(scope, ActivityFilter(**query.filter_fields()))
         return ActivityListResponse(activities=found.items, count=found.total)
 
     @router.post(
@@ -183,27 +183,29 @@ def _add_activity_lists(router: APIRouter, room: RecordServices) -> None:
         asked: Annotated[NewActivityContent, Body(openapi_examples=example_body(NEW_ACTIVITY))],
         timezone: ZoneParameter = None,
     ) -> ActivityResponse:
-        return ActivityResponse(activity=await room.activities.create(scope, asked.provided(), timezone))
+        return ActivityResponse(activity=await services.activities.create(scope, asked.provided(), timezone))
 
     @router.get("/activities/stats", summary="What was done and how it felt, in numbers")
     async def activity_stats(scope: ReadsActivities, timezone: ZoneParameter = None) -> ActivityStats:
-        return await room.activities.stats(scope, timezone)
+        return await services.activities.stats(scope, timezone)
 
 
-def _add_one_activity(router: APIRouter, room: RecordServices) -> None:
+def _add_one_activity(router: APIRouter, services: RecordServices) -> None:
     @router.get(ACTIVITY_PATH, responses=example_response(ACTIVITY_EXAMPLE), summary="An activity")
     async def show_activity(scope: ReadsActivities, activity_id: str) -> ActivityResponse:
-        return ActivityResponse(activity=await room.activities.get(scope, activity_id))
+        return ActivityResponse(activity=await services.activities.get(scope, activity_id))
 
     @router.put(ACTIVITY_PATH, responses=example_response(ACTIVITY_EXAMPLE), summary="Change an activity")
     async def update_activity(
         scope: WritesActivities, activity_id: str, asked: ActivityContent, timezone: ZoneParameter = None
     ) -> ActivityResponse:
-        return ActivityResponse(activity=await room.activities.update(scope, activity_id, asked.changes(), timezone))
+        return ActivityResponse(
+            activity=await services.activities.update(scope, activity_id, asked.changes(), timezone)
+        )
 
     @router.delete(ACTIVITY_PATH, summary="Delete an activity, with the time spent on it")
     async def delete_activity(scope: WritesActivities, activity_id: str) -> DoneResponse:
-        await room.activities.delete(scope, activity_id)
+        await services.activities.delete(scope, activity_id)
         return DoneResponse(message="Activity deleted")
 
 
@@ -211,14 +213,14 @@ CATEGORY_PATH = "/categories/{category_id}"
 CATEGORY_EXAMPLE = {"category": EXAMPLE_CATEGORY}
 
 
-def add_category_routes(router: APIRouter, room: RecordServices) -> None:
+def add_category_routes(router: APIRouter, services: RecordServices) -> None:
     """One is found by its id, or by its name."""
 
     @router.get(
         "/categories", responses=example_response({"categories": [EXAMPLE_CATEGORY]}), summary="Categories by name"
     )
     async def list_categories(scope: ReadsCategories) -> CategoryListResponse:
-        return CategoryListResponse(categories=await room.categories.list_all(scope))
+        return CategoryListResponse(categories=await services.categories.list_all(scope))
 
     @router.post(
         "/categories", status_code=201, responses=example_response(CATEGORY_EXAMPLE, 201), summary="Make a category"
@@ -227,21 +229,21 @@ def add_category_routes(router: APIRouter, room: RecordServices) -> None:
         scope: WritesCategories,
         asked: Annotated[CreateCategory, Body(openapi_examples=example_body(NEW_CATEGORY))],
     ) -> CategoryResponse:
-        return CategoryResponse(category=await room.categories.create(scope, asked.provided()))
+        return CategoryResponse(category=await services.categories.create(scope, asked.provided()))
 
     @router.get(
         CATEGORY_PATH, responses=example_response(CATEGORY_EXAMPLE), summary="A category, by its id or its name"
     )
     async def show_category(scope: ReadsCategories, category_id: str) -> CategoryResponse:
-        return CategoryResponse(category=await room.categories.get(scope, category_id))
+        return CategoryResponse(category=await services.categories.get(scope, category_id))
 
     @router.put(CATEGORY_PATH, responses=example_response(CATEGORY_EXAMPLE), summary="Change a category")
     async def update_category(scope: WritesCategories, category_id: str, asked: CategoryContent) -> CategoryResponse:
-        return CategoryResponse(category=await room.categories.update(scope, category_id, asked.changes()))
+        return CategoryResponse(category=await services.categories.update(scope, category_id, asked.changes()))
 
     @router.delete(CATEGORY_PATH, summary="Delete a category; what was under it stays, under none")
     async def delete_category(scope: WritesCategories, category_id: str) -> DoneResponse:
-        await room.categories.delete(scope, category_id)
+        await services.categories.delete(scope, category_id)
         return DoneResponse(message="Category deleted")
 
 
@@ -251,17 +253,17 @@ ITEM_EXAMPLE = {"item": EXAMPLE_ITEM}
 ITEMS_EXAMPLE = {"items": [EXAMPLE_ITEM], "count": 1, "has_more": False}
 
 
-def add_timeline_routes(router: APIRouter, room: RecordServices) -> None:
-    _add_timeline_lists(router, room)
-    _add_one_item(router, room)
+def add_timeline_routes(router: APIRouter, services: RecordServices) -> None:
+    _add_timeline_lists(router, services)
+    _add_one_item(router, services)
 
 
-def _add_timeline_lists(router: APIRouter, room: RecordServices) -> None:
+def _add_timeline_lists(router: APIRouter, services: RecordServices) -> None:
     @router.get(
         TIMELINE_PATH, responses=example_response(ITEMS_EXAMPLE), summary="Everything, of every kind, in one line"
     )
     async def list_items(scope: ReadsTimeline, query: Annotated[ItemQuery, Query()]) -> ItemListResponse:
-        return _item_list(await room.timeline.list(scope, TimelineFilter(**query.provided())))
+        return _item_list(await services.timeline.list(scope, TimelineFilter(**query.provided())))
 
     @router.post(
         TIMELINE_PATH,
@@ -274,31 +276,31 @@ def _add_timeline_lists(router: APIRouter, room: RecordServices) -> None:
         asked: Annotated[CreateTimelineItem, Body(openapi_examples=example_body(NEW_ITEM))],
         timezone: ZoneParameter = None,
     ) -> ItemResponse:
-        return ItemResponse(item=await room.timeline.create(scope, asked.provided(), timezone))
+        return ItemResponse(item=await services.timeline.create(scope, asked.provided(), timezone))
 
     @router.get(
         f"{TIMELINE_PATH}/highlights", responses=example_response(ITEMS_EXAMPLE), summary="Memories that stand out"
     )
     async def list_highlights(scope: ReadsTimeline, query: Annotated[ItemQuery, Query()]) -> ItemListResponse:
         wanted = replace(TimelineFilter(**query.provided()), is_highlight=True)
-        return _item_list(await room.timeline.list(scope, wanted))
+        return _item_list(await services.timeline.list(scope, wanted))
 
     @router.get(
         f"{TIMELINE_PATH}/memories", responses=example_response(ITEMS_EXAMPLE), summary="The memories of the timeline"
     )
     async def list_memory_items(scope: ReadsTimeline, query: Annotated[ItemQuery, Query()]) -> ItemListResponse:
         wanted = replace(TimelineFilter(**query.provided()), type=ItemType.MEMORY)
-        return _item_list(await room.timeline.list(scope, wanted))
+        return _item_list(await services.timeline.list(scope, wanted))
 
     @router.get(f"{TIMELINE_PATH}/insights", summary="What the days up to today say, in numbers and in words")
     async def timeline_insights(scope: ReadsTimeline, query: Annotated[InsightQuery, Query()]) -> Insights:
-        return await room.timeline.insights(scope, query.date_range, query.timezone)
+        return await services.timeline.insights(scope, query.date_range, query.timezone)
 
 
-def _add_one_item(router: APIRouter, room: RecordServices) -> None:
+def _add_one_item(router: APIRouter, services: RecordServices) -> None:
     @router.get(TIMELINE_ITEM_PATH, responses=example_response(ITEM_EXAMPLE), summary="A timeline item")
     async def show_item(scope: ReadsTimeline, item_id: str) -> ItemResponse:
-        return ItemResponse(item=await room.timeline.get(scope, item_id))
+        return ItemResponse(item=await services.timeline.get(scope, item_id))
 
     @router.put(
         TIMELINE_ITEM_PATH,
@@ -308,15 +310,15 @@ def _add_one_item(router: APIRouter, room: RecordServices) -> None:
     async def update_item(
         scope: WritesTimeline, item_id: str, asked: ItemContent, timezone: ZoneParameter = None
     ) -> ItemResponse:
-        return ItemResponse(item=await room.timeline.update(scope, item_id, asked.changes(), timezone))
+        return ItemResponse(item=await services.timeline.update(scope, item_id, asked.changes(), timezone))
 
     @router.delete(TIMELINE_ITEM_PATH, summary="Delete a timeline item, and what stands behind it")
     async def delete_item(scope: WritesTimeline, item_id: str) -> DeletedResponse:
-        return DeletedResponse(message="Timeline item deleted", id=(await room.timeline.delete(scope, item_id)).id)
+        return DeletedResponse(message="Timeline item deleted", id=(await services.timeline.delete(scope, item_id)).id)
 
     @router.get(f"{TIMELINE_ITEM_PATH}/anchors", summary="The memories that are anchored to an item, and how")
     async def item_anchors(scope: ReadsMemories, item_id: str) -> AnchoredListResponse:
-        return AnchoredListResponse(anchors=await room.memories.anchored_to(scope, item_id))
+        return AnchoredListResponse(anchors=await services.memories.anchored_to(scope, item_id))
 
 
 def _item_list(page: RecordPage[TimelineItem]) -> ItemListResponse:
@@ -371,7 +373,7 @@ class TimelineSearchResponse(SearchResponse):
     results: list[ItemMatch]
 
 
-def add_memory_search_route(router: APIRouter, room: RecordServices) -> None:
+def add_memory_search_route(router: APIRouter, services: RecordServices) -> None:
     @router.get(
         "/memories/search",
         responses=example_response({**SEARCH_EXAMPLE, "results": [{**MATCH_EXAMPLE, "memory": EXAMPLE_MEMORY}]}),
@@ -380,12 +382,12 @@ def add_memory_search_route(router: APIRouter, room: RecordServices) -> None:
     async def search_memories(
         scope: ReadsMemories, query: Annotated[MemorySearchQuery, Query()]
     ) -> MemorySearchResponse:
-        hits = await room.search.search_memories(scope, _item_search(query, {ItemType.MEMORY}))
+        hits = await services.search.search_memories(scope, _item_search(query, {ItemType.MEMORY}))
         found = [MemoryMatch(**_match_fields(hit), memory=memory) for hit, memory in hits]
         return MemorySearchResponse(**_repeat_query(query), total_count=len(found), results=found)
 
 
-def add_timeline_search_route(router: APIRouter, room: RecordServices) -> None:
+def add_timeline_search_route(router: APIRouter, services: RecordServices) -> None:
     @router.get(
         "/timeline-items/search",
         responses=example_response(
@@ -397,7 +399,7 @@ def add_timeline_search_route(router: APIRouter, room: RecordServices) -> None:
         scope: ReadsTimeline, query: Annotated[TimelineSearchQuery, Query()]
     ) -> TimelineSearchResponse:
         types = set(query.include_types or ())
-        answer = await room.search.search_with_context(scope, _item_search(query, types), query.context_depth)
+        answer = await services.search.search_with_context(scope, _item_search(query, types), query.context_depth)
         found = [
             ItemMatch(**_match_fields(hit), item=hit.item, context=answer.context[hit.item.id]) for hit in answer.hits
         ]
