@@ -91,8 +91,8 @@ def open_tools(
     """The whole room, once the agent host stands."""
     excluded = ExcludedHostTools(settings.exclude_letta_core_tools, settings.exclude_official_tools)
     finder = ToolFinder(reach.catalogue, reach.embedder, reach.learning, excluded)
-    turnstile = AgentToolsLock(AgentToolsLockStore(database))
-    selecting = AgentToolSelector(host, reach.holdings, turnstile, _tool_limits(settings))
+    lock = AgentToolsLock(AgentToolsLockStore(database))
+    selecting = AgentToolSelector(host, reach.holdings, lock, _tool_limits(settings))
     tools = ToolService(
         host=host,
         journal=journal,
