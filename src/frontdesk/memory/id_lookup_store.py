@@ -1,4 +1,4 @@
-"""Finds the id that begins with the characters that somebody typed."""
+"""Finds a record's id from its first characters."""
 
 import re
 import uuid
@@ -15,7 +15,7 @@ from frontdesk.memory.store import PersonDatabase, PersonTransaction
 
 
 def item_ids_starting(mine: PersonTransaction, kind: ItemType, first: str, most: int) -> Sequence[str]:
-    """Of items of one kind, so many at most."""
+    """The ids of items of one kind, at most `most`."""
     ids = select(timeline_items.c.id).where(
         timeline_items.c.user_id == mine.user_id,
         timeline_items.c.type == kind,
@@ -25,7 +25,7 @@ def item_ids_starting(mine: PersonTransaction, kind: ItemType, first: str, most:
 
 
 def ai_task_ids_starting(mine: PersonTransaction, first: str, most: int) -> Sequence[str]:
-    """Of the agents' work."""
+    """The ids of pieces of work for agents, at most `most`."""
     ids = select(ai_tasks.c.id).where(
         ai_tasks.c.user_id == mine.user_id, ai_tasks.c.id.startswith(first, autoescape=True)
     )
@@ -39,7 +39,7 @@ FindIds = Callable[[PersonTransaction, str, int], Sequence[str]]
 
 
 class IdLookup:
-    """Takes a whole id, or as many of its first characters as no other has, and eight at least."""
+    """Takes a whole id, or at least eight of its first characters if no other id begins with them."""
 
     def __init__(self, records: PersonDatabase) -> None:
         self._records = records
@@ -53,7 +53,7 @@ class IdLookup:
         return await self._resolve(scope, text, "Memory", partial(_item_ids, ItemType.MEMORY))
 
     async def ai_task(self, scope: PersonScope, text: str) -> str:
-        """Of a piece of work for an agent."""
+        """The id of a piece of work for an agent."""
         scope.require(rights.AI_TASKS_READ)
         return await self._resolve(scope, text, "AI task", ai_task_ids_starting)
 

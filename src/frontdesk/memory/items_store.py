@@ -1,4 +1,4 @@
-"""Stores categories and timeline items, the row that tasks, memories and activities share."""
+"""Stores categories and timeline items. Tasks, memories and activities each have an item row too."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,26 +16,26 @@ ITEM_FIELDS = tuple(field.name for field in fields(TimelineItem))
 
 
 def insert_item(mine: PersonTransaction, item: TimelineItem, text: str) -> None:
-    """A new one, found by this text."""
+    """Insert an item, and index it under a text."""
     mine.connection.execute(insert(timeline_items).values(user_id=mine.user_id, **_item_row(item)))
     _index_item(mine, item, text)
 
 
 def save_item(mine: PersonTransaction, item: TimelineItem, text: str) -> None:
-    """One that is there, as it is to be."""
+    """Save a changed item, and index it under a text."""
     mine.connection.execute(update(timeline_items).where(is_item(mine, item.id)).values(**_item_row(item)))
     _index_item(mine, item, text)
 
 
 def fetch_item(mine: PersonTransaction, item_id: str) -> TimelineItem | None:
-    """One by its id, unless it was deleted."""
+    """Fetch an item by its id, unless it was deleted."""
     shown = timeline_items.c.status != ItemStatus.DELETED
     row = mine.connection.execute(select(timeline_items).where(is_item(mine, item_id), shown)).mappings().one_or_none()
     return item_from_row(row) if row else None
 
 
 def delete_item(mine: PersonTransaction, item_id: str) -> None:
-    """For good, with everything that hangs on it."""
+    """Delete an item for good, with everything that depends on it."""
     unindex_item(mine, item_id)
     mine.connection.execute(delete(timeline_items).where(is_item(mine, item_id)))
 
@@ -45,7 +45,7 @@ def is_item(mine: PersonTransaction, item_id: str) -> ColumnElement[bool]:
 
 
 def item_from_row(row: RowMapping | Mapping[str, Any]) -> TimelineItem:
-    """From a row that has the columns of this table, and perhaps others."""
+    """Build an item from a row with the columns of this table, and maybe others."""
     values = {name: row[name] for name in ITEM_FIELDS}
     values |= {
         "type": ItemType(row["type"]),
@@ -58,13 +58,13 @@ def item_from_row(row: RowMapping | Mapping[str, Any]) -> TimelineItem:
 
 
 def has_tags(tags: Sequence[str], *, every: bool) -> ColumnElement[bool]:
-    """Items with all of these tags, or with one at least, whatever their case."""
+    """A condition: the item has all of these tags, or at least one of them, in any case."""
     each = [contains_text(timeline_items.c.tags, join_tags([tag])) for tag in tags]
     return and_(*each) if every else or_(*each)
 
 
 def join_tags(tags: Sequence[str]) -> str:
-    """A tag a line, each between line breaks."""
+    """Tags as one text: a line for each, between line breaks."""
     lines = [" ".join(tag.split()) for tag in tags]
     return "".join(f"\n{line}\n" for line in dict.fromkeys(line for line in lines if line))
 
@@ -88,7 +88,7 @@ CATEGORY_FIELDS = tuple(field.name for field in fields(Category))
 
 
 def category_key(name: str) -> str:
-    """A name as it is looked for."""
+    """A name in the form in which names are compared."""
     return " ".join(name.split()).casefold()
 
 
@@ -108,7 +108,7 @@ def fetch_category(mine: PersonTransaction, category_id: str) -> Category | None
 
 
 def find_category(mine: PersonTransaction, name_or_id: str) -> Category | None:
-    """By its id, or by its name, whatever its case."""
+    """Find a category by its id, or by its name in any case."""
     named = or_(categories.c.id == name_or_id.strip().lower(), categories.c.name_key == category_key(name_or_id))
     return _fetch_category(mine, and_(categories.c.user_id == mine.user_id, named))
 
@@ -121,7 +121,7 @@ def list_categories(mine: PersonTransaction) -> Sequence[Category]:
 
 
 def delete_category(mine: PersonTransaction, category_id: str) -> None:
-    """What was under it stays, under none."""
+    """Delete a category. What was under it stays, without a category."""
     for of in (timeline_items, time_entries):
         held = and_(of.c.user_id == mine.user_id, of.c.category_id == category_id)
         mine.connection.execute(update(of).where(held).values(category_id=None))
@@ -142,5 +142,5 @@ def _category_from_row(row: RowMapping) -> Category:
 
 
 def item_text(item: TimelineItem) -> str:
-    """What an item that has nothing behind it is found by."""
+    """The text under which an item that is no task, memory or activity is indexed."""
     return "\n".join(part for part in (item.title, item.description, " ".join(item.tags)) if part)

@@ -91,7 +91,7 @@ MEMORY_SETTABLE = (
 
 
 def create_memory(mine: PersonTransaction, fields: Fields, zone: str | None = None) -> Memory:
-    """A new one; what it supersedes is kept, and found no longer."""
+    """Create a memory. One that it supersedes is kept, but no longer found."""
     mine.lock_person()
     values: dict[str, Any] = {"title": "", "note": "", "captured_at": mine.now}
     values |= parse_choices(without_nulls(_parse_memory(mine, fields, zone)), MEMORY_CHOICES)
@@ -105,16 +105,16 @@ def create_memory(mine: PersonTransaction, fields: Fields, zone: str | None = No
 
 
 def get_memory(mine: PersonTransaction, memory_id: str) -> Memory:
-    """One by its id, also if it was superseded or has expired, unless it was deleted."""
+    """A memory by its id, also if it was superseded or has expired, unless it was deleted."""
     return _find_memory(mine, memory_id)
 
 
 def update_memory(mine: PersonTransaction, memory_id: str, fields: Fields, zone: str | None = None) -> Memory:
-    """The memory as it is to be. One that was deleted comes back by a status."""
+    """Change a memory. A status brings a deleted one back."""
     mine.lock_person()
     old = _find_memory(mine, memory_id, deleted=fields.get("status") is not None)
     given = _parse_memory(mine, fields, zone)
-    # A title or a note that is taken away is an empty one.
+    # Null empties a title or a note.
     given |= {name: "" for name in ("title", "note") if name in given and given[name] is None}
     values = parse_choices(nulls_to_empty(Memory, given), MEMORY_CHOICES)
     older = values.pop("supersedes", old.supersedes)
@@ -126,7 +126,7 @@ def update_memory(mine: PersonTransaction, memory_id: str, fields: Fields, zone:
 
 
 def delete_memory(mine: PersonTransaction, memory_id: str) -> None:
-    """Kept, and shown to nobody who does not ask for what was deleted; what it superseded is found again."""
+    """Mark a memory as deleted, and show the one that it superseded again. Deleted ones are shown only on request."""
     mine.lock_person()
     memory = replace(_find_memory(mine, memory_id), status=MemoryStatus.DELETED, updated_at=mine.now)
     save_memory(mine, _remove_from_chain(mine, memory))
@@ -146,7 +146,7 @@ def _find_memory(mine: PersonTransaction, memory_id: str, *, deleted: bool = Fal
 
 
 def _place_in_chain(mine: PersonTransaction, memory: Memory, older_id: str | None) -> Memory:
-    """Where it belongs: behind the one it is to supersede, or nowhere once it is deleted."""
+    """Put a memory behind the one that it supersedes; a deleted memory leaves its chain."""
     if memory.status is MemoryStatus.DELETED:
         return _remove_from_chain(mine, memory)
     return (
@@ -157,7 +157,7 @@ def _place_in_chain(mine: PersonTransaction, memory: Memory, older_id: str | Non
 
 
 def _supersede(mine: PersonTransaction, memory: Memory, older_id: str | None) -> Memory:
-    """Put in the place of an older one, if one is named, which must be the last of its line."""
+    """Let a memory supersede an older one, if one is named. The older one must be the last of its chain."""
     if older_id is None:
         return memory
     older = _require_latest(get_memory(mine, older_id))
@@ -174,7 +174,7 @@ def _require_latest(memory: Memory) -> Memory:
 
 
 def _remove_from_chain(mine: PersonTransaction, memory: Memory) -> Memory:
-    """Taken out of its line: what came before it and what came after it are neighbours now."""
+    """Take a memory out of its chain, and link the memories before and after it."""
     unlink_superseded(mine, memory)
     return replace(memory, supersedes=None, superseded_by=None)
 
@@ -186,7 +186,7 @@ ITEM_NAME = "Timeline item"
 
 
 def anchor_memory(mine: PersonTransaction, memory_id: str, fields: Fields, zone: str | None = None) -> Anchor:
-    """Tie a memory to an item, which it is about unless another relation is given; once more is a change."""
+    """Anchor a memory to an item, `about` it by default. The same relation again changes the anchor."""
     mine.lock_person()
     values = without_nulls(parse_fields(mine, fields, zone, ANCHOR_TIMES))
     check_field_names(values, ANCHOR_SETTABLE)
@@ -210,7 +210,7 @@ def memories_anchored_to(mine: PersonTransaction, item_id: str) -> Sequence[Anch
 
 
 def unanchor_memory(mine: PersonTransaction, memory_id: str, item_id: str, relation: str | None = None) -> None:
-    """All anchors of this memory to that item, or the one of this relation."""
+    """Remove all anchors of a memory to an item, or the one of this relation."""
     which = None if relation is None else parse_choice(AnchorRelation, "relation", relation)
     if not delete_anchors(mine, get_memory(mine, memory_id).id, parse_id(item_id, "Anchor"), which):
         raise NotFound("Anchor not found")
@@ -229,23 +229,23 @@ def _check_anchor(anchor: Anchor) -> Anchor:
 
 
 class MemoryService:
-    """What a person wants remembered; nothing is lost but by their word."""
+    """The memories of a person. Nothing is lost unless the person says so."""
 
     def __init__(self, records: PersonDatabase) -> None:
         self._records = records
 
     async def create(self, scope: PersonScope, fields: Fields, zone: str | None = None) -> Memory:
-        """`fields` are those of a `Memory`; the title is made from the note where there is none."""
+        """`fields` are those of a `Memory`. A missing title is made from the note."""
         scope.require(rights.MEMORIES_WRITE)
         return await self._records.change(scope, partial(create_memory, fields=fields, zone=zone))
 
     async def get(self, scope: PersonScope, memory_id: str) -> Memory:
-        """Also one that was superseded or has expired."""
+        """A memory, also if it was superseded or has expired."""
         scope.require(rights.MEMORIES_READ)
         return await self._records.read(scope, partial(get_memory, memory_id=memory_id))
 
     async def get_many(self, scope: PersonScope, ids: Sequence[str]) -> Mapping[str, Memory]:
-        """Those of these that were not deleted, by their ids: what a search has found."""
+        """The memories with these ids that were not deleted, by their ids."""
         scope.require(rights.MEMORIES_READ)
         return await self._records.read(scope, partial(fetch_memories, ids=ids))
 
@@ -254,13 +254,13 @@ class MemoryService:
         return await self._records.read(scope, partial(list_memories, wanted=wanted))
 
     async def update(self, scope: PersonScope, memory_id: str, fields: Fields, zone: str | None = None) -> Memory:
-        """`fields` are those to be different; a deleted memory that is given a status is there again."""
+        """`fields` are the changes. A status brings a deleted memory back."""
         scope.require(rights.MEMORIES_WRITE)
         work = partial(update_memory, memory_id=memory_id, fields=fields, zone=zone)
         return await self._records.change(scope, work)
 
     async def delete(self, scope: PersonScope, memory_id: str) -> None:
-        """It is kept, and listed only among deleted ones; what it superseded is found again."""
+        """The memory is kept, and listed only on request. The one that it superseded is found again."""
         scope.require(rights.MEMORIES_WRITE)
         await self._records.change(scope, partial(delete_memory, memory_id=memory_id))
 
@@ -269,7 +269,7 @@ class MemoryService:
         return await self._records.read(scope, partial(memory_stats, zone=zone))
 
     async def anchor(self, scope: PersonScope, memory_id: str, fields: Fields, zone: str | None = None) -> Anchor:
-        """`fields` are those of an `Anchor`: `anchor_item_id`, and what else is to be said of it."""
+        """`fields` are those of an `Anchor`: `anchor_item_id`, and others."""
         scope.require(rights.MEMORIES_WRITE)
         return await self._records.change(scope, partial(anchor_memory, memory_id=memory_id, fields=fields, zone=zone))
 
@@ -278,12 +278,12 @@ class MemoryService:
         return await self._records.read(scope, partial(anchors_of_memory, memory_id=memory_id))
 
     async def unanchor(self, scope: PersonScope, memory_id: str, item_id: str, relation: str | None = None) -> None:
-        """From an item altogether, or of one relation."""
+        """Remove all anchors to an item, or the one of a relation."""
         scope.require(rights.MEMORIES_WRITE)
         work = partial(unanchor_memory, memory_id=memory_id, item_id=item_id, relation=relation)
         await self._records.change(scope, work)
 
     async def anchored_to(self, scope: PersonScope, item_id: str) -> Sequence[AnchoredMemory]:
-        """The memories that hang on an item, and how."""
+        """The memories that are anchored to an item, with their anchors."""
         scope.require(rights.MEMORIES_READ)
         return await self._records.read(scope, partial(memories_anchored_to, item_id=item_id))

@@ -1,4 +1,4 @@
-"""Decides, without I/O, what a memory may hold and how far places are apart, and defines its filters and statistics."""
+"""Checks memories, computes distances, and defines filters and statistics of memories, without I/O."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from frontdesk.text import one_line
 
 
 class MemorySort(StrEnum):
-    """By what memories are put in order; one without a time of its own happened when it was captured."""
+    """How to sort memories. A memory without its own time happened when it was captured."""
 
     CAPTURED_AT = "captured_at"
     HAPPENED_AT = "happened_at"
@@ -25,9 +25,9 @@ class MemorySort(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFilter:
-    """Times are as people write them, in `timezone`; a category is named, or given by its id.
+    """A filter of memories. Times are as people write them, in `timezone`; a category is given by its name or id.
 
-    `search` is for words that occur; what is meant is found by `recall`. `among` are the ids of those that may be.
+    `search` finds words as they are written, not meanings. `among` limits the result to these ids.
     """
 
     memory_type: MemoryType | None = None
@@ -58,7 +58,7 @@ class MemoryFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryStats:
-    """Of the memories that are listed; those that were superseded or have expired are counted apart."""
+    """Statistics of the listed memories. Superseded and expired ones are counted apart."""
 
     total: int
     superseded: int
@@ -76,7 +76,7 @@ class MemoryStats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnchoredMemory:
-    """A memory that is anchored to an item, and how."""
+    """A memory that is anchored to an item, with the anchor."""
 
     anchor: Anchor
     memory: Memory
@@ -85,13 +85,13 @@ class AnchoredMemory:
 EARTH_KM = 6371.0088
 MAX_DISTANCE_KM = EARTH_KM * pi
 DEFAULT_DISTANCE_KM = 10.0
-# What rounding may take from the edge of a box.
+# A margin for rounding at the edge of a box.
 SLACK_KM = 0.001
 
 
 @dataclass(frozen=True, slots=True)
 class SearchArea:
-    """A place and how far around it."""
+    """A place and a distance around it."""
 
     latitude: float
     longitude: float
@@ -100,7 +100,7 @@ class SearchArea:
 
 @dataclass(frozen=True, slots=True)
 class BoundingBox:
-    """What a circle on the globe fits into. `west` is east of `east` where it lies over the line of the date."""
+    """A box around a circle on the globe. `west` is greater than `east` if the box crosses the date line."""
 
     south: float
     north: float
@@ -109,7 +109,7 @@ class BoundingBox:
 
 
 def parse_search_area(latitude: float | None, longitude: float | None, km: float | None) -> SearchArea | None:
-    """From what was said, if anything was."""
+    """The area to search in, if any of its values is given."""
     if latitude is None and longitude is None and km is None:
         return None
     if latitude is None or longitude is None:
@@ -122,14 +122,14 @@ def parse_search_area(latitude: float | None, longitude: float | None, km: float
 
 
 def distance_km(a_latitude: float, a_longitude: float, b_latitude: float, b_longitude: float) -> float:
-    """As the crow flies (haversine)."""
+    """The distance on the globe (haversine)."""
     a, b = radians(a_latitude), radians(b_latitude)
     apart = sin((b - a) / 2) ** 2 + cos(a) * cos(b) * sin(radians(b_longitude - a_longitude) / 2) ** 2
     return 2 * EARTH_KM * asin(sqrt(min(1.0, apart)))
 
 
 def bounding_box(place: SearchArea) -> BoundingBox:
-    """All that is so near lies in it, and some that is not."""
+    """A box that has the whole area in it, and a little more."""
     angle = (place.km + SLACK_KM) / EARTH_KM
     south, north = place.latitude - degrees(angle), place.latitude + degrees(angle)
     if south <= -90 or north >= 90:
@@ -147,7 +147,7 @@ def is_near(place: SearchArea, latitude: float, longitude: float) -> bool:
 
 
 def _wrap_longitude(longitude: float) -> float:
-    """Between -180 and 180."""
+    """A longitude between -180 and 180."""
     return (longitude + 180) % 360 - 180
 
 
@@ -168,17 +168,17 @@ BOUNDS = {
 
 
 def title_from_note(note: str) -> str:
-    """The first line that says something."""
+    """The first line that is not empty."""
     return next((one_line(line, MAX_MADE_TITLE) for line in note.splitlines() if line.strip()), "")
 
 
 def with_title(memory: Memory) -> Memory:
-    """With a title made from its note where it has none."""
+    """The memory with a title. A missing one is made from the note."""
     return memory if memory.title.strip() else replace(memory, title=title_from_note(memory.note))
 
 
 def check_memory(memory: Memory) -> Memory:
-    """The memory, if there can be such a one."""
+    """Return the memory if it is valid."""
     if not memory.title.strip():
         raise Invalid("A memory needs a note that says something, or a title at least")
     check_length(memory, "title", MAX_TITLE)
@@ -192,12 +192,12 @@ def check_memory(memory: Memory) -> Memory:
 
 
 def is_current(memory: Memory, now: datetime) -> bool:
-    """Neither superseded nor expired."""
+    """Whether a memory is neither superseded nor expired."""
     return memory.superseded_by is None and (memory.expires_at is None or memory.expires_at > now)
 
 
 def item_from_memory(memory: Memory, was: TimelineItem | None = None) -> TimelineItem:
-    """How it stands on the timeline; what others said of that item stays."""
+    """The timeline item of a memory. Fields that a memory does not have stay as they were."""
     made = TimelineItem(
         id=memory.id,
         type=ItemType.MEMORY,
@@ -218,7 +218,7 @@ def item_from_memory(memory: Memory, was: TimelineItem | None = None) -> Timelin
 
 
 def memory_text(memory: Memory) -> str:
-    """What it is found by."""
+    """The text under which a memory is indexed."""
     own = [] if memory.note.startswith(memory.title.rstrip("…")) else [memory.title]
     return "\n".join(part for part in (*own, memory.note, memory.place_name, " ".join(memory.tags)) if part)
 

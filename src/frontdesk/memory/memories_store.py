@@ -1,4 +1,4 @@
-"""Stores memories and their anchors; filters and counts them."""
+"""Stores, filters and counts memories and their anchors."""
 
 import json
 from collections import Counter
@@ -88,7 +88,7 @@ def save_memory(mine: PersonTransaction, memory: Memory) -> None:
 
 
 def fetch_memory(mine: PersonTransaction, memory_id: str, *, deleted: bool = False) -> Memory | None:
-    """One that was not deleted, unless those are meant too."""
+    """Fetch a memory that was not deleted; with `deleted`, any memory."""
     wanted = MEMORY_ROWS.where(_is_memory(mine, memory_id))
     wanted = wanted if deleted else wanted.where(memories.c.status != MemoryStatus.DELETED)
     row = mine.connection.execute(wanted).mappings().one_or_none()
@@ -96,19 +96,19 @@ def fetch_memory(mine: PersonTransaction, memory_id: str, *, deleted: bool = Fal
 
 
 def fetch_memories(mine: PersonTransaction, ids: Sequence[str]) -> dict[str, Memory]:
-    """Those of these that were not deleted, by their ids."""
+    """Fetch the memories with these ids that were not deleted, by their ids."""
     shown = (memories.c.user_id == mine.user_id, memories.c.id.in_(ids), memories.c.status != MemoryStatus.DELETED)
     return {row["id"]: memory_from_row(row) for row in mine.connection.execute(MEMORY_ROWS.where(*shown)).mappings()}
 
 
 def link_superseded(mine: PersonTransaction, older: str, newer: str) -> None:
-    """The newer one takes the place of the older."""
+    """Note that the newer memory supersedes the older one."""
     _set_columns(mine, older, superseded_by=newer)
     _set_columns(mine, newer, supersedes=older)
 
 
 def unlink_superseded(mine: PersonTransaction, memory: Memory) -> None:
-    """Out of its line, whose ends are joined."""
+    """Take a memory out of its chain, and join the ends."""
     if memory.supersedes is not None:
         _set_columns(mine, memory.supersedes, superseded_by=memory.superseded_by)
     if memory.superseded_by is not None:
@@ -116,7 +116,7 @@ def unlink_superseded(mine: PersonTransaction, memory: Memory) -> None:
 
 
 def list_memories(mine: PersonTransaction, wanted: MemoryFilter) -> RecordPage[Memory]:
-    """Those that are wanted, in order, a page of them."""
+    """A page of the memories that pass a filter, in its order."""
     check_page(wanted.limit, wanted.offset)
     rows = MEMORY_ROWS.where(memories.c.user_id == mine.user_id, *_filter_conditions(mine, wanted))
     by = parse_choice(MemorySort, "sort_by", wanted.sort_by)
@@ -129,12 +129,12 @@ def list_memories(mine: PersonTransaction, wanted: MemoryFilter) -> RecordPage[M
 
 
 def is_current_memory(mine: PersonTransaction) -> ColumnElement[bool]:
-    """Neither superseded nor expired."""
+    """A condition: neither superseded nor expired."""
     return and_(memories.c.superseded_by.is_(None), _is_unexpired(mine))
 
 
 def memory_from_row(row: RowMapping) -> Memory:
-    """From a row that has the columns of both tables."""
+    """Build a memory from a row with the columns of both tables."""
     values = {name: row[name] for name in MEMORY_FIELDS}
     values |= {
         "memory_type": MemoryType(row["memory_type"]),
@@ -194,7 +194,7 @@ def _feeling_conditions(wanted: MemoryFilter) -> list[ColumnElement[bool]]:
 def _list_nearby(
     mine: PersonTransaction, rows: Select[Any], around: SearchArea, wanted: MemoryFilter
 ) -> RecordPage[Memory]:
-    """The database knows of boxes alone: which of those in the box are near enough is told here, then the page cut."""
+    """The database filters by a box only. Here the exact distance is checked, then the page is cut."""
     spots = rows.where(*_box_conditions(bounding_box(around))).with_only_columns(
         schema_memories.c.id, schema_memories.c.latitude, schema_memories.c.longitude, maintain_column_froms=True
     )
@@ -236,7 +236,7 @@ ANCHOR_FIELDS = tuple(field.name for field in fields(Anchor))
 
 
 def save_anchor(mine: PersonTransaction, anchor: Anchor) -> None:
-    """A new one, or another in the place of one like it."""
+    """Insert an anchor, or replace the one of the same relation."""
     this = and_(_is_of_memory(mine, anchor.memory_id), _is_to_item(anchor.anchor_item_id, anchor.relation))
     if mine.connection.execute(update(memory_anchors).where(this).values(**asdict(anchor))).rowcount == 0:
         mine.connection.execute(insert(memory_anchors).values(user_id=mine.user_id, **asdict(anchor)))
@@ -249,7 +249,7 @@ def fetch_anchor(mine: PersonTransaction, memory_id: str, item_id: str, relation
 
 
 def list_anchors(mine: PersonTransaction, memory_id: str) -> Sequence[Anchor]:
-    """The weightiest first; those to items that were deleted are not shown."""
+    """The anchors of a memory, the largest weight first, without those to deleted items."""
     to_item = and_(
         timeline_items.c.user_id == memory_anchors.c.user_id, timeline_items.c.id == memory_anchors.c.anchor_item_id
     )
@@ -263,7 +263,7 @@ def list_anchors(mine: PersonTransaction, memory_id: str) -> Sequence[Anchor]:
 
 
 def list_anchored_memories(mine: PersonTransaction, item_id: str) -> Sequence[AnchoredMemory]:
-    """The memories that hang on an item, the weightiest first, of those that are listed."""
+    """The listed memories that are anchored to an item, the largest weight first."""
     hung = and_(memory_anchors.c.user_id == memories.c.user_id, memory_anchors.c.memory_id == memories.c.id)
     named = [memory_anchors.c[name].label(f"anchor_{name}") for name in ANCHOR_FIELDS]
     mine_alone = (memory_anchors.c.user_id == mine.user_id, memory_anchors.c.anchor_item_id == item_id, hung)
@@ -280,7 +280,7 @@ def list_anchored_memories(mine: PersonTransaction, item_id: str) -> Sequence[An
 
 
 def delete_anchors(mine: PersonTransaction, memory_id: str, item_id: str, relation: AnchorRelation | None) -> int:
-    """All of a memory's anchors to an item, or the one of this relation; how many there were."""
+    """Delete all anchors of a memory to an item, or the one of this relation. Returns how many there were."""
     this = and_(_is_of_memory(mine, memory_id), _is_to_item(item_id, relation))
     return mine.connection.execute(delete(memory_anchors).where(this)).rowcount
 
@@ -304,7 +304,7 @@ MOST_USED = 10
 
 
 def memory_stats(mine: PersonTransaction, zone: str | None = None) -> MemoryStats:
-    """This week begins on Monday, where the person is."""
+    """Statistics. This week begins on Monday in the person's time zone."""
     shown = _is_listed(mine)
     sums = select(
         func.count().label("total"),
@@ -347,7 +347,7 @@ def _count_by(
 
 
 def _count_tags(mine: PersonTransaction, which: ColumnElement[bool]) -> dict[str, int]:
-    """A tag is counted whatever its case."""
+    """Count tags in any case."""
     together = and_(timeline_items.c.user_id == memories.c.user_id, timeline_items.c.id == memories.c.id)
     grouped = select(timeline_items.c.tags, func.count()).where(together, which, timeline_items.c.tags != "")
     found: Counter[str] = Counter()

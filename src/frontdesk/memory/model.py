@@ -1,4 +1,4 @@
-"""Defines what is stored for a person, whose records an operation may use, and searches with their hits."""
+"""Defines the records of a person, whose records an operation may use, and searches with their hits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from frontdesk.identity.rights import MEMORY_ADMIN
 
 
 class ItemType(StrEnum):
-    """What a timeline item is."""
+    """The kind of a timeline item."""
 
     TASK = "task"
     ACTIVITY = "activity"
@@ -22,7 +22,7 @@ class ItemType(StrEnum):
 
 
 class ItemStatus(StrEnum):
-    """How a timeline item stands; `deleted` ones are kept and never shown."""
+    """The status of a timeline item. Deleted items are kept, but never shown."""
 
     ACTIVE = "active"
     INACTIVE = "inactive"
@@ -33,7 +33,7 @@ class ItemStatus(StrEnum):
 
 
 class Priority(StrEnum):
-    """How pressing it is."""
+    """The priority of an item."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -42,7 +42,7 @@ class Priority(StrEnum):
 
 
 class TaskStatus(StrEnum):
-    """How a task stands."""
+    """The status of a task."""
 
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
@@ -52,14 +52,14 @@ class TaskStatus(StrEnum):
 
 
 class CompletionBehavior(StrEnum):
-    """When a task with subtasks is completed: by hand, or with the last of them."""
+    """When a task with subtasks is completed: by hand, or with its last subtask."""
 
     MANUAL = "manual"
     WITH_SUBTASKS = "auto_when_subtasks_complete"
 
 
 class ProgressCalculation(StrEnum):
-    """Where a task's progress comes from; weighted goes by the subtasks' estimated durations."""
+    """How a task's progress is computed. `weighted` uses the estimated durations of its subtasks."""
 
     MANUAL = "manual"
     AVERAGE = "average_subtasks"
@@ -67,7 +67,7 @@ class ProgressCalculation(StrEnum):
 
 
 class TaskRelation(StrEnum):
-    """What a task is to another."""
+    """The relation of a task to another."""
 
     SUBTASK = "subtask"
     RELATED = "related"
@@ -76,7 +76,7 @@ class TaskRelation(StrEnum):
 
 
 class MemoryType(StrEnum):
-    """What kind of memory."""
+    """The kind of a memory."""
 
     NOTE = "note"
     LINK = "link"
@@ -87,7 +87,7 @@ class MemoryType(StrEnum):
 
 
 class MemoryStatus(StrEnum):
-    """How a memory stands."""
+    """The status of a memory."""
 
     ACTIVE = "active"
     ARCHIVED = "archived"
@@ -95,7 +95,7 @@ class MemoryStatus(StrEnum):
 
 
 class AnchorRelation(StrEnum):
-    """What a memory is to the item it is anchored to."""
+    """The relation of a memory to the item that it is anchored to."""
 
     CONTEXT_OF = "context_of"
     RESULT_OF = "result_of"
@@ -107,7 +107,7 @@ class AnchorRelation(StrEnum):
 
 
 class ActivityType(StrEnum):
-    """What was done."""
+    """The kind of an activity."""
 
     EXERCISE = "exercise"
     MEDITATION = "meditation"
@@ -124,7 +124,7 @@ class ActivityType(StrEnum):
 
 
 class ActivityStatus(StrEnum):
-    """How an activity stands."""
+    """The status of an activity."""
 
     ACTIVE = "active"
     COMPLETED = "completed"
@@ -132,7 +132,7 @@ class ActivityStatus(StrEnum):
 
 
 class Intensity(StrEnum):
-    """How hard it was."""
+    """The effort of an activity."""
 
     LOW = "low"
     MODERATE = "moderate"
@@ -140,7 +140,7 @@ class Intensity(StrEnum):
 
 
 class EntrySource(StrEnum):
-    """Where a time entry comes from."""
+    """The source of a time entry."""
 
     TIMER = "timer"
     MANUAL = "manual"
@@ -148,7 +148,7 @@ class EntrySource(StrEnum):
 
 
 class AiStatus(StrEnum):
-    """How a piece of work for an agent stands."""
+    """The status of a piece of work for an agent."""
 
     PENDING = "pending"
     ASSIGNED = "assigned"
@@ -168,7 +168,7 @@ class AiMode(StrEnum):
 
 
 class AiTaskType(StrEnum):
-    """What kind of work."""
+    """The kind of a piece of work."""
 
     BRAINSTORMING = "brainstorming"
     DAILY_QA = "daily_qa"
@@ -189,7 +189,7 @@ class AiTaskType(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Category:
-    """A name that tasks, memories and activities are put under."""
+    """A category of tasks, memories and activities."""
 
     id: str
     name: str
@@ -202,7 +202,7 @@ class Category:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineItem:
-    """What all that stands on the timeline has in common."""
+    """A timeline item: what all kinds of records have in common."""
 
     id: str
     type: ItemType
@@ -223,10 +223,10 @@ class TimelineItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """Something to be done. `dependencies` are ids of tasks that must be completed first.
+    """A task. `dependencies` are the ids of tasks that must be completed first.
 
-    `wake_schedule_id` is the schedule that wakes the agent it is assigned to when it is due; `wake_note` says, right
-    after a change, why there is none where there should be one.
+    `wake_schedule_id` is the schedule that wakes the assigned agent when the task is due. `wake_note` says, right after
+    a change, why there is no such schedule if there should be one.
     """
 
     id: str
@@ -263,7 +263,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskLink:
-    """What one task is to another: `task_id` depends on, is blocked by, or is related to `related_task_id`."""
+    """A relation between tasks: `task_id` depends on, is blocked by, or is related to `related_task_id`."""
 
     id: str
     task_id: str
@@ -274,7 +274,7 @@ class TaskLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """Something to be remembered. One that was superseded or has expired is kept, and found only when asked for."""
+    """A memory. A superseded or expired one is kept, and found only on request."""
 
     id: str
     title: str
@@ -305,7 +305,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
-    """A memory tied to a task, an activity or another item."""
+    """An anchor: ties a memory to a task, an activity or another item."""
 
     memory_id: str
     anchor_item_id: str
@@ -319,7 +319,7 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Activity:
-    """Something that was done, and how it felt. Moods, energies and satisfaction go from 1 to 10."""
+    """An activity and how it felt. Moods, energies and satisfaction go from 1 to 10."""
 
     id: str
     title: str
@@ -350,7 +350,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeEntry:
-    """Time that was spent, or is being spent, on an item; a running one has no end. Minutes are 1 at least."""
+    """A time entry: time spent on an item. A running one has no end. Minutes are at least 1."""
 
     id: str
     timeline_item_id: str
@@ -368,7 +368,7 @@ class TimeEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guardrails:
-    """How far an agent may go with a piece of work; the names are the contract's."""
+    """The limits of an agent in a piece of work. The names are those of the contract."""
 
     costCapUSD: float | None = None  # noqa: N815
     timeCapMin: int | None = None  # noqa: N815
@@ -389,7 +389,7 @@ class AiEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AiTask:
-    """A piece of work for an agent, which belongs to a task. Whoever works on it holds a lease until `leased_until`."""
+    """A piece of work for an agent, which belongs to a task. The agent holds a lease until `leased_until`."""
 
     id: str
     task_id: str
@@ -435,7 +435,7 @@ NO_PERSON = (
 
 @dataclass(frozen=True, slots=True)
 class PersonScope:
-    """One person; the agent that acts for them, if one does; what they may do, None for everything; by what proof."""
+    """A person, the agent that acts for them, their scopes (None for all), and the credential."""
 
     user_id: str
     agent_id: str | None = None
@@ -444,7 +444,7 @@ class PersonScope:
 
     @classmethod
     def for_caller(cls, caller: Caller) -> "PersonScope":
-        """From who is calling, for this one request. Nobody in particular has no records."""
+        """The scope of the caller of this request. A caller who is no person has no records."""
         if caller.user_id is None:
             raise Unauthenticated("Authentication required") if caller.credential_id is None else Denied(NO_PERSON)
         return cls(caller.user_id, caller.agent_id, caller.scopes, caller.credential_id)
@@ -453,7 +453,7 @@ class PersonScope:
         return self.scopes is None or right in self.scopes or MEMORY_ADMIN in self.scopes
 
     def require(self, right: str) -> None:
-        """Refuse whoever lacks it, and say what was needed."""
+        """Raise an error that names the missing scope."""
         if not self.allows(right):
             raise MissingScope(right)
 
@@ -462,7 +462,7 @@ DEFAULT_SEARCH_LIMIT, MAX_SEARCH_LIMIT = 20, 100
 
 
 class SearchMode(StrEnum):
-    """By what it is looked for: by words and meaning together, or by one of them alone."""
+    """How to search: by words and meaning together, or by one of them."""
 
     HYBRID = "hybrid"
     FULL_TEXT = "full_text"
@@ -471,10 +471,10 @@ class SearchMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemSearch:
-    """What is looked for, and among what. Times are as people write them, in `zone`, and those of the items.
+    """A search and its filters. Times are as people write them, in `zone`; they filter by the times of items.
 
-    Without `statuses`, what is neither deleted nor archived. The last seven are of memories, and find nothing else;
-    those that were superseded or have expired are found only when asked for.
+    Without `statuses`, deleted and archived items are left out. The last six fields filter memories, and leave out all
+    other items. Superseded and expired memories are found only on request.
     """
 
     text: str
@@ -500,10 +500,10 @@ class ItemSearch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemHit:
-    """An item that was found: how well it fits, from 0 to 1, the words it shares, and how near its meaning is.
+    """A hit: an item with its score from 0 to 1, the words it shares, and its nearness of meaning.
 
-    `text` is what it was found by. `beside` are words that only its neighbours hold: a memory is found by what was
-    written down right before and after it, too.
+    `text` is the indexed text. `beside` are words that only its neighbours have: what was noted right before and after
+    a memory speaks for it too.
     """
 
     item: TimelineItem
@@ -524,7 +524,7 @@ class ItemHit:
 
 
 class ContextRelation(StrEnum):
-    """What an item near another is to it."""
+    """The relation of an item to another near it."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -534,14 +534,14 @@ class ContextRelation(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextItem:
-    """An item near another: written down around it, anchored to it, or tied to it as a task."""
+    """An item near another: stored before or after it, anchored to it, or related to it as a task."""
 
     item: TimelineItem
     tie: ContextRelation
 
 
 class TimelineSort(StrEnum):
-    """By what items are put in order; where that is said of memories alone, all others come after them."""
+    """How to sort items. If only memories have the field, all other items come after them."""
 
     CREATED_AT = "created_at"
     UPDATED_AT = "updated_at"
@@ -554,7 +554,7 @@ class TimelineSort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimelinePosition:
-    """Where an item stands in the order in which they were made."""
+    """The place of an item in the order of creation."""
 
     at: datetime
     id: str
@@ -562,7 +562,7 @@ class TimelinePosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineFilter:
-    """What lies, in part at least, between `date_from` and `date_to`: times as people write them, in `timezone`."""
+    """A filter of timeline items. Times are as people write them, in `timezone`."""
 
     type: ItemType | None = None
     status: ItemStatus | None = None
@@ -585,7 +585,7 @@ class TimelineFilter:
 
 @dataclass(frozen=True, slots=True)
 class PersonSummary:
-    """A person with records here: their time zone, since when, and how many items a search can find."""
+    """A person with records: their time zone, since when, and the number of searchable items."""
 
     user_id: str
     zone: str

@@ -22,7 +22,7 @@ from frontdesk.memory.work_queue import WorkQueueService
 
 @dataclass(frozen=True, slots=True)
 class RecordServices:
-    """Each service takes a `Scope` first, and shows and changes what is that person's."""
+    """The services for each kind of record. Each method takes a `PersonScope` first: whose records it uses."""
 
     tasks: TaskService
     memories: MemoryService
@@ -38,7 +38,7 @@ class RecordServices:
 
 @dataclass(frozen=True, slots=True)
 class MemoryDependencies:
-    """What the room asks of others: to wake an agent, to know agents, and what else is kept of a person."""
+    """What memory needs of other capabilities: schedules to wake agents, agents' names, and other personal data."""
 
     schedule: CreateSchedule
     cancel: CancelSchedule
@@ -50,7 +50,7 @@ class MemoryDependencies:
 def open_memory(
     database: Database, embedder: Embedder | None, others: MemoryDependencies
 ) -> tuple[RecordServices, MemoryIndexer]:
-    """The services, and the indexer that embeds new records; give its `run` a task of its own."""
+    """Open the services, and the indexer. Its `run` needs a task of its own."""
     records = PersonDatabase(database)
     reader = MemoryIndexer(records, embedder)
     records.on_change(reader.wake)

@@ -22,19 +22,19 @@ from frontdesk.memory.model import PersonScope
 T = TypeVar("T")
 UTC_NAME = "UTC"
 SELECT_PERSON = select(people.c.number, people.c.zone)
-# A new person's first two changes may come at once.
+# A new person's first two changes may come at the same time.
 INSERT_PERSON = per_dialect(lambda insert: insert(people).on_conflict_do_nothing())
 
 
 @dataclass(frozen=True, slots=True)
 class PersonTransaction:
-    """One person's records within a transaction: what every store works on."""
+    """A transaction in which only one person's records are visible. Every store works on it."""
 
     connection: Connection
     user_id: str
     agent_id: str | None
     now: datetime
-    # The person's number and zone; 0 for one of whom nothing is kept yet.
+    # The person's number and zone; the number is 0 if nothing is stored of them yet.
     number: int = 0
     zone_name: str = UTC_NAME
 
@@ -43,18 +43,18 @@ class PersonTransaction:
         return zones.zone_of_name(self.zone_name)
 
     def lock_person(self) -> None:
-        """Let nobody else who does so change what is this person's before the end; SQLite has one writer at a time."""
+        """Make other changes to the person's records wait until the end. SQLite has one writer at a time anyway."""
         self.connection.execute(SELECT_PERSON.where(people.c.user_id == self.user_id).with_for_update())
 
     def lease_time(self) -> datetime:
-        """What time it is for leases, which replicas go by together."""
+        """The time that leases use, the same for all replicas."""
         if self.connection.dialect.name != "postgresql":
             return self.now
         return self.connection.execute(SELECT_DATABASE_TIME).scalar_one()
 
 
 class PersonDatabase:
-    """Everybody's records, of which a scope opens one person's."""
+    """The records of all people. A scope opens the records of one."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -62,15 +62,15 @@ class PersonDatabase:
         self._on_change: Callable[[], None] | None = None
 
     def on_change(self, heard: Callable[[], None]) -> None:
-        """Have this called after every change, once it can be seen."""
+        """Call this function after every change, once the change is visible."""
         self._on_change = heard
 
     async def read(self, scope: PersonScope, look: Callable[[PersonTransaction], T]) -> T:
-        """What `look` finds among the person's records."""
+        """Run `look` in a read transaction on the person's records."""
         return await self._database.read(partial(self._run, scope, look))
 
     async def change(self, scope: PersonScope, work: Callable[[PersonTransaction], T], *, small: bool = True) -> T:
-        """What `work` returns, with all that it changed kept, or nothing of it."""
+        """Run `work` in a write transaction on the person's records."""
         done = await self._database.write(partial(self._run, scope, partial(_with_person_row, work)), small=small)
         if self._on_change is not None:
             self._on_change()
@@ -87,7 +87,7 @@ class PersonDatabase:
 
 
 def _with_person_row(work: Callable[[PersonTransaction], T], mine: PersonTransaction) -> T:
-    """With a number for the person, who may be new; a race that the database settles is told as one."""
+    """Run `work` for a person who may be new. A lost race in the database becomes a `Conflict`."""
     try:
         if not mine.number:
             mine = _insert_person(mine)
@@ -107,7 +107,7 @@ ASCII_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def case_variants(text: str) -> tuple[str, ...]:
-    """How a text may stand in a column of which the database has lowered what it can: SQLite lowers A to Z alone."""
+    """The forms of a text in a column that the database lowered: SQLite lowers only A to Z."""
     if text.isascii():
         return (text.lower(),)
     ways = (text.lower(), text.upper(), text.title(), text)
@@ -118,25 +118,25 @@ SECOND, INSTANT = timedelta(seconds=1), timedelta(microseconds=1)
 
 
 def contains_text(column: ColumnElement[Any], text: str) -> ColumnElement[bool]:
-    """The column has this text somewhere in it, whatever its case."""
+    """A condition: the column contains this text, in any case."""
     lowered = func.lower(column)
     return or_(*(lowered.contains(way, autoescape=True) for way in case_variants(text)))
 
 
 def contains_words(columns: Sequence[ColumnElement[Any]], text: str) -> list[ColumnElement[bool]]:
-    """Each word of the text stands in one of the columns at least."""
+    """Conditions: each word of the text is in at least one of the columns."""
     return [or_(*(contains_text(column, word) for column in columns)) for word in text.split()]
 
 
 def not_after(column: ColumnElement[Any], bound: datetime) -> ColumnElement[bool]:
-    """At that moment at the latest; one without fractions of a second means the whole second."""
+    """A condition: not after that moment. A moment without fractions of a second means the whole second."""
     return column < bound + (INSTANT if bound.microsecond else SECOND)
 
 
 def order_rows(
     wanted: Select[Any], column: ColumnElement[Any], tie: ColumnElement[Any], order: str, *, nullable: bool = False
 ) -> Select[Any]:
-    """In that order, with those that have no value last either way, and a place for each of those that are alike."""
+    """Sort rows by a column, those without a value last, and equal ones by `tie`."""
     directed = [one.asc() if order == "asc" else one.desc() for one in (column, tie)]
     return wanted.order_by(directed[0].nulls_last() if nullable else directed[0], directed[1])
 
@@ -144,7 +144,7 @@ def order_rows(
 def fetch_page(
     mine: PersonTransaction, wanted: Select[Any], limit: int, offset: int
 ) -> tuple[Sequence[RowMapping], int]:
-    """Some of the rows, and how many there are in all, counted only where that is not plain from these."""
+    """Some of the rows, and how many there are. They are counted only if that is not known from the page."""
     rows = mine.connection.execute(wanted.limit(limit).offset(offset)).mappings().all()
     if len(rows) < limit and (rows or not offset):
         return rows, offset + len(rows)
@@ -153,5 +153,5 @@ def fetch_page(
 
 
 def most_first(rows: Iterable[tuple[T, int]]) -> dict[T, int]:
-    """How many of each, the most first."""
+    """Counts, the largest first."""
     return dict(sorted(rows, key=lambda pair: -pair[1]))

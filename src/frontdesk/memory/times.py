@@ -13,7 +13,7 @@ MAX_SHOWN = 64
 
 
 class DayEdge(Enum):
-    """What a mere day means: the moment at which it begins, or its last one."""
+    """What a day without a time means: its first moment, or its last."""
 
     START = "start"
     END = "end"
@@ -21,14 +21,14 @@ class DayEdge(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TimeSpan:
-    """From a moment on, up to another that no longer counts."""
+    """A range of time, without its end."""
 
     start: datetime
     end: datetime
 
 
 def parse_time(text: str, zone: ZoneInfo, name: str, edge: DayEdge = DayEdge.START) -> datetime:
-    """`2026-11-20`, `2026-11-20T09:00` or `2026-11-20T09:00:00+01:00`, in UTC; `name` is what it was given as."""
+    """Parse `2026-11-20`, `2026-11-20T09:00` or `2026-11-20T09:00:00+01:00` to UTC. `name` is for messages."""
     said = text.strip()
     try:
         if len(said) == len("2026-11-20"):
@@ -47,13 +47,13 @@ def parse_time(text: str, zone: ZoneInfo, name: str, edge: DayEdge = DayEdge.STA
 
 
 def parse_end(text: str, zone: ZoneInfo, name: str) -> datetime:
-    """Where a span ends that goes up to this: with the end of a mere day, or at that very moment."""
+    """The end of a span: the end of a day without a time, or that very moment."""
     last = parse_time(text, zone, name, DayEdge.END)
     return last + timedelta(seconds=1) if len(text.strip()) == len("2026-11-20") else last
 
 
 def parse_day(text: str, name: str) -> date:
-    """A day as YYYY-MM-DD."""
+    """Parse a day, YYYY-MM-DD."""
     try:
         found = date.fromisoformat(text.strip())
     except ValueError as error:
@@ -64,12 +64,12 @@ def parse_day(text: str, name: str) -> date:
 
 
 def span_of_days(days: date, zone: ZoneInfo, count: int = 1) -> TimeSpan:
-    """The day in that zone, and those after it: 23 or 25 hours long where clocks are changed."""
+    """A day in that zone, or several: 23 or 25 hours long where clocks change."""
     return TimeSpan(_midnight(days, zone), _midnight(days + timedelta(days=count), zone))
 
 
 def find_zone(text: str | None, otherwise: str) -> ZoneInfo:
-    """The zone that was named, or the person's own."""
+    """The named zone, or `otherwise`."""
     return zones.zone_of_name(zones.zone_name(text) if text and text.strip() else otherwise)
 
 

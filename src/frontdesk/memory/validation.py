@@ -20,19 +20,19 @@ MAX_OFFSET = 10_000_000
 
 
 def check_field_names(given: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Refuse what there is no place for, rather than lose it."""
+    """Refuse unknown fields, instead of losing them."""
     unknown = sorted(set(given) - set(names))
     if unknown:
         raise Invalid(f"There is no field {', '.join(unknown)} to be set here; these can be: {', '.join(names)}")
 
 
 def without_nulls(given: Mapping[str, Any]) -> dict[str, Any]:
-    """For a new record: what is null was not said."""
+    """For a new record: null counts as not given."""
     return {name: value for name, value in given.items() if value is not None}
 
 
 def nulls_to_empty(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """For a change of a record of this kind: null empties what can be empty."""
+    """For changes of a record of this class: null empties a field that can be empty."""
     empty = {field.name: _empty_value(field.default, field.default_factory) for field in fields(kind)}
     for name, value in given.items():
         if value is None and empty.get(name, MISSING) is MISSING:
@@ -41,7 +41,7 @@ def nulls_to_empty(kind: type, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_choices(given: dict[str, Any], kinds: Mapping[str, type[StrEnum]]) -> dict[str, Any]:
-    """With the named ones as the choices they are."""
+    """Parse the named fields as choices."""
     found = {name: parse_choice(kind, name, given[name]) for name, kind in kinds.items() if name in given}
     return {**given, **found}
 
@@ -55,14 +55,14 @@ def parse_choice(kind: type[Choice], name: str, value: str) -> Choice:
 
 
 def check_range(record: object, name: str, least: float, most: float) -> None:
-    """Where the record has a number there."""
+    """Check a number of the record, if there is one."""
     value = getattr(record, name)
     if value is not None and not least <= value <= most:
         raise Invalid(f"{name} must be from {least} to {most}")
 
 
 def check_length(record: object, name: str, most: int, least: int = 0) -> None:
-    """Where the record has a text there."""
+    """Check the length of a text of the record, if there is one."""
     value = getattr(record, name)
     if value is not None and not least <= len(value) <= most:
         raise Invalid(f"{name} must have {least} to {most} characters; this has {len(value)}")
@@ -76,7 +76,7 @@ def check_page(limit: int, offset: int) -> None:
 
 
 def _empty_value(default: object, factory: object) -> object:
-    """What a field holds that holds nothing; MISSING for one that always holds something."""
+    """The empty value of a field; MISSING if it cannot be empty."""
     if factory is not MISSING:
         return {}
     return default if default is None or default in ("", ()) else MISSING
@@ -95,7 +95,7 @@ def new_id(now: datetime) -> str:
 
 
 def parse_id(text: str, what: str) -> str:
-    """An id as it is stored; what cannot be one is answered as one that is not there."""
+    """An id as it is stored. A text that cannot be an id is reported as not found."""
     try:
         return str(uuid.UUID(text))
     except ValueError:
@@ -109,7 +109,7 @@ MAX_NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class RecordPage(Generic[T]):
-    """Some of what there is, and how much there is of it in all."""
+    """A page of records, and how many there are in all."""
 
     items: Sequence[T]
     total: int
@@ -123,7 +123,7 @@ class RecordPage(Generic[T]):
 def parse_fields(
     mine: PersonTransaction, fields: Fields, zone: str | None, edges: Mapping[str, DayEdge]
 ) -> dict[str, Any]:
-    """The fields as they are kept: those named in `edges` are times, `category` becomes a `find_category_id`."""
+    """Parse fields: those in `edges` are times, and `category` becomes `category_id`."""
     where = find_zone(zone, mine.zone_name)
     found = {name: storable(value) if isinstance(value, str) else value for name, value in fields.items()}
     for name, edge in edges.items():
@@ -141,7 +141,7 @@ def parse_fields(
 
 
 def find_category_id(mine: PersonTransaction, name_or_id: str) -> str:
-    """The category that is meant, by name or id."""
+    """Find a category by name or id."""
     category = find_category(mine, name_or_id)
     if category is None:
         names = [one.name for one in list_categories(mine)][:MAX_NAMED]
@@ -153,7 +153,7 @@ def find_category_id(mine: PersonTransaction, name_or_id: str) -> str:
 
 
 def require_found(found: T | None, what: str) -> T:
-    """What was looked for, or the words for that it is not there."""
+    """Return what was found, or raise `NotFound`."""
     if found is None:
         raise NotFound(f"{what} not found")
     return found

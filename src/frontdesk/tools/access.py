@@ -1,4 +1,4 @@
-"""Decides which tools a caller may use, from access rules, and which tool a name means to that caller."""
+"""Decides which tools a caller may use, and which tool a name means to that caller."""
 
 import re
 from collections.abc import Collection, Iterable, Sequence
@@ -18,7 +18,7 @@ LONGEST_PATTERN = 300
 
 
 class AccessEffect(StrEnum):
-    """What a rule says of the tools it names."""
+    """Whether a rule allows or denies the tools that it names."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -26,7 +26,7 @@ class AccessEffect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AccessRule:
-    """`subject` is `agent:ID`, `user:ID` or `*`; `pattern` is `server::tool`, where `*` and `?` stand for others."""
+    """`subject` is `agent:ID`, `user:ID` or `*`. `pattern` is `server::tool`, with `*` and `?` as wildcards."""
 
     id: str
     subject: str
@@ -42,9 +42,9 @@ class AccessRule:
 
 @dataclass(frozen=True)
 class PermittedTools:
-    """What the rules that concern a caller add up to.
+    """The tools that a caller may use, by the rules that apply to the caller.
 
-    With no rule everything may be used. A deny always wins; where there are allows, only what they name may be used.
+    Without a rule all tools are allowed. A deny always wins. If any rule allows, only what such rules name is allowed.
     """
 
     rules: Collection[AccessRule] = ()
@@ -59,7 +59,7 @@ class PermittedTools:
         return self._allowed is None or self._allowed.fullmatch(tool_id) is not None
 
     def sees(self, server: str) -> bool:
-        """Whether the rules leave anything of a server, as far as that can be told without its tools."""
+        """Whether the caller may use any tool of a server, as far as the rules tell without the list of its tools."""
         named = (rule.pattern.partition(ID_SEPARATOR)[0] for rule in self.rules if rule.effect is AccessEffect.ALLOW)
         return self.allows(tool_id(server, "")) or any(fnmatchcase(server, pattern) for pattern in named)
 
@@ -73,13 +73,13 @@ class PermittedTools:
 
 
 def rule_subjects(caller: Caller) -> frozenset[str]:
-    """Whom a rule may name to concern this caller."""
+    """The subjects of rules that apply to this caller."""
     named = {f"agent:{caller.agent_id}" if caller.agent_id else "", f"user:{caller.user_id}" if caller.user_id else ""}
     return frozenset({EVERYBODY, *named} - {""})
 
 
 def full_pattern(pattern: str) -> str:
-    """A pattern in full: a server's name alone stands for all of its tools."""
+    """The whole pattern. The name of a server alone stands for all its tools."""
     found = pattern.strip()
     return found if ID_SEPARATOR in found or found == "*" else f"{found}{ID_SEPARATOR}*"
 
@@ -99,8 +99,8 @@ NAME_LENGTH_SHOWN = 200
 
 
 def find_similar_id(ids: Iterable[str], permitted: PermittedTools, name: str) -> str | None:
-    """The id of the tool that the caller is permitted and whose id or own name is nearest to a name, if one is near."""
-    # What goes by this very name is one that was listed a moment ago: it is not there any more.
+    """The id of a permitted tool whose id or own name is similar to a name, if there is one."""
+    # A tool with exactly this name was removed a moment ago.
     others = [one for one in ids if name not in (one, split_id(one)[1])]
     usable = [one for one in others if split_id(one)[0] != HOST_SERVER and permitted.allows(one)]
     named = {split_id(one)[1]: one for one in reversed(usable)} | {one: one for one in usable}
@@ -111,11 +111,11 @@ def find_similar_id(ids: Iterable[str], permitted: PermittedTools, name: str) ->
 def require_one_tool(
     known: Sequence[CatalogueTool], permitted: PermittedTools, name: str, near: str | None = None
 ) -> CatalogueTool:
-    """Of the tools that go by a name, the one that the caller is permitted; where there is none, `near` is named."""
+    """The one permitted tool among those with a name. The error names `near` if there is none."""
     said = name[:NAME_LENGTH_SHOWN]
     usable = [tool for tool in known if permitted.allows(tool.id)]
     if known and not usable:
-        raise Denied(f"You may not use the tool '{said}'; ask the operator of Frontdesk")
+        raise Denied(f"You may not use the tool '{said}'; ask an administrator")
     if not usable:
         advice = f"did you mean '{near}'?" if near else "search for it by what it should do"
         raise NotFound(f"There is no tool '{said}'; {advice}")

@@ -1,4 +1,4 @@
-"""Stores access rules, and caches what they add up to for each caller for up to a second."""
+"""Stores access rules, and caches for up to a second which tools each caller may use."""
 
 import secrets
 from collections import OrderedDict
@@ -20,13 +20,13 @@ RULES_COUNTER = "tool_rights"
 
 
 class AccessRuleStore:
-    """Each change of the rules has a revision, by which replicas notice it."""
+    """Each change of the rules has a revision, so that replicas notice it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def revision(self) -> int:
-        # Asked for every second while there are calls, so it should cost next to nothing.
+        # Runs every second while there are calls, so it must be cheap.
         async with self._database.brief_transaction() as connection:
             return await read_counter(connection, RULES_COUNTER)
 
@@ -36,7 +36,7 @@ class AccessRuleStore:
             return [AccessRule(row.id, row.subject, AccessEffect(row.effect), row.pattern) for row in rows]
 
     async def add(self, rule: AccessRule, now: datetime) -> AccessRule:
-        """Add a rule; one that says the same is left in its place."""
+        """Add a rule. An equal rule stays as it is."""
         same = (
             tool_rights.c.subject == rule.subject,
             tool_rights.c.effect == rule.effect,
@@ -65,7 +65,7 @@ log = structlog.get_logger("frontdesk.tools.rights")
 
 
 class ToolAccess:
-    """While the database is away, the rules it last gave hold."""
+    """The rules for each caller. While the database does not answer, the last known rules apply."""
 
     def __init__(self, database: Database) -> None:
         self._store = AccessRuleStore(database)
@@ -76,7 +76,7 @@ class ToolAccess:
         self._permitted: OrderedDict[frozenset[str], PermittedTools] = OrderedDict()
 
     async def permitted_tools(self, caller: Caller) -> PermittedTools:
-        """What the rules say of this caller."""
+        """The tools that this caller may use."""
         await self._refresh()
         who = rule_subjects(caller)
         found = self._permitted.get(who)
@@ -91,7 +91,7 @@ class ToolAccess:
         return await self._store.all()
 
     async def add(self, subject: str, effect: AccessEffect, pattern: str) -> AccessRule:
-        """Add a rule; a pattern without `::` names a whole server."""
+        """Add a rule. A pattern without `::` names a whole server."""
         rule = AccessRule(secrets.token_hex(6), subject, AccessEffect(effect), full_pattern(pattern))
         added = await self._store.add(rule, datetime.now(UTC))
         self._looked_at = 0.0

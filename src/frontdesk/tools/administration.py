@@ -20,14 +20,14 @@ from frontdesk.tools.servers import ServerOrigin, ServerSpec
 
 @dataclass(frozen=True, slots=True)
 class UsagePeriod:
-    """So many steps of one length, up to now."""
+    """A number of steps of equal length, up to now."""
 
     name: str
     step: timedelta
     count: int
 
     def start(self, now: datetime) -> datetime:
-        """The first step's; steps begin on the hour or at midnight UTC, so that a bar stays what it was."""
+        """The start of the first step. Steps begin on the hour or at midnight UTC, so that bars stay the same."""
         last = now - timedelta(seconds=now.timestamp() % self.step.total_seconds())
         return last - (self.count - 1) * self.step
 
@@ -41,7 +41,7 @@ USAGE_PERIODS = {
 
 @dataclass(frozen=True, slots=True)
 class UsageBar:
-    """What was called in one step."""
+    """The calls in one step."""
 
     start: datetime
     calls: int = 0
@@ -49,7 +49,7 @@ class UsageBar:
 
 
 def calls_per_step(calls: Sequence[ToolCallRecord], span: UsagePeriod, now: datetime) -> Sequence[UsageBar]:
-    """One for each step, also where nothing was called."""
+    """The calls of each step, also of those without calls."""
     start = span.start(now)
     counted = [[0, 0] for _ in range(span.count)]
     for call in calls:
@@ -61,7 +61,7 @@ def calls_per_step(calls: Sequence[ToolCallRecord], span: UsagePeriod, now: date
 
 
 def sum_up_calls(calls: Sequence[ToolCallRecord]) -> Sequence[ToolUse]:
-    """One for each agent and tool, the most used first; `calls` has the newest first."""
+    """The use of each tool by each agent, the most used first. `calls` has the latest first."""
     grouped: dict[tuple[str | None, str], list[ToolCallRecord]] = {}
     for call in calls:
         grouped.setdefault((call.agent_id, call.tool), []).append(call)
@@ -95,18 +95,18 @@ async def add_answering_server(
 
 
 def _is_same_server(one: ServerSpec, other: ServerSpec) -> bool:
-    """Whether both are one server; new headers and the like for it are fine."""
+    """Whether both are the same server. Its headers may change."""
     return (one.url, one.command, one.args) == (other.url, other.command, other.args)
 
 
-# What a look at the latest use reads at most: calls, and rows of the journal among which they are looked for.
+# At most so many calls are shown, and so many rows of the journal are read for them.
 CALLS_READ = 500
 JOURNAL_ROWS_READ = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class ToolAdministration:
-    """Every method asks for the caller; what concerns everybody is for the operator."""
+    """Every method takes the caller. What concerns everybody needs an administrator."""
 
     catalogue: Catalogue
     allowed: ToolAccess
@@ -116,7 +116,7 @@ class ToolAdministration:
     async def add_server(
         self, caller: Caller, spec: ServerSpec, told: ReportStep = ignore_step, *, force: bool = False
     ) -> CrawlStep:
-        """Add a server and ask it for its tools; one that does not answer stays only with `force`."""
+        """Add a server and ask it for its tools. With `force`, it stays even if it does not answer."""
         rights.require_local_or_granted(caller, rights.TOOLS_ADMIN)
         return await add_answering_server(self.catalogue, spec, told, force=force)
 
@@ -127,12 +127,12 @@ class ToolAdministration:
     async def refresh(
         self, caller: Caller, names: Sequence[str] | None = None, told: ReportStep = ignore_step
     ) -> Sequence[CrawlStep]:
-        """Ask these servers for their tools now, or all of them."""
+        """Ask these servers for their tools now, or all servers."""
         rights.require_local_or_granted(caller, rights.TOOLS_ADMIN)
         return await self.catalogue.refresh(names, told)
 
     async def review(self, caller: Caller, tool_id: str, *, accept: bool) -> CatalogueTool:
-        """Accept how a tool changed, or stay with the version that was approved."""
+        """Accept the change of a tool, or keep the approved version."""
         rights.require_local_or_granted(caller, rights.TOOLS_ADMIN)
         tool = await self.catalogue.review(tool_id, accept=accept)
         if tool is None:
@@ -152,7 +152,7 @@ class ToolAdministration:
         await self.allowed.remove(rule_id)
 
     async def usage(self, caller: Caller, query: ToolUseQuery) -> Sequence[ToolUse]:
-        """Who used what: everybody sees what they did themselves; who is nobody in particular did nothing."""
+        """Who used what. Everybody sees their own use; an anonymous caller has none."""
         rights.require_scope(caller, rights.TOOLS_READ)
         if not rights.is_local_or_granted(caller, rights.TOOLS_ADMIN):
             named = caller.agent_id or caller.user_id
@@ -161,11 +161,11 @@ class ToolAdministration:
         return await self.journal.tool_use(query)
 
     async def calls(self, caller: Caller, tool: str | None = None) -> Sequence[ToolCallRecord]:
-        """The latest calls of one tool or of all, the newest first; far back it does not look."""
+        """The latest calls of one tool or of all tools, the newest first. It does not look far back."""
         rights.require_local_or_granted(caller, rights.TOOLS_ADMIN)
         return await self.journal.tool_calls(tool, CALLS_READ, JOURNAL_ROWS_READ)
 
     async def forget(self, caller: Caller) -> None:
-        """Forget which tools were of use to the caller."""
+        """Forget what was learned from the caller's use of tools."""
         rights.require_scope(caller, rights.TOOLS_ATTACH)
         await self.learning.forget(tenant_of(caller))

@@ -1,4 +1,4 @@
-"""Changes the tools of an agent on its host: reads them, plans under a lock, applies, records."""
+"""Changes the tools of an agent on its host: reads them, plans, applies the plan under a lock, records it."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -26,7 +26,7 @@ from frontdesk.tools.selection import (
     role_of,
 )
 
-# Within the lease of the lock: its holder is done, or gives up, before the next may come in.
+# Shorter than the lease of the lock: the holder is done, or gives up, before the next one may start.
 CHANGE_SECONDS = 15
 LOCKED_SECONDS = 25
 LATE_REASON = "the agent host did not answer in {:.0f} s, and may have done it all the same"
@@ -48,17 +48,17 @@ async def change_agent_tools(
     record: RecordSelection | None = None,
     dry_run: bool = False,
 ) -> SelectionResult:
-    """Read what an agent holds, decide, and carry it out, with nobody else changing the agent's tools in between.
+    """Read an agent's tools, decide, and apply the plan, while nobody else changes them.
 
-    Most often there is nothing to change, and then nobody waits for anybody. `tools` has what may be attached, by id;
-    `record` is told of what was done while the next still waits.
+    Most often there is nothing to change, and then the lock is not taken. `tools` has what may be attached, by id.
+    `record` is called under the lock with what was done.
     """
     plan = await decide(await _read_host_tools(host, agent_id))
     if dry_run or not plan.changes:
         return result_of_plan(plan, dry_run=dry_run)
     async with turn_of(agent_id):
         try:
-            # Carried to its end though the caller may leave: what was given and not recorded would never give way.
+            # Finish even if the caller leaves: a tool that is attached but not recorded would never be detached.
             with anyio.fail_after(LOCKED_SECONDS, shield=True):
                 plan = await decide(await host.tools(agent_id))
                 done = await apply_plan(host, agent_id, plan, tools)
@@ -76,7 +76,7 @@ async def apply_plan(
     tools: Mapping[str, HeldTool],
     seconds: float = CHANGE_SECONDS,
 ) -> SelectionResult:
-    """Do what a plan says. What is not in `tools` cannot be attached."""
+    """Apply a plan. A tool that is not in `tools` cannot be attached."""
     if not plan.changes:
         return result_of_plan(plan)
     attach = {tool.name: tool for choice in plan.attach if (tool := tools.get(choice.id or "")) is not None}
@@ -87,7 +87,7 @@ async def apply_plan(
     except TimeoutError:
         change = _failed_change([*attach, *detach], LATE_REASON.format(seconds))
     except Unavailable as error:
-        # What was found is of use all the same: it can be called without being attached.
+        # The tools that were found are useful without being attached: the agent can call them.
         change = _failed_change([*attach, *detach], error.public_message)
     why = {
         **dict.fromkeys((choice.name for choice in plan.attach if choice.name not in attach), NOT_IN_CATALOGUE_REASON),
@@ -107,7 +107,7 @@ async def apply_plan(
 
 
 def result_of_plan(plan: SelectionPlan, *, dry_run: bool = False) -> SelectionResult:
-    """A plan as if it were done: for a dry run, and where there is nothing to do."""
+    """The result of a plan as if it were applied: for a dry run, and if there is nothing to do."""
     return SelectionResult(plan.attach, plan.keep, plan.detach, plan.skipped, dry_run=dry_run, unknown=plan.unknown)
 
 
@@ -144,16 +144,16 @@ def _host_timeout() -> Unavailable:
 
 
 TAKEN_REASON = "taken by a person"
-# An agent that lost these could get no others.
+# An agent without these could get no other tools.
 OWN_TOOLS = frozenset({"find_tools", "call_tool"})
 
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """A tool that an agent holds, and how it came by it: None where a person attached it, or the host has it anyway.
+    """A tool that an agent holds. `given` is None if a person attached it, or the host has it anyway.
 
-    `id` is the tool's in the catalogue, None for one of a server that the host reaches by itself. A `lasting` one does
-    not make room for others.
+    `id` is the catalogue's; None for a tool of a server that the host reaches by itself. A `lasting` tool does not make
+    room for others.
     """
 
     tool: HeldTool
@@ -164,20 +164,20 @@ class AgentTool:
 
 
 class AgentToolSelector:
-    """One change of an agent's tools at a time, whichever replica it comes through."""
+    """Changes the tools of agents, one change of an agent at a time on all replicas."""
 
     def __init__(
-        self, host: AgentHost, holdings: ToolAttachmentStore, tools_lock: AgentToolsLock, limits: ToolLimits
+        self, host: AgentHost, holdings: ToolAttachmentStore, lock: AgentToolsLock, limits: ToolLimits
     ) -> None:
         self._host = host
         self._holdings = holdings
-        self._tools_lock = tools_lock
+        self._lock = lock
         self._limits = limits
 
     async def select(
         self, agent_id: str, findings: Sequence[ToolMatch], keep: Sequence[str], min_score: float, *, dry_run: bool
     ) -> SelectionResult:
-        """Give an agent what was found, and take from it what must make room."""
+        """Attach the tools that were found, and detach those that must make room."""
         tools = {finding.tool.id: to_host_tool(finding.tool) for finding in findings}
         matches = [_make_candidate(finding, tools[finding.tool.id].name) for finding in findings]
 
@@ -197,7 +197,7 @@ class AgentToolSelector:
         *,
         dry_run: bool = False,
     ) -> SelectionResult:
-        """Take from an agent the share of its tools that fits least."""
+        """Detach the share of an agent's tools with the lowest scores."""
 
         async def decide(held: Sequence[HeldTool]) -> SelectionPlan:
             standing = await self._current_tools(agent_id, held)
@@ -206,12 +206,12 @@ class AgentToolSelector:
         return await self._apply(agent_id, decide, {}, dry_run=dry_run)
 
     async def held(self, agent_id: str) -> Sequence[AgentTool]:
-        """What an agent holds, and how it came by each."""
+        """The tools of an agent, and how it got each of them."""
         held, known = await self._host.tools(agent_id), await self._holdings.attachments(agent_id)
         return [_make_agent_tool(tool, known) for tool in held]
 
     async def detach(self, agent_id: str, name: str) -> SelectionResult:
-        """Take one tool from an agent, whoever gave it."""
+        """Detach one tool from an agent, whoever attached it."""
 
         async def decide(held: Sequence[HeldTool]) -> SelectionPlan:
             return SelectionPlan(
@@ -221,7 +221,7 @@ class AgentToolSelector:
         return await self._apply(agent_id, decide, {}, dry_run=False)
 
     async def forget(self, agent_id: str) -> None:
-        """An agent that is no more holds nothing."""
+        """Delete what is stored of the tools of an agent that was deleted."""
         await self._holdings.forget(agent_id)
 
     async def _apply(
@@ -232,9 +232,7 @@ class AgentToolSelector:
             detached = [choice.id for choice in done.detached if choice.id]
             await self._holdings.record(agent_id, attached, detached, datetime.now(UTC))
 
-        return await change_agent_tools(
-            self._host, agent_id, decide, tools, self._tools_lock, record=record, dry_run=dry_run
-        )
+        return await change_agent_tools(self._host, agent_id, decide, tools, self._lock, record=record, dry_run=dry_run)
 
     async def _current_tools(self, agent_id: str, held: Sequence[HeldTool]) -> list[CurrentTool]:
         known, now = await self._holdings.attachments(agent_id), datetime.now(UTC)
@@ -242,7 +240,7 @@ class AgentToolSelector:
 
 
 def to_host_tool(tool: CatalogueTool) -> HeldTool:
-    """A tool of the catalogue as a host is given it."""
+    """A tool of the catalogue in the form that a host takes."""
     if tool.kind is ToolKind.HOST:
         return HeldTool(tool.name, tool.description)
     return HeldTool(
@@ -259,7 +257,7 @@ def _make_candidate(finding: ToolMatch, name: str) -> ToolCandidate:
 def _make_current_tool(tool: HeldTool, known: Mapping[str, ToolAttachment], now: datetime) -> CurrentTool:
     found = _catalogue_id(tool)
     holding = known.get(found or "")
-    # What somebody attached by hand is the last to make room.
+    # A tool that a person attached is the last to make room.
     attached_at, used_at = (holding.attached_at, holding.used_at) if holding else (now, None)
     return CurrentTool(
         tool.name,
@@ -278,12 +276,12 @@ def _make_agent_tool(tool: HeldTool, known: Mapping[str, ToolAttachment]) -> Age
 
 
 def _is_protected(tool: HeldTool) -> bool:
-    # One that asks for approval was set up by a person; found again, it would come back without.
+    # A tool that asks for approval was set up by a person. Attached again, it would not ask.
     return tool.name in OWN_TOOLS or tool.needs_approval
 
 
 def _catalogue_id(tool: HeldTool) -> str | None:
-    """None for a tool of an MCP server that the host reaches by itself, whatever that server is called there."""
+    """The catalogue's id of a tool; None if the host reaches its MCP server by itself, whatever the name there."""
     if tool.server is None:
         return tool_id(HOST_SERVER, tool.name)
     remote = tool.remote_name or ""

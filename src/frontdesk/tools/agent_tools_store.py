@@ -29,7 +29,7 @@ UPSERT_ATTACHMENT = per_dialect(_upsert_attachment)
 
 @dataclass(frozen=True, slots=True)
 class ToolAttachment:
-    """A tool that an agent was given: by whom, when, and when it last used it."""
+    """A tool that Frontdesk attached to an agent: when, and when the agent last used it."""
 
     attached_at: datetime
     used_at: datetime | None = None
@@ -37,13 +37,13 @@ class ToolAttachment:
 
 
 class ToolAttachmentStore:
-    """What a person attached is not in here, so that it is not taken away either."""
+    """Tools that a person attached are not stored here, so they are not detached either."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def attachments(self, agent_id: str) -> Mapping[str, ToolAttachment]:
-        """By tool id."""
+        """The attached tools of an agent, by tool id."""
         async with self._database.read_transaction() as connection:
             rows = await connection.execute(select(held_tools).where(held_tools.c.agent_id == agent_id))
             return {row.tool_id: ToolAttachment(row.attached_at, row.used_at, row.attached_by) for row in rows}
@@ -51,7 +51,7 @@ class ToolAttachmentStore:
     async def record(
         self, agent_id: str, attached: Sequence[str], detached: Sequence[str], now: datetime, by: str = "find_tools"
     ) -> None:
-        """Note what was given and taken; what is given again counts as new."""
+        """Record attached and detached tools. A tool that is attached again counts as new."""
         rows = [
             {"agent_id": agent_id, "tool_id": tool_id, "attached_by": by, "attached_at": now} for tool_id in attached
         ]
@@ -63,13 +63,13 @@ class ToolAttachmentStore:
                 await connection.execute(UPSERT_ATTACHMENT[connection.dialect.name], rows)
 
     async def touch(self, agent_id: str, tool_id: str, now: datetime) -> None:
-        """Note a use; of a tool that the agent was not given there is nothing to note."""
+        """Record a use of a tool, if it is attached."""
         this = (held_tools.c.agent_id == agent_id, held_tools.c.tool_id == tool_id)
         async with self._database.brief_transaction() as connection:
             await connection.execute(update(held_tools).where(*this).values(used_at=now))
 
     async def forget(self, agent_id: str) -> None:
-        """An agent that is no more holds nothing."""
+        """Delete what is stored of an agent that was deleted."""
         async with self._database.brief_transaction() as connection:
             await connection.execute(delete(held_tools).where(held_tools.c.agent_id == agent_id))
 
@@ -92,25 +92,25 @@ ACQUIRE_LOCK = per_dialect(_acquire_lock)
 
 
 class AgentToolsLockStore:
-    """A lease that is not given back lapses, so a process that dies keeps nobody out for long."""
+    """A lease that is not released ends by itself, so a process that dies blocks nobody for long."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def acquire(self, agent_id: str, owner: str, lease: timedelta) -> bool:
-        """Become the one who changes the agent's tools; False while another is."""
+        """Take the lock of an agent's tools. False while somebody else has it."""
         async with self._database.brief_transaction() as connection:
             now = await lease_time(connection)
             given = {"agent_id": agent_id, "owner": owner, "leased_until": now + lease, "now": now}
             return (await connection.execute(ACQUIRE_LOCK[connection.dialect.name], given)).one_or_none() is not None
 
     async def release(self, agent_id: str, owner: str) -> None:
-        """Let the next one in, unless the lease has lapsed and somebody else is in already."""
+        """Release the lock, unless the lease ended and somebody else has it already."""
         async with self._database.brief_transaction() as connection:
             await connection.execute(RELEASE_LOCK, {"the_agent": agent_id, "the_owner": owner})
 
 
-# Longer than anybody stays inside, by what a slow database takes to give it and to write what was done.
+# Longer than anybody holds the lock, including the time that a slow database takes to get and release it.
 LOCK_LEASE = timedelta(seconds=45)
 LOCK_WAIT_SECONDS = 60
 LOCK_RELEASE_SECONDS = 5
@@ -120,12 +120,12 @@ log = structlog.get_logger("frontdesk.tools")
 
 
 class AgentToolsLock:
-    """Called with an agent's id, gives what to enter: `async with tools_lock(agent_id)`. Be out within the lease."""
+    """Called with an agent's id, it gives a context: `async with lock(agent_id)`. Leave it within the lease."""
 
     def __init__(self, store: AgentToolsLockStore, wait: float = LOCK_WAIT_SECONDS) -> None:
         self._store = store
         self._wait = wait
-        # A lock lives as long as somebody waits for it or holds it.
+        # The local lock exists as long as somebody waits for it or holds it.
         self._locks: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
@@ -140,7 +140,7 @@ class AgentToolsLock:
                 await self._acquire(agent_id, owner)
             yield
         finally:
-            # Also when it was cut off while taking: nobody knows then whether the lease was given.
+            # Also if taking the lock was cancelled, since it is unknown then whether the lease was taken.
             await self._release(agent_id, owner)
             lock.release()
 

@@ -91,8 +91,8 @@ def open_tools(
     """The whole capability, once the agent host exists."""
     excluded = ExcludedHostTools(settings.exclude_letta_core_tools, settings.exclude_official_tools)
     finder = ToolFinder(reach.catalogue, reach.embedder, reach.learning, excluded)
-    tools_lock = AgentToolsLock(AgentToolsLockStore(database))
-    selecting = AgentToolSelector(host, reach.holdings, tools_lock, _tool_limits(settings))
+    lock = AgentToolsLock(AgentToolsLockStore(database))
+    selecting = AgentToolSelector(host, reach.holdings, lock, _tool_limits(settings))
     tools = ToolService(
         host=host,
         journal=journal,

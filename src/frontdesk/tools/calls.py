@@ -30,7 +30,7 @@ from frontdesk.tools.learning import CALLED_WEIGHT, UsageRecorder
 from frontdesk.tools.model import CatalogueTool, ReviewStatus, ToolKind, tool_id
 
 MAX_RESULT = 1024 * 1024
-# Space for the notes that say what was left out.
+# Space for the notes about what was left out.
 NOTE_ROOM = 1024
 NO_REASON = "the tool failed and gave no reason"
 
@@ -39,7 +39,7 @@ ContentBlock = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """`content` and `structured` are the server's own; `error` says in one text what went wrong, where it did."""
+    """The result of a call. `content` and `structured` are the server's own; `error` says what went wrong."""
 
     ok: bool
     content: Sequence[ContentBlock] = ()
@@ -48,19 +48,19 @@ class CallResult:
 
     @property
     def text(self) -> str:
-        """The whole as text for a model."""
+        """The whole result as text for a model."""
         if self.error is not None:
             return self.error
         return result_text({"content": list(self.content), "structuredContent": self.structured})
 
 
 def failed_result(reason: str) -> CallResult:
-    """A call that came to nothing, in a form that can be shown like any other result."""
+    """The result of a call that failed before there was one."""
     return CallResult(ok=False, content=[{"type": "text", "text": reason}], error=reason)
 
 
 def read_result(tool: str, value: Mapping[str, Any], size: int, limit: int = MAX_RESULT) -> CallResult:
-    """A result of tools/call that came in `size` bytes."""
+    """Read a result of tools/call that came in `size` bytes."""
     kind = value.get("resultType", RESULT_COMPLETE)
     if kind != RESULT_COMPLETE:
         return failed_result(f"{tool} wants more than its arguments ({kind}), which cannot be given here")
@@ -77,11 +77,11 @@ def read_result(tool: str, value: Mapping[str, Any], size: int, limit: int = MAX
 
 
 def shorten_result(result: CallResult, limit: int) -> CallResult:
-    """The same with what is too large cut or left out, and a note wherever something is missing."""
+    """The result with too large parts cut or left out, and a note about what is missing."""
     left = limit - NOTE_ROOM
     structured, notes = result.structured, list[str]()
     size = _json_size(structured) if structured is not None else 0
-    # Whatever text there is says the same, and can be cut.
+    # The text has the same content, and can be cut.
     if size > left or (size and size + _json_size(list(result.content)) > left):
         structured = None
         notes.append(f"[structured content of {size} bytes left out: a result has at most {limit} bytes]")
@@ -131,10 +131,10 @@ LONGEST_BREAKER_PAUSE = 120.0
 
 @dataclass(frozen=True, slots=True)
 class CircuitBreaker:
-    """What is known of one server: failures in a row, and since they were too many, when the next try is due.
+    """The state of one server: failures in a row, and after too many of them the time of the next trial call.
 
-    While there is no `retry_at` it is closed, and lets every call through; open it lets none, and then one that tries.
-    Every method gives the breaker as it is afterwards; one that changes nothing gives the same.
+    Without `retry_at` the breaker is closed, and lets every call through. Open, it lets none through, then one trial
+    call. Every method returns the breaker as it is afterwards.
     """
 
     failures: int = 0
@@ -143,33 +143,33 @@ class CircuitBreaker:
     trying: bool = False
 
     def wait(self, now: float) -> float:
-        """The seconds until a call is let through; 0 where one is."""
+        """The seconds until a call is let through; 0 if it is now."""
         if self.retry_at is None:
             return 0.0
-        # Somebody's try is under way; how it ends decides, so a short while is as good a guess as any.
+        # A trial call is under way, and its end decides. A short wait is a good guess.
         return 1.0 if self.trying and now >= self.retry_at else max(0.0, self.retry_at - now)
 
     def admitted(self) -> "CircuitBreaker":
-        """A call was let through: where the breaker is not closed, it is the one try."""
+        """Note that a call starts. If the breaker is not closed, it is the trial call."""
         return self if self.retry_at is None else replace(self, trying=True)
 
     def succeeded(self) -> "CircuitBreaker":
-        """The server answered, be it with an error."""
+        """Note that the server answered, even if with an error."""
         return self if self == CLOSED_BREAKER else CLOSED_BREAKER
 
     def failed(self, now: float, *, was_try: bool) -> "CircuitBreaker":
-        """The server did not answer, or with nothing that could be used."""
+        """Note that the server did not answer, or gave no usable answer."""
         failures = self.failures + 1
         if was_try:
             pause = min(LONGEST_BREAKER_PAUSE, self.pause * 2)
             return CircuitBreaker(failures, now + pause, pause)
         if self.retry_at is None and failures >= FAILURES_TO_OPEN:
             return CircuitBreaker(failures, now + FIRST_BREAKER_PAUSE)
-        # A call from before it opened tells nothing new.
+        # A call from before the breaker opened says nothing new.
         return replace(self, failures=failures)
 
     def abandoned(self, *, was_try: bool) -> "CircuitBreaker":
-        """The caller left before the server had shown anything."""
+        """Note that the caller left before the server answered."""
         return replace(self, trying=False) if was_try else self
 
 
@@ -182,12 +182,12 @@ T = TypeVar("T")
 
 
 class CallNotTried(Unavailable):
-    """A call was not even tried."""
+    """The call was not tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallPolicy:
-    """How servers are treated: so many calls at once, so long a wait for a free place, so large a result."""
+    """Limits for each server: calls at once, the wait for a free place, and the size of a result."""
 
     at_once: int = CALLS_AT_ONCE
     queue_seconds: float = QUEUE_SECONDS
@@ -196,7 +196,7 @@ class CallPolicy:
 
 
 class ServerLimiter:
-    """Calls of all users to one server."""
+    """The calls of all users to one server."""
 
     def __init__(self, server: str, manners: CallPolicy) -> None:
         self._server = server
@@ -207,13 +207,11 @@ class ServerLimiter:
         self._breaker = CircuitBreaker()
 
     async def run(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Do this when there is room and the breaker lets it through; else `CallNotTried`, which says when to try
-        again.
-        """
+        """Run `work` when there is a free place and the breaker lets it through; else raise `CallNotTried`."""
         self._check()
         await self._enter()
         try:
-            # While it waited for a free place, others may have found the server gone.
+            # While this call waited, others may have found that the server is down.
             self._check()
             return await self._watched(work)
         finally:
@@ -258,7 +256,7 @@ class ServerLimiter:
 
 
 def _is_server_failure(error: Unavailable) -> bool:
-    """Whether the server itself is to blame; one that refuses a request is alive."""
+    """Whether the server is at fault. A server that refuses a request is alive."""
     return isinstance(error, McpServerUnavailable) and (error.status is None or error.status >= 500)
 
 
@@ -266,7 +264,7 @@ DEFAULT_CALL_POLICY = CallPolicy()
 
 
 class ToolGateway:
-    """One for the process: it knows how each server does, and hands its clients what is theirs alone."""
+    """Calls servers for all users of the process, knows the state of each server, and keeps users apart."""
 
     def __init__(
         self,
@@ -277,7 +275,7 @@ class ToolGateway:
     ) -> None:
         self._servers = servers
         self._clients = clients
-        # What outbound headers fall back to, looked up once and not on every call.
+        # The defaults of outbound headers, looked up once and not in every call.
         self._application_name = application_name or outbound.project_name(Path.cwd())
         self._manners = manners
         self._arguments = ArgumentCheck()
@@ -293,10 +291,10 @@ class ToolGateway:
         token: SecretStr | None = None,
         progress: Progress | None = None,
     ) -> CallResult:
-        """Call a tool of an MCP server. A caller's mistake is `Invalid`; trouble with the server is a result.
+        """Call a tool of an MCP server. A caller's mistake raises `Invalid`; a failure of the server is a result.
 
-        `token` is the person's own. It goes to servers that were set up to have it. For a server with token exchange
-        another is fetched with it; it is never sent to that server itself.
+        `token` is the person's own. It is sent to servers that were set up to get it. For a server with token exchange
+        it is exchanged for another, and never sent to that server.
         """
         _check_callable(tool)
         server = self._servers.get(tool.server)
@@ -307,7 +305,7 @@ class ToolGateway:
         secret = _client_token(server, token)
         if secret is None and server.oauth is not None and server.oauth.for_person:
             return failed_result(f"{server} acts for a person; call it with that person's token")
-        # Over HTTP the client itself knows which agent the token names, and has read it once.
+        # Over HTTP the client knows which agent the token names, since it has read the token once.
         told = secret if server.user_token and server.transport == "stdio" else None
         if server.sends_agent_id:
             said = outbound.platform_headers(caller, token=told, application_name=self._application_name)
@@ -325,7 +323,7 @@ class ToolGateway:
             return failed_result(f"Error calling {tool.name}: {error.public_message}")
 
     def _client(self, server: McpServer, user_id: str | None, secret: str | None) -> McpClient:
-        """The client for a call whose turn it is: while it waited, the server may have gone, or moved."""
+        """The client for this call. While the call waited, the server may have been removed or changed."""
         current = self._servers.get(server.name)
         if current is None or current.digest != server.digest:
             raise UnsupportedRequest(f"{server} was removed or defined anew meanwhile; try again")
@@ -350,7 +348,7 @@ def _check_callable(tool: CatalogueTool) -> None:
 
 
 def _client_token(server: McpServer, token: SecretStr | None) -> str | None:
-    """The token that the client of this server is made with: none where the server has no use for one."""
+    """The token for the client of this server; none if the server does not use it."""
     exchanged = server.oauth is not None and server.oauth.for_person
     return token.get_secret_value() if token is not None and (server.user_token or exchanged) else None
 
@@ -361,7 +359,7 @@ ANY_ARGUMENTS: Mapping[str, Any] = {"type": "object"}
 
 
 class ToolDispatcher:
-    """The one way to a tool, whichever interface the call came through."""
+    """Calls any tool, for all interfaces and both agent hosts."""
 
     def __init__(
         self, catalogue: Catalogue, gateway: ToolGateway, allowed: ToolAccess, usage: UsageRecorder, journal: Journal
@@ -383,7 +381,7 @@ class ToolDispatcher:
         token: SecretStr | None = None,
         progress: Progress | None = None,
     ) -> CallResult:
-        """Run a tool where it lives, in the caller's name; a person's own `token` is for servers that act for them."""
+        """Call a tool in the caller's name. A person's own `token` is for servers that act for them."""
         rights.require_scope(caller, rights.TOOLS_CALL)
         tool = await self.resolve(caller, name)
         return await self._run(caller, tool, arguments, token, progress)
@@ -406,9 +404,9 @@ class ToolDispatcher:
     async def call_attached(
         self, caller: Caller, server: str, name: str, arguments: Mapping[str, Any], token: SecretStr | None
     ) -> ToolOutcome:
-        """A call of a tool that an agent holds, answered in words for its model.
+        """Call a tool that an agent holds. Returns text for its model.
 
-        It may hold a tool that no crawl has seen yet, or that its server lists no more.
+        The tool may not be in the catalogue yet, or its server may no longer list it.
         """
         found = tool_id(server, name)
         try:
@@ -422,24 +420,24 @@ class ToolDispatcher:
     async def _held(self, caller: Caller, found: str) -> CatalogueTool | None:
         tools = await self._named(found)
         if not (await self._allowed.permitted_tools(caller)).allows(found):
-            raise Denied(f"You may not use the tool '{found}'; ask the operator of Frontdesk")
-        # A server could otherwise change a tool, and then take it off its list to have it called all the same.
+            raise Denied(f"You may not use the tool '{found}'; ask an administrator")
+        # Otherwise a server could change a tool and remove it from its list, and still have it called.
         held = tools[0].standing is ReviewStatus.HELD if tools else await self._catalogue.is_held_back(found)
         if held:
             raise _held_back(found)
         return tools[0] if tools else None
 
     async def reads_only(self, name: str) -> bool:
-        """Whether all tools that a name can mean change nothing, by their servers' word; good to order calls by."""
+        """Whether all tools that a name may mean change nothing, as their servers say. Used to order calls."""
         found = await self._named(name)
         return bool(found) and all(tool.annotations.get("readOnlyHint") is True for tool in found)
 
     async def attached_reads_only(self, server: str, name: str) -> bool:
-        """The same for a tool that an agent holds."""
+        """Whether a tool that an agent holds changes nothing."""
         return await self.reads_only(tool_id(server, name))
 
     async def resolve(self, caller: Caller, name: str) -> CatalogueTool:
-        """The tool that a name means to this caller: an id, the name that models see, or its own if no other has it."""
+        """The tool that a name means to this caller: an id, the name that models see, or a unique own name."""
         known, permitted = await self._named(name), await self._allowed.permitted_tools(caller)
         near = None if known else await self.find_similar(permitted, name)
         tool = require_one_tool(known, permitted, name, near)
@@ -448,8 +446,8 @@ class ToolDispatcher:
         return tool
 
     async def find_similar(self, permitted: PermittedTools, name: str) -> str | None:
-        """The id of the tool that somebody may have meant by a name that none has."""
-        # Among twenty thousand it takes a tenth of a second.
+        """The id of a tool whose name is similar to a name that no tool has."""
+        # This takes a tenth of a second among twenty thousand tools.
         return await anyio.to_thread.run_sync(find_similar_id, self._catalogue.index.ids(), permitted, name)
 
     async def _named(self, name: str) -> Sequence[CatalogueTool]:
@@ -457,7 +455,7 @@ class ToolDispatcher:
             self._known, self._known_at = {}, self._catalogue.revision
         known = self._known
         if name not in known:
-            # Should the catalogue change meanwhile, what was read goes with the old one.
+            # If the catalogue changes meanwhile, the list that was read goes with the old one.
             known[name] = await self._catalogue.resolve(name) if len(name) <= LONGEST_NAME else ()
         return known[name]
 

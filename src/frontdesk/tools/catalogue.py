@@ -31,12 +31,12 @@ from frontdesk.tools.model import ID_SEPARATOR, CatalogueTool
 from frontdesk.tools.server_registry import ServerRegistry, ServerSources
 from frontdesk.tools.servers import ServerSpec, ServerState, ServerStatus, Transport
 
-# With its schema a tool takes a few kilobytes.
+# A tool takes a few kilobytes with its schema.
 TOOLS_CACHED = 2000
 
 
 class CatalogueToolCache:
-    """Cleared whenever the catalogue changes, so what stands here is what the index shows."""
+    """A cache that is cleared whenever the catalogue changes, so it has the same tools as the index."""
 
     def __init__(self, store: ToolStore) -> None:
         self._store = store
@@ -48,13 +48,13 @@ class CatalogueToolCache:
         self._clearings += 1
 
     async def many(self, ids: Sequence[str]) -> Mapping[str, CatalogueTool]:
-        """Those of these tools that there are, in this order."""
+        """The known ones of these tools, in this order."""
         found = {wanted: self._tools[wanted] for wanted in ids if wanted in self._tools}
         missing = [wanted for wanted in ids if wanted not in found]
         if missing:
             clearings = self._clearings
             read = await self._store.many(missing)
-            # What was read before a clearing may be from before the change.
+            # A row that was read before the cache was cleared may be from before the change.
             if clearings == self._clearings:
                 self._keep(read)
             found |= read
@@ -72,9 +72,9 @@ class CatalogueToolCache:
 FOLLOW_SECONDS = 1.0
 CRAWL_ROUND_SECONDS = 15.0
 PRUNE_SECONDS = 3600.0
-# At the start a server is asked unless another replica did so just now.
+# After a start, each server is asked unless another replica has just asked it.
 START_CRAWL_AGE = timedelta(seconds=30)
-# For so long a tool that went is compared with what it was, should it come back.
+# A tool that was removed and comes back within this time is compared with its old version.
 GONE_TOOLS_KEPT = timedelta(days=30)
 
 log = structlog.get_logger("frontdesk.tools.catalogue")
@@ -83,7 +83,7 @@ CATALOGUE_JOB = BackgroundJob(log, "catalogue_waits", "catalogue_failed")
 
 @dataclass(frozen=True, slots=True)
 class CatalogueProgress:
-    """How far the catalogue is: tools that can be found, by meaning too; servers, and those being asked just now."""
+    """The state of the catalogue: tools, those with a vector, servers, and those that are being asked."""
 
     tools: int
     embedded: int
@@ -94,7 +94,7 @@ class CatalogueProgress:
 
 
 class Catalogue:
-    """Queries read memory and the database; `run` keeps both up to date."""
+    """Queries use memory and the database; `run` keeps both up to date."""
 
     def __init__(
         self,
@@ -123,21 +123,21 @@ class Catalogue:
 
     @property
     def revision(self) -> int:
-        """Grows with each change that this replica has taken in."""
+        """Grows with each change that this replica has indexed."""
         return self._sync.revision
 
     async def get(self, tool_id: str) -> CatalogueTool | None:
         return (await self._cache.many([tool_id])).get(tool_id)
 
     async def many(self, ids: Sequence[str]) -> Mapping[str, CatalogueTool]:
-        """Those of these tools that there are, in this order."""
+        """The known ones of these tools, in this order."""
         return await self._cache.many(ids)
 
     async def resolve(self, name: str) -> Sequence[CatalogueTool]:
         """The tools that a name may mean: an id, else the name that models see, else a tool's own name."""
         found = await self._tools.find_by_name(name)
         server, separator, _ = name.partition(NAME_SEPARATOR)
-        # What reads like another server's tool is no tool's own name: a call for it must not end up elsewhere.
+        # A name that looks like another server's tool is never an own name, so that no call goes to a wrong server.
         foreign = ID_SEPARATOR in name or (bool(separator) and server in self._registry.states)
         exact = [tool for tool in found if tool.id == name or tool.name != name]
         return exact if foreign else found
@@ -146,11 +146,11 @@ class Catalogue:
         return await self._tools.page(wanted)
 
     async def other_version(self, tool_id: str) -> Mapping[str, Any] | None:
-        """Of a changed tool the version that does not count: new where it is held, else the one it had before."""
+        """The version of a changed tool that is not in use: the new one if it is held, else the former one."""
         return await self._tools.other_version(tool_id)
 
     async def is_held_back(self, tool_id: str) -> bool:
-        """Whether a tool waits for a review, also one that its server lists no more."""
+        """Whether a tool waits for a review, also if its server no longer lists it."""
         return await self._tools.is_held_back(tool_id)
 
     def servers(self) -> Sequence[ServerState]:
@@ -169,28 +169,28 @@ class Catalogue:
         )
 
     async def add(self, spec: ServerSpec, told: ReportStep = ignore_step) -> CrawlStep:
-        """Register a server and ask it for its tools."""
+        """Add a server and ask it for its tools."""
         await self._registry.add(spec)
         [end] = await self.refresh([spec.name], told)
         return end
 
     async def remove(self, name: str) -> None:
-        """Remove a server that was added, and its tools with it."""
+        """Remove a server that was added, and its tools."""
         await self._registry.remove(name, datetime.now(UTC))
         await self._catch_up()
 
     async def refresh(self, names: Sequence[str] | None = None, told: ReportStep = ignore_step) -> Sequence[CrawlStep]:
-        """Ask these servers now, or all; how each ended."""
+        """Ask these servers now, or all of them. Returns how each ended."""
         await self._registry.load()
         wanted = [self._registry.spec(name).name for name in (self._registry.states if names is None else names)]
         now = datetime.now(UTC)
         return await self._crawl(wanted, lambda _server: now, told)
 
     async def check_servers(self) -> Sequence[str]:
-        """What is wrong just now: each server is asked for its tools, and nothing of that is kept."""
+        """The current problems. Each server is asked for its tools, and nothing of the answers is stored."""
         await self._registry.load()
         states = self._registry.states
-        # How the host is, others say; one whose tools a manifest lists is never asked for them.
+        # The host is checked elsewhere. A server whose tools a manifest lists is never asked for them.
         asked = [
             name
             for name in self._registry.reachable_names
@@ -202,25 +202,25 @@ class Catalogue:
         return [self._registry.trouble, *said] if self._registry.trouble else said
 
     async def review(self, tool_id: str, *, accept: bool) -> CatalogueTool | None:
-        """Accept how a tool changed, or have it stay as it was approved."""
+        """Accept the change of a tool, or keep the approved version."""
         await self._tools.review(tool_id, datetime.now(UTC), accept=accept)
         await self._catch_up()
         return await self.get(tool_id)
 
     async def load_servers(self) -> None:
-        """Know the servers, so that their tools can be called."""
+        """Read the servers, so that their tools can be called."""
         await self._registry.load()
 
     async def load(self) -> None:
-        """Take in what the database knows: from then on tools are found by their words, and many by meaning."""
+        """Index what the database has. From then on all tools are found by terms, and many by meaning."""
         await self._catch_up()
 
     async def embed_missing(self) -> None:
-        """Give every tool its vector now."""
+        """Embed every tool now."""
         await self._meaning.embed_missing()
 
     async def run(self) -> None:
-        """Load, then follow the other replicas, ask the servers and embed, until cancelled."""
+        """Load, then follow other replicas, ask servers and embed, until cancelled."""
         await CATALOGUE_JOB.attempt(self.load, work="load")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._meaning.run)
@@ -234,7 +234,7 @@ class Catalogue:
             await CATALOGUE_JOB.run_every(CRAWL_ROUND_SECONDS, self._round, work="crawl")
 
     async def declare(self) -> None:
-        """Bring the registry in line with settings, manifest and platform."""
+        """Store what settings, manifest and platform declare."""
         await self._registry.discover(datetime.now(UTC))
         await self._line_up()
 
@@ -243,7 +243,7 @@ class Catalogue:
         await self._catch_up()
 
     async def _discover(self) -> None:
-        # Beside the rounds: they do not wait for a platform that takes its time.
+        # In a task of its own: the rounds do not wait for a slow platform.
         if await self._registry.discover(datetime.now(UTC)):
             await self._round()
 
@@ -255,7 +255,7 @@ class Catalogue:
         await self._registry.declare(datetime.now(UTC))
         now, states = datetime.now(UTC), self._registry.states
         before = {name: self._asking.due_before(state, now) for name, state in states.items()}
-        # What was asked at a time that is still to come was asked before the clock was set back.
+        # A time in the future was written before the clock was set back.
         due = [
             name
             for name, state in states.items()
@@ -270,13 +270,13 @@ class Catalogue:
             (self._underway.add if step.stage is CrawlStage.STARTED else self._underway.discard)(step.server)
             told(step)
 
-        # Those that answered last time go first: the others may take all the time they have.
+        # Servers that answered last time go first; the others may take as long as they are allowed.
         states = self._registry.states
         order = sorted(names, key=lambda name: states[name].status is ServerStatus.FAILED)
         try:
             return await self._asking.crawl(before).run(order, note)
         finally:
-            # Whoever asked may have had enough before all had answered.
+            # The caller may have left before all servers answered.
             self._underway.difference_update(order)
 
     async def _follow(self) -> None:

@@ -27,17 +27,17 @@ from frontdesk.tools.servers import (
 from frontdesk.tools.versions import ChangeKind, KnownTool, ListingChange, ListingComparison
 
 CATALOGUE_COUNTER = "catalogue"
-# What says how a server is reached: when any of it changes, the server is asked anew.
+# The columns that say how to reach a server. If one changes, the server is asked again.
 DEFINITION_COLUMNS = ("transport", "url", "command", "env", "headers", "user_token", "oauth", "origin")
 
-# A replica says every few seconds what its settings name; replicas that are being replaced may differ.
+# Replicas declare their servers every few seconds. During a deployment their settings may differ.
 LAPSE = timedelta(minutes=2)
-# So far the clocks of replicas may differ.
+# The clocks of replicas may differ by this much.
 CLOCK_TOLERANCE = timedelta(minutes=1)
 
 
 class ServerStore:
-    """Servers come and go with a new revision of the catalogue, so that every replica hears of it."""
+    """Each change of the servers has a revision, so that every replica notices it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -48,7 +48,7 @@ class ServerStore:
             return [_server_state(row) for row in rows.mappings()]
 
     async def put(self, specs: Collection[ServerSpec]) -> bool:
-        """Add these, or bring what is stored of them up to date; whether anything was to be written."""
+        """Add servers, or update them. Returns whether anything was written."""
         wanted = [_server_row(spec) for spec in specs]
         async with self._database.read_transaction() as connection:
             if not await _changed_servers(connection, wanted):
@@ -60,7 +60,7 @@ class ServerStore:
         return True
 
     async def declare(self, specs: Collection[ServerSpec], now: datetime) -> None:
-        """Write down what this replica's settings and manifest name, and that they still do."""
+        """Record that this replica's settings and manifest declare these servers."""
         await self.put(specs)
         names = [spec.name for spec in specs]
         if names:
@@ -83,7 +83,7 @@ class ServerStore:
         }
 
     async def remove(self, names: Collection[str], now: datetime) -> bool:
-        """Remove servers, and with them their tools; whether there were any."""
+        """Remove servers and their tools. Returns whether there were any."""
         async with self._database.transaction() as connection:
             revision = await increase_counter(connection, CATALOGUE_COUNTER)
             theirs = update(tools).where(tools.c.server.in_(names), tools.c.gone.is_(False))
@@ -92,11 +92,11 @@ class ServerStore:
             return done.rowcount > 0
 
     async def claim(self, name: str, owner: str, lease: timedelta, asked_before: datetime) -> bool:
-        """Take it on to ask a server; not while another does, nor when it was asked since `asked_before`."""
+        """Claim to ask a server, unless another replica does, or it was asked since `asked_before`."""
         crawled, leased = tool_servers.c.crawled_at, tool_servers.c.leased_until
         async with self._database.transaction() as connection:
             now = await lease_time(connection)
-            # What lies ahead was written before the clock was set back.
+            # A time in the future was written before the clock was set back.
             due = or_(crawled.is_(None), crawled <= asked_before, crawled > now + CLOCK_TOLERANCE)
             free = or_(leased.is_(None), leased < now, leased > now + lease + CLOCK_TOLERANCE)
             mine = update(tool_servers).where(tool_servers.c.name == name, free, due)
@@ -104,7 +104,7 @@ class ServerStore:
             return done.rowcount > 0
 
     async def fail(self, name: str, error: str, now: datetime, owner: str | None = None) -> None:
-        """It did not answer: its tools stay, marked stale. Not while it is another's to ask than `owner`'s."""
+        """Record that a server did not answer. Its tools stay, marked stale. Only for the `owner` of the claim."""
         async with self._database.transaction() as connection:
             row = await read_server(connection, name)
             if row is None or (owner is not None and row["leased_by"] != owner):
@@ -124,7 +124,7 @@ async def read_server(connection: Transaction, name: str) -> RowMapping | None:
 async def record_listing(
     connection: Transaction, row: RowMapping, *, tools: int, problems: Sequence[str], summary: str, now: datetime
 ) -> dict[str, Any]:
-    """Write that a server listed its tools; what of it is news to others."""
+    """Record that a server listed its tools. Returns what others must know of it."""
     values: dict[str, Any] = {"status": ServerStatus.OK, "error": "", "problems": json.dumps(problems), "tools": tools}
     if summary:
         noted = [{"at": now.isoformat(), "what": summary}, *json.loads(row["changes"])]
@@ -152,7 +152,7 @@ async def _write_server(connection: Transaction, stored: RowMapping | None, row:
 async def _changed_servers(
     connection: Transaction, wanted: Sequence[dict[str, Any]]
 ) -> list[tuple[RowMapping | None, dict[str, Any]]]:
-    """(stored, wanted) of those that are not yet as wanted."""
+    """The pairs (stored, wanted) that differ."""
     stored = {row["name"]: row for row in (await connection.execute(select(tool_servers))).mappings()}
     pairs = [(stored.get(row["name"]), row) for row in wanted]
     return [(old, row) for old, row in pairs if old is None or any(old[name] != row[name] for name in row)]
@@ -222,7 +222,7 @@ SELECT_TOOL = select(tools, tool_servers.c.status.label("server_status"), tool_s
 
 @dataclass(frozen=True, slots=True)
 class IndexedTool:
-    """A tool as search takes it in, with its vector where that is known; `usable` False: it is to be left out."""
+    """A tool as the index takes it, with its vector if there is one. `usable` False: remove it from the index."""
 
     id: str
     revision: int
@@ -239,7 +239,7 @@ class IndexedTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolFilter:
-    """Which tools to list: the `limit` that come after the id `after`. `changed`: those that wait for a review."""
+    """Which tools to list: `limit` of them after the id `after`. `changed`: those that wait for a review."""
 
     server: str | None = None
     kind: ToolKind | None = None
@@ -250,7 +250,7 @@ class ToolFilter:
 
 
 class ToolStore:
-    """Tools that are gone stay as they were for a while: one that comes back is compared with what was approved."""
+    """Removed tools stay for a while, so that one that comes back is compared with its approved version."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -273,7 +273,7 @@ class ToolStore:
             return [_indexed_tool(row) for row in (await connection.execute(wanted)).mappings()]
 
     async def texts(self, ids: Sequence[str]) -> Sequence[IndexedTool]:
-        """These tools as search takes them in."""
+        """The texts of tools for the index."""
         wanted = select(
             *(tools.c[name] for name in INDEXED_COLUMNS), tools.c.gone, tools.c.standing, null().label("vector")
         )
@@ -283,7 +283,7 @@ class ToolStore:
             ]
 
     async def many(self, ids: Sequence[str]) -> Mapping[str, CatalogueTool]:
-        """Those of these tools that there are."""
+        """The known ones of these tools."""
         found: dict[str, CatalogueTool] = {}
         async with self._database.read_transaction() as connection:
             for some in in_slices(ids):
@@ -312,13 +312,13 @@ class ToolStore:
             return [_catalogue_tool(row) for row in (await connection.execute(chosen)).mappings()]
 
     async def other_version(self, found: str) -> Mapping[str, Any] | None:
-        """The version of a changed tool that does not count: new where it is held, else the one it had before."""
+        """The version of a changed tool that is not in use: the new one if it is held, else the former one."""
         async with self._database.read_transaction() as connection:
             stored = (await connection.execute(select(tools.c.other).where(tools.c.id == found))).scalar_one_or_none()
         return json.loads(stored) if stored else None
 
     async def is_held_back(self, found: str) -> bool:
-        """Whether a tool waits for a review, also one that its server lists no more."""
+        """Whether a tool waits for a review, also if its server no longer lists it."""
         held = select(tools.c.id).where(tools.c.id == found, tools.c.standing == ReviewStatus.HELD)
         async with self._database.read_transaction() as connection:
             return (await connection.execute(held)).one_or_none() is not None
@@ -362,7 +362,7 @@ class ToolStore:
         return found
 
     async def review(self, found: str, now: datetime, *, accept: bool) -> None:
-        """Accept or refuse how a tool changed."""
+        """Accept or refuse the change of a tool."""
         async with self._database.transaction() as connection:
             revision = await increase_counter(connection, CATALOGUE_COUNTER)
             rows = await connection.execute(select(tools).where(tools.c.id == found, tools.c.gone.is_(False)))
@@ -374,7 +374,7 @@ class ToolStore:
             await connection.execute(change.values(**values, changed_at=now, revision=revision))
 
     async def prune(self, before: datetime) -> None:
-        """Forget tools that went before then."""
+        """Delete tools that were removed before this time."""
         async with self._database.transaction() as connection:
             await connection.execute(delete(tools).where(tools.c.gone.is_(True), tools.c.changed_at < before))
 
@@ -386,7 +386,7 @@ async def _read_known(connection: Transaction, server: str) -> Mapping[str, Know
     def known() -> Mapping[str, KnownTool]:
         return {row.name: versions.known_from_row(dict(zip(KNOWN_COLUMNS, row, strict=True))) for row in rows}
 
-    # A server may have thousands, and nobody else should wait for that.
+    # A server may have thousands of tools, and no other write should wait for that.
     return await anyio.to_thread.run_sync(known)
 
 
@@ -460,13 +460,13 @@ INSERT_VECTORS = per_dialect(lambda insert: insert(tool_vectors).on_conflict_do_
 
 
 class ToolVectorStore:
-    """What is kept are packed vectors; `search/vectors.py` has how."""
+    """Stores packed vectors (`search/vectors.py`)."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def get(self, model: str, digests: Sequence[str]) -> Mapping[str, bytes]:
-        """Those of these vectors that there are."""
+        """The known ones of these vectors."""
         found: dict[str, bytes] = {}
         async with self._database.read_transaction() as connection:
             for some in in_slices(digests):
@@ -482,7 +482,7 @@ class ToolVectorStore:
                 await connection.execute(INSERT_VECTORS[connection.dialect.name], some)
 
     async def prune(self) -> int:
-        """Forget the vectors of texts that no tool has any more; how many went."""
+        """Delete the vectors of texts that no tool has. Returns how many."""
         unused = tool_vectors.c.digest.not_in(select(tools.c.digest))
         async with self._database.transaction() as connection:
             return (await connection.execute(delete(tool_vectors).where(unused))).rowcount

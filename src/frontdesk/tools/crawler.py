@@ -1,4 +1,4 @@
-"""Asks tool servers for their tools, many at once, and stores each listing; one replica at a time."""
+"""Asks tool servers for their tools, many at a time, and stores each listing. One replica asks a server at a time."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ log = structlog.get_logger("frontdesk.tools.crawl")
 
 
 class CrawlStage(StrEnum):
-    """How far a server's crawl is; one that another replica asks, or has just asked, is left to it."""
+    """The state of one server in a crawl. A server that another replica asks is left to it."""
 
     STARTED = "started"
     LISTED = "listed"
@@ -39,7 +39,7 @@ class CrawlStage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CrawlStep:
-    """One server's progress: how many tools it listed and what became of them, or why it did not."""
+    """The progress of one server: how many tools it listed and what changed, or why it listed none."""
 
     server: str
     stage: CrawlStage
@@ -55,12 +55,12 @@ RecordFailure = Callable[[str, str], Awaitable[None]]
 
 
 def ignore_step(_step: CrawlStep) -> None:
-    """For those who do not want to hear of it."""
+    """Ignore the progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
-    """`ask` gets a server's listing, `take` keeps it and says what it changed, `fail` notes why there is none."""
+    """`ask` fetches a server's listing, `take` stores it and says what changed, `fail` records an error."""
 
     claim: ClaimServer
     ask: AskServer
@@ -70,8 +70,8 @@ class Crawl:
     at_once: int = SERVERS_AT_ONCE
 
     async def run(self, servers: Sequence[str], told: ReportStep = ignore_step) -> Sequence[CrawlStep]:
-        """Ask these, the first ones first; each is done with as soon as it answers. How each ended, in that order."""
-        limiter = anyio.CapacityLimiter(self.at_once)
+        """Ask servers in this order, each finished when it answers. Returns how each ended, in the same order."""
+        room = anyio.CapacityLimiter(self.at_once)
         ends: list[CrawlStep] = []
 
         async def one(server: str) -> None:
@@ -97,14 +97,14 @@ class Crawl:
         except FrontdeskError as error:
             reason, public = _one_line(str(error)), _one_line(error.public_message)
         except Exception as error:
-            # Whatever a server sends, the others are asked all the same, and the trouble is seen.
+            # Whatever a server sends, the others are still asked, and the error is logged.
             log.exception("crawl_failed", server=server)
             reason = public = f"its listing could not be taken in ({type(error).__name__})"
         log.warning("server_not_crawled", server=server, reason=reason)
         return await self._failed(server, reason, public)
 
     async def _failed(self, server: str, reason: str, public: str) -> CrawlStep:
-        """Whoever asked hears the reason whole; what is noted down is for everybody's eyes."""
+        """The caller gets the whole reason. The stored one must be safe for everybody."""
         try:
             await self.fail(server, public)
         except FrontdeskError as error:
@@ -113,18 +113,18 @@ class Crawl:
 
 
 def _one_line(told: str) -> str:
-    """What a server said, on one line: a terminal must not take a part of it for anything else."""
+    """What a server said, on one line, so that a terminal cannot take it for anything else."""
     return " ".join(remove_hidden_characters(told).split())[:LONGEST_REASON]
 
 
 ListHostTools = Callable[[], Awaitable[Sequence[HeldTool]]]
-# One that did not answer may just have been starting.
+# A server that did not answer may just have been starting.
 FAILED_SERVER_RETRY = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlPolicy:
-    """How servers are asked: how often, how long each may take, and whether changed tools wait for a review."""
+    """How servers are asked: how often, for how long, and whether changed tools wait for a review."""
 
     every: timedelta = timedelta(minutes=15)
     seconds: float = CRAWL_SECONDS
@@ -132,7 +132,7 @@ class CrawlPolicy:
 
 
 class ServerCrawler:
-    """`heard` is awaited after each listing that was written down."""
+    """`heard` is awaited after each listing that was stored."""
 
     def __init__(
         self,
@@ -153,9 +153,9 @@ class ServerCrawler:
         self._heard = heard
 
     def crawl(self, asked_before: Callable[[str], datetime]) -> Crawl:
-        """A crawl that leaves out what any replica asked since, or is asking."""
+        """A crawl without the servers that any replica has asked since, or is asking."""
 
-        # Of this crawl alone: what it brings counts only as long as no other has begun, and nothing was defined anew.
+        # For this crawl only: its result counts as long as no other crawl began and no server was changed.
         owner = uuid4().hex
 
         async def claim(server: str) -> bool:
@@ -166,7 +166,7 @@ class ServerCrawler:
         return Crawl(claim, self._ask, take, fail, self._manners.seconds)
 
     def trial_crawl(self) -> Crawl:
-        """A crawl that only finds out who answers: it waits for no other, and nothing of it is kept."""
+        """A crawl that only checks which servers answer. It waits for no other crawl and stores nothing."""
 
         async def claim(_server: str) -> bool:
             return True
@@ -180,7 +180,7 @@ class ServerCrawler:
         return Crawl(claim, self._ask, take, fail, self._manners.seconds)
 
     def due_before(self, state: ServerState, now: datetime) -> datetime:
-        """A server that was last asked before then is to be asked again."""
+        """Ask servers again that were last asked before this time."""
         return now - (
             min(FAILED_SERVER_RETRY, self._manners.every)
             if state.status is ServerStatus.FAILED

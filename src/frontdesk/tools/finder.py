@@ -1,4 +1,4 @@
-"""Finds tools for a caller, among those that the caller may use; a long query is searched by its clauses too."""
+"""Finds tools for a caller among those that the caller may use. The clauses of a long query are searched too."""
 
 import re
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ from frontdesk.tools.model import CatalogueTool, ReviewStatus, ToolKind
 from frontdesk.tools.selection import ToolRole, role_of
 
 CLAUSE_BREAK = re.compile(r"(?<=[.!?;])\s+|\n+|,?\s+(?:and then|then|and also|also)\s+|;\s*")
-# Each part costs an embedding; the fourth adds little, and a short query has no parts worth one.
+# Each clause costs an embedding. A fourth one adds little, and a short query has no useful clauses.
 MOST_CLAUSES = 3
 LONG_QUERY_WORDS = 20
 SHORTEST_CLAUSE_WORDS = 3
 
 
 def split_clauses(text: str) -> list[str]:
-    """The texts to embed for a query: the whole first, then the parts of a long one, a few at most."""
+    """The texts to embed for a query: the whole first, then a few clauses if it is long."""
     whole = text.strip()
     if len(whole.split()) < LONG_QUERY_WORDS:
         return [whole]
@@ -39,7 +39,7 @@ def split_clauses(text: str) -> list[str]:
 
 QUERY_CHARACTERS = 2000
 EMBED_SECONDS = 5
-# Past this many tools a search takes long enough to be worth a thread.
+# With more tools than this, a search takes long enough for a thread.
 TOOLS_IN_PLACE = 2000
 COUNTS_CACHED = 100
 NAME_LENGTH_SHOWN = 200
@@ -49,7 +49,7 @@ log = structlog.get_logger("frontdesk.tools")
 
 @dataclass(frozen=True, slots=True)
 class SearchTools:
-    """What to look for, and where."""
+    """A query, and the servers and kinds of tools to search."""
 
     query: str
     limit: int = 10
@@ -60,7 +60,7 @@ class SearchTools:
 
 @dataclass(frozen=True, slots=True)
 class ToolMatch:
-    """A tool that was found: how well it fits, from 0 to 100, and why."""
+    """A found tool, its score from 0 to 100, and the reasons for it."""
 
     tool: CatalogueTool
     score: float
@@ -83,10 +83,10 @@ class ToolMatch:
 
 @dataclass(frozen=True, slots=True)
 class ToolSearchResults:
-    """What a search came to: the tools that reach the score, the best first; `best` also counts those below it.
+    """The result of a search: the tools that reach the score, the best first. `best` is the best score of all tools.
 
-    `unread` tools are so new that they were found by their words alone; with `by_meaning` False, all were. `unknown`
-    says which of the servers that were named there are not.
+    `unread` tools have no vector yet, and were found by terms alone; with `by_meaning` False, all were. `unknown` has a
+    sentence for each server that was named and does not exist.
     """
 
     findings: Sequence[ToolMatch]
@@ -103,7 +103,7 @@ class ToolSearchResults:
 
 @dataclass(frozen=True, slots=True)
 class ExcludedHostTools:
-    """Which of the agent host's own tools nobody is offered."""
+    """Which of the agent host's own tools nobody gets."""
 
     core: bool = True
     official: bool = True
@@ -114,7 +114,7 @@ class ExcludedHostTools:
 
 
 class ToolFinder:
-    """Search for the caller at hand; nothing is kept of it but what may be learned from."""
+    """Searches tools for callers. Nothing of a caller is kept except what may be learned from."""
 
     def __init__(
         self, catalogue: Catalogue, embedder: Embedder | None, learning: ToolLearning, excluded: ExcludedHostTools
@@ -128,7 +128,7 @@ class ToolFinder:
     async def find_tools(
         self, caller: Caller, permitted: PermittedTools, search: SearchTools, *, remember: bool = True
     ) -> ToolSearchResults:
-        """What the caller is permitted and what fits; `remember` lets a later use be put down to it."""
+        """Find permitted tools for a query. With `remember`, a later use of a tool is credited to this search."""
         text = search.query.strip()
         if not text:
             raise Invalid("Say what the tool should do: `query` is empty")
@@ -172,7 +172,7 @@ class ToolFinder:
         return await anyio.to_thread.run_sync(index.search, query)
 
     async def _count_searched(self, permitted: PermittedTools) -> int:
-        """Among how many tools the search went: those that are permitted, which it takes a while to count."""
+        """How many tools were searched: the permitted ones, whose number is cached."""
         index = self._catalogue.index
         if permitted.everything:
             return len(index)
@@ -187,7 +187,7 @@ class ToolFinder:
         return tool_id.startswith("host::") and self._excluded.has(tool_id.removeprefix("host::"))
 
     async def _vectors(self, text: str) -> NDArray[np.float32] | None:
-        """The text and its clauses as vectors; without them, or while no tool has one, search goes by words."""
+        """The vectors of the text and its clauses; None if the search must go by terms alone."""
         index = self._catalogue.index
         if self._embedder is None or index.unread == len(index):
             return None

@@ -19,12 +19,12 @@ from frontdesk.tools.model import tool_text
 
 # A chunk is a few megabytes with its vectors, and a fraction of a second's work.
 ROWS_AT_ONCE = 1000
-# Up to so many are taken in on the spot; more would keep the event loop waiting.
+# So many are indexed without a thread; more would block the event loop.
 ROWS_IN_PLACE = 20
 
 
 class IndexSync:
-    """`revision` is the last one that the index shows whole."""
+    """Copies changes from the database to the index. `revision` is the last one that is complete in the index."""
 
     def __init__(self, store: ToolStore, index: ToolIndex, model: str | None) -> None:
         self._store = store
@@ -36,11 +36,11 @@ class IndexSync:
         self._newer: set[str] | None = None
 
     async def behind(self) -> bool:
-        """Whether anything happened since; one small query."""
+        """Whether there are changes; one small query."""
         return await self._store.revision() != self.revision
 
     async def pull(self) -> Sequence[str]:
-        """Take in what changed; the ids of the tools that did."""
+        """Index what changed. Returns the ids of the changed tools."""
         changed: list[str] = []
         async with self._turn:
             reached = await self._store.revision()
@@ -54,11 +54,11 @@ class IndexSync:
         return changed
 
     def watch(self) -> None:
-        """Note from now on which tools change: vectors that are being made are not meant for them."""
+        """From now on, note which tools change: vectors that are being computed are outdated for them."""
         self._newer = set()
 
     async def set_vectors(self, vectors: Mapping[str, bytes]) -> None:
-        """Set what tools mean, but for those that changed since `watch`."""
+        """Set the vectors of tools, except of those that changed since `watch`."""
         async with self._turn:
             still = {found: vector for found, vector in vectors.items() if found not in (self._newer or ())}
             self._newer = None
@@ -85,7 +85,7 @@ class IndexSync:
 
 
 def _return_free_memory() -> None:
-    """Hand memory that is free again to the system: glibc keeps it, and a large load leaves as much as it needs."""
+    """Return free memory to the system. glibc keeps it, and a large load frees as much as it uses."""
     if sys.platform == "linux":
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
         if trim is not None:
@@ -98,7 +98,7 @@ def _make_document(row: IndexedTool) -> ToolDocument:
 
 # Small enough that a query that comes meanwhile hardly waits.
 EMBED_BATCH = 32
-# Whenever vectors are set, a large index copies itself, so it is given them in this many lots.
+# A large index copies itself whenever vectors are set, so they are set in so many batches.
 VECTOR_LOTS = 100
 LOOK_SECONDS = 0.5
 LOG_SECONDS = 3.0
@@ -108,7 +108,7 @@ log = structlog.get_logger("frontdesk.tools.meaning")
 
 
 class ToolEmbedding:
-    """Without an embedder, or while it fails, search goes by words; `trouble` says why."""
+    """Embeds new tools. Without an embedder, or while it fails, search uses terms only; `trouble` says why."""
 
     def __init__(
         self, index: ToolIndex, tools: ToolStore, vectors: ToolVectorStore, sync: IndexSync, embedder: Embedder | None
@@ -121,13 +121,13 @@ class ToolEmbedding:
         self.trouble = ""
 
     async def run(self) -> None:
-        """Look for tools without a vector again and again, the more rarely the longer it fails."""
+        """Look for tools without a vector again and again, less often the longer it fails."""
         failures = 0
         while self._embedder is not None:
             try:
                 await self.embed_missing()
             except Exception as error:
-                # A model is foreign code: whatever it does, words go on being found, and so does all else.
+                # A model is foreign code. Whatever it does, search by terms and everything else must go on.
                 self.trouble = (
                     str(error) if isinstance(error, FrontdeskError) else "the model fails; the log says where"
                 )
@@ -144,10 +144,10 @@ class ToolEmbedding:
                 await anyio.sleep(LOOK_SECONDS)
 
     async def embed_missing(self) -> None:
-        """Give every tool that has none its vector."""
+        """Embed every tool that has no vector."""
         missing = self._index.missing_vectors()
         if missing and self._embedder is not None:
-            # Each replica begins somewhere else, so that they share the work instead of all doing it.
+            # Each replica begins somewhere else, so that they share the work.
             start = random.randrange(len(missing))  # noqa: S311 - nobody gains from guessing it
             lot = max(EMBED_BATCH, len(self._index) // VECTOR_LOTS)
             told = anyio.current_time()

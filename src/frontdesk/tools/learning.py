@@ -1,4 +1,4 @@
-"""Learns from use: a tool that was used after a search ranks higher in searches like it."""
+"""Learns from use: a tool that was used after a search ranks higher in similar searches."""
 
 import hashlib
 from collections import OrderedDict, deque
@@ -26,29 +26,29 @@ LOCAL_TENANT = "local"
 
 
 def tenant_of(caller: Caller) -> str:
-    """Among whom uses are shared: one person, else one agent, else this desk."""
+    """Who shares what is learned: one person, else one agent, else the installation."""
     return (
         f"user:{caller.user_id}" if caller.user_id else f"agent:{caller.agent_id}" if caller.agent_id else LOCAL_TENANT
     )
 
 
 def caller_key(caller: Caller) -> str:
-    """Whose searches a use is looked for among: this agent, working for this person."""
+    """The caller whose searches a use belongs to: this agent, working for this person."""
     return f"{caller.agent_id or ''}/{caller.user_id or ''}"
 
 
-# A query that is no nearer than this says nothing about another.
+# A query with a smaller cosine says nothing about another one.
 UNRELATED_COSINE = 0.3
-# Only the nearest few uses speak: else a tool that is used often would be found for everything.
+# Only the nearest few uses count. Otherwise a tool that is used often would be found for everything.
 NEAREST_USES = 20
 HALF_LIFE_DAYS = 90.0
-# However often a tool was of use for the very same query, it counts as if that were so many.
+# The most that uses of a tool for the same query count.
 LARGEST_WEIGHT = 3.0
 DAY_SECONDS = 86_400.0
 
 
 def recall_tools(uses: LearnedUses, vector: NDArray[np.float32], now: datetime) -> Mapping[str, float]:
-    """How surely each tool fits, from 0 to 1: more with each use for a like query, less the longer that is ago."""
+    """How surely each tool fits, from 0 to 1: more with each use for a similar query, less with its age."""
     if not len(uses):
         return {}
     likeness = np.clip((uses.vectors @ vector - UNRELATED_COSINE) / (1 - UNRELATED_COSINE), 0, 1)
@@ -78,11 +78,11 @@ DRAIN_SECONDS = 3
 PRUNE_SECONDS = 3600.0
 SEARCHES_AT_ONCE = 200
 MOST_WAITING_SEARCHES = 5_000
-# Searches of one caller that a use is looked for among, before the database is asked; and callers that have any.
+# How many searches of a caller are kept in memory, and for how many callers.
 RECENT_SEARCHES = 20
 CALLERS_CACHED = 2_000
 SEARCH_KEPT = timedelta(hours=1)
-# Where no search is behind a use, the database is not asked again for so long.
+# If a use has no search before it, the database is not asked again for so long.
 NO_SEARCH_SECONDS = 10.0
 USE_KEPT = timedelta(days=365)
 
@@ -91,7 +91,7 @@ LEARNING_JOB = BackgroundJob(log, "learning_waits", "learning_failed")
 
 
 class ToolLearning:
-    """`model` names the embedder; without one, or where learning is off, nothing is remembered."""
+    """`model` names the embedder. Without an embedder, or if learning is off, nothing is stored."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class ToolLearning:
         self._unsearched: dict[tuple[str, str], float] = {}
 
     def note_search(self, caller: Caller, vector: NDArray[np.float32], offered: Sequence[str]) -> None:
-        """Keep a search in mind for an hour; a database that is slow or away holds nobody up."""
+        """Keep a search for an hour. It is written to the database later."""
         if not self._on or not offered:
             return
         [kept] = pack_vectors(vector[np.newaxis])
@@ -124,7 +124,7 @@ class ToolLearning:
         self._waiting.append(found)
 
     async def note_use(self, caller: Caller, tool_id: str, weight: float, at: datetime | None = None) -> bool:
-        """Credit the newest search of this caller that offered the tool; whether there was one."""
+        """Credit the newest search of this caller that offered the tool. Returns whether there was one."""
         if not self._on:
             return False
         now = at or datetime.now(UTC)
@@ -138,7 +138,7 @@ class ToolLearning:
         return True
 
     async def _search_elsewhere(self, key: str, tool_id: str, since: datetime) -> PastSearch | None:
-        """A search that came to another replica, or before this process began; most uses have none behind them."""
+        """A search on another replica, or from before this process started. Most uses have no search before them."""
         now, this = self._clock(), (key, tool_id)
         if now - self._unsearched.get(this, -NO_SEARCH_SECONDS) < NO_SEARCH_SECONDS:
             return None
@@ -150,7 +150,7 @@ class ToolLearning:
         return found
 
     async def recall(self, caller: Caller, vector: NDArray[np.float32]) -> Mapping[str, float]:
-        """Which tools were of use for queries like this one, and how surely."""
+        """The tools that were used for similar queries, and how surely each fits."""
         if not self._on:
             return {}
         try:
@@ -161,7 +161,7 @@ class ToolLearning:
         return recall_tools(uses, vector, datetime.now(UTC)) if len(uses) else {}
 
     async def forget(self, tenant: str) -> None:
-        """Everything that was learned for one tenant: `user:ID`, `agent:ID` or `local`."""
+        """Forget everything that was learned for one tenant: `user:ID`, `agent:ID` or `local`."""
         for key in [key for key, recent in self._recent.items() if any(one.tenant == tenant for one in recent)]:
             del self._recent[key]
         self._waiting = deque((one for one in self._waiting if one.tenant != tenant), maxlen=MOST_WAITING_SEARCHES)
@@ -169,13 +169,13 @@ class ToolLearning:
         self._memory.invalidate(tenant)
 
     async def run(self) -> None:
-        """Write searches down until cancelled, then what is left, so that a use may come to any replica."""
+        """Write searches until cancelled, then the rest, so that a use on any replica finds its search."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(partial(LEARNING_JOB.run_every, PRUNE_SECONDS, self.prune, at_once=True))
             await LEARNING_JOB.flush_every(FLUSH_SECONDS, self.flush, DRAIN_SECONDS)
 
     async def flush(self) -> None:
-        """Write down the searches that wait."""
+        """Write the waiting searches."""
         while self._waiting:
             batch = list(islice(self._waiting, SEARCHES_AT_ONCE))
             await self._store.add_searches(batch)
@@ -184,15 +184,15 @@ class ToolLearning:
                     self._waiting.popleft()
 
     async def prune(self) -> None:
-        """Forget what is too old to count."""
+        """Delete what is too old to count."""
         now = datetime.now(UTC)
         await self._store.prune(now - USE_KEPT, now - SEARCH_KEPT)
 
 
 MOST_WAITING_USES = 10_000
-# A tool that is called over and over has its last use noted once in so many seconds.
+# The last use of a tool that is called all the time is recorded once in so many seconds.
 TOUCH_SECONDS = 10.0
-# How much each kind of use says about what a query was after.
+# How much each kind of use says about what a query asked for.
 CALLED_WEIGHT, PICKED_WEIGHT, KEPT_BY_NAME_WEIGHT = 1.0, 0.8, 0.5
 
 usage_log = structlog.get_logger("frontdesk.tools")
@@ -210,7 +210,7 @@ class RecordedUse:
 
 
 class UsageRecorder:
-    """A call is not kept waiting for this: `note` costs an append, the rest happens in `run`."""
+    """Records uses in the background: `note` only appends to a list, `run` writes it."""
 
     def __init__(self, learning: ToolLearning, holdings: ToolAttachmentStore) -> None:
         self._learning = learning
@@ -222,18 +222,18 @@ class UsageRecorder:
         self._waiting.append(RecordedUse(caller, tool_id, weight, datetime.now(UTC)))
 
     async def run(self) -> None:
-        """Write until cancelled, then what is left."""
+        """Write until cancelled, then the rest."""
         await USAGE_JOB.flush_every(FLUSH_SECONDS, self.flush, DRAIN_SECONDS)
 
     async def close(self) -> None:
-        """Write what is left, as far as that goes."""
+        """Write the rest, within a few seconds."""
         with anyio.move_on_after(DRAIN_SECONDS, shield=True):
             await self.flush()
 
     async def flush(self) -> None:
-        """Write what waits; what cannot be written is let go, since nothing but convenience depends on it."""
+        """Write what waits. What cannot be written is dropped, since only convenience depends on it."""
         uses, self._waiting = self._waiting, deque(maxlen=MOST_WAITING_USES)
-        # Of a tool that is called over and over, once in a while is enough.
+        # For a tool that is called all the time, one record is enough.
         once = {(use.caller.agent_id, use.caller.user_id, use.tool_id, use.weight): use for use in uses}
         for use in once.values():
             await USAGE_JOB.attempt(partial(self._remember, use))

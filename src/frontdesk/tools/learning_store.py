@@ -1,4 +1,4 @@
-"""Stores which searches tools were used after, and caches the latest of each tenant in memory."""
+"""Stores which tools were used after which searches, and caches the latest uses of each tenant in memory."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ from frontdesk.search.vectors import unpack_vectors
 
 @dataclass(frozen=True, slots=True)
 class LearnedUse:
-    """A tool was of use for a query. `weight` grows when it was so again."""
+    """A use of a tool for a query. `weight` grows with each repetition."""
 
     tool_id: str
     query_digest: str
@@ -31,7 +31,7 @@ class LearnedUse:
 
 @dataclass(frozen=True, slots=True)
 class LearnedUses:
-    """A tenant's uses, a row each: which tool, the query's vector, how much it counts, and when (Unix seconds)."""
+    """The uses of a tenant as arrays: the tool, the query's vector, the weight, and the time in Unix seconds."""
 
     tools: Sequence[str]
     vectors: NDArray[np.float32]
@@ -44,7 +44,7 @@ class LearnedUses:
 
 @dataclass(frozen=True, slots=True)
 class PastSearch:
-    """A search of the last hour: whose it was, and which tools it offered."""
+    """A search of the last hour: the caller, and the tools that it offered."""
 
     id: str
     tenant: str
@@ -56,7 +56,7 @@ class PastSearch:
 
 
 def uses_as_arrays(found: Sequence[LearnedUse]) -> LearnedUses:
-    """The rows as arrays."""
+    """The uses as arrays."""
     return LearnedUses(
         tuple(use.tool_id for use in found),
         unpack_vectors([use.vector for use in found]),
@@ -65,7 +65,7 @@ def uses_as_arrays(found: Sequence[LearnedUse]) -> LearnedUses:
     )
 
 
-# Uses of one tool that count, for one tenant; twice as many are kept, so that room is made rarely.
+# How many uses of one tool count, and of one tenant. Twice as many are stored, so that deleting is rare.
 PER_TOOL = 50
 PER_TENANT = 5_000
 HEAVIEST_USE = 3.0
@@ -82,7 +82,7 @@ UPSERT_USE = per_dialect(_upsert_use)
 
 
 class LearningStore:
-    """`model` names what made the vectors: those of two models must not meet."""
+    """`model` names the embedder: vectors of two embedders must not be compared."""
 
     def __init__(self, database: Database, model: str) -> None:
         self._database = database
@@ -114,7 +114,7 @@ class LearningStore:
         return next((found for row in rows if tool_id in (found := _search_from_row(row)).offered), None)
 
     async def record(self, tenant: str, use: LearnedUse) -> None:
-        """Remember a use; one of the same query adds to what is there."""
+        """Store a use. A use for the same query adds to the weight."""
         row = {
             "tenant": tenant,
             "tool_id": use.tool_id,
@@ -135,7 +135,7 @@ class LearningStore:
             await _make_room(connection, tenant, use.tool_id)
 
     async def state(self, tenant: str) -> tuple[int, int]:
-        """(how often something was added, how often something was forgotten)."""
+        """The number of additions, and the number of deletions."""
         async with self._database.read_transaction() as connection:
             return await read_counter(connection, _uses_counter(tenant)), await read_counter(
                 connection, _forgotten_counter(tenant)
@@ -150,14 +150,14 @@ class LearningStore:
             return [_use_from_row(row) for row in rows]
 
     async def forget(self, tenant: str) -> None:
-        """Everything that was learned for one tenant."""
+        """Forget everything that was learned for one tenant."""
         async with self._database.transaction() as connection:
             await increase_counter(connection, _forgotten_counter(tenant))
             for table in (tool_uses, tool_searches):
                 await connection.execute(delete(table).where(table.c.tenant == tenant))
 
     async def prune(self, uses_before: datetime, searches_before: datetime) -> None:
-        """Uses and searches older than these."""
+        """Delete uses and searches that are older than these times."""
         old = tool_uses.c.at < uses_before
         async with self._database.transaction() as connection:
             for tenant in (await connection.execute(select(tool_uses.c.tenant).where(old).distinct())).scalars().all():
@@ -167,7 +167,7 @@ class LearningStore:
 
 
 async def _make_room(connection: Transaction, tenant: str, tool_id: str) -> None:
-    """Forget the oldest uses of a tool when there are far too many, and so for the tenant."""
+    """Delete the oldest uses of a tool, and of the tenant, if there are far too many."""
     theirs = tool_uses.c.tenant == tenant
     for which, most in (((theirs, tool_uses.c.tool_id == tool_id), PER_TOOL), ((theirs,), PER_TENANT)):
         count = (await connection.execute(select(func.count()).select_from(tool_uses).where(*which))).scalar_one()
@@ -183,7 +183,7 @@ def _uses_counter(tenant: str) -> str:
 
 
 def _forgotten_counter(tenant: str) -> str:
-    # It stays when all of a person goes, so that replicas hear of it, and does not say who that was.
+    # This counter outlives the person, so that replicas notice the deletion; the hash hides who it was.
     return f"tool_uses_forgotten:{hashlib.sha256(tenant.encode(errors='surrogatepass')).hexdigest()[:32]}"
 
 
@@ -197,13 +197,13 @@ def _use_from_row(row: RowMapping) -> LearnedUse:
 
 
 CACHE_SECONDS = 2.0
-# Uses held in memory for all tenants together: some 50 MB.
+# Uses held in memory for all tenants together: about 50 MB.
 USES_CACHED = 20_000
 
 
 @dataclass(slots=True)
 class TenantUses:
-    """One tenant's uses as far as they were read; `arrays` are made from them when they are next asked for."""
+    """The uses of one tenant that were read so far. `arrays` are made from them on the next request."""
 
     revision: int = 0
     forgotten: int = 0
@@ -213,7 +213,7 @@ class TenantUses:
 
 
 class LearnedUseCache:
-    """The tenants that were asked about longest ago fall out first."""
+    """Drops the tenants that were not asked about for the longest time."""
 
     def __init__(self, store: LearningStore, clock: Callable[[], float]) -> None:
         self._store = store
@@ -221,14 +221,14 @@ class LearnedUseCache:
         self._tenants: OrderedDict[str, TenantUses] = OrderedDict()
 
     async def uses_of_tenant(self, tenant: str) -> LearnedUses:
-        """What this tenant's past says."""
+        """The uses of this tenant that count."""
         found = self._tenants.get(tenant)
         if found is None:
             found = self._tenants[tenant] = TenantUses(looked_at=-CACHE_SECONDS)
         self._tenants.move_to_end(tenant)
         now = self._clock()
         if now - found.looked_at >= CACHE_SECONDS:
-            # Said before it is done: whoever comes meanwhile takes what there is.
+            # Set before the refresh: other callers take what there is meanwhile.
             found.looked_at = now
             await self._refresh(tenant, found)
             self._make_room(tenant)
@@ -237,7 +237,7 @@ class LearnedUseCache:
         return found.arrays
 
     def invalidate(self, tenant: str) -> None:
-        """Something was written here."""
+        """Read this tenant's uses again on the next request."""
         if tenant in self._tenants:
             self._tenants[tenant].looked_at = -CACHE_SECONDS
 
@@ -248,7 +248,7 @@ class LearnedUseCache:
         if revision > found.revision:
             newer = await self._store.since(tenant, found.revision)
             if forgotten != found.forgotten:
-                # Another look came in between and has seen that these are to be forgotten.
+                # Another refresh came in between, and has noticed that these were deleted.
                 return
             for use in reversed(newer):
                 key = (use.tool_id, use.query_digest)
@@ -266,7 +266,7 @@ class LearnedUseCache:
 
 
 def _uses_that_count(found: TenantUses) -> list[LearnedUse]:
-    """The newest few of each tool, and of all."""
+    """The newest few uses of each tool, and of all."""
     counts: dict[str, int] = {}
     kept: list[LearnedUse] = []
     for use in reversed(found.uses.values()):

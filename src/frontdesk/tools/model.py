@@ -15,14 +15,14 @@ HOST_SERVER = "host"
 
 
 class ToolKind(StrEnum):
-    """Where a tool lives, and so how it is called."""
+    """Where a tool runs, and so how it is called."""
 
     MCP = "mcp"
     HOST = "host"
 
 
 class ReviewStatus(StrEnum):
-    """Whether a tool may be handed out. A held one changed, and waits for somebody to look at the change."""
+    """Whether agents may get a tool. A held tool changed, and waits for a review of the change."""
 
     READY = "ready"
     HELD = "held"
@@ -30,7 +30,7 @@ class ReviewStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CatalogueTool:
-    """A tool that agents may be given. `stale`: its server did not answer when it was last asked."""
+    """A tool that agents may get. `stale`: its server did not answer when it was last asked."""
 
     id: str
     server: str
@@ -47,12 +47,12 @@ class CatalogueTool:
 
     @property
     def api_name(self) -> str:
-        """The name that models see, and that callers may use; the host's own go by their names."""
+        """The name that models see and callers may use. The host's own tools keep their names."""
         return self.name if self.kind is ToolKind.HOST else api_name(self.server, self.name, {})
 
     @property
     def parameter_names(self) -> tuple[list[str], list[str]]:
-        """(the parameters that it must be given, those that it may be given)."""
+        """The required parameters, and the optional ones."""
         properties, required = self.parameters.get("properties"), self.parameters.get("required")
         known = list(cast("Mapping[str, Any]", properties)) if isinstance(properties, Mapping) else []
         needed = (
@@ -62,12 +62,12 @@ class CatalogueTool:
 
 
 def tool_id(server: str, name: str) -> str:
-    """`server::tool`: no two tools share one, whatever a server calls its own."""
+    """`server::tool`. It is unique, whatever names servers give their tools."""
     return f"{server}{ID_SEPARATOR}{name}"
 
 
 def split_id(found: str) -> tuple[str, str]:
-    """The server and the tool's own name; a server's name holds no separator."""
+    """The server and the tool's own name. The name of a server has no separator in it."""
     server, _, name = found.partition(ID_SEPARATOR)
     return server, name
 
@@ -78,7 +78,7 @@ _UPPER_THEN_WORD = re.compile(r"([A-Z]+)([A-Z][a-z])")
 
 
 def tool_text(server: str, name: str, description: str, parameter_names: Iterable[str]) -> str:
-    """`server | name as words: description (inputs: parameter, parameter)`; what is empty is left out."""
+    """`server | name as words: description (inputs: parameter, parameter)`, without empty parts."""
     heading = " | ".join(part for part in (space_words(server), space_words(name)) if part)
     inputs = ", ".join(space_words(parameter) for parameter in parameter_names)
     return f"{heading}: {description}" + (f" (inputs: {inputs})" if inputs else "")

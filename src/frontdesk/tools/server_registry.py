@@ -1,4 +1,4 @@
-"""Knows the tool servers of this process, from settings, the manifest, Agent 365, the database and the agent host."""
+"""Knows the tool servers from settings, the manifest, Agent 365, the database and the agent host."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from frontdesk.tools.catalogue_store import ServerStore
 from frontdesk.tools.manifest import read_manifest
 from frontdesk.tools.servers import HOST_SPEC, ServerOrigin, ServerSpec, ServerState, Transport, to_mcp_server
 
-# One that did not answer is asked again after this, at the latest.
+# A platform that did not answer is asked again after this time, at the latest.
 PLATFORM_RETRY = timedelta(seconds=60)
 
 log = structlog.get_logger("frontdesk.tools.server_registry")
@@ -24,7 +24,7 @@ log = structlog.get_logger("frontdesk.tools.server_registry")
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredServers:
-    """The servers that can be reached, and in words what somebody should know of them and of those left out."""
+    """The servers that can be reached, and notes about them and about those that were left out."""
 
     servers: Sequence[ServerSpec] = ()
     notes: Sequence[str] = ()
@@ -32,14 +32,14 @@ class DiscoveredServers:
 
 @dataclass(frozen=True, slots=True)
 class PlatformSource:
-    """`discover` asks it, or raises `Unavailable`; `recall` makes a server that it named before reachable without."""
+    """`discover` asks the platform or raises `Unavailable`; `recall` makes a known server reachable without asking."""
 
     discover: Callable[[], Awaitable[DiscoveredServers]]
     recall: Callable[[ServerSpec], ServerSpec | None]
 
 
 class PlatformServers:
-    """What it said last; `waiting` until it has said anything."""
+    """The last answer of the platform; `waiting` until there is one."""
 
     def __init__(self, platform: PlatformSource | None, every: timedelta) -> None:
         self._platform = platform
@@ -52,14 +52,14 @@ class PlatformServers:
         self.trouble = ""
 
     async def ask(self, now: datetime) -> bool:
-        """Ask it, if it is time to; whether it answered."""
+        """Ask the platform, if it is time to. Returns whether it answered."""
         if self._platform is None:
             return False
         async with self._asking:
             return await self._discover(self._platform, now) if self._due(now) else False
 
     def recall(self, spec: ServerSpec) -> ServerSpec | None:
-        """A server that it named when it last answered some replica, while it has not answered this one."""
+        """A server from the platform's last answer to any replica, while it has not answered this one."""
         return self._platform.recall(spec) if self._platform is not None and self.waiting else None
 
     def _due(self, now: datetime) -> bool:
@@ -81,14 +81,14 @@ class PlatformServers:
         return True
 
     def _note_problem(self, trouble: str) -> bool:
-        """Note what is wrong; whether that is news, and not good."""
+        """Record a problem. Returns whether it is new."""
         news, self.trouble = trouble != self.trouble, trouble
         return news and bool(trouble)
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSources:
-    """Where servers are named besides `frontdesk tools add`; the platform is asked again `every` so often."""
+    """Where servers are declared besides `frontdesk tools add`. The platform is asked again after `every`."""
 
     settings: Sequence[ServerSpec] = ()
     manifest: Path | None = None
@@ -97,9 +97,9 @@ class ServerSources:
 
 
 class ServerRegistry:
-    """Settings come before the manifest, and both before what was added under the same name.
+    """The servers from all sources. Of servers with one name, settings come first, then the manifest, then added ones.
 
-    The platform comes last: what others call their servers takes nobody's place.
+    The platform comes last: its servers never replace others.
     """
 
     def __init__(self, store: ServerStore, servers: KnownServers, named: ServerSources, *, host: bool) -> None:
@@ -119,19 +119,19 @@ class ServerRegistry:
 
     @property
     def trouble(self) -> str:
-        """What is wrong with those who name servers."""
+        """The problems of the sources that declare servers."""
         return "; ".join(part for part in (self._trouble, self._of_platform.trouble) if part)
 
     async def discover(self, now: datetime) -> bool:
-        """Ask the platform, if it is time to; whether it answered."""
+        """Ask the platform, if it is time to. Returns whether it answered."""
         return await self._of_platform.ask(now)
 
     async def declare(self, now: datetime) -> None:
-        """Write down what is named here, and take off what no longer is."""
+        """Store the servers that are declared here, and remove those that no longer are."""
         await self._read()
         added = {state.name for state in await self._store.all() if state.spec.origin is ServerOrigin.ADDED}
         await self._store.declare([spec for name, spec in self._declared.items() if name not in added], now)
-        # What the platform named before goes on, until it says otherwise.
+        # Servers that the platform declared before stay until it says otherwise.
         kept = (ServerOrigin.PLATFORM,) if self._of_platform.waiting else ()
         dropped = await self._store.undeclared(self._declared.keys(), now, kept)
         if dropped:
@@ -140,8 +140,8 @@ class ServerRegistry:
         await self.load()
 
     async def load(self) -> None:
-        """Read the registry as it is now, and let this process reach its servers."""
-        # One after the other: what was read first must not take the place of what was read since.
+        """Read the stored servers, and make them reachable from this process."""
+        # One at a time: an older state must not replace a newer one.
         async with self._loading:
             if not self._declared:
                 await self._read()
@@ -165,7 +165,7 @@ class ServerRegistry:
         return found.spec
 
     async def add(self, spec: ServerSpec) -> None:
-        """Register a server for good, in place of one that was added under the same name."""
+        """Store an added server, in place of one that was added under the same name."""
         known = self._declared.get(spec.name)
         if known is not None and known.origin is not ServerOrigin.PLATFORM:
             raise Conflict(f"The tool server '{spec.name}' is named in the {known.origin}; change it there")
@@ -191,15 +191,15 @@ class ServerRegistry:
                 self._of_manifest = await anyio.to_thread.run_sync(read_manifest, self._named.manifest)
                 self._trouble = ""
             except ConfigurationError as error:
-                # What it said before goes on: somebody may be editing it.
+                # The last valid manifest stays in use: somebody may be editing the file.
                 self._trouble = str(error)
                 log.warning("manifest_not_read", error=str(error))
-        # The last of a name counts.
+        # Of several servers with one name, the last counts.
         named = (*self._of_platform.servers, *self._host, *self._of_manifest, *self._named.settings)
         self._declared = {spec.name: spec for spec in named}
 
     def _recalled(self, states: Iterable[ServerState]) -> Iterator[ServerSpec]:
-        """What the platform named before, as far as it can be reached without asking it first."""
+        """The servers that the platform declared before, as far as they can be reached without asking it."""
         for state in states:
             if (
                 state.spec.origin is ServerOrigin.PLATFORM
@@ -216,7 +216,7 @@ class ServerRegistry:
                 yield to_mcp_server(spec)
                 self._unreachable.pop(spec.name, None)
             except ConfigurationError as error:
-                # Once is enough: this is looked at whenever anything changes.
+                # Logged once, since this runs whenever anything changes.
                 if self._unreachable.get(spec.name) != str(error):
                     log.warning("server_not_reachable", server=spec.name, error=str(error))
                 self._unreachable[spec.name] = str(error)

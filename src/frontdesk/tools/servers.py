@@ -30,7 +30,7 @@ from frontdesk.settings import ToolServer
 from frontdesk.tools.model import HOST_SERVER
 
 SERVER_NAME = re.compile(r"[A-Za-z0-9-]{1,30}")
-# Where a server of Agent 365 stands that names no address of its own; what follows is its name.
+# The path of a server of Agent 365 without an address of its own; its name follows.
 AGENT365_ENDPOINT = "${MCP_PLATFORM_ENDPOINT:-https://agent365.svc.cloud.microsoft}"
 AGENT365_SERVERS = f"{AGENT365_ENDPOINT}/agents/servers/"
 # `${VAR}`, `${VAR:-default}`, and VS Code's `${env:VAR}`.
@@ -41,7 +41,7 @@ OAUTH_GRANTS: tuple[str, ...] = get_args(OAuthGrantType)
 
 
 class Transport(StrEnum):
-    """How a server is spoken to; the host's own tools need no server."""
+    """How to reach a server. The host's own tools need no server."""
 
     HTTP = "http"
     SSE = "sse"
@@ -50,7 +50,7 @@ class Transport(StrEnum):
 
 
 class ServerOrigin(StrEnum):
-    """Who named a server. What was added stays; what others name goes when they no longer do."""
+    """Who declared a server. Added ones stay; others go when they are no longer declared."""
 
     SETTINGS = "settings"
     MANIFEST = "manifest"
@@ -61,11 +61,11 @@ class ServerOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
-    """A server as it was named. Values may be `${VAR}`, which is looked up when the server is spoken to.
+    """A server as it was declared. Values may be `${VAR}`, which is replaced when the server is called.
 
-    Not so where the platform named it: somebody else's text must not read this installation's variables. `hold_changes`
-    None does as the setting for all servers says. `tools` are those a manifest lists; such a server is not asked for
-    its own. `token_for` is what the platform says that a token for this server is for, and no secret.
+    Values from the platform are not replaced: others must not read the variables of this installation. `hold_changes`
+    None means the setting for all servers. `tools` are those that a manifest lists; such a server is not asked for its
+    tools. `token_for` is what the platform calls the audience of a token for this server, and no secret.
     """
 
     name: str
@@ -96,7 +96,7 @@ class ServerSpec:
             self._check_address()
 
     def _check_address(self) -> None:
-        # Where the whole address is a reference, it is looked at when it is known.
+        # If the whole address is a reference, it is checked when its value is known.
         known_later = not self.literal and VARIABLE_REFERENCE.match(self.url)
         if not known_later and not is_plain_address(
             self.url if self.literal else VARIABLE_REFERENCE.sub("x", self.url)
@@ -108,12 +108,12 @@ class ServerSpec:
 
     @property
     def literal(self) -> bool:
-        """Whether its values are what they are, and name no variables."""
+        """Whether its values have no references to variables."""
         return self.origin is ServerOrigin.PLATFORM
 
     @property
     def place(self) -> str:
-        """Where it stands, in words that are safe to show: the rest of an address or a command may be a secret."""
+        """The address in a form that is safe to show: the rest of an address or a command may be a secret."""
         if self.transport is Transport.STDIO:
             return self.command
         return re.split(r"[?#]", self.url)[0]
@@ -126,7 +126,7 @@ HOST_SPEC = ServerSpec(HOST_SERVER, Transport.HOST, origin=ServerOrigin.HOST, de
 
 
 def to_mcp_server(spec: ServerSpec, environ: Mapping[str, str] = os.environ) -> McpServer:
-    """The server as the client takes it, with every reference looked up."""
+    """The server as the client takes it, with every reference replaced by its value."""
 
     def known(text: str) -> str:
         return text if spec.literal else resolve_variables(text, environ, spec.name)
@@ -134,7 +134,7 @@ def to_mcp_server(spec: ServerSpec, environ: Mapping[str, str] = os.environ) -> 
     stdio = spec.transport is Transport.STDIO
     url = _resolve_address(spec, known)
     headers = {name: known(value) for name, value in spec.headers.items()}
-    # Given without a value, the header only marks a server that is to be told which agent calls.
+    # A header without a value only marks a server that is told which agent calls.
     marks = [name for name, value in headers.items() if name.lower() == AGENT_HEADER and not value.strip()]
     headers = {name: value for name, value in headers.items() if name not in marks}
     return McpServer(
@@ -152,7 +152,7 @@ def to_mcp_server(spec: ServerSpec, environ: Mapping[str, str] = os.environ) -> 
 
 
 def _is_agent365(url: str, environ: Mapping[str, str]) -> bool:
-    """Whether an address is at Agent 365's own host, or at the one that stands in for it."""
+    """Whether an address is at Agent 365's own host, or at the local platform."""
     platform = {
         _address_origin(resolve_variables(AGENT365_ENDPOINT, {}, "")),
         _address_origin(resolve_variables(AGENT365_ENDPOINT, environ, "")),
@@ -201,7 +201,7 @@ def _oauth_config(spec: ServerSpec, known: Callable[[str], str]) -> OAuthConfig 
 
 
 def resolve_variables(text: str, environ: Mapping[str, str], server: str) -> str:
-    """The text with each `${VAR}` replaced by what the environment says."""
+    """The text with each `${VAR}` replaced by the value of the environment variable."""
 
     def value(found: re.Match[str]) -> str:
         name, default = found[1], found[2]
@@ -214,7 +214,7 @@ def resolve_variables(text: str, environ: Mapping[str, str], server: str) -> str
 
 
 def spec_from_settings(server: ToolServer) -> ServerSpec:
-    """A server of FRONTDESK_MCP_SERVERS."""
+    """A server in FRONTDESK_MCP_SERVERS."""
     try:
         return _spec_from_settings(server)
     except Invalid as error:
@@ -247,7 +247,7 @@ CHANGES_KEPT = 10
 
 
 class ServerStatus(StrEnum):
-    """NEW was not asked yet; the tools of a FAILED one are those it last listed."""
+    """NEW servers were not asked yet. The tools of a FAILED server are those that it last listed."""
 
     NEW = "new"
     OK = "ok"
@@ -256,7 +256,7 @@ class ServerStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CatalogueChange:
-    """Something that a server did to its tools, and when: `3 new (a, b, c)`."""
+    """A change that a server made to its tools, and when: `3 new (a, b, c)`."""
 
     at: datetime
     what: str
@@ -264,7 +264,7 @@ class CatalogueChange:
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """`problems` are those of its last listing, `changes` the latest few, the newest first.
+    """A server and its state. `problems` are those of its last listing, `changes` the latest few, newest first.
 
     `declared_at`: when a replica last found it named in its settings or manifest.
     """
@@ -295,15 +295,15 @@ NAME_WITH_DIGEST = re.compile(rf"-[0-9a-f]{{{NAME_DIGEST_LENGTH}}}$")
 
 
 def server_name(said: str) -> str:
-    """A name as ids and models take it: `mcp_Mail Tools` is `mcp-Mail-Tools`."""
+    """A name as ids and models take it: `mcp_Mail Tools` becomes `mcp-Mail-Tools`."""
     return re.sub(r"[^A-Za-z0-9]+", "-", said).strip("-")[:LONGEST_SERVER_NAME].strip("-")
 
 
 def distinct_server_names(said: Sequence[tuple[str, str]]) -> Sequence[str]:
-    """A name for each of these (what it is called, what else tells it from others).
+    """A distinct name for each server, given as (name, what else tells it from others).
 
-    Where several would be called the same, each gets a digest. Were one of them to keep the name, it could be one that
-    came later, and got the calls that were meant for the other.
+    If several would have the same name, each gets a digest. If one of them kept the plain name, it could be one that
+    came later, and would get the calls that were meant for the other.
     """
     plain = [server_name(name) for name, _ in said]
     crowd = Counter(plain)
@@ -316,7 +316,7 @@ def distinct_server_names(said: Sequence[tuple[str, str]]) -> Sequence[str]:
 
 
 def _is_usable_name(name: str) -> bool:
-    # What looks like a digest must be one, or it could be had for the asking.
+    # A name that looks like a digest must be one. Otherwise anybody could choose the name of another server.
     return bool(name) and name != HOST_SERVER and NAME_WITH_DIGEST.search(name) is None
 
 
@@ -326,13 +326,13 @@ def _name_with_digest(short: str, said: tuple[str, str], taken: Collection[str])
     return next(name for digest in digests if (name := f"{shown}-{digest}") not in taken)
 
 
-# The first that says anything counts; where none does, this is development.
+# The first variable that is set counts. If none is set, this is development.
 ENVIRONMENT_VARIABLES = ("PYTHON_ENVIRONMENT", "ENVIRONMENT", "ASPNETCORE_ENVIRONMENT", "DOTNET_ENVIRONMENT")
 TOKEN_VARIABLE = "BEARER_TOKEN"  # noqa: S105
 
 
 def development_token(server: str, environ: Mapping[str, str]) -> str | None:
-    """`BEARER_TOKEN_<NAME>`, else `BEARER_TOKEN`, without a word before it; none in production."""
+    """`BEARER_TOKEN_<NAME>`, else `BEARER_TOKEN`, without the word Bearer; none in production."""
     said = next((environ[name] for name in ENVIRONMENT_VARIABLES if environ.get(name)), "development")
     if said.lower() != "development":
         return None

@@ -30,9 +30,9 @@ AUTHENTICATION_REQUIRED = "Authentication required"
 
 @dataclass(frozen=True, slots=True)
 class McpErrorRule:
-    """How one kind of error is told: as a JSON-RPC error with a code, or, without one, as the tool's own result.
+    """How to report one kind of error: as a JSON-RPC error with a code, or, without a code, as the tool's result.
 
-    Older clients read a JSON-RPC error only under 200, hence two statuses.
+    `legacy_status` is for older clients, which read a JSON-RPC error only with status 200.
     """
 
     code: int | None = None
@@ -41,10 +41,10 @@ class McpErrorRule:
     message: str | None = None
 
 
-# The narrower error stands first.
+# The narrower errors come first.
 ERROR_RULES: tuple[tuple[type[FrontdeskError], McpErrorRule], ...] = (
     (IdentityError, McpErrorRule(INVALID_PARAMS)),
-    # In both eras it is by the status that a client knows it has to log in, or to ask for more.
+    # In both eras a client knows by the status that it must log in, or ask for more scopes.
     (Unauthenticated, McpErrorRule(UNAUTHENTICATED, 401, 401)),
     (MissingScope, McpErrorRule(DENIED, 403, 403)),
     (Denied, McpErrorRule(DENIED, 403)),
@@ -57,7 +57,7 @@ CANNOT_INFER = McpErrorRule(message="agent_id is required and could not be infer
 
 
 def error_rule(error: FrontdeskError, shape: ErrorFormat) -> McpErrorRule:
-    """How to tell this error to callers of a tool of this shape."""
+    """The rule for an error of a tool with this error format."""
     if shape is not ErrorFormat.RPC and isinstance(error, MissingAgentId):
         return CANNOT_INFER
     if shape is ErrorFormat.ANSWER and isinstance(error, IdentityError):
@@ -66,9 +66,9 @@ def error_rule(error: FrontdeskError, shape: ErrorFormat) -> McpErrorRule:
 
 
 def build_error(
-    error: FrontdeskError, how: McpErrorRule, context: RequestContext, challenge: str, *, modern: bool
+    error: FrontdeskError, rule: McpErrorRule, request: RequestContext, challenge: str, *, modern: bool
 ) -> MCPError:
-    """The error to raise, after setting the HTTP status and headers; the middleware adds a challenge to a 401.
+    """The error to raise. Also sets status and headers of the HTTP answer; AuthMiddleware adds a challenge to a 401.
 
     Clients of zmemory read nothing of an answer that is not 200.
     """
@@ -79,14 +79,14 @@ def build_error(
         text = f'{challenge}, error="insufficient_scope", scope="{error.scope}", error_description="{error}"'
         headers.append(("www-authenticate", text))
         data = {"scope": error.scope}
-    status = how.status if modern else None if context.errors_in_result else how.legacy_status
-    context.set_answer_status(status, headers)
-    return MCPError(how.code or INTERNAL_ERROR, _message(error, context), data)
+    status = rule.status if modern else None if request.errors_in_result else rule.legacy_status
+    request.set_answer_status(status, headers)
+    return MCPError(rule.code or INTERNAL_ERROR, _message(error, request), data)
 
 
-def _message(error: FrontdeskError, context: RequestContext) -> str:
-    """Clients of zmemory know by the words alone that they have to show a token anew, and then repeat the call."""
-    if not (context.errors_in_result and isinstance(error, Unauthenticated)) or error.public_message.startswith(
+def _message(error: FrontdeskError, request: RequestContext) -> str:
+    """Clients of zmemory know only by this text that they must send the token again, and then repeat the call."""
+    if not (request.errors_in_result and isinstance(error, Unauthenticated)) or error.public_message.startswith(
         AUTHENTICATION_REQUIRED
     ):
         return error.public_message

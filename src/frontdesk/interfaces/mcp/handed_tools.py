@@ -22,8 +22,8 @@ from frontdesk.tools.model import tool_id
 
 
 def build_handed_tools_server(app: App) -> Server[Any]:
-    """An MCP server whose tools come to be while it runs; what it lists is the same for everybody, and costs little."""
-    cache = HandedToolCache(app)
+    """An MCP server whose tools change while it runs. Its list is the same for everybody, and cached."""
+    shelf = HandedToolCache(app)
     challenge = bearer_challenge(app, HANDED_TOOLS_PATH)
 
     async def list_tools(_ctx: SdkContext, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -39,13 +39,13 @@ def build_handed_tools_server(app: App) -> Server[Any]:
 
         async def work(caller: Caller, call: CallContext, _arguments: Mapping[str, Any]) -> McpToolResult:
             app.identity.require_agent(caller)
-            # By its id, never by a name that could come to mean another tool.
+            # By its id, since a name could come to mean another tool.
             meant = tool_id(handed.server, handed.remote_name)
             token = call.request_context.token
             result = await app.tools.dispatcher.call(caller, meant, arguments, token=token, progress=call.progress)
             return relay_result(result, call.version)
 
-        # The arguments are the tool's own: an agent_id among them says nothing about who is calling.
+        # The arguments are the tool's own: an agent_id among them does not name the caller.
         return await wrap_tool_call(app, "held_tool", challenge, work)(call_context(ctx), {})
 
     server = Server[Any]("frontdesk-held", version=__version__, on_list_tools=list_tools)
@@ -55,7 +55,7 @@ def build_handed_tools_server(app: App) -> Server[Any]:
 
 
 class HandedToolCache:
-    """What was handed out, and how that was told in each revision of the protocol."""
+    """Caches the tools that were handed out, and their list in each revision of the protocol."""
 
     def __init__(self, app: App) -> None:
         self._app = app
@@ -64,7 +64,7 @@ class HandedToolCache:
         self.tools: Mapping[str, HandedTool] = {}
 
     async def find(self, name: str) -> HandedTool | None:
-        """What has this name never changes, so only one that is new to this replica is looked for."""
+        """A tool of this name never changes, so only an unknown name needs a look into the database."""
         if name not in self.tools:
             await self.refresh()
         return self.tools.get(name)
@@ -75,11 +75,11 @@ class HandedToolCache:
             self._seen, self.tools, self._told = seen, {handed.name: handed for handed in seen}, {}
 
     async def cache_listing(self, ctx: SdkContext, call_next: CallNext) -> HandlerResult:
-        """Letta asks for the list after each call, and to check several hundred tools takes longer than most calls."""
+        """Letta asks for the list after each call, and checking several hundred tools takes longer than most calls."""
         if ctx.method != "tools/list":
             return await call_next(ctx)
         await self.refresh()
-        # Not by way of self: by the time there is an answer, another list may have taken the place of this one.
+        # A local name: before there is an answer, another list may have replaced this one.
         told = self._told
         if ctx.protocol_version not in told:
             told[ctx.protocol_version] = await call_next(ctx)
@@ -93,6 +93,6 @@ def _tool_definition(handed: HandedTool) -> types.Tool:
 
 
 def _own_arguments(handed: HandedTool, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Without what Letta sends along with any call, where the tool does not ask for it."""
+    """The arguments without those that Letta adds to every call, unless the tool has them."""
     own = handed.parameters.get("properties", {})
     return {name: value for name, value in arguments.items() if name in own or name not in IGNORED_ARGUMENTS}

@@ -28,7 +28,7 @@ from frontdesk.memory.operations.table import (
 
 
 class BeginLoginInput(McpToolInput):
-    """For which client, and for what."""
+    """The client that logs in, and what for."""
 
     client_id: str = Field(min_length=1, max_length=200)
     redirect_uri: str | None = Field(None, max_length=2000, description="Where the person is sent back to.")
@@ -37,7 +37,7 @@ class BeginLoginInput(McpToolInput):
 
 
 class ExchangeCodeInput(McpToolInput):
-    """The code, and what proves that it is ours."""
+    """The code, and the proof that it is ours."""
 
     code: str = Field(min_length=1, max_length=2000)
     redirect_uri: str = Field(min_length=1, max_length=2000)
@@ -45,19 +45,19 @@ class ExchangeCodeInput(McpToolInput):
 
 
 class RefreshTokenInput(McpToolInput):
-    """What renews a login."""
+    """The refresh token of a login."""
 
     refresh_token: str = Field(min_length=1, max_length=10_000)
 
 
 class SetTokenInput(McpToolInput):
-    """Whose."""
+    """The token to act with."""
 
     access_token: str = Field(min_length=1, max_length=10_000, description="The person's token or key.")
 
 
 class BeginLoginOutput(McpToolOutput):
-    """Where the person logs in; `code_verifier` is for whoever exchanges the code."""
+    """The address where the person logs in. `code_verifier` is for the exchange of the code."""
 
     authorization_url: str
     client_id: str
@@ -68,7 +68,7 @@ class BeginLoginOutput(McpToolOutput):
 
 
 class TokensOutput(McpToolOutput):
-    """Tokens, shown once; `kept` is whether this session remembers the first."""
+    """Tokens, shown once. `kept`: whether this session stores the access token."""
 
     token_type: str
     access_token: str
@@ -88,7 +88,7 @@ class UserInfoOutput(McpToolOutput):
 
 
 class AuthStatusOutput(McpToolOutput):
-    """Who this session acts for. Without `scopes`, nothing is held back."""
+    """The person and agent of this session. Without `scopes`, everything is allowed."""
 
     authenticated: bool
     user_id: str | None
@@ -99,7 +99,7 @@ class AuthStatusOutput(McpToolOutput):
 
 
 class SessionTokenOutput(McpToolOutput):
-    """Whose token it is, and whether this session remembers it."""
+    """The person of a token, and whether this session stores it."""
 
     user_id: str | None
     kept: bool
@@ -203,8 +203,8 @@ async def set_access_token(app: App, caller: Caller, given: SetTokenInput, call:
     )
 
 
-async def _forget_session_token(app: App, context: RequestContext) -> None:
-    """Forget the token of a session in which another could not be left.
+async def _forget_session_token(app: App, visit: RequestContext) -> None:
+    """Delete the token of a session in which another one could not be stored.
 
     The calls that follow are for whomever that was meant for, perhaps nobody, and not for the person before.
     """
@@ -217,7 +217,7 @@ async def _tokens_result(app: App, caller: Caller, call: CallContext, issued: Is
     try:
         _, kept = await _store_token(app, caller, call, issued.access_token)
     except (Conflict, Denied, Invalid):
-        # The code is used up: whoever has brought it must have the tokens, wherever they keep them.
+        # The code is used up, so the client must get the tokens, wherever it keeps them.
         kept = False
     answer = TokensOutput(
         token_type=TOKEN_TYPE,
@@ -237,7 +237,7 @@ async def _tokens_result(app: App, caller: Caller, call: CallContext, issued: Is
 
 
 async def _store_token(app: App, caller: Caller, call: CallContext, token: str) -> tuple[str, bool]:
-    """Whose token it is, and whether it is kept; one that does not hold is a wrong argument, and no call to log in."""
+    """The person of a token, and whether it is stored. An invalid token is a wrong argument, not a reason to log in."""
     try:
         credential = await app.identity.authenticate(token)
         if credential.user_id is None:
@@ -246,7 +246,7 @@ async def _store_token(app: App, caller: Caller, call: CallContext, token: str) 
             return credential.user_id, False
         _check_person(caller, call, credential.user_id)
         if call.request_context.person_in_request:
-            # The session keeps nothing any more; what comes with the requests is what counts.
+            # The session stores nothing any more: the token that comes with the requests counts.
             return credential.user_id, False
         await app.identity.sessions.remember(call.request_context.session_id, token)
     except Unauthenticated as error:
@@ -255,7 +255,7 @@ async def _store_token(app: App, caller: Caller, call: CallContext, token: str) 
 
 
 def _check_person(caller: Caller, call: CallContext, user_id: str) -> None:
-    """Refuse to keep what would be of no use: a client that is not trusted acts for its own person alone."""
+    """Refuse a useless token: a client that is not trusted acts only for its own person."""
     own = caller.user_id or call.request_context.only_person
     if not call.request_context.trusted and own != user_id:
         raise Denied(CLIENT_NOT_TRUSTED if own is None else OTHER_PERSON)
@@ -277,7 +277,7 @@ def _login_tool(
     read_only: bool = False,
     after_failure: Callable[[App, RequestContext], Awaitable[None]] | None = None,
 ) -> ToolSpec:
-    """None is for agents: they act for somebody who is known already."""
+    """No login tool is for agents: they act for somebody who is known already."""
     return ToolSpec(
         name=name,
         title=title,
@@ -347,12 +347,12 @@ LOGIN_TOOLS: tuple[ToolSpec, ...] = (
     ),
 )
 
-# What an agent says of its work is said under its name.
+# The tools by which an agent reports on its work, under its own name.
 AGENT_WORK_TOOLS = frozenset({"accept_ai_task", "update_ai_task", "complete_ai_task", "fail_ai_task"})
 
 
 def _memory_tool(tool: MemoryTool) -> ToolSpec:
-    """A connected agent reaches them here: so many tools at once would drown its others."""
+    """Declare a memory tool for MCP. Agents on a host do not get these: so many tools would hide their others."""
 
     async def run(app: App, caller: Caller, given: MemoryRequest) -> McpToolResult:
         return _memory_result(await tool.run(app.memory, PersonScope.for_caller(caller), given))

@@ -29,7 +29,7 @@ from frontdesk.text import closest_name
 
 
 class HealthOutput(McpToolOutput):
-    """The state of the desk and what it is set to."""
+    """The state of this installation and its settings."""
 
     status: str
     letta_base_url: str
@@ -104,24 +104,24 @@ MEMORY_INSTRUCTIONS = (
     "Look before you make something that may be there already; ids are in the answers; days and times are on the "
     "person's own clock."
 )
-# What is at /mcp; every other tool is at its own endpoint alone.
+# The tools at /mcp. Every other tool is only at its own path.
 MAIN_TOOLS: tuple[ToolSpec, ...] = (*CORE_TOOLS, *CATALOGUE_TOOLS, *SCHEDULE_TOOLS)
 ALL_TOOLS: tuple[ToolSpec, ...] = (*MAIN_TOOLS, *MEMORY_TOOLS)
-# Tools that are many, and a person's own: among them nobody would find the others.
+# Paths with many tools of one person, among which nobody would find the others.
 SEPARATE_PATHS = frozenset({McpPath.MEMORY})
-# What the tools of each capability ask of a credential that is limited by scopes.
+# The scopes that the tools of each path need.
 SCOPES_BY_PATH: Mapping[McpPath, tuple[str, ...]] = {
     McpPath.CORE: rights.CORE_SCOPES,
     McpPath.TOOLS: (rights.TOOLS_ATTACH, rights.TOOLS_CALL),
     McpPath.SCHEDULE: rights.SCHEDULE_SCOPES,
     McpPath.MEMORY: rights.PERSON_SCOPES,
 }
-# A client may keep the list this long; it is the same for everybody.
+# A client may keep the list for this long; it is the same for everybody.
 LIST_TTL_MS = 60_000
 
 
 def tools_by_path(specs: Iterable[ToolSpec] = ALL_TOOLS) -> Mapping[str, tuple[ToolSpec, ...]]:
-    """Path → tools: what does not stand apart at /mcp, and each capability at its own address, with the core."""
+    """The tools of each path: at /mcp all that are not separate, and at each other path its own with the core tools."""
     every = tuple(specs)
     found = {url_path(McpPath.CORE): tuple(spec for spec in every if spec.mcp_path not in SEPARATE_PATHS)}
     for mcp_path in McpPath:
@@ -130,26 +130,22 @@ def tools_by_path(specs: Iterable[ToolSpec] = ALL_TOOLS) -> Mapping[str, tuple[T
     return found
 
 
-def url_path(mcp_path: McpPath) -> str:
-    """The address of an endpoint."""
-    return f"/mcp/{mcp_path}".rstrip("/")
+def url_path(door: McpPath) -> str:
+    """The path of an MCP endpoint."""
+    return f"/mcp/{door}".rstrip("/")
 
 
 def scopes_at_path(path: str) -> tuple[str, ...]:
-    """What a credential needs for all tools at an MCP address."""
-    own = next((mcp_path for mcp_path in McpPath if url_path(mcp_path) == path), McpPath.CORE)
-    every = (
-        [mcp_path for mcp_path in McpPath if mcp_path not in SEPARATE_PATHS]
-        if own is McpPath.CORE
-        else [McpPath.CORE, own]
-    )
-    return tuple(scope for mcp_path in every for scope in SCOPES_BY_PATH[mcp_path])
+    """The scopes that all tools at an MCP path need."""
+    own = next((door for door in McpPath if url_path(door) == path), McpPath.CORE)
+    every = [door for door in McpPath if door not in SEPARATE_PATHS] if own is McpPath.CORE else [McpPath.CORE, own]
+    return tuple(scope for door in every for scope in SCOPES_BY_PATH[door])
 
 
 def offer_tools(
     app: App, specs: Iterable[ToolSpec], path: str, arrive: GetRequestContext | None = None
 ) -> dict[str, OfferedTool]:
-    """The tools of an endpoint, in a fixed order; `arrive` makes the context where no middleware does."""
+    """The tools of a path, ready to be called, in a fixed order. `arrive` makes the request context on stdio."""
     challenge = bearer_challenge(app, path)
     hides = path == url_path(McpPath.MEMORY) and not app.settings.list_all_memory_tools
     return {
@@ -159,7 +155,7 @@ def offer_tools(
 
 
 def _is_outside_contract(spec: ToolSpec) -> bool:
-    """Whether a tool at `/mcp/memory` is none of zmemory's, whose clients pass on everything that is listed."""
+    """Whether a tool at the memory path is not one of zmemory's: its clients pass on everything that is listed."""
     return spec.outside_contract or spec.mcp_path is McpPath.CORE
 
 
@@ -176,12 +172,12 @@ def _offer_tool(
 
 
 def fast_handlers(offered: Mapping[str, OfferedTool]) -> Mapping[str, ToolHandler]:
-    """The tools of an endpoint that can be called without the SDK."""
+    """The tools of a path that can be called without the SDK."""
     return {name: offer.handler for name, offer in offered.items() if offer.handler is not None}
 
 
 class ToolList:
-    """The tools of an endpoint as clients list them, made anew only when one describes itself differently."""
+    """The tools of a path as clients list them. Built anew only when a description changes."""
 
     def __init__(self, offered: Iterable[OfferedTool]) -> None:
         self._offered = list(offered)
@@ -200,7 +196,7 @@ class ToolList:
 
 
 def build_server(offered: Mapping[str, OfferedTool], path: str = "/mcp") -> Server[Any]:
-    """A low-level MCP server; what it costs to call a tool does not grow with their number."""
+    """A low-level MCP server. The cost of a call does not grow with the number of tools."""
     listing = ToolList(offer for offer in offered.values() if offer.listed)
     schemas = {name: offer.definition.input_schema for name, offer in offered.items()}
 
@@ -230,7 +226,7 @@ def build_server(offered: Mapping[str, OfferedTool], path: str = "/mcp") -> Serv
 
 
 def bearer_challenge(app: App, path: str) -> str:
-    """The Bearer challenge that points a client at the metadata of an endpoint."""
+    """The Bearer challenge that points a client at the metadata of a path."""
     return f'Bearer resource_metadata="{base_url(app.settings)}/.well-known/oauth-protected-resource{path}"'
 
 
@@ -241,7 +237,7 @@ RESOURCE_METADATA_PATH = "/.well-known/oauth-protected-resource"
 
 
 def card_routes(app: App, paths: Iterable[str]) -> list[Route]:
-    """A card below each endpoint, and the catalogue that lists them."""
+    """The server card of each path, and the catalogue that lists them."""
     cards = {path: server_card(app, path) for path in paths}
     routes = [_document_route(f"{path}/server-card", document, CARD_TYPE) for path, document in cards.items()]
     catalogue = {
@@ -278,7 +274,7 @@ def server_card(app: App, path: str) -> dict[str, Any]:
 
 
 def metadata_routes(app: App, paths: Iterable[str]) -> list[Route]:
-    """Where a client learns which authorization servers vouch for callers, per endpoint and at the root."""
+    """The authorization servers that clients may use, for each path and at the root."""
     paths = list(paths)
     per_path = [
         _document_route(f"{RESOURCE_METADATA_PATH}{path}", _resource_metadata(app, path), "application/json")

@@ -15,7 +15,7 @@ from frontdesk.interfaces.http.context import RequestContext
 from frontdesk.interfaces.mcp.context import CallContext, SdkContext
 from frontdesk.llm.tools import inline_definitions
 
-# Clients send these along with any call; they say nothing to a tool.
+# Clients send these with any call. They mean nothing to a tool.
 IGNORED_ARGUMENTS = frozenset({"agent_id", "mcp_server_id", "mcp_server_name", "request_heartbeat", "heartbeat"})
 AGENT_ID_SCHEMA = {
     "type": "string",
@@ -24,11 +24,11 @@ AGENT_ID_SCHEMA = {
 
 
 class ErrorFormat(StrEnum):
-    """How a tool tells what goes wrong.
+    """How a tool reports errors.
 
-    With `RPC`, agent ids that are missing or odd are JSON-RPC errors. With `RESULT` a missing one is a result with
-    `isError` and `{"error": …}`, as other mistakes are. With `ANSWER` all are `{"error": …}` without `isError`, as the
-    tools of PromptYoSelf answer: its clients look for `error`, and never see what is marked.
+    With `RPC`, missing or malformed agent ids are JSON-RPC errors. With `RESULT`, a missing one is a result with
+    `isError` and `{"error": …}`, like other mistakes. With `ANSWER`, all errors are `{"error": …}` without `isError`,
+    as the tools of PromptYoSelf answer: its clients look for `error`, and do not see results with `isError`.
     """
 
     RPC = "rpc"
@@ -37,13 +37,13 @@ class ErrorFormat(StrEnum):
 
 
 class McpToolInput(BaseModel):
-    """The base of every tool's arguments: a misspelt one is refused, not dropped."""
+    """The base of every tool's arguments. Unknown arguments are refused, not dropped."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def loose_field(kind: str, description: str, *, needed: bool = False, **more: object) -> object:
-    """An argument that is taken in any form, with what the schema promises of it."""
+    """An argument that is taken in any form, with the schema that clients see."""
     promised: dict[str, Any] = {"type": kind, **more}
 
     def promise(schema: dict[str, Any]) -> None:
@@ -61,7 +61,7 @@ class McpToolOutput(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class McpToolResult:
-    """What a tool came to, in blocks of its own; an `McpToolOutput` is told as JSON."""
+    """The result of a tool in content blocks of its own. An `McpToolOutput` is sent as JSON instead."""
 
     content: Sequence[Mapping[str, Any]]
     structured: Mapping[str, Any] | None = None
@@ -70,7 +70,7 @@ class McpToolResult:
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool: what it is called, what it takes and gives, and the service call behind it.
+    """The declaration of a tool: its name, input, output, and the service call behind it.
 
     `run` takes the app, the caller and the arguments, and the `CallContext` too where the tool `needs_context`. A
     description that depends on the installation is a function of the app. A tool without `answer` promises no output
@@ -113,7 +113,7 @@ class ToolSpec:
         )
 
     def output_schema(self, answer: type[BaseModel]) -> dict[str, Any]:
-        """What is promised; where a mistake is an answer too, clients that check answers must find it here."""
+        """The output schema. Clients that check results must find errors in it where an error is a result too."""
         schema = dict(_model_schema(answer, "serialization"))
         if self.error_format is not ErrorFormat.ANSWER:
             return schema
@@ -126,7 +126,7 @@ class ToolSpec:
 
     @property
     def ignored_arguments(self) -> frozenset[str]:
-        """The arguments that are not for this tool, though clients send them."""
+        """The arguments that clients send although this tool does not have them."""
         return IGNORED_ARGUMENTS - self.arguments.model_fields.keys()
 
     @property
@@ -142,7 +142,7 @@ class ToolSpec:
 
 @cache
 def _model_schema(model: type[BaseModel], mode: Literal["validation", "serialization"]) -> Mapping[str, Any]:
-    """Written out, and without the class's own docstring, which tells a model nothing; made once for each class."""
+    """The schema without references and without the docstring of the class, which tells a model nothing. Cached."""
     return {
         key: value
         for key, value in inline_definitions(model.model_json_schema(mode=mode)).items()
@@ -152,9 +152,10 @@ def _model_schema(model: type[BaseModel], mode: Literal["validation", "serializa
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool on the wire: its definition, what answers a call of it, and how it describes itself by now.
+    """A tool that a server offers: its definition, and the function that answers calls through the SDK.
 
-    One that says nothing but its answer also has a way that does without the SDK. What is not `listed` can be called.
+    `describe` gives a description that may change. `handler` answers calls without the SDK. A tool that is not `listed`
+    can still be called.
     """
 
     definition: types.Tool
@@ -165,4 +166,4 @@ class OfferedTool:
 
 
 class NoArguments(McpToolInput):
-    """Nothing to say."""
+    """No arguments."""

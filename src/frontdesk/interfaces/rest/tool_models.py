@@ -46,7 +46,7 @@ ShortName = Annotated[str, Field(min_length=1, max_length=300)]
 
 
 class ToolsApiRequest(BaseModel):
-    """What is not known is ignored, as older clients send more than is needed."""
+    """Unknown fields are ignored: older clients send more than is needed."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -54,7 +54,7 @@ class ToolsApiRequest(BaseModel):
 
 
 class SearchToolsRequest(ToolsApiRequest):
-    """What to look for."""
+    """A search for tools."""
 
     query: QueryText
     limit: Limit = DEFAULT_LIMIT
@@ -64,7 +64,7 @@ class SearchToolsRequest(ToolsApiRequest):
 
 
 class AttachToolsRequest(ToolsApiRequest):
-    """What an agent should get tools for."""
+    """The task for which an agent needs tools."""
 
     query: QueryText
     limit: Limit = DEFAULT_LIMIT
@@ -88,7 +88,7 @@ class AttachToolsRequest(ToolsApiRequest):
 
 
 class PruneToolsRequest(ToolsApiRequest):
-    """What an agent is about to do, and so which of its tools it can do without."""
+    """The task for which an agent keeps only fitting tools."""
 
     user_prompt: QueryText
     drop_rate: Share = Field(None, description="The share of its tools to let go; DEFAULT_DROP_RATE unless said.")
@@ -97,14 +97,14 @@ class PruneToolsRequest(ToolsApiRequest):
 
 
 class RunToolRequest(ToolsApiRequest):
-    """Which tool to run, with what."""
+    """The tool to run, and its arguments."""
 
     name: Annotated[ShortName, Field(examples=["github::create_issue"])]
     arguments: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
 class PickToolRequest(ToolsApiRequest):
-    """Which of the tools that a search found was chosen."""
+    """The tool that was chosen from the results of a search."""
 
     name: ShortName
 
@@ -119,19 +119,19 @@ class ExplainSearchRequest(ToolsApiRequest):
 
 
 class ReviewToolRequest(ToolsApiRequest):
-    """Whether a change of a tool is all right."""
+    """The review of a changed tool."""
 
     accept: bool
 
 
 class RefreshServersRequest(ToolsApiRequest):
-    """Which servers to ask for their tools; all of them, unless some are named."""
+    """The servers to ask for their tools; all servers if none are named."""
 
     servers: list[ShortName] | None = None
 
 
 class AccessRuleRequest(ToolsApiRequest):
-    """Who may, or may not, use which tools."""
+    """An access rule."""
 
     subject: Annotated[str, Field(max_length=300, description="agent:ID, user:ID, or * for everybody")]
     effect: Literal["allow", "deny"]
@@ -139,7 +139,7 @@ class AccessRuleRequest(ToolsApiRequest):
 
 
 class AddServerRequest(BaseModel):
-    """A server of tools that has an address. One that is a command is set up on the machine itself."""
+    """A tool server with an address. A server that is a command can only be added on the machine itself."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -183,7 +183,7 @@ class ToolsApiModel(BaseModel):
 
 
 class SearchToolsResponse(ToolsApiModel):
-    """What fits, the best first."""
+    """The found tools, the best first."""
 
     found: list[FoundTool]
     nothing_relevant: bool
@@ -233,7 +233,7 @@ class ToolResponse(ToolsApiModel):
 
 
 class ToolDetailsResponse(ToolResponse):
-    """A tool with all that is known of it. `other` is the version that does not count, where it changed."""
+    """A tool with everything that is known of it. `other` is the version that is not in use, if it changed."""
 
     parameters: Mapping[str, Any]
     annotations: Mapping[str, Any]
@@ -256,7 +256,7 @@ class ToolPageResponse(ToolsApiModel):
 
 
 class RunToolResponse(ToolsApiModel):
-    """What a tool answered: its blocks and structured content as they came."""
+    """The result of a tool, with the server's own blocks and structured content."""
 
     ok: bool
     content: Sequence[Mapping[str, Any]]
@@ -288,14 +288,14 @@ class RefreshServersResponse(ToolsApiModel):
 
 
 class ServerChangeNote(ToolsApiModel):
-    """Something a server did to its tools."""
+    """A change that a server made to its tools."""
 
     at: datetime
     what: str
 
 
 class ServerResponse(ToolsApiModel):
-    """A server of tools and how it is; nothing secret is among it."""
+    """A tool server and its state, without secrets."""
 
     name: str
     transport: str
@@ -325,7 +325,7 @@ class ServerResponse(ToolsApiModel):
 
 
 class ServerListResponse(ToolsApiModel):
-    """Where tools come from."""
+    """The tool servers."""
 
     servers: list[ServerResponse]
     tools: int = Field(description="Tools that are found by their words.")
@@ -364,7 +364,7 @@ class ExplainSearchResponse(ToolsApiModel):
 
 
 class ToolUseResponse(ToolsApiModel):
-    """What an agent made of a tool."""
+    """How an agent used a tool."""
 
     agent_id: str | None
     tool: str

@@ -53,7 +53,7 @@ from frontdesk.tools.service import explain_search, get_permitted_tool, list_per
 
 
 def add_search_routes(router: APIRouter, app: App) -> None:
-    """The routes that look for tools and use them."""
+    """Routes that search and use tools."""
     tools = app.tools
 
     @router.post("/search", responses=ERROR_RESPONSES, summary="Find tools by what they should do")
@@ -97,8 +97,8 @@ MAX_TOOLS = 500
 
 
 def add_server_routes(router: APIRouter, app: App) -> None:
-    """The routes about where tools come from."""
-    tools, administration = app.tools, app.tools.administration
+    """Routes about tool servers."""
+    tools, house = app.tools, app.tools.administration
 
     @router.get("/servers", responses=ERROR_RESPONSES, summary="Where tools come from, and how each server is")
     async def list_servers(caller: CurrentCaller) -> ServerListResponse:
@@ -124,7 +124,7 @@ def add_server_routes(router: APIRouter, app: App) -> None:
 
 
 def add_catalogue_routes(router: APIRouter, app: App) -> None:
-    """The routes about tools; they come last, since a tool's id may read like any path."""
+    """Routes about single tools. They come last, since a tool's id may look like any path."""
     tools = app.tools
 
     @router.get("/", include_in_schema=False)
@@ -159,8 +159,8 @@ MAX_USES = 1000
 
 
 def add_administration_routes(router: APIRouter, app: App) -> None:
-    """The routes about rules, usage and memory of use."""
-    administration = app.tools.administration
+    """Routes about access rules, usage and learning."""
+    house = app.tools.administration
     _add_access_rules(router, app)
 
     @router.get("/usage", responses=ERROR_RESPONSES, summary="Which agents use which tools, how often and how well")

@@ -46,7 +46,7 @@ MAX_TITLE = 500
 
 
 class ActivityFields(MemoryRequest):
-    """What can be said of an activity; moods, energies and satisfaction go from 1 to 10."""
+    """The fields of an activity; moods, energies and satisfaction go from 1 to 10."""
 
     description: LongText | None = None
     ended_at: TimeText | None = None
@@ -62,7 +62,7 @@ class ActivityFields(MemoryRequest):
 
 
 class ActivityDetailFields(ActivityFields):
-    """And how it began, where, and with whom."""
+    """The same, with how it began, where, and with whom."""
 
     started_at: TimeText | None = None
     duration_minutes: Minutes | None = None
@@ -75,7 +75,7 @@ class ActivityDetailFields(ActivityFields):
 
 
 class CreateActivity(ActivityDetailFields):
-    """Something that was done, or is being done."""
+    """A new activity."""
 
     title: str = Field(min_length=1, max_length=MAX_TITLE)
     activity_type: ActivityType
@@ -83,7 +83,7 @@ class CreateActivity(ActivityDetailFields):
 
 
 class UpdateActivity(ActivityFields):
-    """What is to be different."""
+    """Changes of an activity."""
 
     id: IdText
     title: str | None = Field(None, min_length=1, max_length=MAX_TITLE)
@@ -97,7 +97,7 @@ class NewActivityContent(CreateActivity):
 
 
 class ActivityContent(ActivityDetailFields):
-    """What is to be different, as apps write it; null takes a thing away."""
+    """Changes of an activity as apps write them; null removes a value."""
 
     title: str | None = Field(None, min_length=1, max_length=MAX_TITLE)
     activity_type: ActivityType | None = None
@@ -105,7 +105,7 @@ class ActivityContent(ActivityDetailFields):
 
 
 class SearchActivities(PagedRequest):
-    """Which activities."""
+    """Filters of activities."""
 
     activity_type: ActivityType | None = None
     status: ActivityStatus | None = None
@@ -123,12 +123,12 @@ class SearchActivities(PagedRequest):
 
 
 def format_activity_line(activity: Activity, zone: ZoneInfo) -> str:
-    """On one line, with the id that other tools ask for."""
+    """An activity on one line, with the id that other tools ask for."""
     return f"- {activity.title} (id {activity.id}): {_format_status(activity, zone)}"
 
 
 def format_activity(activity: Activity, zone: ZoneInfo) -> str:
-    """With all that is known of it."""
+    """An activity with everything that is known of it."""
     return join_lines(
         format_activity_line(activity, zone).removeprefix("- "),
         labelled_text("Description", activity.description),
@@ -239,7 +239,7 @@ class ActivityAnswer(ToolAnswer):
 
 
 class ActivitiesAnswer(ToolAnswer):
-    """Some activities, and how many there are in all."""
+    """A page of activities."""
 
     activities: Sequence[Activity]
     total: int
@@ -248,7 +248,7 @@ class ActivitiesAnswer(ToolAnswer):
 
 
 class ActivityStatsAnswer(ToolAnswer):
-    """The activities in figures."""
+    """Statistics of activities."""
 
     stats: ActivityStats
 

@@ -22,7 +22,7 @@ TAG_SEPARATOR = ","
 
 
 def _split_tags(value: object) -> object:
-    """Words also where they came as one text, with commas between them, as many clients send them."""
+    """Split tags that came as one text with commas between them, as many clients send them."""
     if isinstance(value, str):
         return [word.strip() for word in value.split(TAG_SEPARATOR) if word.strip()]
     return value
@@ -60,12 +60,12 @@ JsonMetadata = Annotated[dict[str, Any], AfterValidator(_check_json)]
 
 
 class MemoryRequest(ToolInput):
-    """The base of them all: what is not known is refused, and what is said to be nothing counts as not said."""
+    """The base of all requests. Unknown fields are refused, and null counts as not given."""
 
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, given: object) -> object:
-        """Without what is null where that is no value: models send it for whatever they have no word on."""
+        """Remove nulls where null is not a value: models send null for what they have no value for."""
         if not isinstance(given, dict):
             return given
         never = {name for name, field in cls.model_fields.items() if field.default is not None}
@@ -73,40 +73,40 @@ class MemoryRequest(ToolInput):
         return {name: value for name, value in said.items() if value is not None or name not in never}
 
     def provided(self, *but: str) -> Mapping[str, Any]:
-        """What was given, by name, without what is null: models send that for what they have no word on."""
+        """The given fields by name, without nulls: models send null for what they have no value for."""
         return self.model_dump(exclude_unset=True, exclude_none=True, exclude=set(but))
 
     def changes(self, *but: str) -> Mapping[str, Any]:
-        """What was given, by name; null takes a thing away."""
+        """The given fields by name. Null removes a value."""
         return self.model_dump(exclude_unset=True, exclude=set(but))
 
 
 class EmptyRequest(MemoryRequest):
-    """Nothing to say."""
+    """A request without fields."""
 
 
 class RecordIdRequest(MemoryRequest):
-    """One record."""
+    """The id of a record."""
 
     id: IdText = Field(description="Its id.")
 
 
 class PagedRequest(MemoryRequest):
-    """Which part of a list."""
+    """A page of a list."""
 
     limit: int = Field(20, ge=1, le=100, description="At most so many.")
     offset: int = Field(0, ge=0, le=10_000_000, description="Leave out so many first.")
 
 
 class ToolAnswer(BaseModel):
-    """The base of every structured answer: it holds records whole, and the words beside it say what matters."""
+    """The base of every structured answer. It has whole records; the text beside it has what matters."""
 
     model_config = ConfigDict(frozen=True)
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryToolResult:
-    """What a tool came to: words for a model, and the same as data."""
+    """The result of a tool: text for a model, and the same as data."""
 
     text: str
     answer: ToolAnswer
@@ -117,10 +117,7 @@ RunMemoryTool = Callable[[RecordServices, PersonScope, Any], Awaitable[MemoryToo
 
 @dataclass(frozen=True, slots=True)
 class MemoryTool:
-    """One tool: what it is called, what it takes and gives, and what it does with one person's records.
-
-    `run` is given the room, whose records they are, and the arguments.
-    """
+    """The declaration of a tool. `run` takes the services, the scope (whose records), and the request."""
 
     name: str
     title: str
@@ -132,13 +129,13 @@ class MemoryTool:
     destructive: bool | None = None
 
 
-# What a client may tell its user of a tool that writes: it adds something, or it changes what was there.
+# Hints for clients: a tool adds something, or it changes something.
 ADDS_HINTS = {"read_only": False, "destructive": False}
 CHANGES_HINTS = {"read_only": False, "destructive": True}
 
 
 async def person_zone(services: RecordServices, scope: PersonScope, named: str | None = None) -> ZoneInfo:
-    """The zone that was asked for, or the person's own."""
+    """The named zone, or the person's own."""
     return find_zone(named, "" if named and named.strip() else await services.people.zone(scope))
 
 
@@ -154,7 +151,7 @@ def format_time(at: datetime, zone: ZoneInfo) -> str:
 
 
 def format_span(start: datetime, end: datetime | None, zone: ZoneInfo) -> str:
-    """From when to when; the day is said once where it is the same."""
+    """A span of time; the day is written once if both ends are on it."""
     if end is None:
         return f"since {format_time(start, zone)}"
     first, last = start.astimezone(zone), end.astimezone(zone)
@@ -164,7 +161,7 @@ def format_span(start: datetime, end: datetime | None, zone: ZoneInfo) -> str:
 
 
 def format_when(start: datetime, end: datetime | None, zone: ZoneInfo) -> str:
-    """When something was, of which the end may not be known."""
+    """The time of something whose end may be unknown."""
     return format_time(start, zone) if end is None else format_span(start, end, zone)
 
 
@@ -181,17 +178,17 @@ def format_count(number: int, noun: str, plural: str = "") -> str:
 
 
 def join_parts(parts: Iterable[str | None]) -> str:
-    """What there is to say, one thing after another."""
+    """The parts that are not empty, with commas between them."""
     return ", ".join(part for part in parts if part)
 
 
 def labelled_line(label: str, text: str | None) -> str:
-    """A line of its own for a longer text, or nothing."""
+    """A line for a longer text, shortened; nothing if there is no text."""
     return f"{label}: {one_line(text, MAX_LINE)}" if text else ""
 
 
 def labelled_text(label: str, text: str | None) -> str:
-    """A longer text as it is."""
+    """A longer text with its label, in full."""
     return f"{label}: {text}" if text else ""
 
 
@@ -204,7 +201,7 @@ def join_lines(*parts: str) -> str:
 
 
 def format_page(page: RecordPage[T], tell: Callable[[T], str], noun: str, plural: str = "", *, none: str) -> str:
-    """How many there are, which of them these are, and how to get the next; or what to do where there are none."""
+    """A page of a list: how many there are, which these are, and how to get the next ones."""
     if not page.total:
         return none
     every, last = format_count(page.total, noun, plural), page.offset + len(page.items)
@@ -216,14 +213,14 @@ def format_page(page: RecordPage[T], tell: Callable[[T], str], noun: str, plural
 
 
 def format_counts(title: str, counts: Mapping[str, int]) -> str:
-    """`By status: pending 3, completed 1`; what there is none of goes unsaid."""
+    """`By status: pending 3, completed 1`; zeros are left out."""
     said = ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in counts.items() if number)
     return f"{title}: {said}" if said else ""
 
 
 @dataclass(frozen=True, slots=True)
 class StatusSources:
-    """What there is to say about the desk as a whole: how its parts are, and what was done in it."""
+    """Where the system status comes from: the state of the parts, and the journal."""
 
     parts: Callable[[], Awaitable[Mapping[str, str]]]
     journal: Journal

@@ -12,7 +12,7 @@ from frontdesk.memory.service import RecordServices
 
 
 class BuiltinMemoryTools:
-    """Passed to the agent host before the memory capability exists, and opened once it does."""
+    """Gives the tools to the agent host, which is opened before the memory services."""
 
     def __init__(self) -> None:
         self._services: RecordServices | None = None
@@ -23,7 +23,7 @@ class BuiltinMemoryTools:
         self._services, self._status_sources = services, sources
 
     def for_caller(self, caller: Caller, _user_token: SecretStr | None) -> Sequence[Tool]:
-        """The tools on the records of the person whom this turn is for; none where nobody is known to be."""
+        """The tools for the person of this turn; none if there is no known person."""
         services, sources = self._services, self._status_sources
         if services is None or sources is None or caller.user_id is None or _is_unproven(caller):
             return ()
@@ -33,14 +33,14 @@ class BuiltinMemoryTools:
 
 
 def _agent_tools(sources: StatusSources) -> Sequence[MemoryTool]:
-    # What can be asked of these tools takes a while to load, and most commands talk with no agent.
+    # These modules take a while to load, and most commands need no agent.
     from frontdesk.memory.operations.table import agent_tools  # noqa: PLC0415
 
     return agent_tools(sources)
 
 
 def _is_unproven(caller: Caller) -> bool:
-    """Whether something was shown that proves nobody: all keyless visitors of the chat are one, who is no person."""
+    """Whether the credential proves nobody: all visitors of the chat without a key have the same one."""
     return caller.credential_id is not None and not caller.verified
 
 

@@ -61,14 +61,14 @@ MAX_TITLE = 500
 
 
 class HappenedRange(MemoryRequest):
-    """From when to when."""
+    """A range of time."""
 
     start: TimeText
     end: TimeText | None = None
 
 
 class MemoryFields(MemoryRequest):
-    """What can be said of a memory."""
+    """The fields of a memory."""
 
     title: str | None = Field(None, min_length=1, max_length=MAX_TITLE)
     memory_type: MemoryType | None = None
@@ -84,7 +84,7 @@ class MemoryFields(MemoryRequest):
 
 
 class MemoryContextFields(MemoryFields):
-    """And where and when it was."""
+    """The fields of a memory, with its place and times."""
 
     latitude: Latitude | None = None
     longitude: Longitude | None = None
@@ -104,20 +104,20 @@ class MemoryContextFields(MemoryFields):
 
 
 class AddMemory(MemoryContextFields):
-    """Something to be remembered."""
+    """A new memory."""
 
     note: LongText = Field(min_length=1, description="What is to be remembered, understandable by itself.")
 
 
 class UpdateMemory(MemoryFields):
-    """What is to be different."""
+    """Changes of a memory."""
 
     id: IdText
     note: LongText | None = Field(None, min_length=1)
 
 
 class MemoryContent(MemoryContextFields):
-    """A memory as apps write it, with a title, a note or both; null takes a thing away."""
+    """A memory as apps write it, with a title, a note or both; null removes a value."""
 
     note: LongText | None = None
     description: LongText | None = Field(None, description="Another name for the note.")
@@ -126,7 +126,7 @@ class MemoryContent(MemoryContextFields):
 
 
 class AnchorContent(MemoryRequest):
-    """A memory tied to a task, an activity or another item; once more with the same relation is a change."""
+    """An anchor of a memory to a task, an activity or another item. The same relation again is a change."""
 
     anchor_item_id: IdText
     relation: AnchorRelation | None = Field(None, description="about, unless said otherwise.")
@@ -137,7 +137,7 @@ class AnchorContent(MemoryRequest):
 
 
 class SearchMemories(PagedRequest):
-    """Which memories."""
+    """Filters of memories."""
 
     memory_type: MemoryType | None = None
     status: MemoryStatus | None = None
@@ -163,7 +163,7 @@ class SearchMemories(PagedRequest):
 
 
 def _split_happened_range(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The range of time as its two ends."""
+    """Split the range of time into its two ends."""
     if "happened_range" not in fields:
         return fields
     happened: Mapping[str, Any] = fields["happened_range"] or {}
@@ -172,7 +172,7 @@ def _split_happened_range(fields: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def format_memory_line(memory: Memory, zone: ZoneInfo) -> str:
-    """On two lines: what it is, and how it begins."""
+    """A memory on two lines: what it is, and how its note begins."""
     begins = one_line(memory.note, MAX_LINE)
     return join_lines(
         f"- {memory.title} (id {memory.id}): {_format_status(memory, zone)}",
@@ -181,7 +181,7 @@ def format_memory_line(memory: Memory, zone: ZoneInfo) -> str:
 
 
 def format_memory(memory: Memory, zone: ZoneInfo) -> str:
-    """With all that is known of it."""
+    """A memory with everything that is known of it."""
     return join_lines(
         f"{memory.title} (id {memory.id}): {_format_status(memory, zone)}",
         labelled_text("Note", "" if memory.note == memory.title else memory.note),
@@ -296,7 +296,7 @@ class MemoryAnswer(ToolAnswer):
 
 
 class MemoriesAnswer(ToolAnswer):
-    """Some memories, and how many there are in all."""
+    """A page of memories."""
 
     memories: Sequence[Memory]
     total: int
@@ -305,13 +305,13 @@ class MemoriesAnswer(ToolAnswer):
 
 
 class MemoryStatsAnswer(ToolAnswer):
-    """The memories in figures."""
+    """Statistics of memories."""
 
     stats: MemoryStats
 
 
 class DeletedAnswer(ToolAnswer):
-    """What is no longer found."""
+    """A deleted memory."""
 
     id: str
     deleted: bool

@@ -32,7 +32,7 @@ from frontdesk.memory.service import RecordServices
 
 
 class GetSystemStatus(MemoryRequest):
-    """How much of it."""
+    """What to include."""
 
     include_recent_errors: bool = Field(True, description="Name your own calls of the last day that went wrong.")
     check_connectivity: bool = Field(True, description="Ask the parts that we depend on whether they answer.")
@@ -51,7 +51,7 @@ FAILED_OUTCOMES = (Outcome.FAILED, Outcome.REFUSED, Outcome.DENIED, Outcome.LIMI
 
 
 class RecentError(ToolAnswer):
-    """A call that did not end well; what was said in it is never kept."""
+    """A call that failed. Its content is never stored."""
 
     at: datetime
     action: str
@@ -60,7 +60,7 @@ class RecentError(ToolAnswer):
 
 
 class SystemStatusAnswer(ToolAnswer):
-    """`parts` is empty where nothing was asked of them; the errors are the person's own, the latest first."""
+    """`parts` is empty if they were not checked. The errors are the person's own, the latest first."""
 
     status: str
     version: str
@@ -76,7 +76,7 @@ async def system_status_tool(
 ) -> MemoryToolResult:
     parts: Mapping[str, str] = await _check_parts(sources) if given.check_connectivity else {}
     healthy = all(state == OK for state in parts.values())
-    # What went wrong is in the database, which is not to be asked while it does not answer.
+    # The errors are in the database, which is not asked while it does not answer.
     asked = given.include_recent_errors and healthy
     wrong = await _read_recent_errors(sources.journal, scope) if asked else ()
     answer = SystemStatusAnswer(
@@ -105,7 +105,7 @@ def status_tool(sources: StatusSources) -> MemoryTool:
 
 
 async def _check_parts(sources: StatusSources) -> Mapping[str, str]:
-    """Only the operator learns what exactly is wrong with a part."""
+    """The state of each part. Details are only for administrators."""
     return {name: OK if state == OK else NO_ANSWER for name, state in (await sources.parts()).items()}
 
 
@@ -119,7 +119,7 @@ async def _read_recent_errors(journal: Journal, scope: PersonScope) -> Sequence[
 
 
 def _format_system_status(answer: SystemStatusAnswer, zone: ZoneInfo | None) -> str:
-    """With what went wrong, on this clock, if that was asked for."""
+    """The status as text; with a zone, the recent errors too."""
     agent = f", acting through the agent {answer.agent_id}" if answer.agent_id else ""
     head = (
         f"Frontdesk {answer.version} is {answer.status}.",
@@ -138,7 +138,7 @@ def _format_reason(one: RecentError) -> str:
     return f"{one.outcome} ({one.reason})" if one.reason else one.outcome
 
 
-# What works on a person's records, and needs nothing but the room.
+# The tools that need only a person's records.
 RECORD_TOOLS: tuple[MemoryTool, ...] = (
     *TASK_TOOLS,
     *MEMORY_TOOLS,
@@ -147,7 +147,7 @@ RECORD_TOOLS: tuple[MemoryTool, ...] = (
     *TIME_TOOLS,
     *WORK_QUEUE_TOOLS,
 )
-# What each of them needs, which the services hold every caller to: to read a group's records, and to write them.
+# The scopes that reading and writing a group of records needs. The services check them for every caller.
 _GROUP_RIGHTS = (
     (ACTIVITY_TOOLS, rights.ACTIVITIES_READ, rights.ACTIVITIES_WRITE),
     (CATEGORY_TOOLS, rights.CATEGORIES_READ, rights.CATEGORIES_WRITE),
@@ -160,10 +160,10 @@ _GROUP_RIGHTS = (
 REQUIRED_RIGHTS: Mapping[str, str] = {
     tool.name: read if tool.read_only else write for group, read, write in _GROUP_RIGHTS for tool in group
 }
-# Every tool costs a model attention, and categories are also made and found by their names.
+# Every tool costs a model attention, and categories can also be created and found by their names.
 EXTRA_TOOLS: tuple[MemoryTool, ...] = CATEGORY_TOOLS
 
 
 def agent_tools(sources: StatusSources) -> tuple[MemoryTool, ...]:
-    """The tools that an agent has for its person."""
+    """The memory tools of an agent."""
     return (status_tool(sources), *RECORD_TOOLS)

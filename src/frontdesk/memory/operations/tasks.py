@@ -61,7 +61,7 @@ MAX_TITLE = 200
 
 
 class TaskFields(MemoryRequest):
-    """What can be said of a task."""
+    """The fields of a task."""
 
     description: LongText | None = None
     status: TaskStatus | None = None
@@ -84,7 +84,7 @@ class CreateTask(TaskFields):
 
 
 class UpdateTask(TaskFields):
-    """What is to be different."""
+    """Changes of a task."""
 
     id: IdText
     title: str | None = Field(None, min_length=1, max_length=MAX_TITLE)
@@ -93,7 +93,7 @@ class UpdateTask(TaskFields):
 
 
 class TaskFilterFields(MemoryRequest):
-    """Which tasks."""
+    """Filters of tasks."""
 
     status: TaskStatus | None = None
     priority: Priority | None = None
@@ -110,7 +110,7 @@ class TaskFilterFields(MemoryRequest):
 
 
 class SearchTasks(TaskFilterFields, PagedRequest):
-    """Which tasks, by what occurs in them too."""
+    """Filters of tasks, with the words in them."""
 
     keyword: ShortText | None = Field(None, description="Words that occur in it.")
     tags: Tags | None = Field(None, description="All of these.")
@@ -118,20 +118,20 @@ class SearchTasks(TaskFilterFields, PagedRequest):
 
 
 class TodayRequest(MemoryRequest):
-    """Where it is today."""
+    """The time zone that decides which day is today."""
 
     timezone: ZoneName | None = None
 
 
 class DateRequest(MemoryRequest):
-    """Which day, and where."""
+    """A day and its time zone."""
 
     date: TimeText = Field(description="The day, as YYYY-MM-DD.")
     timezone: ZoneName | None = None
 
 
 class TaskContentFields(TaskFields):
-    """What apps say of a task besides."""
+    """The other fields that apps write."""
 
     category_id: IdText | None = None
     progress: Percent | None = None
@@ -151,13 +151,13 @@ class NewTaskContent(TaskContentFields):
 
 
 class TaskContent(TaskContentFields):
-    """What is to be different, as apps write it; null takes a thing away."""
+    """Changes of a task as apps write them; null removes a value."""
 
     title: str | None = Field(None, min_length=1, max_length=MAX_TITLE, examples=["Book the train"])
 
 
 class GetDaySpending(MemoryRequest):
-    """Which day, and where."""
+    """A day and its time zone."""
 
     date: TimeText = Field(description="The day, as YYYY-MM-DD.")
     timezone: ZoneName | None = None
@@ -165,7 +165,7 @@ class GetDaySpending(MemoryRequest):
 
 
 class GetTaskTime(MemoryRequest):
-    """Of which task, and between which times."""
+    """A task and a range of time."""
 
     task_id: IdText
     start_date: TimeText | None = None
@@ -173,20 +173,20 @@ class GetTaskTime(MemoryRequest):
 
 
 class StartTaskTimer(MemoryRequest):
-    """On which task."""
+    """The task to start a timer for."""
 
     task_id: IdText
     description: LongText | None = Field(None, description="What you are doing.")
 
 
 class StopTaskTimer(MemoryRequest):
-    """On which task."""
+    """The task whose timer to stop."""
 
     task_id: IdText
 
 
 class NewEntryContent(MemoryRequest):
-    """Time that was spent, as apps write it."""
+    """A time entry as apps write it."""
 
     start_at: TimeText
     end_at: TimeText
@@ -194,7 +194,7 @@ class NewEntryContent(MemoryRequest):
 
 
 class EntryContent(MemoryRequest):
-    """What is to be different, as apps write it; an end stops a timer that runs."""
+    """Changes of a time entry as apps write them; an end stops a running timer."""
 
     start_at: TimeText | None = None
     end_at: TimeText | None = None
@@ -202,12 +202,12 @@ class EntryContent(MemoryRequest):
 
 
 def format_task_line(task: Task, zone: ZoneInfo) -> str:
-    """On one line, with the id that other tools ask for."""
+    """A task on one line, with the id that other tools ask for."""
     return f"- {task.title} (id {task.id}): {_format_status(task, zone)}"
 
 
 def format_task(task: Task, zone: ZoneInfo) -> str:
-    """With all that is known of it."""
+    """A task with everything that is known of it."""
     return join_lines(
         format_task_line(task, zone).removeprefix("- "),
         labelled_text("Description", task.description),
@@ -271,7 +271,7 @@ def format_task_stats(found: TaskStats) -> str:
 
 
 def format_updated_tasks(found: UpdatedTaskList, zone: ZoneInfo) -> str:
-    """What was changed within a stretch of time, the latest first."""
+    """The tasks that changed in a range of time, the latest first."""
     stretch = f"from {format_time(found.span.start, zone)} up to {format_time(found.span.end, zone)}"
     if not found.total:
         return f"No task was last changed {stretch}."
@@ -286,12 +286,12 @@ MAX_LISTED = 20
 
 
 def format_entry(entry: TimeEntry, zone: ZoneInfo) -> str:
-    """What, from when to when, how long."""
+    """A time entry: what, from when to when, how long."""
     return f"{entry.item_title} ({entry.item_type} {entry.timeline_item_id}): {_format_entry_time(entry, zone)}"
 
 
 def format_entries(entries: Sequence[TimeEntry], minutes: int, zone: ZoneInfo) -> str:
-    """The stretches on one item."""
+    """The time entries of one item."""
     if not entries:
         return "No time was tracked on this task; start_task_timer begins with it."
     head = f"{format_minutes(minutes)} in {format_count(len(entries), 'entry', 'entries')} on {entries[0].item_title}:"
@@ -299,7 +299,7 @@ def format_entries(entries: Sequence[TimeEntry], minutes: int, zone: ZoneInfo) -
 
 
 def format_day(spending: DaySpending) -> str:
-    """A day, by what it went into."""
+    """The time of a day, by item."""
     head = f"{spending.day:%a %Y-%m-%d} ({spending.zone})"
     if not spending.entries:
         return f"{head}: no time was tracked."
@@ -362,7 +362,7 @@ class TaskAnswer(ToolAnswer):
 
 
 class TasksAnswer(ToolAnswer):
-    """Some tasks, and how many there are in all."""
+    """A page of tasks."""
 
     tasks: Sequence[Task]
     total: int
@@ -371,20 +371,20 @@ class TasksAnswer(ToolAnswer):
 
 
 class TaskStatsAnswer(ToolAnswer):
-    """The tasks in figures."""
+    """Statistics of tasks."""
 
     stats: TaskStats
 
 
 class TimeRange(ToolAnswer):
-    """From when on, up to when."""
+    """A range of time."""
 
     start: datetime
     end: datetime
 
 
 class TasksUpdatedAnswer(ToolAnswer):
-    """The tasks that were changed within a stretch of time."""
+    """The tasks that changed in a range of time."""
 
     tasks: Sequence[Task]
     total: int
@@ -487,20 +487,20 @@ GET_RUNNING_TIMER = "The timer that runs right now, if one does: on what, since 
 
 
 class TimerAnswer(ToolAnswer):
-    """A stretch of time; none where no timer runs."""
+    """A time entry; none if no timer runs."""
 
     entry: TimeEntry | None
 
 
 class TimeEntriesAnswer(ToolAnswer):
-    """Stretches of time, and what they come to; what still runs is not in the sum."""
+    """Time entries and their sum, without running ones."""
 
     entries: Sequence[TimeEntry]
     total_minutes: int
 
 
 class DaySpendingAnswer(ToolAnswer):
-    """Where a day went."""
+    """The time of a day."""
 
     spending: DaySpending
 

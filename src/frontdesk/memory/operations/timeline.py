@@ -1,4 +1,4 @@
-"""Defines the tools for the timeline, for search in everything, and for categories."""
+"""Defines the tools for the timeline, for search in all records, and for categories."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -55,7 +55,7 @@ COLOUR_PATTERN = r"^#[0-9A-Fa-f]{6}$"
 
 
 class GetTimelineItems(MemoryRequest):
-    """Which items."""
+    """Filters of timeline items."""
 
     type: ItemType | None = None
     status: ShownItemStatus | None = None
@@ -73,7 +73,7 @@ class GetTimelineItems(MemoryRequest):
 
 
 class ItemFields(MemoryRequest):
-    """What can be said of a timeline item."""
+    """The fields of a timeline item."""
 
     description: LongText | None = None
     start_time: TimeText | None = None
@@ -86,14 +86,14 @@ class ItemFields(MemoryRequest):
 
 
 class CreateTimelineItem(ItemFields):
-    """A new item; a task, memory or activity is made as such."""
+    """A new item. A task, memory or activity is created as such."""
 
     type: ItemType
     title: str = Field(min_length=1, max_length=500)
 
 
 class ItemContent(ItemFields):
-    """An item as apps change it; null takes a thing away."""
+    """Changes of an item as apps write them; null removes a value."""
 
     title: str | None = Field(None, min_length=1, max_length=500)
     is_time_consuming: bool | None = None
@@ -101,14 +101,14 @@ class ItemContent(ItemFields):
 
 
 class GetTimelineInsights(MemoryRequest):
-    """Of how long a time."""
+    """The range of time."""
 
     date_range: Literal["today", "week", "month", "quarter", "year"] = "week"
     timezone: ZoneName | None = None
 
 
 class SearchAcrossTimeline(MemoryRequest):
-    """What to look for, in everything there is."""
+    """A search in all records."""
 
     query: str = Field(min_length=1, max_length=2000, description="What it is about, in plain words.")
     include_types: list[ItemType] | None = Field(None, max_length=5)
@@ -119,7 +119,7 @@ class SearchAcrossTimeline(MemoryRequest):
 
 
 class CategoryFields(MemoryRequest):
-    """What can be said of a category."""
+    """The fields of a category."""
 
     color: str | None = Field(None, pattern=COLOUR_PATTERN, description="#RRGGBB")
     description: LongText | None = None
@@ -133,14 +133,14 @@ class CreateCategory(CategoryFields):
 
 
 class UpdateCategory(CategoryFields):
-    """What is to be different."""
+    """Changes of a category."""
 
     id: IdText = Field(description="Its id, or its name.")
     name: str | None = Field(None, min_length=1, max_length=50)
 
 
 class CategoryContent(CategoryFields):
-    """A category as apps change it."""
+    """Changes of a category as apps write them."""
 
     name: str | None = Field(None, min_length=1, max_length=50)
 
@@ -152,7 +152,7 @@ class CategoryRequest(MemoryRequest):
 
 
 def format_item_line(item: TimelineItem, zone: ZoneInfo) -> str:
-    """On one line, with the id that other tools ask for."""
+    """An item on one line, with the id that other tools ask for."""
     return f"- {item.title} ({item.type}, id {item.id}): {_format_status(item, zone)}"
 
 
@@ -170,7 +170,7 @@ def format_category_line(category: Category) -> str:
 
 
 def format_hits(hits: Sequence[ItemHit], near: Mapping[str, Sequence[ContextItem]], zone: ZoneInfo) -> str:
-    """What was found, the best first, each with what lies around it."""
+    """The hits, the best first, each with what lies around it."""
     head = f"Found {format_count(len(hits), 'item')}, the best first:"
     return join_lines(head, *(_format_hit(place, hit, near[hit.item.id], zone) for place, hit in enumerate(hits, 1)))
 
@@ -198,7 +198,7 @@ def _format_status(item: TimelineItem, zone: ZoneInfo) -> str:
 
 
 def _format_when(item: TimelineItem, zone: ZoneInfo) -> str:
-    """When it was or is to be; where that was never said, when it was made."""
+    """The time of an item, or when it was created if it has none."""
     if item.start_time is not None:
         return format_when(item.start_time, item.end_time, zone)
     return f"by {format_time(item.end_time, zone)}" if item.end_time else f"made {format_time(item.created_at, zone)}"
@@ -234,7 +234,7 @@ class ItemAnswer(ToolAnswer):
 
 
 class ItemsAnswer(ToolAnswer):
-    """Some items, and how many there are in all."""
+    """A page of items."""
 
     items: Sequence[TimelineItem]
     total: int
@@ -243,13 +243,13 @@ class ItemsAnswer(ToolAnswer):
 
 
 class InsightsAnswer(ToolAnswer):
-    """What a stretch of time was like."""
+    """The insights into a range of time."""
 
     insights: Insights
 
 
 class TimelineMatch(ToolAnswer):
-    """An item that was found: how well it fits, from 0 to 1, and why, and what lies around it."""
+    """A hit: its score from 0 to 1, why it was found, and what lies around it."""
 
     item: TimelineItem
     relevance_score: float
@@ -258,7 +258,7 @@ class TimelineMatch(ToolAnswer):
 
 
 class TimelineMatchesAnswer(ToolAnswer):
-    """What was found, the best first."""
+    """The hits, the best first."""
 
     query: str
     results: Sequence[TimelineMatch]

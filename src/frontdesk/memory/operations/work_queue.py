@@ -47,7 +47,7 @@ Logs = Annotated[list[LongText], Field(max_length=1000)]
 
 
 class Artifact(MemoryRequest):
-    """Something that was made."""
+    """A result of the work."""
 
     type: ShortText
     name: ShortText
@@ -55,7 +55,7 @@ class Artifact(MemoryRequest):
 
 
 class ExecutionResult(MemoryRequest):
-    """What came of it."""
+    """The end of a piece of work."""
 
     output: LongText | None = None
     artifacts: list[Artifact] | None = Field(None, max_length=100)
@@ -64,7 +64,7 @@ class ExecutionResult(MemoryRequest):
 
 
 class GetAiTasks(PagedRequest):
-    """Which pieces of work."""
+    """Filters of pieces of work."""
 
     agent_id: ShortText | None = None
     agent_name: ShortText | None = None
@@ -78,13 +78,13 @@ class GetAiTasks(PagedRequest):
 
 
 class GetQueuedTasks(MemoryRequest):
-    """Whose."""
+    """The agent."""
 
     agent_name: ShortText = Field(min_length=1, description="The agent's name or id.")
 
 
 class AcceptAiTask(MemoryRequest):
-    """Which, and what it will take."""
+    """A piece of work, with an estimate of cost and time."""
 
     id: IdText
     estimated_cost_usd: Dollars | None = None
@@ -92,7 +92,7 @@ class AcceptAiTask(MemoryRequest):
 
 
 class UpdateAiTask(MemoryRequest):
-    """How it stands."""
+    """The progress of a piece of work."""
 
     id: IdText
     status: Literal["in_progress", "completed", "failed", "paused"] | None = None
@@ -104,7 +104,7 @@ class UpdateAiTask(MemoryRequest):
 
 
 class CompleteAiTask(MemoryRequest):
-    """What came of it."""
+    """The result of a piece of work."""
 
     id: IdText
     output: LongText | None = None
@@ -116,14 +116,14 @@ class CompleteAiTask(MemoryRequest):
 
 
 class FailAiTask(MemoryRequest):
-    """Why not."""
+    """Why a piece of work failed."""
 
     id: IdText
     error_message: LongText = Field(min_length=1)
 
 
 class GuardrailFields(MemoryRequest):
-    """How far an agent may go; the names are the contract's."""
+    """The limits of an agent; the names are those of the contract."""
 
     costCapUSD: Dollars | None = None  # noqa: N815
     timeCapMin: Minutes | None = None  # noqa: N815
@@ -132,7 +132,7 @@ class GuardrailFields(MemoryRequest):
 
 
 class AiTaskContentFields(MemoryRequest):
-    """What can be said of a piece of work besides what it is."""
+    """The other fields of a piece of work."""
 
     agent_name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     deliverables: LongText | None = None
@@ -163,7 +163,7 @@ class NewAiTaskContent(AiTaskContentFields):
 
 
 class AiTaskContent(AiTaskContentFields):
-    """What is to be different, as apps write it, and how it went; null takes a thing away."""
+    """Changes of a piece of work and its results as apps write them; null removes a value."""
 
     objective: LongText | None = Field(None, min_length=1, examples=["Compare three hotels near the station"])
     task_type: AiTaskType | None = None
@@ -181,12 +181,12 @@ MAX_RESULT = 4000
 
 
 def format_work_line(work: AiTask, zone: ZoneInfo) -> str:
-    """On one line, with the id that other tools ask for."""
+    """A piece of work on one line, with the id that other tools ask for."""
     return f"- {one_line(work.objective, MAX_LINE)} (id {work.id}): {_format_status(work, zone)}"
 
 
 def format_work(work: AiTask, zone: ZoneInfo) -> str:
-    """With all that an agent needs to do it."""
+    """A piece of work with everything that an agent needs to do it."""
     return join_lines(
         format_work_line(work, zone).removeprefix("- "),
         labelled_text("Objective", "" if one_line(work.objective, MAX_LINE) == work.objective else work.objective),
@@ -207,7 +207,7 @@ def format_work(work: AiTask, zone: ZoneInfo) -> str:
 
 
 def format_waiting(waiting: Sequence[AiTask], zone: ZoneInfo, *, more: bool) -> str:
-    """What waits for an agent, the oldest first."""
+    """The work that waits for an agent, the oldest first."""
     if not waiting:
         return "Nothing waits for this agent."
     head = f"The oldest {len(waiting)} of what waits, there is more:" if more else f"{len(waiting)} waiting:"
@@ -304,7 +304,7 @@ class AiTaskAnswer(ToolAnswer):
 
 
 class AiTasksAnswer(ToolAnswer):
-    """Some of the work, and how much there is of it in all."""
+    """A page of work."""
 
     ai_tasks: Sequence[AiTask]
     total: int
@@ -313,14 +313,14 @@ class AiTasksAnswer(ToolAnswer):
 
 
 class WaitingAnswer(ToolAnswer):
-    """The oldest of what waits, and whether there is more."""
+    """The oldest waiting work, and whether there is more."""
 
     ai_tasks: Sequence[AiTask]
     has_more: bool
 
 
 class AiTaskStatsAnswer(ToolAnswer):
-    """The queue in figures."""
+    """Statistics of the queue."""
 
     stats: AiTaskStats
 

@@ -117,7 +117,7 @@ class ActivityQuery(ListQuery, SearchActivities, extra="ignore"):
     """Which activities."""
 
     def filter_fields(self) -> Mapping[str, Any]:
-        """What was said, by the names that the room has for it."""
+        """What was said, by the names of the filter."""
         names = {"from_": "started_from", "to": "started_to"}
         return {names.get(name, name): value for name, value in self.provided().items()}
 
@@ -314,7 +314,7 @@ STATS_SCOPES = [
 def _person_scope(
     needed: SecurityScopes, request: Request, _shown: Annotated[object, Security(CREDENTIAL_SCHEME)]
 ) -> PersonScope:
-    """The services ask again; here it comes before what was sent is read, and stands in the description."""
+    """The scope of the request. Checked here before the body is read, and for OpenAPI; services check it again."""
     scope = PersonScope.for_caller(request.scope[CALLER_KEY])
     for right in needed.scopes:
         scope.require(right)

@@ -40,7 +40,7 @@ from frontdesk.memory.work_queue_rules import AiTaskStats
 
 
 class MemoryApiModel(BaseModel):
-    """The base of them all."""
+    """The base of all responses."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -84,7 +84,7 @@ class TaskContentResponse(MemoryApiModel):
 
 
 class TaskResponse(MemoryApiModel):
-    """A task as apps know it: what they write under `content`, and what is kept account of beside it."""
+    """A task as apps know it: what they write is under `content`, everything else beside it."""
 
     id: str
     type: Literal["task"] = "task"
@@ -129,7 +129,7 @@ class TaskTreeResponse(MemoryApiModel):
 
 
 class UpdatePeriod(MemoryApiModel):
-    """From when, up to a moment that no longer counts."""
+    """A range of time, without its end."""
 
     start: datetime
     end: datetime
@@ -197,7 +197,7 @@ class AnchoredListResponse(MemoryApiModel):
 
 
 class ActivityListResponse(MemoryApiModel):
-    """Some activities, and how many there are in all."""
+    """A page of activities."""
 
     activities: Sequence[Activity]
     count: int
@@ -210,7 +210,7 @@ class ActivityResponse(MemoryApiModel):
 
 
 class ItemListResponse(MemoryApiModel):
-    """Some items, and how many there are in all."""
+    """A page of items."""
 
     items: Sequence[TimelineItem]
     count: int
@@ -224,14 +224,14 @@ class ItemResponse(MemoryApiModel):
 
 
 class AiTaskListResponse(MemoryApiModel):
-    """Some pieces of work, and how many there are in all."""
+    """A page of work."""
 
     ai_tasks: Sequence[AiTask]
     count: int
 
 
 class AiTaskStatsResponse(MemoryApiModel):
-    """How the work goes, in numbers."""
+    """Statistics of the work."""
 
     stats: AiTaskStats
 
@@ -243,7 +243,7 @@ class AiTaskResponse(MemoryApiModel):
 
 
 class OptionalAiTaskResponse(MemoryApiModel):
-    """The piece of work that was taken, if there was one."""
+    """The piece of work that was claimed, if there was one."""
 
     ai_task: AiTask | None
 
@@ -261,7 +261,7 @@ class CategoryResponse(MemoryApiModel):
 
 
 def _task_parts(task: Task) -> dict[str, Any]:
-    """A task's values, those that apps write apart from the others."""
+    """The values of a task, with those that apps write apart from the others."""
     values = {one.name: getattr(task, one.name) for one in fields(Task)}
     beside = {name: values[name] for name in TaskResponse.model_fields if name in values}
     return {
@@ -274,7 +274,7 @@ T = TypeVar("T")
 
 
 def set_total_count(page: RecordPage[T], answer: Response) -> Sequence[T]:
-    """What is on the page; how much there is in all goes into a header."""
+    """The items of the page. The total goes into a header."""
     answer.headers["X-Total-Count"] = str(page.total)
     return page.items
 

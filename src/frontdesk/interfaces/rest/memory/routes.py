@@ -59,13 +59,13 @@ EXPORT_EXAMPLE: Mapping[str, Any] = {
 
 
 class PersonSettingsResponse(MemoryApiModel):
-    """Where the person is, by the IANA's name of it: what a mere day or time means."""
+    """The person's time zone by its IANA name. It decides what a day or a time without a zone means."""
 
     timezone: str
 
 
 class ExportResponse(MemoryApiModel):
-    """Everything that is kept of a person, by table; and what other rooms keep of them."""
+    """Everything that is stored of a person, by table; and what other parts store of them."""
 
     format: Literal["frontdesk-memory"]
     version: int
@@ -77,7 +77,7 @@ class ExportResponse(MemoryApiModel):
 
 
 class EraseResponse(DoneResponse):
-    """How many records of what are gone; `left` says in words what is not."""
+    """How many records of each kind were deleted; `left` says what was not."""
 
     erased: Mapping[str, int]
     total: int
@@ -115,7 +115,7 @@ def add_person_routes(router: APIRouter, services: RecordServices) -> None:
 
 
 class TimeTrackingStats(MemoryApiModel):
-    """The time that was tracked today, and the timer that runs."""
+    """The tracked time of today, and the running timer."""
 
     minutes_today: int
     entries_today: int
@@ -123,7 +123,7 @@ class TimeTrackingStats(MemoryApiModel):
 
 
 class PersonStatsResponse(MemoryApiModel):
-    """Of everything."""
+    """Statistics of all records."""
 
     tasks: TaskStats
     memories: MemoryStats
@@ -162,7 +162,7 @@ def add_memory_routes(api: FastAPI, app: App, prefix: str) -> None:
     add_relation_routes(router, services)
     add_timer_routes(router, services)
     add_entry_routes(router, services)
-    # Before what is found by its id: the first route that fits an address has it.
+    # Before the routes with an id: the first route that matches is taken.
     add_memory_search_route(router, services)
     add_timeline_search_route(router, services)
     add_memory_item_routes(router, services)

@@ -214,7 +214,7 @@ CATEGORY_EXAMPLE = {"category": EXAMPLE_CATEGORY}
 
 
 def add_category_routes(router: APIRouter, services: RecordServices) -> None:
-    """One is found by its id, or by its name."""
+    """A category is found by its id or its name."""
 
     @router.get(
         "/categories", responses=example_response({"categories": [EXAMPLE_CATEGORY]}), summary="Categories by name"
@@ -332,7 +332,7 @@ SEARCH_EXAMPLE = {"total_count": 1, "search_type": "hybrid", "query": "where doe
 
 
 class SearchMatch(MemoryApiModel):
-    """How well something fits."""
+    """How well a record fits."""
 
     relevance_score: float = Field(description="From 0 to 1.")
     match_type: MatchType = Field(description="Whether words speak for it, its meaning, or both.")
@@ -353,7 +353,7 @@ class ItemMatch(SearchMatch):
 
 
 class SearchResponse(MemoryApiModel):
-    """What was asked, and how much was found."""
+    """The query, and how many results there are."""
 
     total_count: int
     search_type: SearchMode
@@ -424,7 +424,7 @@ def _match_fields(hit: ItemHit) -> dict[str, Any]:
 
 
 def find_highlights(text: str, words: Sequence[str]) -> list[str]:
-    """Some places in a text, each around a word, as far as one line goes; the first words of it where there is none."""
+    """Some lines of a text around the words, or its beginning if no word occurs."""
     lowered = text.casefold()
     places = sorted({place for word in words if (place := lowered.find(word.casefold())) >= 0})
     found: list[str] = []
