@@ -99,9 +99,9 @@ class OutputBuffer:
 
     def feed(self, data: bytes) -> None:
         self._size += len(data)
-        room = self._half - len(self._head)
-        self._head += data[:room]
-        self._tail += data[room:]
+        left = self._half - len(self._head)
+        self._head += data[:left]
+        self._tail += data[left:]
         # Not each time: that would copy the whole buffer for every few bytes of a long output.
         if len(self._tail) > 2 * self._half:
             del self._tail[: -self._half]

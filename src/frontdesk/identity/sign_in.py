@@ -146,12 +146,12 @@ class SignInIssuers:
         joined = "&" if "?" in counter.authorization_url else "?"
         return f"{counter.authorization_url}{joined}{urlencode(asked)}", sign_in
 
-    async def redeem(self, errand: SignInState, said: Mapping[str, str]) -> str:
+    async def redeem(self, sign_in: SignInState, said: Mapping[str, str]) -> str:
         """The token, unchecked, for the code that a browser came back with."""
-        trusted, known_as = self._find_issuer(errand.issuer)
-        same = hmac.compare_digest(said.get("state", "").encode(), errand.state.encode())
+        trusted, known_as = self._find_issuer(sign_in.issuer)
+        same = hmac.compare_digest(said.get("state", "").encode(), sign_in.state.encode())
         # RFC 9207: a code of one issuer must not be sent to another.
-        if not same or said.get("iss", errand.issuer).rstrip("/") != errand.issuer.rstrip("/"):
+        if not same or said.get("iss", sign_in.issuer).rstrip("/") != sign_in.issuer.rstrip("/"):
             raise Denied(OTHER_SIGN_IN)
         if "code" not in said:
             reason = said.get("error", "no code came back")[:MAX_ERROR_LENGTH]

@@ -23,8 +23,8 @@ class BackgroundCalls:
     def __init__(self) -> None:
         self._running: set[asyncio.Task[None]] = set()
 
-    def start(self, errand: Coroutine[Any, Any, object]) -> None:
-        task = asyncio.get_running_loop().create_task(_run_bounded(errand))
+    def start(self, call: Coroutine[Any, Any, object]) -> None:
+        task = asyncio.get_running_loop().create_task(_run_bounded(call))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
@@ -34,9 +34,9 @@ class BackgroundCalls:
             await asyncio.wait(self._running)
 
 
-async def _run_bounded(errand: Coroutine[Any, Any, object]) -> None:
+async def _run_bounded(call: Coroutine[Any, Any, object]) -> None:
     with anyio.move_on_after(BACKGROUND_CALL_SECONDS), suppress(Unavailable):
-        await errand
+        await call
 
 
 # Takes the part done, the total, and a message.
@@ -107,7 +107,7 @@ def parse_result(server: McpServer, frame: wire.Frame, size: int) -> McpResult:
         raise McpRpcError(*error)
     result: object = frame.get("result")
     if not isinstance(result, dict):
-        raise McpServerUnavailable(f"{server} gives an answer without a result; report it to whoever runs it")
+        raise McpServerUnavailable(f"{server} gives an answer without a result; report it to its operator")
     return McpResult(cast("Mapping[str, Any]", result), size)
 
 
@@ -223,12 +223,18 @@ class DuplexSession:
     """A session over one channel. `says_in_meta`: identity goes into `_meta`, since there are no headers."""
 
     def __init__(
-        self, server: McpServer, channel: DuplexChannel, errands: BackgroundCalls, *, is_kept: bool, says_in_meta: bool
+        self,
+        server: McpServer,
+        channel: DuplexChannel,
+        background: BackgroundCalls,
+        *,
+        is_kept: bool,
+        says_in_meta: bool,
     ) -> None:
         self.server = server
         self.version: str | None = None
         self._channel = channel
-        self._errands = errands
+        self._background = background
         self._is_kept = is_kept
         self._says_in_meta = says_in_meta
         self._numbers = count(1)
@@ -247,7 +253,7 @@ class DuplexSession:
             await perform_handshake(self)
         except BaseException:
             # In the background: it may take a while, and the caller has waited long enough.
-            self._errands.start(self._channel.close())
+            self._background.start(self._channel.close())
             raise
 
     async def request(
@@ -265,7 +271,7 @@ class DuplexSession:
             return await _wait_for_result(waiting, progress)
         except asyncio.CancelledError:
             if method != "initialize":
-                self._errands.start(self._channel.send(wire.encode_cancellation(number), NO_HEADERS))
+                self._background.start(self._channel.send(wire.encode_cancellation(number), NO_HEADERS))
             raise
         finally:
             mailbox.forget(number)

@@ -247,9 +247,9 @@ class ServerProcess(asyncio.SubprocessProtocol):
 class ProcessLauncher:
     """Opens sessions, each with a process of its own; remembers how the last ones ended."""
 
-    def __init__(self, server: McpServer, errands: BackgroundCalls) -> None:
+    def __init__(self, server: McpServer, background: BackgroundCalls) -> None:
         self._server = server
-        self._errands = errands
+        self._background = background
         self._restarts = RestartBackoff()
         self._started = 0.0
 
@@ -261,7 +261,7 @@ class ProcessLauncher:
             )
         self._started = now
         child = ServerProcess(self._server, self._crashed)
-        return DuplexSession(self._server, child, self._errands, is_kept=True, says_in_meta=True)
+        return DuplexSession(self._server, child, self._background, is_kept=True, says_in_meta=True)
 
     def _crashed(self) -> None:
         self._restarts = self._restarts.after_crash(self._started, asyncio.get_running_loop().time())

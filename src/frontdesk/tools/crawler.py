@@ -71,7 +71,7 @@ class Crawl:
 
     async def run(self, servers: Sequence[str], told: ReportStep = ignore_step) -> Sequence[CrawlStep]:
         """Ask servers in this order, each finished when it answers. Returns how each ended, in the same order."""
-        room = anyio.CapacityLimiter(self.at_once)
+        limiter = anyio.CapacityLimiter(self.at_once)
         ends: list[CrawlStep] = []
 
         async def one(server: str) -> None:

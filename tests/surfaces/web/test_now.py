@@ -96,7 +96,7 @@ async def test_a_new_installation_is_well_and_leads_to_the_first_steps(app: App)
     assert "Nothing failed in the last hour." in html
 
 
-async def test_a_house_with_an_agent_is_not_new(app: App, web: Browser) -> None:
+async def test_an_installation_with_an_agent_is_not_new(app: App, web: Browser) -> None:
     assert "This installation is new" in await web.get("/")
     await app.host.create(NewAgent("Ada"))
     html = await web.get("/")

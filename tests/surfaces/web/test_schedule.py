@@ -193,7 +193,7 @@ async def test_a_schedule_is_paused_resumed_run_and_cancelled(web: Browser, inst
     assert await state_of(installation, number) is ScheduleState.PAUSED
     assert "It is paused: none of these fires" in text_of(html)
     html = await web.post(f"/schedule/{number}/resume")
-    assert await state_of(house, number) is ScheduleState.ACTIVE
+    assert await state_of(installation, number) is ScheduleState.ACTIVE
     assert "continues: every weekday at 09:00, next" in text_of(html)
     html = await web.post(f"/schedule/{number}/run")
     [run] = (await installation.schedules.queries.history(OPERATOR)).runs

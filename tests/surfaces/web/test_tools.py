@@ -241,7 +241,7 @@ async def test_a_server_is_added_looked_at_asked_again_and_removed(installation:
     assert "It does not answer" in text_of(await web.get("/tools/server/lab"))
     gone = await web.post("/tools/servers/remove", {"name": "lab"})
     assert "Removed lab" in text_of(gone)
-    assert [state.name for state in house.tools.catalogue.servers()] == ["shop"]
+    assert [state.name for state in installation.tools.catalogue.servers()] == ["shop"]
     await web.get("/tools/server/lab", 404)
 
 
@@ -282,7 +282,7 @@ async def test_whoever_is_elsewhere_runs_no_command_here_and_reads_no_variable(
     async with browsing(build_application(installation), authorization=f"Bearer {shown}") as web:
         said = text_of(await web.post("/tools/add", form, 403))
     assert "only from that machine" in said
-    assert [state.name for state in house.tools.catalogue.servers()] == ["shop"]
+    assert [state.name for state in installation.tools.catalogue.servers()] == ["shop"]
 
 
 async def test_a_command_is_added_only_from_this_machine(installation: App, web: Browser) -> None:

@@ -150,18 +150,18 @@ BEARER_PREFIX = "bearer "
 OWN_PREFIXES = (*KEY_PREFIXES, ACCESS_PREFIX)
 
 
-async def use_credential(identity: Identity, visit: RequestContext, text: str) -> None:
+async def use_credential(identity: Identity, context: RequestContext, text: str) -> None:
     """Check the request's own credential."""
-    visit.credential = await identity.authenticate(text)
-    _set_proof(visit, text)
+    context.credential = await identity.authenticate(text)
+    _set_proof(context, text)
 
 
-def person_token(visit: RequestContext) -> str:
+def person_token(context: RequestContext) -> str:
     """The person's token, which is sent beside the request's own credential or alone."""
-    return strip_bearer(visit.headers.get(PERSON_TOKEN_HEADER, ""))
+    return strip_bearer(context.headers.get(PERSON_TOKEN_HEADER, ""))
 
 
-async def use_person_token(identity: Identity, visit: RequestContext, token: str) -> None:
+async def use_person_token(identity: Identity, context: RequestContext, token: str) -> None:
     """Use a person's token that is sent alone as the request's credential.
 
     It does not allow the client to act for other people, even if it is a key for every agent.
@@ -173,17 +173,17 @@ async def use_person_token(identity: Identity, visit: RequestContext, token: str
     _set_proof(context, token)
 
 
-async def act_for_person(identity: Identity, visit: RequestContext, token: str, *, local: bool) -> None:
+async def act_for_person(identity: Identity, context: RequestContext, token: str, *, local: bool) -> None:
     """Use a person's token that a trusted client sends beside its own credential."""
-    check_trusted_client(visit.credential, local=local)
-    await _set_person(identity, visit, token)
+    check_trusted_client(context.credential, local=local)
+    await _set_person(identity, context, token)
 
 
-async def use_session_token(identity: Identity, visit: RequestContext, *, local: bool) -> None:
+async def use_session_token(identity: Identity, context: RequestContext, *, local: bool) -> None:
     """Use the token that is stored for this session, for a request that proves no person."""
-    kept = await identity.sessions.recall(visit.session_id)
+    kept = await identity.sessions.recall(context.session_id)
     if kept is not None:
-        check_trusted_client(visit.credential, local=local)
+        check_trusted_client(context.credential, local=local)
         # The stored token may have expired. Then there is no person, and a new token can be stored.
         with suppress(Unauthenticated):
             await _set_person(identity, context, kept)
@@ -277,16 +277,16 @@ class AuthMiddleware:
         path = scope["path"]
         # Pages redirect to sign in instead, and open paths need no credential.
         challenge = None if page is not None or path in self._open_paths else partial(self._challenge, path, False)
-        send = _with_headers(send, visit, page.headers if page is not None else NO_HEADERS, challenge)
-        refusal = self._check_origin(path, visit, page) or await self._authenticate(scope, visit, page)
+        send = _with_headers(send, context, page.headers if page is not None else NO_HEADERS, challenge)
+        refusal = self._check_origin(path, context, page) or await self._authenticate(scope, context, page)
         await (refusal or self._inner)(scope, receive, send)
 
-    def _check_origin(self, path: str, visit: RequestContext, page: PageAccess | None) -> ASGIApp | None:
-        refusal = self._host_policy.check(visit.headers, own_alone=page is not None)
+    def _check_origin(self, path: str, context: RequestContext, page: PageAccess | None) -> ASGIApp | None:
+        refusal = self._host_policy.check(context.headers, own_alone=page is not None)
         # Open paths may be called by pages of any origin.
         if refusal is None or (refusal is WRONG_ORIGIN and path in self._open_paths):
             return None
-        self._record(path, visit, refusal.code)
+        self._record(path, context, refusal.code)
         return _error_response(refusal.status, refusal.code, refusal.message)
 
     async def _authenticate(self, scope: Scope, context: RequestContext, page: PageAccess | None) -> ASGIApp | None:
@@ -297,8 +297,8 @@ class AuthMiddleware:
         context.errors_in_result = path in self._records.errors_in_result
         try:
             if text is None and page is not None:
-                text = await page.read_credential(visit)
-            await self._check_credentials(path, visit, text)
+                text = await page.read_credential(context)
+            await self._check_credentials(path, context, text)
         except (Unauthenticated, Denied) as error:
             if context.errors_in_result:
                 context.refuse_calls(error)
@@ -309,7 +309,7 @@ class AuthMiddleware:
             return (
                 page.redirect_to_sign_in(scope)
                 if page is not None
-                else self._unauthenticated_response(path, visit, text, error)
+                else self._unauthenticated_response(path, context, text, error)
             )
         except Unavailable as error:
             log.warning("authentication_unavailable", error=str(error), request_id=context.request_id)
@@ -318,15 +318,15 @@ class AuthMiddleware:
         return None
 
     def _unauthenticated_response(
-        self, path: str, visit: RequestContext, text: str | None, error: Unauthenticated
+        self, path: str, context: RequestContext, text: str | None, error: Unauthenticated
     ) -> JSONResponse:
-        shown = text is not None or PERSON_TOKEN_HEADER in visit.headers
+        shown = text is not None or PERSON_TOKEN_HEADER in context.headers
         challenge = {"www-authenticate": self._challenge(path, shown)}
         if path.startswith(API_BEGINNING):
             return JSONResponse({"error": "Authentication required", "details": str(error)}, 401, challenge)
         return _error_response(401, "invalid_token" if shown else "unauthorized", str(error), challenge)
 
-    async def _check_credentials(self, path: str, visit: RequestContext, text: str | None) -> None:
+    async def _check_credentials(self, path: str, context: RequestContext, text: str | None) -> None:
         """Check the request's credential and its person, whose token may be stored for the session."""
         if path not in self._records.paths:
             await self._check(context, text)
@@ -336,8 +336,8 @@ class AuthMiddleware:
             await self._check_person(context, text)
         except FrontdeskError:
             # It is unknown whether an invalid or unchecked token belongs to a person, so the session is noted.
-            if text is not None or person_token(visit):
-                await identity.sessions.note_token(visit.session_id, proven=False)
+            if text is not None or person_token(context):
+                await identity.sessions.note_token(context.session_id, proven=False)
             raise
         context.person_in_request = context.credential is not None and context.credential.user_id is not None
         if context.person_in_request:
@@ -356,22 +356,22 @@ class AuthMiddleware:
         if token:
             await act_for_person(identity, context, token, local=local)
 
-    async def _check_person(self, visit: RequestContext, text: str | None) -> None:
+    async def _check_person(self, context: RequestContext, text: str | None) -> None:
         """Like `_check`, but a person's own token suffices."""
-        token = person_token(visit)
-        if text is None and token and not visit.local:
-            await use_person_token(self._app.identity, visit, token)
+        token = person_token(context)
+        if text is None and token and not context.local:
+            await use_person_token(self._app.identity, context, token)
         else:
             await self._check(context, text)
 
-    def _record(self, path: str, visit: RequestContext, reason: str) -> None:
+    def _record(self, path: str, context: RequestContext, reason: str) -> None:
         known = path.rstrip("/")
         action = known if known in self._known_paths else "other"
-        caller = Caller(visit.request_id)
+        caller = Caller(context.request_id)
         record = CallRecord(self._app.journal, "http", action, caller, outcome=Outcome.DENIED, reason=reason)
         # The body of a refused request is not read, so parameters are unknown.
-        signals = Signals(visit.request_id, visit.headers.get("x-agent-id"), credential=visit.credential)
-        record.add_trace(trace_refusal(signals, presented_credential(visit.headers) or person_token(visit)))
+        signals = Signals(context.request_id, context.headers.get("x-agent-id"), credential=context.credential)
+        record.add_trace(trace_refusal(signals, presented_credential(context.headers) or person_token(context)))
         record.write()
 
 

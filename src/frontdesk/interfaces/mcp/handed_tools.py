@@ -23,7 +23,7 @@ from frontdesk.tools.model import tool_id
 
 def build_handed_tools_server(app: App) -> Server[Any]:
     """An MCP server whose tools change while it runs. Its list is the same for everybody, and cached."""
-    shelf = HandedToolCache(app)
+    cache = HandedToolCache(app)
     challenge = bearer_challenge(app, HANDED_TOOLS_PATH)
 
     async def list_tools(_ctx: SdkContext, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:

@@ -203,7 +203,7 @@ async def set_access_token(app: App, caller: Caller, given: SetTokenInput, call:
     )
 
 
-async def _forget_session_token(app: App, visit: RequestContext) -> None:
+async def _forget_session_token(app: App, context: RequestContext) -> None:
     """Delete the token of a session in which another one could not be stored.
 
     The calls that follow are for whomever that was meant for, perhaps nobody, and not for the person before.

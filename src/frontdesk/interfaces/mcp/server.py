@@ -130,16 +130,20 @@ def tools_by_path(specs: Iterable[ToolSpec] = ALL_TOOLS) -> Mapping[str, tuple[T
     return found
 
 
-def url_path(door: McpPath) -> str:
+def url_path(mcp_path: McpPath) -> str:
     """The path of an MCP endpoint."""
-    return f"/mcp/{door}".rstrip("/")
+    return f"/mcp/{mcp_path}".rstrip("/")
 
 
 def scopes_at_path(path: str) -> tuple[str, ...]:
     """The scopes that all tools at an MCP path need."""
-    own = next((door for door in McpPath if url_path(door) == path), McpPath.CORE)
-    every = [door for door in McpPath if door not in SEPARATE_PATHS] if own is McpPath.CORE else [McpPath.CORE, own]
-    return tuple(scope for door in every for scope in SCOPES_BY_PATH[door])
+    own = next((mcp_path for mcp_path in McpPath if url_path(mcp_path) == path), McpPath.CORE)
+    every = (
+        [mcp_path for mcp_path in McpPath if mcp_path not in SEPARATE_PATHS]
+        if own is McpPath.CORE
+        else [McpPath.CORE, own]
+    )
+    return tuple(scope for mcp_path in every for scope in SCOPES_BY_PATH[mcp_path])
 
 
 def offer_tools(

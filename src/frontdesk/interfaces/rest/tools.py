@@ -98,7 +98,7 @@ MAX_TOOLS = 500
 
 def add_server_routes(router: APIRouter, app: App) -> None:
     """Routes about tool servers."""
-    tools, house = app.tools, app.tools.administration
+    tools, administration = app.tools, app.tools.administration
 
     @router.get("/servers", responses=ERROR_RESPONSES, summary="Where tools come from, and how each server is")
     async def list_servers(caller: CurrentCaller) -> ServerListResponse:
@@ -160,7 +160,7 @@ MAX_USES = 1000
 
 def add_administration_routes(router: APIRouter, app: App) -> None:
     """Routes about access rules, usage and learning."""
-    house = app.tools.administration
+    administration = app.tools.administration
     _add_access_rules(router, app)
 
     @router.get("/usage", responses=ERROR_RESPONSES, summary="Which agents use which tools, how often and how well")

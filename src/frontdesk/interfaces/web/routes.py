@@ -120,8 +120,8 @@ def _page_handler(app: App, method: str, path: str, work: PageFunction) -> Calla
             answer = window.refuse(error.full_message, status_of(error))
         except Exception as error:
             record.fail(error)
-            log.exception("page_failed", action=record.action, request_id=window.visit.request_id)
-            told = f"An internal error. The log has the details under the request id {window.visit.request_id}"
+            log.exception("page_failed", action=record.action, request_id=window.context.request_id)
+            told = f"An internal error. The log has the details under the request id {window.context.request_id}"
             answer = window.refuse(told, 500)
         finally:
             record.write()

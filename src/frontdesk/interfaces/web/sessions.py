@@ -44,9 +44,9 @@ class BrowserCookies:
     secure: bool
 
     @classmethod
-    def of(cls, settings: Settings, visit: RequestContext) -> "BrowserCookies":
+    def of(cls, settings: Settings, context: RequestContext) -> "BrowserCookies":
         # The header of a proxy can be trusted here, because it can only make this stricter.
-        passed_on = visit.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower() == "https"
+        passed_on = context.headers.get("x-forwarded-proto", "").partition(",")[0].strip().lower() == "https"
         over_tls = passed_on or (settings.public_url or "").lower().startswith("https:")
         return cls(cookie_parser(context.headers.get("cookie", "")), over_tls)
 
@@ -138,21 +138,21 @@ NOT_THIS_KEY = (
 )
 
 
-async def signed_in_credential(app: App, visit: RequestContext) -> str | None:
+async def signed_in_credential(app: App, context: RequestContext) -> str | None:
     """The key or token of the sign-in, unchecked. Every request checks it again."""
-    return await app.identity.sessions.recall(BrowserCookies.of(app.settings, visit).read(SESSION_COOKIE))
+    return await app.identity.sessions.recall(BrowserCookies.of(app.settings, context).read(SESSION_COOKIE))
 
 
-def require_admin(visit: RequestContext, credential: Credential) -> None:
+def require_admin(context: RequestContext, credential: Credential) -> None:
     """Refuse a key or token that may not administer. A local one without scopes may, unless it names an agent."""
-    unlimited = credential.scopes is None and credential.named_agent is None and visit.local
+    unlimited = credential.scopes is None and credential.named_agent is None and context.local
     if not unlimited and INSTALLATION_ADMIN not in (credential.scopes or ()):
         raise Denied(NOT_THIS_KEY)
 
 
-def page_caller(visit: RequestContext) -> Caller:
+def page_caller(context: RequestContext) -> Caller:
     """The caller that pages act as. Raises `Denied` for callers who may not administer."""
-    credential = visit.credential
+    credential = context.credential
     try:
         if credential is None:
             if not context.local:
@@ -176,9 +176,9 @@ def page_caller(visit: RequestContext) -> Caller:
     )
 
 
-async def is_still_allowed(app: App, visit: RequestContext) -> bool:
+async def is_still_allowed(app: App, context: RequestContext) -> bool:
     """Whether the request would still be allowed: its key may have been revoked, or its session may have ended."""
-    if visit.credential is None:
+    if context.credential is None:
         return True
     try:
         text = presented_credential(context.headers) or await signed_in_credential(app, context)
@@ -215,7 +215,7 @@ def redirect_to_sign_in(app: App, scope: Scope) -> Response:
     return answer
 
 
-async def sign_in(app: App, visit: RequestContext, text: str) -> tuple[str, Credential]:
+async def sign_in(app: App, context: RequestContext, text: str) -> tuple[str, Credential]:
     """Start a session for a key or token that may administer. Returns the session's id and the credential."""
     try:
         credential = await app.identity.authenticate(text)
@@ -236,10 +236,10 @@ async def sign_out(app: App, context: RequestContext) -> None:
         await app.identity.sessions.forget(session)
 
 
-def _requested_page(scope: Scope, visit: RequestContext) -> str:
+def _requested_page(scope: Scope, context: RequestContext) -> str:
     """The page that was requested, or the page of the requested action."""
-    if visit.headers.get("hx-request") == "true":
-        found = urlsplit(visit.headers.get("hx-current-url", ""))
+    if context.headers.get("hx-request") == "true":
+        found = urlsplit(context.headers.get("hx-current-url", ""))
         return safe_return_path(f"{found.path}?{found.query}" if found.query else found.path)
     if scope["method"] != "GET":
         return section_path(scope["path"])

@@ -43,10 +43,10 @@ LONGEST_STATE = 3000
 STATE_ADAPTER = TypeAdapter(tuple[SignInState, str])
 
 
-def pack_state(errand: SignInState, back: str) -> str:
+def pack_state(pending: SignInState, back: str) -> str:
     """The state of a sign-in and the requested page as the value of a cookie. Long addresses are left out."""
-    text = json.dumps([asdict(errand), back])
-    return pack_text(text if len(text) <= LONGEST_STATE else json.dumps([asdict(errand), "/"]), LONGEST_STATE)
+    text = json.dumps([asdict(pending), back])
+    return pack_text(text if len(text) <= LONGEST_STATE else json.dumps([asdict(pending), "/"]), LONGEST_STATE)
 
 
 def unpack_state(text: str | None) -> tuple[SignInState, str] | None:
@@ -173,8 +173,8 @@ def _record_of(app: App, window: BrowserExchange, method: str, path: str) -> Cal
 
 async def _open_session(app: App, window: BrowserExchange, record: CallRecord, text: str) -> str:
     """Sign in with a key or token that may administer, and redirect to the requested page."""
-    session, credential = await sign_in(app, window.visit, text)
-    record.caller = Caller(window.visit.request_id, None, credential.user_id, AgentIdSource.CREDENTIAL, verified=True)
+    session, credential = await sign_in(app, window.context, text)
+    record.caller = Caller(window.context.request_id, None, credential.user_id, AgentIdSource.CREDENTIAL, verified=True)
     return session
 
 

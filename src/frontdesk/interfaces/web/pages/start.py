@@ -187,8 +187,8 @@ def _first_prompt(found: SetupState) -> str:
 
 def _editor_snippets(settings: Settings) -> Sequence[tuple[str, str, str]]:
     """(editor, file, content): the editor's configuration for this installation, with absolute paths."""
-    house = _installation_variables(settings)
-    start: Mapping[str, object] = {"command": sys.executable, "args": ["-m", "frontdesk", "acp"], "env": house}
+    variables = _installation_variables(settings)
+    start: Mapping[str, object] = {"command": sys.executable, "args": ["-m", "frontdesk", "acp"], "env": variables}
     typed = shlex.join((sys.executable, "-m", "frontdesk", "acp"))
     set_here = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
     return (
