@@ -1,1 +1,1 @@
-"""The tests: unit/ stores/ surfaces/ e2e/ faults/, and requirements.py which ties them to what was asked for."""
+"""The tests: unit/ stores/ interfaces/ e2e/ faults/ and more; requirements.py ties them to what was asked for."""

@@ -13,8 +13,7 @@ from frontdesk.app import App, open_app
 from frontdesk.db.engine import Database
 from frontdesk.settings import Settings
 from tests.support.desk import OURS, Desk, open_desk
-from tests.support.postgres import Postgres, open_postgres
-from tests.support.ready import Ready
+from tests.support.postgres import Postgres, Ready, open_postgres
 
 pytest_plugins = ("tests.support.sharing",)
 # On a busy machine the first example, which fills the caches, takes longer than the 200 ms that Hypothesis allows.

@@ -12,12 +12,8 @@ from frontdesk.interfaces.http.context import ASGIApp
 from frontdesk.interfaces.mcp.http import McpEndpoint
 from frontdesk.interfaces.mcp.server import MAIN_TOOLS, build_server, offer_tools
 from frontdesk.settings import Settings
-from tests.conformance.calling_back import CALLING_BACK
-from tests.conformance.content import CONTENT
-from tests.conformance.input_required import INPUT_REQUIRED
-from tests.conformance.notifying import NOTIFYING, add_listening
-from tests.conformance.prompts import add_prompts
-from tests.conformance.resources import add_resources
+from tests.conformance.prompts import add_prompts, add_resources
+from tests.conformance.tools import CALLING_BACK, CONTENT, INPUT_REQUIRED, NOTIFYING, add_listening
 
 ENDPOINT = "/mcp"
 

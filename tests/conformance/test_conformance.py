@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.results import run
+from tests.conformance.suite import run
 from tests.requirements import shows
 from tests.support.desk import Desk, open_desk
 

@@ -33,11 +33,10 @@ from frontdesk.mcp_client.model import McpServer, RemoteTool
 from frontdesk.mcp_client.pool import KnownServers, McpClientPool
 from tests.conftest import settings_with
 from tests.requirements import shows
-from tests.support.calling import call
 from tests.support.serving import address_of, listen, serve
-from tests.support.token_server import TokenServer, open_token_server
+from tests.support.upstreams import TokenServer, open_token_server
+from tests.support.wire import call_upstream
 
-pytestmark = pytest.mark.anyio
 CALLS = 80
 ADA, BEN = "token-of-ada", "token-of-ben"
 USERS = {ADA: "ada", BEN: "ben"}
@@ -87,7 +86,7 @@ async def misdelivered(ask: Callable[[str], Awaitable[ToolOutcome]]) -> list[tup
 @shows("MCP-CLIENT")
 async def test_no_answer_reaches_the_other_user(tokens: TokenServer, clients: McpClientPool) -> None:
     async def ask(token: str) -> ToolOutcome:
-        return await call(clients.client(keeper(tokens), USERS[token], token), "whose", {})
+        return await call_upstream(clients.client(keeper(tokens), USERS[token], token), "whose", {})
 
     assert await misdelivered(ask) == []
     assert (len(tokens.sessions), tokens.called("set_access_token")) == (2, 2)
@@ -131,7 +130,7 @@ async def test_calls_that_come_first_together_hand_the_token_over_once(
     client = clients.client(keeper(tokens), "ada", ADA)
 
     async def one(_index: int) -> None:
-        assert await call(client, "whose", {}) == ToolOutcome("ada")
+        assert await call_upstream(client, "whose", {}) == ToolOutcome("ada")
 
     await together(one, 20)
     assert (len(tokens.sessions), tokens.called("set_access_token")) == (1, 1)
@@ -145,11 +144,11 @@ async def test_a_lost_session_or_token_is_renewed_once_for_all_callers(
     tokens: TokenServer, clients: McpClientPool, event: Callable[[TokenServer], None], sessions: int
 ) -> None:
     client = clients.client(keeper(tokens), "ada", ADA)
-    assert await call(client, "whose", {}) == ToolOutcome("ada")
+    assert await call_upstream(client, "whose", {}) == ToolOutcome("ada")
     event(tokens)
 
     async def one(_index: int) -> None:
-        assert await call(client, "whose", {}) == ToolOutcome("ada")
+        assert await call_upstream(client, "whose", {}) == ToolOutcome("ada")
 
     await together(one, 10)
     assert tokens.called("set_access_token") == 2
@@ -159,7 +158,7 @@ async def test_a_lost_session_or_token_is_renewed_once_for_all_callers(
 async def test_a_token_the_server_does_not_know_is_tried_twice_and_no_more(
     tokens: TokenServer, clients: McpClientPool
 ) -> None:
-    outcome = await call(clients.client(keeper(tokens), "eve", "token-of-eve"), "whose", {})
+    outcome = await call_upstream(clients.client(keeper(tokens), "eve", "token-of-eve"), "whose", {})
     assert outcome == ToolOutcome("Error calling whose: 需要认证", ok=False)
     assert (tokens.called("whose"), tokens.called("set_access_token")) == (2, 2)
 
@@ -167,16 +166,16 @@ async def test_a_token_the_server_does_not_know_is_tried_twice_and_no_more(
 async def test_signing_in_is_not_for_agents(tokens: TokenServer, clients: McpClientPool) -> None:
     client = clients.client(keeper(tokens), "ada", ADA)
     assert [tool.name for tool in await client.tools()] == ["whose"]
-    outcome = await call(client, "set_access_token", {"access_token": BEN})
+    outcome = await call_upstream(client, "set_access_token", {"access_token": BEN})
     assert not outcome.ok
-    assert await call(client, "whose", {}) == ToolOutcome("ada")
+    assert await call_upstream(client, "whose", {}) == ToolOutcome("ada")
     assert tokens.called("set_access_token") == 1
 
 
 async def test_the_token_is_sent_bare_and_as_bearer(tokens: TokenServer, clients: McpClientPool) -> None:
     client = clients.client(keeper(tokens), "ada", f"bEARER  {ADA}")
     assert client is clients.client(keeper(tokens), "ada", ADA)
-    assert await call(client, "whose", {}, {"x-agent-id": "agent-1"}) == ToolOutcome("ada")
+    assert await call_upstream(client, "whose", {}, {"x-agent-id": "agent-1"}) == ToolOutcome("ada")
     seen = tokens.seen[-1].headers
     assert (seen["x-user-auth-token"], seen["authorization"], seen["x-agent-id"]) == (ADA, f"Bearer {ADA}", "agent-1")
 
@@ -187,7 +186,7 @@ async def test_a_server_that_is_not_to_have_the_token_never_sees_it(
     plain = McpServer("plain", tokens.url, {"x-api-key": "fixed"})
     client = clients.client(plain, "ada", ADA)
     smuggled = {"Authorization": f"Bearer {ADA}", "X-User-Auth-Token": ADA, "Cookie": ADA}
-    assert not (await call(client, "whose", {}, smuggled)).ok
+    assert not (await call_upstream(client, "whose", {}, smuggled)).ok
     assert tokens.called("set_access_token") == 0
     assert tokens.seen[-1].headers["x-api-key"] == "fixed"
     assert ADA not in str(tokens.seen)
@@ -198,7 +197,7 @@ async def test_the_least_recently_used_client_ends_its_session(tokens: TokenServ
     pool = McpClientPool(kept=2)
     sessions: dict[str, str] = {}
     for user in ("a", "b", "a", "c"):
-        await call(pool.client(keeper(tokens), user, ADA), "whose", {})
+        await call_upstream(pool.client(keeper(tokens), user, ADA), "whose", {})
         sessions[user] = tokens.seen[-1].session
     assert len(pool) == 2
     await pool.close()
@@ -212,7 +211,7 @@ async def test_a_client_at_work_keeps_its_session(tokens: TokenServer) -> None:
     pool = McpClientPool(kept=1)
 
     async def one(index: int) -> None:
-        assert await call(pool.client(keeper(tokens), f"user-{index}", ADA), "whose", {}) == ToolOutcome("ada")
+        assert await call_upstream(pool.client(keeper(tokens), f"user-{index}", ADA), "whose", {}) == ToolOutcome("ada")
 
     await together(one, 10)
     assert tokens.called("set_access_token") == 10
@@ -301,17 +300,17 @@ async def test_the_sdks_tools_are_listed_over_all_pages(sdk: McpServer, clients:
 async def test_what_the_sdks_tools_answer(
     sdk: McpServer, clients: McpClientPool, tool: str, arguments: Mapping[str, Any], outcome: ToolOutcome
 ) -> None:
-    assert await call(clients.client(sdk, "ada", ADA), tool, arguments) == outcome
+    assert await call_upstream(clients.client(sdk, "ada", ADA), tool, arguments) == outcome
 
 
 async def test_what_the_sdk_says_before_its_answer_is_no_answer(sdk: McpServer, clients: McpClientPool) -> None:
     # Only in this way of running can a server ask something back.
     pings = sdk.name == "sse"
-    assert await call(clients.client(sdk, "ada", ADA), "noisy", {"pings": pings}) == ToolOutcome("answered")
+    assert await call_upstream(clients.client(sdk, "ada", ADA), "noisy", {"pings": pings}) == ToolOutcome("answered")
 
 
 async def test_the_headers_of_a_call_reach_the_sdk(sdk: McpServer, clients: McpClientPool) -> None:
-    outcome = await call(clients.client(sdk, "ada", ADA), "headers", {}, {"x-agent-id": "agent-1"})
+    outcome = await call_upstream(clients.client(sdk, "ada", ADA), "headers", {}, {"x-agent-id": "agent-1"})
     seen = json.loads(outcome.text)
     assert (seen["x-agent-id"], seen["x-api-key"], seen["authorization"]) == ("agent-1", "fixed", f"Bearer {ADA}")
     assert seen["mcp-protocol-version"] == (MODERN if sdk.name == "modern" else "2025-11-25")
@@ -320,10 +319,10 @@ async def test_the_headers_of_a_call_reach_the_sdk(sdk: McpServer, clients: McpC
 
 async def test_a_session_that_the_sdk_ended_is_opened_again(sdk: McpServer, clients: McpClientPool) -> None:
     client = clients.client(sdk, "ada", ADA)
-    first = json.loads((await call(client, "headers", {})).text)
+    first = json.loads((await call_upstream(client, "headers", {})).text)
     async with httpx2.AsyncClient() as other:
         await other.delete(sdk.url, headers={"mcp-session-id": first.get("mcp-session-id", "none")})
-    again = json.loads((await call(client, "headers", {})).text)
+    again = json.loads((await call_upstream(client, "headers", {})).text)
     assert (first.get("mcp-session-id") != again.get("mcp-session-id")) == (sdk.name in ("sse", "json"))
 
 
@@ -332,7 +331,9 @@ async def test_tools_for_a_turn_call_the_server_for_its_agent(sdk: McpServer, cl
         caller: Caller, server: str, name: str, arguments: Mapping[str, Any], token: SecretStr | None
     ) -> ToolOutcome:
         assert (server, token) == (sdk.name, SecretStr(ADA))
-        return await call(clients.client(sdk, caller.user_id, ADA), name, arguments, outbound.caller_headers(caller))
+        return await call_upstream(
+            clients.client(sdk, caller.user_id, ADA), name, arguments, outbound.caller_headers(caller)
+        )
 
     toolbox = ToolBinder(attached, KnownServers([sdk]), clients)
     found = [await toolbox.read_from_server(HeldTool("", "", server=sdk.name, remote_name=name)) for name in LISTED]
@@ -379,13 +380,13 @@ async def test_our_own_server_sees_the_agent_and_the_user(
 ) -> None:
     async with in_process(modern_only(installation, *refusal) if refusal else installation, KEYS["ada"]) as client:
         assert {tool.name for tool in await client.tools()} >= {"health", "whoami"}
-        who = json.loads((await call(client, "whoami", {}, {"x-request-id": "request-1"})).text)
+        who = json.loads((await call_upstream(client, "whoami", {}, {"x-request-id": "request-1"})).text)
         assert (who["agent_id"], who["user_id"], who["request_id"]) == ("agent-1", "ada", "request-1")
 
 
 async def test_our_own_server_refuses_a_wrong_key(installation: ASGIApp) -> None:
     async with in_process(installation, "no-such-key") as client:
-        refused = await call(client, "whoami", {})
+        refused = await call_upstream(client, "whoami", {})
         assert (refused.ok, "HTTP 401" in refused.text, "no-such-key" in refused.text) == (False, True, False)
         with pytest.raises(Unavailable, match="HTTP 401"):
             await client.tools()

@@ -15,7 +15,7 @@ import pytest
 
 from tests.requirements import shows
 from tests.support.desk import ROOT, START_SECONDS, STOP_SECONDS, Desk, clean_environment, frontdesk_here, open_desk
-from tests.support.promptyoself import reminder, write
+from tests.support.scheduling import reminder, write
 
 SECONDS = 60
 Done = subprocess.CompletedProcess[str]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.ready import Ready
+from tests.support.postgres import Ready
 
 
 @pytest.fixture

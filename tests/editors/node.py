@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.support.npm import Packages
+from tests.support.environments import Packages
 
 PACKAGES = Packages(Path(__file__).parent)
 

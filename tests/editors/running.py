@@ -16,7 +16,7 @@ from tests.support.acp import schema
 from tests.support.acp.process import FRONTDESK, MARK, left_behind
 from tests.support.acp.schema import Json
 from tests.support.desk import START_SECONDS, STOP_SECONDS, clean_environment
-from tests.support.npm import NODE
+from tests.support.environments import NODE
 
 RUN_SECONDS = 2 * START_SECONDS
 # What only an agent sends; which side an answer is of, acpx does not show.

@@ -9,7 +9,8 @@ from frontdesk.settings import Settings
 from tests.conftest import settings_with
 from tests.hosts.lab import Lab
 from tests.support.letta import LettaServer, open_letta
-from tests.support.models import ModelServer, open_models
+from tests.support.models import open_models
+from tests.support.models.application import ModelServer
 from tests.support.postgres import Postgres
 
 KEY = "sk-the-right-one"

@@ -14,7 +14,7 @@ from frontdesk.identity.model import Caller
 from frontdesk.llm.events import Event, TextChunk
 from frontdesk.llm.tools import Tool, ToolOutcome
 from frontdesk.settings import Settings
-from tests.support.models import ModelServer
+from tests.support.models.application import ModelServer
 
 SECONDS = 60
 CALLER = Caller("req-test", local=True)

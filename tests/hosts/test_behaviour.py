@@ -5,8 +5,14 @@ from contextlib import aclosing
 import anyio
 import pytest
 
-from frontdesk.agents.host import Approval, MemoryBlock, NewAgent, Prompt
-from frontdesk.errors import Invalid, NotFound, PendingApproval
+from frontdesk.agents.host import AgentHost, Approval, MemoryBlock, NewAgent, Prompt
+from frontdesk.agents.memory_blocks import value_fingerprint
+from frontdesk.agents.turns.model import TurnQuery
+from frontdesk.agents.turns.operations import AGENT_DELETED, cancel_turn, list_turns, read_turn
+from frontdesk.app import App, open_app
+from frontdesk.errors import Conflict, Invalid, NotFound, PendingApproval
+from frontdesk.identity.model import Caller
+from frontdesk.interfaces.http.application import build_application
 from frontdesk.llm.events import (
     ApprovalRequest,
     Done,
@@ -27,8 +33,9 @@ from frontdesk.llm.events import (
 )
 from tests.hosts.lab import CALLER, SECONDS, Lab, client_tool, of_kind, said, script, take
 from tests.requirements import shows
+from tests.support.browsers import browsing, text_of
+from tests.support.chat import script as pages_script
 
-pytestmark = pytest.mark.anyio
 LONG = "word " * 400
 
 
@@ -300,3 +307,140 @@ async def test_a_model_that_fails_ends_the_turn_and_not_the_conversation(lab: La
         assert events[-1] == Done(StopReason.ERROR)
         assert of_kind(events, Failed)
         assert said(await take(host, agent.id, script({"text": "back"}))) == "back"
+
+
+# A turn that is over is told again, on every host as far as it keeps it.
+
+
+OPERATOR = Caller("req-look", local=True, any_agent=True)
+
+
+@shows("WEB-TURNS")
+async def test_each_turn_is_told_with_what_was_said_in_it_and_nothing_else(lab: Lab) -> None:
+    tool = client_tool("look", lambda _: "a cat")
+    async with open_app(lab.settings) as app:
+        agent = (await lab.agent(app.host)).id
+        first = script({"tool": "look", "args": {"x": "1"}}, {"text": "It is a cat."})
+        turns = [await take(app.host, agent, text, tools=[tool]) for text in (first, script({"text": "Good night."}))]
+        ids = [of_kind(events, Started)[0].turn_id for events in turns]
+        told = [await read_turn(app.host, app.turns, OPERATOR, one) for one in ids]
+        events = [[one.event for one in account.said] for account in told]
+        assert [len(of_kind(some, UserText)) for some in events] == [1, 1]
+        assert [of_kind(some, TextChunk)[-1].text for some in events] == ["It is a cat.", "Good night."]
+        assert of_kind(events[0], ToolCall)[0].arguments == {"x": "1"}
+        assert "a cat" in of_kind(events[0], ToolReturn)[0].text
+        assert (told[0].after, told[1].before, told[0].trouble) == (ids[1], ids[0], None)
+        found = await app.turns.list(TurnQuery(agent_id=agent))
+        assert [one.id for one in found] == ids[::-1]
+        assert all(one.input_tokens > 0 for one in found)
+
+
+@shows("WEB-TURNS")
+async def test_a_turn_whose_agent_is_gone_is_told_without_words_where_it_is_kept_at_all(lab: Lab) -> None:
+    async with open_app(lab.settings) as app:
+        agent = (await lab.agent(app.host)).id
+        await take(app.host, agent, "hello")
+        await app.host.delete(agent)
+        for record in await app.turns.list(TurnQuery(agent_id=agent)):
+            told = await read_turn(app.host, app.turns, OPERATOR, record.id)
+            assert (told.said, told.trouble) == ((), AGENT_DELETED)
+
+
+@shows("WEB-TURNS")
+async def test_turns_are_listed_also_while_the_server_behind_the_host_is_away(lab: Lab) -> None:
+    async with open_app(lab.settings) as app:
+        agent = (await lab.agent(app.host)).id
+        one = of_kind(await take(app.host, agent, "hello"), Started)[0].turn_id
+    async with open_app(lab.dead) as app:
+        away = not app.host.features.keeps_turns
+        found = await list_turns(app.host, app.turns, OPERATOR, TurnQuery(agent_id=agent))
+        told = await read_turn(app.host, app.turns, OPERATOR, one)
+        assert [turn.id for turn in found.turns] == [one]
+        assert (bool(found.trouble), bool(told.trouble), bool(told.said)) == (away, away, not away)
+
+
+# Of two who change the same memory at once, one is told that the other came first.
+
+
+async def value_of(host: AgentHost, agent_id: str) -> str:
+    return {block.label: block.value for block in await host.blocks(agent_id)}["human"]
+
+
+async def test_a_block_is_written_only_over_what_was_seen(lab: Lab) -> None:
+    async with lab.open() as host:
+        agent = (await lab.agent(host, human="one")).id
+        assert (await host.write_block(agent, "human", "two", value_fingerprint("one"))).value == "two"
+        for stale in (value_fingerprint("one"), ""):
+            with pytest.raises(Conflict, match="was changed meanwhile"):
+                await host.write_block(agent, "human", "three", stale)
+        assert await value_of(host, agent) == "two"
+
+
+@pytest.mark.parametrize("lab", ["sqlite", "postgresql"], indirect=True)
+async def test_of_several_who_saw_the_same_one_gets_to_write(lab: Lab) -> None:
+    async with lab.open() as host:
+        agent = (await lab.agent(host, human="first")).id
+        for number in range(10):
+            seen = value_fingerprint(await value_of(host, agent))
+            written: list[str] = []
+
+            async def write(value: str, seen: str = seen, written: list[str] = written) -> None:
+                try:
+                    written.append((await host.write_block(agent, "human", value, seen)).value)
+                except Conflict:
+                    return
+
+            async with anyio.create_task_group() as tasks:
+                for who in "ABCD":
+                    tasks.start_soon(write, f"{who}{number}")
+            assert written == [await value_of(host, agent)]
+
+
+# What waits for somebody's word is listed as such, until the word is given or what waits is given up.
+
+
+BUY = client_tool("buy", lambda _: "bought", needs_approval=True)
+
+
+async def waiting(app: App) -> list[str]:
+    return [turn.id for turn in await app.turns.list(TurnQuery(waiting=True))]
+
+
+async def test_a_turn_waits_until_its_calls_are_answered_or_given_up(lab: Lab) -> None:
+    async with open_app(lab.settings) as app:
+        agent = (await lab.agent(app.host)).id
+        asks = script({"tool": "buy", "args": {"x": "cups"}}, {"text": "As you wish."})
+        events = await take(app.host, agent, asks, tools=[BUY])
+        assert await waiting(app) == [of_kind(events, Started)[0].turn_id]
+        [request] = of_kind(events, ApprovalRequest)
+        await take(app.host, agent, approvals=[Approval(request.call_id, approve=False)], tools=[BUY])
+        assert await waiting(app) == []
+        again = of_kind(await take(app.host, agent, asks, tools=[BUY]), Started)[0].turn_id
+        assert await waiting(app) == [again]
+        await cancel_turn(app.host, app.turns, OPERATOR, again)
+        assert await waiting(app) == []
+
+
+# The pages of agents, whichever host they live on.
+
+
+@shows("WEB-AGENTS")
+async def test_an_agent_of_either_host_is_made_shown_talked_with_edited_and_deleted(lab: Lab) -> None:
+    async with open_app(lab.settings) as app, browsing(build_application(app)) as web:
+        made = text_of(await web.post("/agents/new", {"name": "Grace", "model": lab.model or ""}))
+        assert "Grace is made" in made
+        [agent] = [agent for agent in await app.host.list(1000) if agent.name == "Grace"]
+        assert await app.host.names({agent.id, "agent-of-nobody"}) == {agent.id: "Grace"}
+        base = f"/agents/{agent.id}"
+        said = await web.post(f"{base}/talk", {"text": pages_script({"text": "A moth is in relay 70"})})
+        assert "A moth is in relay 70" in text_of(said.split("@@")[-1])
+        begun = await web.post(f"{base}/talk/new")
+        assert "There are no messages yet" in begun
+        page = await web.get(f"{base}/memory", block="human")
+        seen = page.split('name="seen" value="')[1].split('"')[0]
+        form = {"label": "human", "value": "Likes moths", "seen": seen}
+        assert "Saved human" in text_of(await web.post(f"{base}/memory", form))
+        assert "Likes moths" in text_of(await web.get(base))
+        assert "Grace is deleted" in text_of(await web.post(f"{base}/delete"))
+        await app.journal.flush()
+        assert "The agent host has no agent of this id" in text_of(await web.get(base))

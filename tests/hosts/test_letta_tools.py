@@ -1,8 +1,9 @@
-"""Tools of the catalogue in the hands of a Letta agent: found, called at once, held from the next turn on."""
+"""Tools in the hands of a Letta agent: found, called, held, uploaded, and called back with a key."""
 
+import json
 import socket
 import threading
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from structlog.testing import capture_logs
 
-from frontdesk.agents.host import HeldTool, NewAgent
+from frontdesk.agents.host import AgentHost, HeldTool, NewAgent
 from frontdesk.agents.letta.connect import ConnectRequest, LettaConnector
 from frontdesk.agents.letta.handed_store import HANDED_TOOLS_PATH, HandedTool, HandedToolStore
 from frontdesk.agents.letta.host import LettaHost
@@ -30,23 +31,30 @@ from frontdesk.agents.letta.tools import McpRegistration, choose_registration, w
 from frontdesk.agents.turns.operations import run_follow_up
 from frontdesk.app import App, open_app, running
 from frontdesk.db.engine import Database
-from frontdesk.identity.model import Caller
+from frontdesk.errors import Denied, FrontdeskError, Invalid, Unavailable
+from frontdesk.identity.model import AgentIdSource, Caller
 from frontdesk.interfaces.http.application import build_application
 from frontdesk.interfaces.http.uvicorn_server import UvicornServer
 from frontdesk.interfaces.mcp.server import MAIN_TOOLS
 from frontdesk.journal.service import Journal
 from frontdesk.llm.events import Done, StopReason, TextChunk, ToolReturn, ToolStatus
+from frontdesk.schedules.requests import NewSchedule
+from frontdesk.settings import Settings
 from tests.conftest import settings_with
 from tests.hosts.conftest import NOBODY_THERE, PASSWORD
-from tests.hosts.lab import of_kind, script, take
+from tests.hosts.lab import of_kind, opened, script, take
 from tests.requirements import shows
+from tests.support.desk import Desk, frontdesk, open_desk
 from tests.support.letta import LettaServer, forget_servers
-from tests.support.models import ModelServer
+from tests.support.models.application import ModelServer
+from tests.support.scheduling import OPERATOR
 from tests.support.serving import serve
 from tests.support.waiting import until
 from tests.support.wire import MODERN, call, send
 
-pytestmark = pytest.mark.anyio
+# Tools of the catalogue in the hands of a Letta agent: found, called at once, held from the next turn on.
+
+
 MODEL = "openai-proxy/fake-1"
 SECONDS = 90
 STOP_SECONDS = 10
@@ -370,3 +378,147 @@ async def installation(data: Path, letta: LettaServer, tools_url: str) -> AsyncG
                 server.should_exit = True
                 with anyio.move_on_after(STOP_SECONDS, shield=True):
                     await stopped.wait()
+
+
+# Tools given to the real Letta server as Python source, and agents listed from it.
+
+
+SOURCE = '''
+def add_up_for_frontdesk(first: int, second: int) -> int:
+    """Add two numbers.
+
+    Args:
+        first (int): One of them.
+        second (int): The other.
+    """
+    return first + second
+'''
+
+
+@pytest.fixture
+async def app(letta: LettaServer, tmp_path: Path) -> AsyncGenerator[App]:
+    settings = settings_with(FRONTDESK_DATA=tmp_path / "data", LETTA_BASE_URL=letta.url, LETTA_SERVER_PASSWORD=PASSWORD)
+    async with open_app(settings) as opened:
+        yield opened
+
+
+async def test_a_tool_is_uploaded_and_replaced(app: App) -> None:
+    made = await app.schedules.host.upload_tool(OPERATOR, SOURCE, "sum", "Adds up.")
+    assert made.tool_id.startswith("tool-")
+    assert made.name == "add_up_for_frontdesk"
+    assert "add_up_for_frontdesk" in {tool.name for tool in await app.host.host_tools()}
+    again = await app.schedules.host.upload_tool(OPERATOR, SOURCE.replace("first + second", "second + first"))
+    assert again == made
+
+
+async def test_what_is_no_function_is_refused(app: App) -> None:
+    for source in ("", "   ", "x" * 1_000_001):
+        with pytest.raises(Invalid, match="one top-level Python function"):
+            await app.schedules.host.upload_tool(OPERATOR, source)
+    with pytest.raises(FrontdeskError):
+        await app.schedules.host.upload_tool(OPERATOR, "this is no python(")
+
+
+async def test_callers_from_elsewhere_upload_nothing_without_being_granted_it(app: App) -> None:
+    with pytest.raises(Denied, match="schedules:admin"):
+        await app.schedules.host.upload_tool(
+            Caller("1", "agent-1", verified=True, source=AgentIdSource.CREDENTIAL), SOURCE
+        )
+
+
+async def test_agents_are_listed_to_those_who_could_name_them(app: App) -> None:
+    ada, bob = [(await app.host.create(NewAgent(name, model="openai-proxy/fake-1"))).id for name in ("Ada", "Bob")]
+    assert {ada, bob} <= {agent.id for agent in await app.schedules.host.agents(OPERATOR)}
+    narrow = Caller("1", ada, verified=True, source=AgentIdSource.CREDENTIAL)
+    assert [agent.id for agent in await app.schedules.host.agents(narrow)] == [ada]
+    assert list(await app.schedules.host.agents(Caller("1", user_id="ann", verified=True))) == []
+
+
+async def test_a_persons_prompt_gets_a_conversation_and_an_agents_own_are_known(app: App) -> None:
+    ada = (await app.host.create(NewAgent("Ada", model="openai-proxy/fake-1"))).id
+    ann = Caller("1", ada, "ann", AgentIdSource.CREDENTIAL, verified=True)
+    hers = (await app.schedules.add(ann, NewSchedule("Hi", every="5m"))).schedule.what.conversation_id
+    assert hers
+    itself = Caller("1", ada, source=AgentIdSource.HEADER, local=True)
+    for conversation in (hers, "default"):
+        added = await app.schedules.add(itself, NewSchedule("Hi", every="5m", conversation_id=conversation))
+        assert added.schedule.what.conversation_id == conversation
+
+
+async def test_the_host_is_tested(app: App, letta: LettaServer, tmp_path: Path) -> None:
+    told = await app.schedules.host.test(OPERATOR)
+    assert (told.message, told.details) == ("Connected", {"host": "letta", "base_url": letta.url})
+    away = settings_with(FRONTDESK_DATA=tmp_path / "away", LETTA_BASE_URL="http://127.0.0.1:9")
+    async with open_app(away) as other:
+        with pytest.raises(Unavailable, match="does not answer"):
+            await other.schedules.host.test(OPERATOR)
+        with pytest.raises(Unavailable, match="Agent validation failed: The Letta server"):
+            await other.schedules.add(OPERATOR, NewSchedule("Hi", "agent-1", every="5m"))
+        with pytest.raises(Invalid, match="Missing LETTA_API_KEY or LETTA_SERVER_PASSWORD"):
+            await other.schedules.host.upload_tool(OPERATOR, SOURCE)
+
+
+# A real Letta agent calls Frontdesk's tools: known by its header, and proven once it is connected with a key.
+
+
+CALL = script({"tool": "whoami", "args": {}}, {"text": "so that is me"})
+
+
+@pytest.fixture
+def reach(letta: LettaServer) -> dict[str, str]:
+    return {"LETTA_BASE_URL": letta.url, "LETTA_SERVER_PASSWORD": PASSWORD}
+
+
+@pytest.fixture
+def desk(tmp_path: Path, reach: dict[str, str]) -> Iterator[Desk]:
+    with open_desk(tmp_path / "data", STRICT_AGENT_ID_VALIDATION="true", **reach) as running:
+        yield running
+
+
+@shows("LETTA-PROOF")
+async def test_an_agent_of_letta_is_known_by_header_and_after_connect_it_is_proven(
+    desk: Desk, reach: dict[str, str]
+) -> None:
+    settings: Settings = settings_with(FRONTDESK_DATA=desk.data, **reach)
+    async with opened(settings) as host, AsyncLetta(base_url=reach["LETTA_BASE_URL"], api_key=PASSWORD) as client:
+        plain, connected = [await host.create(NewAgent(name, model=MODEL)) for name in ("Ann", "Ben")]
+        server = await client.mcp_servers.create(
+            server_name="plain", config={"mcp_server_type": "streamable_http", "server_url": desk.mcp}
+        )
+        assert server.id is not None
+        tools = {tool.name: tool.id for tool in await client.mcp_servers.tools.list(server.id)}
+        await client.agents.tools.attach(tools["whoami"], agent_id=plain.id)
+        who = await whoami(host, plain.id)
+        assert (who["agent_id"], who["source"], who["verified"]) == (plain.id, "header", False)
+        await client.mcp_servers.delete(server.id)
+        told = frontdesk("letta", "connect", connected.id, "--url", desk.mcp, data=desk.data, **reach)
+        assert told.returncode == 0, told.stderr
+        who = await whoami(host, connected.id)
+        assert (who["agent_id"], who["source"], who["verified"]) == (connected.id, "credential", True)
+        again = frontdesk("letta", "connect", connected.id, "--url", desk.mcp, data=desk.data, **reach)
+        assert again.returncode == 0, again.stderr
+        assert (await whoami(host, connected.id))["verified"] is True
+        assert len([one for one in await client.mcp_servers.list() if one.server_name == "frontdesk"]) == 1
+    assert "fd_" not in desk.logged()
+
+
+async def test_where_letta_cannot_reach_frontdesk_it_is_said_in_words_and_nothing_stays_registered(
+    tmp_path: Path, reach: dict[str, str]
+) -> None:
+    data = tmp_path / "data"
+    async with AsyncLetta(base_url=reach["LETTA_BASE_URL"], api_key=PASSWORD) as client:
+        for server in await client.mcp_servers.list():
+            await client.mcp_servers.delete(server.id or "")
+        told = frontdesk("letta", "connect", "--url", f"{NOBODY_THERE}/mcp", data=data, **reach)
+        assert not await client.mcp_servers.list()
+    assert told.returncode == 2
+    assert f"could not read the tools at {NOBODY_THERE}/mcp. Frontdesk must run there" in told.stderr
+    assert told.stderr.count(NOBODY_THERE) == 1
+    keys = frontdesk("keys", "list", data=data).stdout.splitlines()[1:]
+    assert ["revoked" in key for key in keys] == [True]
+
+
+async def whoami(host: AgentHost, agent_id: str) -> dict[str, Any]:
+    events = await take(host, agent_id, CALL)
+    assert events[-1] == Done(StopReason.END_TURN)
+    return json.loads(of_kind(events, ToolReturn)[0].text)

@@ -1,18 +1,55 @@
-"""An agent that serves several people keeps what it learns of each with that person, on both databases."""
+"""An agent that serves several people keeps what it learns of each with that person."""
 
-from collections.abc import Sequence
+import hashlib
+import json
+import re
+import socket
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
+import anyio
+import httpx2
 import pytest
+from sqlalchemy import Table, create_engine, inspect, select, text
+from websockets.asyncio.client import ClientConnection, connect
 
-from frontdesk.agents.host import EVERYONE, AgentHost, MemoryBlock, NewAgent
+from frontdesk.agents.host import EVERYONE, AgentHost, HeldTool, MemoryBlock, NewAgent
+from frontdesk.agents.letta.connect import ConnectRequest, LettaConnector
+from frontdesk.agents.letta.host import LettaHost
+from frontdesk.app import App, open_app, running
+from frontdesk.db.schema import metadata
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.identity.model import Caller
+from frontdesk.identity.rights import INSTALLATION_ADMIN, SCHEDULES_ADMIN, SCOPES, TOOLS_ADMIN
+from frontdesk.interfaces.acp.websocket import ACP_PATH, WebSocketEndpoint
+from frontdesk.interfaces.http.application import build_application
+from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.interfaces.http.uvicorn_server import UvicornServer, uvicorn_config
+from frontdesk.interfaces.mcp.server import MAIN_TOOLS
 from frontdesk.llm.events import Started, ToolReturn, UserText
-from tests.hosts.lab import Lab, of_kind, said, script, take
+from frontdesk.schedules.model import RunStatus
+from frontdesk.schedules.requests import ListRuns
+from frontdesk.settings import Settings
+from tests.hosts.conftest import KEY, PASSWORD
+from tests.hosts.lab import Lab, of_kind, script, take
+from tests.hosts.lab import said as persons_said
 from tests.requirements import shows
+from tests.support.chat import Person, key
+from tests.support.chat import script as apart_script
+from tests.support.letta import LettaServer, forget_servers
+from tests.support.models.application import ModelServer
+from tests.support.scheduling import OPERATOR as APART_OPERATOR
+from tests.support.upstreams import SCHEMA, Upstream, open_upstream
+from tests.support.waiting import POLL_SECONDS
+from tests.support.wire import MODERN, call
 
-pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("lab", ["sqlite", "postgresql"], indirect=True)]
+# An agent that serves several people keeps what it learns of each with that person, on both databases.
+
+
+on_both_databases = pytest.mark.parametrize("lab", ["sqlite", "postgresql"], indirect=True)
+
 OPERATOR = Caller("req-operator", local=True)
 NOBODY = Caller("req-nobody")
 
@@ -40,6 +77,7 @@ def told(events: Sequence[Any]) -> list[str]:
     return [back.text for back in of_kind(events, ToolReturn)]
 
 
+@on_both_databases
 @shows("KEPT-01")
 async def test_what_a_turn_learns_of_one_person_is_in_no_request_for_another(lab: Lab) -> None:
     async with lab.open() as host:
@@ -65,6 +103,7 @@ async def test_what_a_turn_learns_of_one_person_is_in_no_request_for_another(lab
         assert [version.value for version in versions] == ["Speaks French"]
 
 
+@on_both_databases
 @shows("KEPT-01")
 async def test_shared_blocks_are_changed_only_for_those_who_run_the_agent_or_where_they_allowed_it(lab: Lab) -> None:
     async with lab.open() as host:
@@ -91,6 +130,7 @@ async def test_shared_blocks_are_changed_only_for_those_who_run_the_agent_or_whe
         assert "mine" not in (await values(host, agent, "bob"))["team"]
 
 
+@on_both_databases
 @shows("KEPT-01")
 async def test_nobody_is_let_into_anothers_conversation_but_the_operator(lab: Lab) -> None:
     async with lab.open() as host:
@@ -114,7 +154,7 @@ async def test_nobody_is_let_into_anothers_conversation_but_the_operator(lab: La
             with pytest.raises(NotFound):
                 await asks()
         await host.forget(agent, ann.id, "bob")
-        assert "hello ann" in said([one.event for one in await host.history(agent, user_id="ann")])
+        assert "hello ann" in persons_said([one.event for one in await host.history(agent, user_id="ann")])
         # Whoever helps out there does so in Ann's name: her memory, and her turn.
         asked_of(lab)
         events = await take(
@@ -128,3 +168,504 @@ async def test_nobody_is_let_into_anothers_conversation_but_the_operator(lab: La
         assert [one.turn_id for one in theirs if isinstance(one.event, UserText)][-1] == turn_id
         with pytest.raises(Invalid, match="shared by everybody"):
             await host.write_block(agent, "persona", "x", None, "ann", runs=False)
+
+
+# Several people with one agent: whatever they say and have stored, none meets what is another's.
+#
+# On either host and either database the model does all it can: in each turn it calls every tool that it was offered,
+# with the person's secret in every field that takes words, and then looks for the secrets of everybody.
+
+
+PEOPLE = ("ann", "ben", "cleo")
+# The operator at this machine: a turn of theirs names nobody.
+APART_NOBODY = "nobody"
+EVERYBODY = (*PEOPLE, APART_NOBODY)
+ROUNDS = 2
+# Stands in every secret, so that a search for it finds all that a caller may find.
+WORD = "quincewood"
+RIGHTS = sorted(frozenset(SCOPES) - {INSTALLATION_ADMIN, SCHEDULES_ADMIN, TOOLS_ADMIN})
+LABEL = re.compile(r'<block label="([^"]+)"')
+CHANGES = re.compile(
+    r"(promptyoself_)?(create|add|update|delete|memory_|complete|fail|accept|start|stop|schedule|register|cancel|pause|run)"
+)
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+# How many requests to the model the calls of a turn are spread over.
+STEPS = 4
+SECONDS = 120
+# What a person's own data may be asked for besides what is described: pages, and what tells of the installation.
+PAGES = ("/", "/agents", "/tools/use", "/schedule", "/schedule?show=runs", "/people", "/turns", "/access", "/live/now")
+LISTS = ("/metrics", "/api/health", "/api/agents/sessions", "/api/v1/schedules", "/api/v1/schedules/runs")
+UPSTREAM = "port"
+LETTA_MODEL = "openai-proxy/fake-1"
+
+
+def mark(person: str) -> str:
+    """Stands in every message of a person: whose turn a request to the model is."""
+    return "sender" + hashlib.sha256(person.encode()).hexdigest()[:10]
+
+
+def secret(person: str, number: int) -> str:
+    return f"{WORD} hidden{hashlib.sha256(f'{person}/{number}'.encode()).hexdigest()[:12]}"
+
+
+def proofs(person: str) -> Sequence[str]:
+    """What only stands where something of this person's is."""
+    return (mark(person), *(secret(person, number).split()[1] for number in range(ROUNDS)))
+
+
+def whose(text: str) -> set[str]:
+    return {person for person in EVERYBODY if any(one in text for one in proofs(person))}
+
+
+@dataclass(slots=True)
+class Editor:
+    """A person's editor, by a socket; it allows whatever it is asked, and keeps all that it hears."""
+
+    socket: ClientConnection
+    heard: list[str] = field(default_factory=list[str])
+    _next: int = 0
+
+    async def ask(self, method: str, **params: object) -> Mapping[str, Any]:
+        self._next += 1
+        await self._say(id=self._next, method=method, params=params)
+        while True:
+            self.heard.append(str(await self.socket.recv()))
+            frame = json.loads(self.heard[-1])
+            if frame.get("method") == "session/request_permission":
+                outcome = {"outcome": {"outcome": "selected", "optionId": "allow_once"}}
+                await self._say(id=frame["id"], result=outcome)
+            elif "method" not in frame and frame["id"] == self._next:
+                return frame["result"]
+
+    async def _say(self, **frame: object) -> None:
+        await self.socket.send(json.dumps({"jsonrpc": "2.0", **frame}))
+
+
+@dataclass(slots=True)
+class Installation:
+    """A server with one agent for everybody, and each person's key, client and session with it."""
+
+    app: App
+    url: str
+    models: ModelServer
+    upstream: Upstream
+    letta: LettaServer | None
+    agent_id: str = ""
+    keys: dict[str, str] = field(default_factory=dict[str, str])
+    clients: dict[str, httpx2.AsyncClient] = field(default_factory=dict[str, httpx2.AsyncClient])
+    sessions: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def talkers(self) -> Sequence[str]:
+        """Fewer with Letta, which takes longer. A turn there that names nobody changes what everybody begins with."""
+        return EVERYBODY if self.letta is None else PEOPLE[:2]
+
+    async def say(self, person: str, *steps: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Have the agent take a turn for somebody; the last request that the model had for it."""
+        words = f"{mark(person)} says {apart_script(*steps)}"
+        with anyio.fail_after(SECONDS):
+            if person == APART_NOBODY:
+                await take(self.app.host, self.agent_id, words, caller=Caller("req-test", local=True))
+            else:
+                await self._chat(person, words)
+        return next(one for one in reversed(self.asked()) if mark(person) in json.dumps(one))
+
+    async def _chat(self, person: str, words: str) -> None:
+        client = Person(self.clients[person])
+        if person not in self.sessions:
+            self.sessions[person] = await client.open(self.agent_id)
+        await client.say(self.sessions[person], words)
+        events = await client.listen(self.sessions[person])
+        assert events[-1]["type"] == "end", events[-1]
+
+    def asked(self) -> Sequence[Mapping[str, Any]]:
+        """What the model was asked, in order."""
+        return [one.body for one in list(self.models.seen) if "messages" in one.body]
+
+    async def get(self, person: str, path: str) -> httpx2.Response:
+        return await self.clients[person].get(f"{self.url}{path}")
+
+    @asynccontextmanager
+    async def editor(self, person: str) -> AsyncGenerator[Editor]:
+        headers = {"authorization": f"Bearer {self.keys[person]}"}
+        address = self.url.replace("http", "ws", 1) + ACP_PATH
+        async with connect(address, additional_headers=headers, max_size=None) as socket:
+            editor = Editor(socket)
+            await editor.ask("initialize", protocolVersion=1, clientCapabilities={})
+            yield editor
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[Upstream]:
+    with open_upstream() as server:
+        yield server
+
+
+@pytest.fixture(params=["built-in", "letta"])
+async def installation(
+    request: pytest.FixtureRequest, settings: Settings, models: ModelServer, upstream: Upstream
+) -> AsyncGenerator[Installation]:
+    with_letta = request.param == "letta"
+    letta: LettaServer | None = request.getfixturevalue("letta") if with_letta else None
+    thinking: ModelServer = request.getfixturevalue("letta_models") if with_letta else models
+    thinking.seen.clear()
+    upstream.calls.clear()
+    async with AsyncExitStack() as stack:
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        port = listener.getsockname()[1]
+        given: dict[str, object] = {
+            **settings.model_dump(exclude_unset=True),
+            "FRONTDESK_REQUIRE_AUTH": True,
+            "FRONTDESK_PORT": port,
+            "FRONTDESK_MCP_SERVERS": [{"name": UPSTREAM, "url": f"{upstream.url}/mcp"}],
+        }
+        if letta is None:
+            given |= {"FRONTDESK_MODEL": "openai:fake-1", "OPENAI_BASE_URL": models.openai_url, "OPENAI_API_KEY": KEY}
+        else:
+            given |= {"LETTA_BASE_URL": letta.url, "LETTA_SERVER_PASSWORD": PASSWORD}
+        app = await stack.enter_async_context(open_app(Settings.model_validate(given)))
+        await stack.enter_async_context(running(app))
+        place = Installation(app, f"http://127.0.0.1:{port}", thinking, upstream, letta)
+        await app.tools.catalogue.refresh()
+        await stack.enter_async_context(_served(place, listener))
+        place.agent_id = await _agent(place)
+        for person in PEOPLE:
+            place.keys[person] = await key(app, person, *RIGHTS)
+            headers = {"authorization": f"Bearer {place.keys[person]}"}
+            client = httpx2.AsyncClient(base_url=f"{place.url}/api/agents", headers=headers, timeout=SECONDS)
+            place.clients[person] = await stack.enter_async_context(client)
+        yield place
+        if isinstance(app.host, LettaHost):
+            await forget_servers(app.host.server.client)
+
+
+@asynccontextmanager
+async def _served(place: Installation, listener: socket.socket) -> AsyncGenerator[None]:
+    """For clients over HTTP, for editors, and for the agents of a Letta server."""
+    pages = build_application(place.app)
+
+    async def asgi(scope: Any, receive: Any, send: Any) -> None:
+        editors = WebSocketEndpoint(place.app, place.agent_id).asgi()
+        await (editors if scope["type"] == "websocket" else pages)(scope, receive, send)
+
+    served: ASGIApp = asgi
+    server, stopped = UvicornServer(uvicorn_config(served, sockets=True)), anyio.Event()
+
+    async def serve() -> None:
+        await server.serve([listener])
+        stopped.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(serve)
+        try:
+            yield
+        finally:
+            server.should_exit = True
+            with anyio.move_on_after(SECONDS, shield=True):
+                await stopped.wait()
+
+
+async def _agent(place: Installation) -> str:
+    """The agent that everybody names, with a tool of a server's among those that it holds."""
+    host, letta = place.app.host, place.letta
+    new = NewAgent(
+        "Concierge", model=LETTA_MODEL if letta else None, blocks=[MemoryBlock("team", "Everybody is welcome.")]
+    )
+    agent_id = (await host.create(new)).id
+    if isinstance(host, LettaHost):
+        names = [spec.name for spec in MAIN_TOOLS]
+        connector = LettaConnector(host, place.app.identity, place.app.keys)
+        await connector.connect(ConnectRequest(f"{place.url}/mcp", "frontdesk", names, [agent_id]))
+    await host.attach(
+        agent_id,
+        HeldTool(f"{UPSTREAM}__echo", "Says it again.", server=UPSTREAM, remote_name="echo", parameters=SCHEMA),
+    )
+    if isinstance(host, LettaHost):
+        await host.assignments.make_template(agent_id, as_it_is=False)
+    return agent_id
+
+
+@shows("KEPT-01")
+async def test_nobody_meets_what_is_anothers_though_the_model_stores_and_looks_wherever_it_can(
+    installation: Installation,
+) -> None:
+    for person in installation.talkers:
+        await _do_all(installation, person, 0)
+    # Once one after the other, then everybody at the same time.
+    for number in range(1, ROUNDS):
+        async with anyio.create_task_group() as tasks:
+            for person in installation.talkers:
+                tasks.start_soon(_do_all, installation, person, number)
+    await _delivered(installation.app, len(installation.talkers) * ROUNDS)
+    async with anyio.create_task_group() as tasks:
+        for person in installation.talkers:
+            tasks.start_soon(_look, installation, person, await installation.say(person))
+    _check_requests(installation)
+    await _check_answers(installation)
+    await _check_erasure(installation)
+
+
+async def _do_all(place: Installation, person: str, number: int) -> None:
+    """A person with a secret has the agent do all that it can, in a chat and in an editor."""
+    words, offered = secret(person, number), await place.say(person)
+    await _store(place, person, number, offered)
+    await _schedule(place, person, words, offered)
+    await _look(place, person, offered)
+    if person != APART_NOBODY:
+        await _edit(place, person, words)
+
+
+async def _edit(place: Installation, person: str, words: str) -> None:
+    """The same agent in the person's editor, which hears of nobody else."""
+    learn = {"tool": "memory_insert", "args": {"label": "human", "new_string": words}}
+    look = {"tool": "conversation_search", "args": {"query": WORD}}
+    with anyio.fail_after(SECONDS):
+        async with place.editor(person) as editor:
+            opened = await editor.ask("session/new", cwd=f"/work/{person}", mcpServers=[])
+            for said in (
+                f"{mark(person)} {apart_script(learn, look, {'text': words})}",
+                "/memory",
+                "/schedule",
+                "/compact",
+            ):
+                prompt = [{"type": "text", "text": said}]
+                done = await editor.ask("session/prompt", sessionId=opened["sessionId"], prompt=prompt)
+                assert done["stopReason"] == "end_turn", editor.heard[-1]
+            await editor.ask("session/list")
+    heard = "\n".join(editor.heard)
+    assert whose(heard) == {person}, _around(heard)
+
+
+async def _store(place: Installation, person: str, number: int, offered: Mapping[str, Any]) -> None:
+    """Every tool with the secret in every field, once with what it needs and once with all that it takes."""
+    ids, words = UUID.findall(json.dumps(offered["messages"]))[-1:], secret(person, number)
+    least, most = (_calls(person, offered, words, ids, full=full) for full in (False, True))
+    if place.letta is not None:
+        # Letta takes its time for each call.
+        least, most = ([], most) if number else (least, [])
+    calls = [*least, *(one for one in most if one not in least)]
+    await place.say(person, *_in_steps(calls))
+
+
+async def _look(place: Installation, person: str, offered: Mapping[str, Any]) -> None:
+    """Every tool once more, in search of whatever it has of anybody's."""
+    await place.say(person, *_in_steps(_calls(person, offered, WORD, (), full=False, only_reading=True)))
+
+
+async def _schedule(place: Installation, person: str, words: str, offered: Mapping[str, Any]) -> None:
+    """Have the agent plan a prompt for the person."""
+    script = json.dumps([{"tool": "conversation_search", "args": {"query": WORD}}, {"text": f"Heard {words}"}])
+    prompt = f"{mark(person)} {words} @@{script}@@"
+    known = {tool["function"]["name"] for tool in offered["tools"]}
+    plans = {"schedule_prompt": "when", "promptyoself_schedule_time": "time"}
+    [(name, when)] = [(name, when) for name, when in plans.items() if name in known]
+    await place.say(person, {"tool": name, "args": {"prompt": prompt, when: "in 1 second"}}, {"text": "done"})
+
+
+async def _delivered(app: App, count: int) -> None:
+    """Wait until that many planned prompts were answered."""
+    wanted = ListRuns(standing=RunStatus.DELIVERED, limit=100)
+    with anyio.fail_after(SECONDS):
+        while True:
+            if len((await app.schedules.queries.history(APART_OPERATOR, wanted)).runs) >= count:
+                return
+            await anyio.sleep(POLL_SECONDS)
+
+
+def _calls(
+    person: str, offered: Mapping[str, Any], words: str, ids: Sequence[str], *, full: bool, only_reading: bool = False
+) -> list[Mapping[str, Any]]:
+    """A call of each tool that was offered; one for each memory block where a tool wants a block's label."""
+    labels = LABEL.findall(json.dumps(offered["messages"]).replace('\\"', '"')) or ["human", "persona"]
+    if person == APART_NOBODY:
+        # They run the agent, and what they write into the other blocks is for everybody.
+        labels = ["human"]
+    found: list[Mapping[str, Any]] = []
+    for tool in offered["tools"]:
+        name, schema = tool["function"]["name"], tool["function"]["parameters"]
+        if only_reading and CHANGES.match(name):
+            continue
+        filling = Filling(words, ids, full, schema.get("$defs", {}))
+        made = filling.value(schema)
+        if name == "call_tool":
+            made = {"name": f"{UPSTREAM}::echo", "arguments": {"city": words}}
+        several = [{**made, "label": label} for label in labels] if "label" in made else [made]
+        found += [{"name": name, "args": arguments} for arguments in several]
+    return found
+
+
+def _in_steps(calls: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    size = -(-len(calls) // STEPS)
+    return [*({"tools": calls[at : at + size]} for at in range(0, len(calls), size)), {"text": "done"}]
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """Makes values that a JSON schema allows, as far as it tells, with the words wherever it takes words."""
+
+    words: str
+    ids: Sequence[str]
+    full: bool
+    definitions: Mapping[str, Any]
+
+    def value(self, schema: Mapping[str, Any], name: str = "") -> Any:
+        schema = self._resolved(schema)
+        plain = {
+            "integer": max(1, schema.get("minimum", 1)),
+            "number": max(1, schema.get("minimum", 1)),
+            "boolean": True,
+        }
+        match schema:
+            case {"const": fixed} | {"enum": [fixed, *_]}:
+                return fixed
+            case {"type": "object"}:
+                fields = schema.get("properties", {})
+                wanted = fields if self.full else schema.get("required", ())
+                return {field: self.value(fields.get(field, {}), field) for field in wanted}
+            case {"type": "array"}:
+                return [self.value(schema.get("items", {}), name)]
+            case _:
+                return plain.get(schema.get("type", "string"), self._text(name))
+
+    def _resolved(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
+        while True:
+            match schema:
+                case {"$ref": where}:
+                    schema = self.definitions[where.rpartition("/")[2]]
+                case {"anyOf": [first, *_]} | {"oneOf": [first, *_]} | {"allOf": [first, *_]}:
+                    schema = first
+                case _:
+                    return schema
+
+    def _text(self, name: str) -> str:
+        """Words, but for fields that take nothing but an id or a moment."""
+        if name == "id" or name.endswith("_id"):
+            return next(iter(self.ids), self.words)
+        if name.endswith(("_at", "_date", "date_from", "date_to")):
+            return "2030-01-01T10:00:00Z"
+        return {"date": "2026-11-20", "when": "every day at 9", "zone": "UTC", "timezone": "UTC"}.get(name, self.words)
+
+
+def _check_requests(place: Installation) -> None:
+    """Each request to the model is of one person, and holds nothing of another."""
+    asked = [json.dumps(one, ensure_ascii=False) for one in place.asked()]
+    mixed = [text for text in asked if len(whose(text)) != 1]
+    assert not mixed, f"{len(mixed)} of {len(asked)} requests hold the words of {whose(mixed[0])}: {_around(mixed[0])}"
+    # All was tried, and what was learned of somebody came back to them: the test would see it elsewhere too.
+    for person in place.talkers:
+        theirs = [one for one in place.asked() if mark(person) in json.dumps(one)]
+        offered = {tool["function"]["name"] for tool in theirs[0]["tools"]}
+        called = {made["function"]["name"] for one in theirs for said in one["messages"] for made in _made(said)}
+        assert offered - called == set(), f"{person}: {offered - called}"
+        assert any("hidden" in _system(one) for one in theirs), person
+    shown = [json.dumps(one["params"]["arguments"]) for one in place.upstream.calls if one["method"] == "tools/call"]
+    assert {person for text in shown for person in whose(text)} == set(place.talkers)
+
+
+def _made(said: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    return said.get("tool_calls") or ()
+
+
+def _system(body: Mapping[str, Any]) -> str:
+    return json.dumps([one for one in body.get("messages", ()) if one["role"] in ("system", "developer")])
+
+
+def _around(text: str) -> str:
+    found = [at for person in EVERYBODY for one in proofs(person) if (at := text.find(one)) >= 0]
+    return " … ".join(text[max(0, at - 200) : at + 60] for at in found)
+
+
+async def _check_answers(place: Installation) -> None:
+    """Whatever a person asks, of all there is to ask, tells them nothing of another."""
+    rows = await _rows(place.app)
+    ids = sorted({one for found in rows.values() for one in _ids(found)})
+    described = (await place.get("ben", "/api/openapi.json")).json()["paths"]
+    routes = [path for path, operations in described.items() if "get" in operations and not path.endswith("/stream")]
+    asked = [f"/api{path}" if not path.startswith("/api") else path for path in routes]
+    plain = [path for path in asked if "{" not in path]
+    filled = [re.sub(r"{[^}]+}", one, path) for path in asked if "{" in path for one in ids]
+    queries = [f"{path}?q={WORD}&from=2020-01-01&to=2031-01-01&limit=100" for path in plain]
+    wrong: list[str] = []
+    heard = ""
+    for path in (*PAGES, *LISTS, *plain, *queries, *filled):
+        answer = await place.get("ben", path)
+        heard += answer.text
+        if whose(answer.text) - {"ben"}:
+            wrong.append(f"GET {path}: {_around(answer.text)}")
+    for address in ("/mcp", "/mcp/memory"):
+        wrong += [told async for told in _wrong_tools(place, address, ids)]
+    assert not wrong, "\n".join(wrong)
+    assert whose(heard) == {"ben"}
+
+
+def _ids(rows: Sequence[Mapping[str, object]]) -> Sequence[str]:
+    """What the newest row of another person's is found by."""
+    theirs = [row for row in rows if row.get("user_id") == "ann" or "ann" in whose(str(row))]
+    return [str(row[name]) for row in theirs[-1:] for name in ("id", "agent_id", "conversation_id") if row.get(name)]
+
+
+async def _wrong_tools(place: Installation, address: str, ids: Sequence[str]) -> AsyncGenerator[str]:
+    """What MCP tools that only read tell Ben of others."""
+    url = f"{place.url}{address}"
+    headers, body = call(MODERN)
+    listing: dict[str, Any] = {**json.loads(body), "method": "tools/list"}
+    headers = {**headers, "mcp-method": "tools/list"}
+    del headers["mcp-name"], listing["params"]["name"], listing["params"]["arguments"]
+    listed = await place.clients["ben"].post(url, headers=headers, json=listing)
+    for tool in listed.json()["result"]["tools"]:
+        if not tool.get("annotations", {}).get("readOnlyHint"):
+            continue
+        given = Filling(WORD, (), False, tool["inputSchema"].get("$defs", {})).value(tool["inputSchema"])
+        tries = [given, *({**given, name: one} for name in given if name.endswith("id") for one in ids)]
+        for arguments in tries:
+            headers, body = call(MODERN, tool["name"], arguments)
+            answer = await place.clients["ben"].post(url, headers=headers, content=body)
+            if whose(answer.text) - {"ben"}:
+                yield f"{address} {tool['name']} {arguments}: {_around(answer.text)}"
+
+
+async def _rows(app: App) -> Mapping[str, Sequence[Mapping[str, object]]]:
+    """All that is in the database."""
+    found: dict[str, Sequence[Mapping[str, object]]] = {}
+    tables: Sequence[Table] = metadata.sorted_tables
+    async with app.database.read_transaction() as connection:
+        for table in tables:
+            found[table.name] = [dict(row) for row in (await connection.execute(select(table))).mappings()]
+    return found
+
+
+def _holding(rows: Mapping[str, Sequence[Mapping[str, object]]], person: str) -> set[str]:
+    return {name for name, found in rows.items() if person in whose(str(found))}
+
+
+async def _check_erasure(place: Installation) -> None:
+    """Of somebody who is erased nothing is left in any table, in any file or at Letta; of the others all."""
+    await place.app.journal.flush()
+    others = [person for person in place.talkers if person != "ann"]
+    before, letta = await _rows(place.app), _rows_of_letta(place)
+    kept = {person: _holding(before, person) | _holding(letta, person) for person in place.talkers}
+    known = {"letta messages", "letta block"} if place.letta else {"messages", "timeline_items", "person_blocks"}
+    assert {"schedules", "occurrences", *known} <= kept["ann"], kept["ann"]
+    client = place.clients["ann"]
+    gone = await client.request("DELETE", f"{place.url}/api/user/data", json={"confirm": "erase"})
+    assert gone.status_code == 200, gone.text
+    after, letta = await _rows(place.app), _rows_of_letta(place)
+    left = {name: _around(str({**after, **letta}[name])) for name in _holding(after, "ann") | _holding(letta, "ann")}
+    assert not left, left
+    files = [file for file in place.app.settings.data.rglob("*.md") if "ann" in whose(file.read_text())]
+    assert not files
+    assert {person: _holding(after, person) | _holding(letta, person) for person in others} == {
+        person: kept[person] for person in others
+    }
+
+
+def _rows_of_letta(place: Installation) -> Mapping[str, Sequence[Mapping[str, object]]]:
+    """All that is in the database of the Letta server."""
+    if place.letta is None:
+        return {}
+    engine = create_engine(place.letta.database_url.replace("postgresql://", "postgresql+psycopg://", 1))
+    with engine.connect() as connection:
+        names = inspect(engine).get_table_names()
+        rows = {name: connection.execute(text(f'SELECT * FROM "{name}"')).mappings().all() for name in names}
+    engine.dispose()
+    return {f"letta {name}": [dict(row) for row in found] for name, found in rows.items()}

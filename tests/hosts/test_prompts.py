@@ -14,7 +14,6 @@ from frontdesk.llm.tools import Tool, ToolOutcome
 from tests.hosts.lab import Lab, of_kind, said, script, take
 from tests.requirements import shows
 
-pytestmark = pytest.mark.anyio
 # One red pixel.
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC")
 PICTURE = Media("image/png", PNG)

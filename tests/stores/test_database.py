@@ -23,8 +23,6 @@ from tests.requirements import shows
 from tests.support.postgres import Postgres
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.anyio
-
 
 @shows("DB-SCHEMA")
 @pytest.mark.parametrize("shared", [False, True])

@@ -27,9 +27,8 @@ from tests.hosts.lab import take
 from tests.requirements import shows
 from tests.support.chat import SECONDS, key, somebody
 from tests.support.desk import frontdesk_here
-from tests.support.moody_letta import AGENT, TALK, MoodyLetta, open_moody_letta
+from tests.support.letta import AGENT, TALK, MoodyLetta, open_moody_letta
 
-pytestmark = pytest.mark.anyio
 ANN, BOB = (Caller("req-test", user_id=user) for user in ("ann", "bob"))
 
 

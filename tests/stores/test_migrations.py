@@ -30,8 +30,6 @@ from tests.conftest import settings_with
 from tests.requirements import shows
 from tests.support.postgres import Postgres
 
-pytestmark = pytest.mark.anyio
-
 HERE = Path(__file__).parent
 AT = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
 # A migration that was published is never changed: a database out there has run it. Add a line for a new one.

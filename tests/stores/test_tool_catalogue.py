@@ -20,9 +20,8 @@ from frontdesk.tools.model import ReviewStatus, ToolKind
 from frontdesk.tools.servers import ServerOrigin, ServerSpec, ServerState, ServerStatus, Transport
 from frontdesk.tools.versions import compare_listing
 from tests.requirements import shows
-from tests.support.clocks import age, set_clock_ahead
+from tests.support.waiting import age, set_clock_ahead
 
-pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 LEASE = timedelta(minutes=1)
 SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {"city": {"type": "string", "description": "Where."}}}

@@ -13,7 +13,6 @@ from frontdesk.tools import learning_store as store
 from frontdesk.tools.learning import NO_SEARCH_SECONDS, ToolLearning, caller_key, tenant_of
 from frontdesk.tools.learning_store import CACHE_SECONDS, HEAVIEST_USE, LearnedUse, LearnedUseCache, LearningStore
 
-pytestmark = pytest.mark.anyio
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 ADA, BOB = Caller("1", "agent-1", "ada"), Caller("2", "agent-1", "bob")
 MODEL = "model-1"

@@ -42,7 +42,6 @@ from tests.requirements import shows
 from tests.support.tool_servers import open_tool_server, tool, tools
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.anyio
 SECONDS = 20
 
 

@@ -1,6 +1,6 @@
-"""Turns in the database: one at a time in a lane, found again when their owner is gone, cancelled from afar."""
+"""Turns in the database: one at a time for a conversation, listed, cancelled, and resumed after a decision."""
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,23 +9,45 @@ from typing import Any
 
 import anyio
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import insert, select, text, update
+from structlog.testing import capture_logs
 
-from frontdesk.agents.host import NewAgent, Prompt
-from frontdesk.agents.turns.model import LEASE, LeaseOwner, NewTurn
+from frontdesk.agents.host import Approval, NewAgent, Prompt
+from frontdesk.agents.turns import service
+from frontdesk.agents.turns.model import LEASE, LeaseOwner, NewTurn, TurnQuery
+from frontdesk.agents.turns.operations import answer_approvals, run_journaled_turn
 from frontdesk.agents.turns.service import END_PAUSES
-from frontdesk.agents.turns.store import TurnStore
-from frontdesk.app import open_app
+from frontdesk.agents.turns.store import TurnStore, clear_pending
+from frontdesk.app import App, open_app
 from frontdesk.db.engine import Database, Transaction
 from frontdesk.db.schema import messages, turns
-from frontdesk.errors import Unavailable
-from frontdesk.llm.events import Done, Event, StopReason, TextChunk, ToolReturn, ToolStatus, TurnEnd, Usage
+from frontdesk.errors import Busy, Unavailable
+from frontdesk.identity.keys import ApiKey
+from frontdesk.identity.model import AgentIdSource, Caller
+from frontdesk.journal.model import EntryKind, Outcome
+from frontdesk.journal.store import JournalQuery
+from frontdesk.llm.events import (
+    ApprovalRequest,
+    Done,
+    Event,
+    Started,
+    StopReason,
+    TextChunk,
+    ToolReturn,
+    ToolStatus,
+    TurnEnd,
+    Usage,
+)
 from frontdesk.llm.tools import Tool, ToolOutcome
+from frontdesk.memory.operations.base import StatusSources
+from frontdesk.memory.operations.builtin import BuiltinMemoryTools
 from frontdesk.settings import Settings
 from tests.hosts.lab import CALLER, of_kind, said, script, take
-from tests.support.clocks import age, set_clock_ahead
+from tests.support.waiting import age, set_clock_ahead, until
 
-pytestmark = pytest.mark.anyio
+# Turns in the database: one at a time in a lane, found again when their owner is gone, cancelled from afar.
+
+
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 ELSEWHERE = replace(LeaseOwner(), host="another-machine")
 HERE = LeaseOwner()
@@ -280,3 +302,187 @@ def test_two_machines_do_not_take_each_other_for_dead() -> None:
     assert not HERE.knows_ended(str(replace(ELSEWHERE, pid=HERE.pid, token="x")))
     assert HERE.knows_ended(str(replace(HERE, token="an earlier process with our number")))
     assert len(str(HERE)) <= 200
+
+
+# Turns are found by what they wait for, however many there were.
+
+
+WAITING = TurnEnd(StopReason.REQUIRES_APPROVAL, [ApprovalRequest("call-1", "buy", {})])
+MANY = 20_000
+
+
+async def taken(store: TurnStore, name: str, ending: TurnEnd, conversation: str = "conv-1") -> None:
+    """A turn of Letta's from its beginning to its end: what waited before it is answered by it."""
+    new = NewTurn(name, "letta:agent-1", "agent-1", conversation)
+
+    async def begin(connection: Transaction) -> bool:
+        await clear_pending(connection, new.lane, new.conversation_id)
+        return True
+
+    assert await store.claim(new, HERE, begin)
+    assert await store.end(name, HERE, ending, NOW)
+
+
+async def waiting(store: TurnStore, agent_id: str | None = None) -> list[str]:
+    found = await store.list(TurnQuery(agent_id=agent_id, waiting=True))
+    assert all(turn.waits for turn in found)
+    return [turn.id for turn in found]
+
+
+async def test_what_waited_is_answered_once_the_conversation_goes_on(database: Database) -> None:
+    store = TurnStore(database)
+    await taken(store, "asked", WAITING)
+    await taken(store, "elsewhere", WAITING, "conv-2")
+    assert await waiting(store) == await waiting(store, "agent-1") == ["elsewhere", "asked"]
+    assert await waiting(store, "agent-2") == []
+    await taken(store, "went on", TurnEnd(StopReason.END_TURN))
+    assert await waiting(store) == ["elsewhere"]
+    asked = await store.find("asked")
+    assert asked is not None
+    assert (asked.waits, asked.pending, asked.stop) == (False, (), StopReason.REQUIRES_APPROVAL)
+    await store.settle("letta:agent-1", "conv-2")
+    assert await waiting(store) == []
+
+
+@pytest.mark.parametrize("settings", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    "query",
+    [
+        TurnQuery(waiting=True),
+        TurnQuery(waiting=True, agent_id="busy"),
+        TurnQuery(agent_id="busy", stop=StopReason.END_TURN),
+        TurnQuery(agent_id="busy", running=True),
+    ],
+    ids=["waiting", "waiting of an agent", "outcome of an agent", "running of an agent"],
+)
+async def test_what_is_rare_is_found_without_going_through_all_the_rest(database: Database, query: TurnQuery) -> None:
+    """SQLite counts the steps of a query: many more than rows are found would be a scan of the table."""
+    common = {"lane": "lane", "conversation_id": "conv", "running": False, "owner": str(HERE), "cancel_asked": False}
+    spent = {"input_tokens": 1, "output_tokens": 1, "leased_until": NOW}
+    rows = [
+        {
+            **common,
+            **spent,
+            "id": f"turn-{number}",
+            "agent_id": "busy" if number % 2 else "other",
+            "stop": StopReason.REQUIRES_APPROVAL if number % 2 else StopReason.END_TURN,
+            "started_at": NOW + timedelta(seconds=number),
+        }
+        for number in range(MANY)
+    ]
+    async with database.transaction() as connection:
+        await connection.execute(insert(turns), rows)
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    async with database.read_transaction() as connection:
+        driver: Any = (await connection.get_raw_connection()).driver_connection
+        await driver.set_progress_handler(count, 100)
+        await connection.execute(text("SELECT count(*) FROM turns WHERE owner = 'nobody'"))
+    through_all, steps = steps, 0
+    assert await TurnStore(database).list(query) == []
+    assert steps < through_all / 50
+
+
+# An agent goes on after somebody's word with the rights it had before, and what comes of it is known.
+
+
+AT_THIS_MACHINE = Caller("req-operator", local=True, any_agent=True)
+WITH_A_KEY = Caller(
+    "req-operator",
+    user_id="boss",
+    source=AgentIdSource.CREDENTIAL,
+    verified=True,
+    scopes=frozenset({"house:admin", "agents:chat"}),
+    any_agent=True,
+    credential_id="key:boss",
+)
+# Whoever chats at this machine without a key.
+VISITOR = Caller("req-visitor", user_id="local", credential_id="local")
+ANN = Caller("req-ann", user_id="ann", verified=True, credential_id="key:ann")
+SECONDS = 30
+
+
+async def going_on(app: App, agent: str, asker: Caller, operator: Caller) -> Caller:
+    """As whom an agent goes on, to the end, with what it was asked by one and allowed by another."""
+    seen: list[Prompt] = []
+    over = anyio.Event()
+    if asker is ANN:
+        # What a turn was begun with must still hold when it goes on.
+        await app.keys.add(ApiKey("ann", b"", "ann's", None, "ann", None, datetime.now(UTC)))
+    asks = script({"tool": "memory_rethink", "args": {"label": "human", "new_memory": "Likes tea"}}, {"text": "Noted"})
+    events = await take(app.host, agent, asks, caller=asker, asks=frozenset({"memory_rethink"}))
+    turn_id = of_kind(events, Started)[0].turn_id
+    [request] = await app.host.pending(agent, user_id=asker.user_id)
+    words = {request.call_id: Approval(request.call_id, approve=True)}
+    real = app.host.send
+
+    async def send(prompt: Prompt) -> AsyncGenerator[Event]:
+        seen.append(prompt)
+        async with aclosing(real(prompt)) as told:
+            async for event in told:
+                yield event
+        over.set()
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(app.host, "send", send)
+        assert await answer_approvals(app.host, app.turns, app.journal, operator, turn_id, words)
+        with anyio.fail_after(SECONDS):
+            await over.wait()
+    await anyio.wait_all_tasks_blocked()
+    assert "Likes tea" in {block.value for block in await app.host.blocks(agent, asker.user_id)}
+    return seen[0].agent_caller
+
+
+@pytest.mark.parametrize("operator", [AT_THIS_MACHINE, WITH_A_KEY], ids=["local", "key"])
+@pytest.mark.parametrize("asker", [VISITOR, ANN], ids=["visitor", "ann"])
+async def test_an_agent_goes_on_with_no_more_rights_than_it_had(app: App, asker: Caller, operator: Caller) -> None:
+    agent = (await app.host.create(NewAgent("Ada"))).id
+    acting = await going_on(app, agent, asker, operator)
+    assert (acting.user_id, acting.agent_id) == (asker.user_id, agent)
+    assert (acting.local, acting.any_agent, acting.verified, acting.scopes) == (False, False, False, None)
+    memory = BuiltinMemoryTools()
+    memory.open(app.memory, StatusSources(app.check_parts, app.journal))
+    before = memory.for_caller(Prompt(agent, asker, "hello").agent_caller, None)
+    assert len(memory.for_caller(acting, None)) == len(before)
+    assert bool(before) == (asker is ANN), "all who chat without a key are one, who has no records"
+
+
+async def test_a_turn_that_goes_on_is_in_the_journal(settings: Settings) -> None:
+    async with open_app(settings) as app:
+        agent = (await app.host.create(NewAgent("Ada"))).id
+        await going_on(app, agent, ANN, AT_THIS_MACHINE)
+        assert await turns_of(app, agent) == [("turn", Outcome.OK, None)]
+
+
+async def test_what_is_refused_after_whoever_set_it_going_has_left_is_logged_and_in_the_journal(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "BEGIN_SECONDS", 0)
+    left = anyio.Event()
+    async with open_app(settings) as app:
+        agent = (await app.host.create(NewAgent("Ada"))).id
+
+        async def refused(_prompt: Prompt) -> AsyncGenerator[Event]:
+            await left.wait()
+            raise Busy("Another turn has been going on for 300 s; cancel it or try later")
+            yield Started("", "")
+
+        monkeypatch.setattr(app.host, "send", refused)
+        prompt = Prompt(agent, ANN, "hello")
+        with capture_logs() as logged:
+            assert await app.turns.start_in_background(run_journaled_turn(app.host, app.journal, "web", prompt)) is None
+            left.set()
+            await until(lambda: bool(logged))
+        assert [(one["event"], one["log_level"]) for one in logged] == [("turn_not_begun", "warning")]
+        assert await turns_of(app, agent) == [("turn", Outcome.REFUSED, "Busy")]
+
+
+async def turns_of(app: App, agent: str) -> list[tuple[str, Outcome, str | None]]:
+    await app.journal.flush()
+    rows = await app.journal.read(JournalQuery(agent_id=agent, limit=20))
+    return [(row.action, row.outcome, row.reason) for _, row in rows if row.kind is EntryKind.TURN]

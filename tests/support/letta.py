@@ -1,19 +1,33 @@
-"""A real Letta V1 server process, offline: its model is scripted, its database one of the tests' PostgreSQL."""
+"""A real Letta server process, offline; and a server that speaks its API and behaves badly."""
 
+import json
 import os
 import re
 import signal
 import subprocess
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import Enum, auto
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+import anyio
 import httpx2
 from letta_client import AsyncLetta
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from tests.support.environments import program
+from tests.support.serving import serve
+
+# A real Letta V1 server process, offline: its model is scripted, its database one of the tests' PostgreSQL.
+
 
 START_SECONDS = 180
 STOP_SECONDS = 15
@@ -127,3 +141,171 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait(STOP_SECONDS)
+
+
+# A server that speaks as much of Letta's API as a turn needs, and behaves as badly as it is told to.
+
+
+AGENT = "agent-11111111-1111-4111-8111-111111111111"
+TALK = "conv-11111111-1111-4111-8111-111111111111"
+# What the ids of agents begin with that are made while a test runs.
+MADE = "agent-22222222-2222-4222-"
+RUN = "run-11111111-1111-4111-8111-111111111111"
+
+
+class Mood(Enum):
+    """What becomes of a message: answered, cut off in the middle of the answer, taken in and not answered at all."""
+
+    GOOD = auto()
+    CUT = auto()
+    SILENT = auto()
+    DROPS = auto()
+
+
+@dataclass(slots=True)
+class MoodyLetta:
+    """`moods` are for the messages to come: a mood, or a refusal's status with its body and headers."""
+
+    url: str = ""
+    moods: list[Mood | tuple[int, Any, Mapping[str, str]]] = field(default_factory=list[Any])
+    asked: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
+    headers: list[Mapping[str, str]] = field(default_factory=list[Mapping[str, str]])
+    messages: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    cancelled: list[Any] = field(default_factory=list[Any])
+    looks: int = 0
+    # Every request there was, whatever it asked for.
+    requests: list[Request] = field(default_factory=list[Request])
+    # What is under way, look by look; the last one stays.
+    runs: list[list[dict[str, Any]]] = field(default_factory=lambda: [[]])
+
+    # What agents were made of, by their ids, besides the one that is always there; and what becomes of the next ones.
+    made: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    making: list[int] = field(default_factory=list[int])
+
+    async def agent(self, request: Request) -> Response:
+        agent_id = request.path_params["agent_id"]
+        if request.method == "DELETE":
+            self.made.pop(agent_id, None)
+        elif agent_id.startswith(MADE):
+            found = self.made.get(agent_id)
+            return JSONResponse({"detail": "No such agent"}, 404) if found is None else _as_agent(agent_id, found)
+        return _as_agent(AGENT, {"name": "Ada"})
+
+    async def agents(self, request: Request) -> Response:
+        tags = set(request.query_params.getlist("tags"))
+        found = [_agent_of(one, of) for one, of in self.made.items() if tags <= set(of["tags"])]
+        return JSONResponse(found if tags else [_agent_of(AGENT, {"name": "Ada"}), *found])
+
+    async def make(self, request: Request) -> Response:
+        made_of = await request.json()
+        agent_id = f"{MADE}{len(self.made):04}-4111-8111-111111111111"
+        self.made[agent_id] = made_of
+        # Made it is, whatever is answered.
+        return _as_agent(agent_id, self.made[agent_id], self.making.pop(0) if self.making else 200)
+
+    async def talk(self, request: Request) -> Response:
+        """Begin a conversation; that of the agent that is always there has the id that tests know."""
+        agent_id = request.query_params["agent_id"]
+        return JSONResponse({"id": TALK if agent_id == AGENT else f"conv-{agent_id}", "agent_id": agent_id})
+
+    async def conversation(self, request: Request) -> Response:
+        conversation_id = request.path_params["conversation_id"]
+        agent_id = conversation_id.removeprefix("conv-")
+        return JSONResponse({"id": conversation_id, "agent_id": agent_id if agent_id in self.made else AGENT})
+
+    async def active(self, _request: Request) -> Response:
+        self.looks += 1
+        return JSONResponse(self.runs.pop(0) if len(self.runs) > 1 else self.runs[0])
+
+    async def history(self, request: Request) -> Response:
+        return JSONResponse(self.messages[::-1][: int(request.query_params["limit"])])
+
+    async def cancel(self, request: Request) -> Response:
+        self.cancelled.append(await request.json())
+        return JSONResponse({})
+
+    async def message(self, request: Request) -> Response:
+        body = await request.json()
+        self.asked.append(body)
+        self.headers.append(dict(request.headers))
+        mood = self.moods.pop(0) if self.moods else Mood.GOOD
+        if not isinstance(mood, Mood):
+            status, said, headers = mood
+            return JSONResponse(said, status, dict(headers))
+        return StreamingResponse(self._answer(body["messages"][-1], mood), media_type="text/event-stream")
+
+    async def _answer(self, said: Mapping[str, Any], mood: Mood) -> AsyncGenerator[bytes]:
+        yield _event("ping", run_id=RUN)
+        if mood is Mood.SILENT:
+            await anyio.sleep_forever()
+        self._keep("user_message", said["content"], said.get("otid"))
+        self._keep("assistant_message", "All is well.", None)
+        if mood is Mood.DROPS:
+            raise ConnectionAbortedError
+        yield _event("assistant_message", content="All is ", id="message-2", run_id=RUN, date=_now())
+        if mood is Mood.CUT:
+            raise ConnectionAbortedError
+        yield _event("assistant_message", content="well.", id="message-2", run_id=RUN, date=_now())
+        yield _event("stop_reason", stop_reason="end_turn")
+        yield _event("usage_statistics", step_count=1, prompt_tokens=1, completion_tokens=1)
+
+    def _keep(self, kind: str, content: str, otid: str | None) -> None:
+        number = f"message-{len(self.messages) + 1}"
+        self.messages.append(
+            {"message_type": kind, "id": number, "date": _now(), "content": content, "otid": otid, "run_id": RUN}
+        )
+
+
+@contextmanager
+def open_moody_letta() -> Generator[MoodyLetta]:
+    """Run the server, until the end of the block."""
+    server = MoodyLetta()
+    agent, conversation = "/v1/agents/{agent_id}", "/v1/conversations/{conversation_id}"
+    routes = [
+        Route(agent, server.agent, methods=["GET", "PATCH", "DELETE"]),
+        Route(f"{agent}/messages", server.message, methods=["POST"]),
+        Route(f"{agent}/messages", server.history, methods=["GET"]),
+        Route(f"{agent}/messages/cancel", server.cancel, methods=["POST"]),
+        Route("/v1/agents/", server.agents, methods=["GET"]),
+        Route("/v1/agents/", server.make, methods=["POST"]),
+        Route("/v1/conversations/", server.talk, methods=["POST"]),
+        Route(conversation, server.conversation),
+        Route(f"{conversation}/messages", server.message, methods=["POST"]),
+        Route(f"{conversation}/messages", server.history, methods=["GET"]),
+        Route("/v1/runs/", server.active),
+    ]
+    app = Starlette(routes=routes)
+
+    async def noted(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            server.requests.append(Request(scope))
+        await app(scope, receive, send)
+
+    with serve(noted) as address:
+        server.url = address
+        yield server
+
+
+def a_run(number: int, made: datetime | None = None) -> dict[str, Any]:
+    return {
+        "id": f"run-{number}",
+        "agent_id": AGENT,
+        "status": "running",
+        "created_at": (made or datetime.now(UTC)).isoformat(),
+    }
+
+
+def _agent_of(agent_id: str, made_of: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"id": agent_id, "name": made_of["name"], "tags": made_of.get("tags", []), "blocks": []}
+
+
+def _as_agent(agent_id: str, made_of: Mapping[str, Any], status: int = 200) -> Response:
+    return JSONResponse(_agent_of(agent_id, made_of) if status == 200 else {"detail": "Trouble"}, status)
+
+
+def _event(kind: str, **fields: Any) -> bytes:
+    return b"data: %b\n\n" % json.dumps({"message_type": kind, **fields}).encode()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat()

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for the tests, run unprivileged from a wheel."""
+"""A real PostgreSQL for the tests, and databases that are ready with the schema in them."""
 
 import os
 import shutil
@@ -6,16 +6,24 @@ import signal
 import subprocess
 import sysconfig
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+import anyio
 import psutil
 import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
+
+from frontdesk.db.engine import Database
+from frontdesk.settings import Settings
+
+# A real PostgreSQL for the tests, run unprivileged from a wheel.
+
 
 NOBODY = 65534
 START_SECONDS = 60
@@ -122,3 +130,41 @@ def _is_ready(server: subprocess.Popen[bytes], programs: Path, folder: Path, use
             continue
         break
     return False
+
+
+# Databases with the schema in them, copied from one that was brought up to date once, as that takes its time.
+
+
+FILE = "frontdesk.db"
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Where the original is."""
+
+    folder: Path
+
+    def in_folder(self, data: Path) -> Path:
+        """The folder of a server that has been started before, on SQLite."""
+        if not (self.folder / FILE).exists():
+            _bring_up_to_date({"FRONTDESK_DATA": self.folder})
+        data.mkdir(mode=0o700, parents=True)
+        shutil.copyfile(self.folder / FILE, data / FILE)
+        return data
+
+    def on(self, server: Postgres) -> str:
+        """The address of a new database of this server."""
+        if server.original is None:
+            url = server.create_database()
+            _bring_up_to_date({"FRONTDESK_DATA": self.folder, "FRONTDESK_DATABASE_URL": url})
+            server.original = url
+        return server.create_database(server.original)
+
+
+def _bring_up_to_date(values: Mapping[str, object]) -> None:
+    async def open_and_close() -> None:
+        await (await Database.open(Settings.model_validate(values))).close()
+
+    # In a thread, as the tests' own event loop may be waiting for this.
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(anyio.run, open_and_close).result()

@@ -14,10 +14,9 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 LETTA = "letta"
-# Their tests are with Letta whatever they are called, and these run their cases apart, which take long one by one.
-WITH_LETTA = ("tests/hosts/test_schedule_itself.py",)
+# Its cases run apart, as each takes long.
 APART = ("tests/e2e/test_docs.py",)
-TOGETHER = ("tests/referees",)
+TOGETHER = ("tests/scanners",)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,7 +53,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 def company(nodeid: str) -> str:
     """Those that are run together with this one, by a name: its module's, as a rule."""
     module = nodeid.partition("::")[0]
-    if module.startswith("tests/hosts/") and (LETTA in nodeid or module in WITH_LETTA):
+    if module.startswith("tests/hosts/") and LETTA in nodeid:
         return LETTA
     if module in APART:
         return nodeid

@@ -1,4 +1,4 @@
-"""MCP requests as they go over the wire, in both eras, and two plain ways to send them."""
+"""MCP requests as they go over the wire in both eras, and tools called in process."""
 
 import json
 import shutil
@@ -11,7 +11,15 @@ from typing import Any, Literal
 
 import anyio
 
+from frontdesk.errors import Unavailable
 from frontdesk.interfaces.http.context import ASGIApp
+from frontdesk.llm.tools import ToolOutcome
+from frontdesk.mcp_client.client import McpClient
+from frontdesk.mcp_client.session import NO_HEADERS
+from frontdesk.tools.calls import read_result
+
+# MCP requests as they go over the wire, in both eras, and two plain ways to send them.
+
 
 Era = Literal["2026-07-28", "2025-11-25", "2025-06-18"]
 ERAS: tuple[Era, ...] = ("2026-07-28", "2025-11-25", "2025-06-18")
@@ -113,3 +121,64 @@ async def send(
     told = {name.decode(): value.decode() for name, value in messages[0]["headers"]}
     content = b"".join(message.get("body", b"") for message in messages[1:])
     return Answer(messages[0]["status"], told, content)
+
+
+# Calls `find_tools` and `call_tool` in process, and reads what they say.
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswered:
+    """A tool's result: its words, what stands beside them, and whether it worked."""
+
+    text: str
+    structured: Any
+    ok: bool
+    content: list[dict[str, Any]]
+
+
+async def ask(
+    asgi: ASGIApp, tool: str, arguments: dict[str, Any], agent: str | None = None, **more: Any
+) -> ToolAnswered:
+    """The result of a call, at the endpoint for tools."""
+    answer = await asked(asgi, tool, arguments, agent, **more)
+    result = frames(answer)[-1]["result"]
+    text = "\n".join(block.get("text", "") for block in result["content"])
+    return ToolAnswered(text, result.get("structuredContent"), not result.get("isError"), result["content"])
+
+
+def frames(answer: Answer) -> list[dict[str, Any]]:
+    """What an answer says, frame by frame: one where it is plain, several where it is a stream."""
+    if answer.headers["content-type"] == "application/json":
+        return [answer.json]
+    return [json.loads(line[6:]) for line in answer.body.decode().splitlines() if line.startswith("data: ")]
+
+
+async def asked(
+    asgi: ASGIApp,
+    tool: str,
+    arguments: dict[str, Any],
+    agent: str | None = None,
+    *,
+    era: Era = MODERN,
+    meta: dict[str, object] | None = None,
+    key: str | None = None,
+) -> Answer:
+    """The whole answer to a call."""
+    said, body = call(era, tool, arguments, meta)
+    said |= {"x-agent-id": agent} if agent else {}
+    said |= {"authorization": f"Bearer {key}"} if key else {}
+    return await send(asgi, said, body, path="/mcp/tools")
+
+
+# A tool called by a bare client, and its answer read as the gateway reads it.
+
+
+async def call_upstream(
+    client: McpClient, name: str, arguments: Mapping[str, Any], headers: Mapping[str, str] = NO_HEADERS
+) -> ToolOutcome:
+    try:
+        result = await client.call_tool(name, arguments, headers)
+    except Unavailable as error:
+        return ToolOutcome(f"Error calling {name}: {error.public_message}", ok=False)
+    found = read_result(name, result.value, result.size)
+    return ToolOutcome(found.text, ok=found.ok)

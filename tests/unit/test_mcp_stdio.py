@@ -21,8 +21,8 @@ from frontdesk.mcp_client.model import McpServer, McpServerUnavailable, OAuthCon
 from frontdesk.mcp_client.pool import MAX_PROCESSES, McpClientPool
 from frontdesk.mcp_client.stdio import LONGEST_RESTART_DELAY, STABLE_SECONDS, RestartBackoff
 from frontdesk.text import LineBuffer, OverlongLine
-from tests.support.calling import call
 from tests.support.waiting import until
+from tests.support.wire import call_upstream
 
 PROGRAM = str(Path(__file__).parents[1] / "support" / "stdio_server.py")
 SECONDS = 10
@@ -42,7 +42,7 @@ async def clients() -> AsyncGenerator[McpClientPool]:
 
 
 async def told(client: McpClient, tool: str, arguments: Mapping[str, Any] | None = None) -> Any:
-    outcome = await call(client, tool, arguments or {})
+    outcome = await call_upstream(client, tool, arguments or {})
     assert outcome.ok, outcome.text
     return json.loads(outcome.text)
 
@@ -74,7 +74,7 @@ async def test_a_child_is_started_once_and_answers_all_users(clients: McpClientP
 async def test_a_child_that_acts_for_the_user_is_the_users_own(clients: McpClientPool) -> None:
     mine = server(user_token=True)
     for user in ("ada", "ben"):
-        outcome = await call(clients.client(mine, user, f"token-of-{user}"), "token", {})
+        outcome = await call_upstream(clients.client(mine, user, f"token-of-{user}"), "token", {})
         assert outcome == ToolOutcome(f"token-of-{user}")
 
 
@@ -83,13 +83,13 @@ async def test_answers_find_their_requests_in_any_order(clients: McpClientPool) 
     outcomes: list[ToolOutcome] = []
 
     async def hold() -> None:
-        outcomes.append(await call(client, "hold", {}))
+        outcomes.append(await call_upstream(client, "hold", {}))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(hold)
         assert await told(client, "echo", {"n": 1}) == {"n": 1}
         assert outcomes == []
-        assert (await call(client, "release", {})).text == "released"
+        assert (await call_upstream(client, "release", {})).text == "released"
     assert outcomes == [ToolOutcome("held")]
 
 
@@ -104,7 +104,7 @@ async def test_a_child_sees_little_of_our_environment_and_who_a_call_is_for(
         "authorization": "Bearer no",
         "traceparent": "00-ab-cd-01",
     }
-    about = json.loads((await call(client, "about", {}, said)).text)
+    about = json.loads((await call_upstream(client, "about", {}, said)).text)
     assert about["env"].items() >= {"KEY": "given", "PATH": os.environ["PATH"]}.items()
     assert SECRET not in str(about["env"])
     assert about["meta"] == {
@@ -144,7 +144,7 @@ async def test_a_child_killed_from_outside_in_a_call_is_told_of_at_once(clients:
     outcomes: list[ToolOutcome] = []
 
     async def hold() -> None:
-        outcomes.append(await call(client, "hold", {}))
+        outcomes.append(await call_upstream(client, "hold", {}))
 
     with anyio.fail_after(SECONDS):
         async with anyio.create_task_group() as tasks:
@@ -156,16 +156,16 @@ async def test_a_child_killed_from_outside_in_a_call_is_told_of_at_once(clients:
 
 async def test_a_child_that_keeps_dying_is_not_started_at_once_each_time(clients: McpClientPool) -> None:
     client = clients.client(server(), None, None)
-    texts = [(await call(client, "die", {})).text for _ in range(3)]
+    texts = [(await call_upstream(client, "die", {})).text for _ in range(3)]
     assert ["exit status 3" in text for text in texts] == [True, True, False]
     assert "ended 2 times in a row; try again in 0." in texts[2]
 
 
 async def test_what_a_child_started_goes_with_it_however_it_ends(clients: McpClientPool) -> None:
     client = clients.client(server(), None, None)
-    orphans = [int((await call(client, "adopt", {})).text) for _ in range(2)]
+    orphans = [int((await call_upstream(client, "adopt", {})).text) for _ in range(2)]
     assert not any(is_gone(pid) for pid in orphans)
-    await call(client, "die", {})
+    await call_upstream(client, "die", {})
     await until(lambda: all(is_gone(pid) or psutil.Process(pid).status() == "zombie" for pid in orphans))
 
 
@@ -173,7 +173,7 @@ async def test_what_a_child_started_goes_with_it_however_it_ends(clients: McpCli
 async def test_closing_ends_a_child_and_all_it_started(manners: tuple[str, ...]) -> None:
     pool = McpClientPool()
     client = pool.client(server(*manners), None, None)
-    pids = [(await told(client, "about"))["pid"], int((await call(client, "adopt", {})).text)]
+    pids = [(await told(client, "about"))["pid"], int((await call_upstream(client, "adopt", {})).text)]
     with anyio.fail_after(SECONDS):
         await pool.close()
     assert is_gone(pids[0])
@@ -221,14 +221,14 @@ async def test_an_answer_beyond_the_limit_fails_its_call_alone(clients: McpClien
     outcomes: list[ToolOutcome] = []
 
     async def hold() -> None:
-        outcomes.append(await call(client, "hold", {}))
+        outcomes.append(await call_upstream(client, "hold", {}))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(hold)
         await told(client, "seen")
         with pytest.raises(UnsupportedRequest, match="more than 16 MiB"):
             await client.call_tool("huge", {})
-        await call(client, "release", {})
+        await call_upstream(client, "release", {})
     assert outcomes == [ToolOutcome("held")]
 
 

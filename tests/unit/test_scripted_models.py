@@ -21,7 +21,8 @@ from openai.types.chat import (
 )
 
 from tests.support.desk import ROOT
-from tests.support.models import ModelServer, open_models
+from tests.support.models import open_models
+from tests.support.models.application import ModelServer
 
 KEY = "sk-right"
 SECONDS = 10

@@ -1,16 +1,27 @@
-"""The memory records on an empty database, once for each kind, two people who keep some, and a still clock."""
+"""Fixtures and helpers for the memory stores: an empty database of each kind, two people, and a clock set by hand."""
 
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
 
 import pytest
+from sqlalchemy import update
 from typing_extensions import override
 
 from frontdesk.db.engine import Database
+from frontdesk.db.schema import people
+from frontdesk.errors import FrontdeskError
 from frontdesk.memory import store
-from frontdesk.memory.model import PersonScope
-from frontdesk.memory.store import PersonDatabase
+from frontdesk.memory.items_store import insert_category
+from frontdesk.memory.model import Category, PersonScope, Task
+from frontdesk.memory.store import PersonDatabase, PersonTransaction
 from frontdesk.memory.tasks import TaskService
+from frontdesk.memory.tasks_rules import TaskFilter
+from frontdesk.memory.validation import new_id
+
+# The memory records on an empty database, once for each kind, two people who keep some, and a still clock.
+
 
 ANN = PersonScope("ann")
 BOB = PersonScope("bob")
@@ -49,3 +60,41 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
     monkeypatch.setattr(store, "datetime", SetClock)
     return told
+
+
+# What the tests of the memory capability do often.
+
+
+async def make(tasks: TaskService, title: str, parent: Task | None = None, **fields: object) -> Task:
+    """One of Ann's."""
+    under = {} if parent is None else {"parent_task_id": parent.id}
+    return await tasks.create(ANN, {"title": title, **under, **fields})
+
+
+async def titles(tasks: TaskService, **wanted: Any) -> list[str]:
+    """Of those of Ann's that are asked for."""
+    return [one.title for one in (await tasks.list(ANN, TaskFilter(**wanted))).items]
+
+
+async def add_category(records: PersonDatabase, name: str, scope: PersonScope = ANN) -> Category:
+    def work(mine: PersonTransaction) -> Category:
+        made = Category(id=new_id(mine.now), name=name, created_at=mine.now, updated_at=mine.now)
+        insert_category(mine, made)
+        return made
+
+    return await records.change(scope, work)
+
+
+async def live_in(database: Database, zone: str) -> None:
+    """Everybody whose records are kept so far."""
+    async with database.transaction() as connection:
+        await connection.execute(update(people).values(zone=zone))
+
+
+async def refusal(work: Awaitable[object]) -> str | None:
+    """How it was refused, if it was: the kind of error and its words."""
+    try:
+        await work
+    except FrontdeskError as error:
+        return f"{type(error).__name__}: {error}"
+    return None

@@ -19,7 +19,6 @@ from frontdesk.memory.tasks import TaskService
 from frontdesk.memory.timeline import TimelineService
 from frontdesk.memory.validation import RecordPage
 
-pytestmark = pytest.mark.anyio
 ANN, BOB = PersonScope("ann", "scribe"), PersonScope("bob")
 NOWHERE = "01890000-0000-7000-8000-000000000000"
 BERLIN = "Europe/Berlin"

@@ -31,7 +31,6 @@ from frontdesk.memory.tasks import TaskService
 from frontdesk.memory.time_tracking import TimeTrackingService
 from frontdesk.memory.timeline import TimelineService
 
-pytestmark = pytest.mark.anyio
 ANN, BOB = PersonScope("ann"), PersonScope("bob")
 NOWHERE = "01890000-0000-7000-8000-000000000000"
 FROM, TO = datetime(2026, 3, 1, 9, tzinfo=UTC), datetime(2026, 3, 1, 10, tzinfo=UTC)

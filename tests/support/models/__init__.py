@@ -6,9 +6,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from tests.support.models.application import Application
-from tests.support.models.exchange import Severable
-from tests.support.models.record import ModelServer, Seen
+from tests.support.models.application import Application, ModelServer, Seen, Severable
 from tests.support.serving import address_of, run_aside
 from tests.support.serving import listen as listening
 

@@ -1,16 +1,23 @@
-"""Requests that come in: each is answered once, in its own time, whatever the others do."""
+"""Requests in both directions and their parameters: each is answered once, whatever the others do."""
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
+import acp.schema
 import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
+from frontdesk.interfaces.acp import schema as words
 from frontdesk.interfaces.acp.jsonrpc import MOST_REQUESTS, OVERLONG, ConnectionClosed, Json, RpcError, RpcRequest
-from tests.unit.acp.talking import SECONDS, Talk, call, echo, notice, reply, talking
+from frontdesk.interfaces.acp.schema import MAX_PROBLEMS, __all__, parse, parse_config_option, parse_elicitation
+from tests.unit.acp.lab import SECONDS, Talk, call, echo, notice, reply, talking
+
+# Requests that come in: each is answered once, in its own time, whatever the others do.
 
 
 def error(number: object, code: int, message: str) -> dict[str, Any]:
@@ -284,3 +291,265 @@ async def _until_last(talk: Talk) -> list[dict[str, Any]]:
         while not heard or heard[-1]["id"] != "last":
             heard.append(json.loads(await talk.carrier.outgoing.get()))
     return heard
+
+
+# Our own requests: answered, refused, given up, or left without anybody to answer.
+
+
+class SentRequest:
+    """One request of ours, in a task of its own."""
+
+    def __init__(self, talk: Talk, seconds: float = SECONDS) -> None:
+        self.scope = anyio.CancelScope()
+        self.outcome: Json | Exception | None = None
+        self._talk = talk
+        self._seconds = seconds
+
+    async def run(self) -> None:
+        with self.scope:
+            try:
+                self.outcome = await self._talk.peer.request("fs/read_text_file", {"path": "/a"}, self._seconds)
+            except (RpcError, TimeoutError, ConnectionClosed) as error:
+                self.outcome = error
+
+
+async def outcome_of(**answer: Any) -> Json | Exception | None:
+    async with talking() as talk:
+        asked = SentRequest(talk)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(asked.run)
+            request = await talk.hear()
+            talk.say(reply(request["id"], **answer))
+    return asked.outcome
+
+
+async def test_each_question_gets_its_own_answer() -> None:
+    requests: list[dict[str, Any]] = []
+    async with talking() as talk:
+        first, second = SentRequest(talk), SentRequest(talk)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(first.run)
+            tasks.start_soon(second.run)
+            requests += [await talk.hear(), await talk.hear()]
+            assert [request["params"] for request in requests] == [{"path": "/a"}] * 2
+            # The same number as one of theirs: the two sides count each for itself.
+            talk.say(call(requests[0]["id"], "echo"))
+            assert await talk.hear() == {"id": requests[0]["id"], "result": {}}
+            talk.say(*(reply(request["id"], result={"for": request["id"]}) for request in reversed(requests)))
+    assert [first.outcome, second.outcome] == [{"for": request["id"]} for request in requests]
+    assert requests[0]["id"] != requests[1]["id"]
+
+
+@pytest.mark.parametrize("answer", [{"result": None}, {"result": {}}, {"result": None, "error": None}])
+async def test_an_answer_without_words_is_an_empty_one(answer: dict[str, Any]) -> None:
+    assert await outcome_of(**answer) == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "message"),
+    [
+        ({"error": {"code": -32002, "message": "No such\nfile"}}, -32002, "No such file"),
+        ({"error": {"code": "x", "message": 5}}, -32603, "fs/read_text_file was refused without a reason"),
+        ({"error": "no"}, -32603, "fs/read_text_file was refused without a reason"),
+        ({"result": [1]}, -32603, "The answer to fs/read_text_file is not an object"),
+        ({"result": "yes"}, -32603, "The answer to fs/read_text_file is not an object"),
+    ],
+)
+async def test_an_error_or_nonsense_is_raised(answer: dict[str, Any], code: int, message: str) -> None:
+    error = await outcome_of(**answer)
+    assert isinstance(error, RpcError)
+    assert (error.code, error.message) == (code, message)
+
+
+async def test_a_question_that_takes_too_long_is_withdrawn() -> None:
+    async with talking() as talk:
+        asked = SentRequest(talk, seconds=0.01)
+        await asked.run()
+        number = (await talk.hear())["id"]
+        assert await talk.hear() == {"method": "$/cancel_request", "params": {"requestId": number}}
+        talk.say(reply(number, result={"late": 1}))
+        await talk.left_alone()
+    assert isinstance(asked.outcome, TimeoutError)
+
+
+async def test_a_question_of_a_cancelled_request_is_withdrawn() -> None:
+    async def answer(request: RpcRequest) -> Json:
+        return await talk.peer.request("session/request_permission", {}, SECONDS) if request.id == 1 else {}
+
+    async with talking(answer) as talk:
+        talk.say(call(1, "prompt"))
+        number = (await talk.hear())["id"]
+        talk.say({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": 1}})
+        assert await talk.hear() == {"method": "$/cancel_request", "params": {"requestId": number}}
+        assert (await talk.hear())["error"]["code"] == -32800
+        talk.say(reply(number, result={}))
+        await talk.left_alone()
+
+
+async def test_nobody_waits_for_one_who_has_left() -> None:
+    async with talking() as talk:
+        before, after = SentRequest(talk), SentRequest(talk)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(before.run)
+            await talk.hear()
+            talk.leave()
+        await talk.ended.wait()
+        await after.run()
+        assert talk.carrier.outgoing.empty()
+    assert isinstance(before.outcome, ConnectionClosed)
+    assert isinstance(after.outcome, ConnectionClosed)
+
+
+# What a client sends, as the protocol has it; and what it is told where it is not.
+
+
+TEXT = {"type": "text", "text": "hi"}
+MODELS: list[type[BaseModel]] = [word for name in __all__ if isinstance(word := getattr(words, name), type)]
+
+
+texts = st.text(max_size=4) | st.sampled_from(["text", "resource", "http", "selected", "accept", "boolean", "/a"])
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts | st.sampled_from(["type", "_meta"]), inner),
+    max_leaves=6,
+)
+
+
+@st.composite
+def sent(draw: st.DrawFn) -> tuple[type[BaseModel], dict[str, Any]]:
+    """Something for each field of a model, as often as not of its type."""
+    model = draw(st.sampled_from([model for model in MODELS if model is not words.OtherElicitationResponse]))
+    names = [field.alias or name for name, field in model.model_fields.items()]
+    return model, draw(st.fixed_dictionaries({}, optional=dict.fromkeys(names, values)))
+
+
+def refused(model: type[BaseModel], params: dict[str, Any]) -> str:
+    with pytest.raises(RpcError) as raised:
+        parse(model, params)
+    assert raised.value.code == -32602
+    assert raised.value.__cause__ is None
+    return raised.value.message
+
+
+def test_fields_are_taken_by_the_names_of_the_protocol() -> None:
+    got = parse(words.PromptRequest, {"sessionId": "a", "prompt": [TEXT], "_meta": {"x": 1}})
+    assert got.session_id == "a"
+    assert got.prompt == [words.TextContentBlock(type="text", text="hi")]
+    assert got.field_meta == {"x": 1}
+
+
+def test_nothing_in_meta_and_no_name_of_python_stands_for_a_field() -> None:
+    sly: dict[str, Any] = {"session_id": "evil", "sessionId": "evil", "cwd": "/evil", "field_meta": {}}
+    params: dict[str, Any] = {"cwd": "/a", "mcpServers": [], "_meta": sly}
+    got = parse(words.LoadSessionRequest, {**params, "sessionId": "a", "session_id": "evil", "field_meta": {"y": 1}})
+    assert (got.session_id, got.cwd, got.field_meta) == ("a", "/a", sly)
+    assert refused(words.LoadSessionRequest, {**params, "session_id": "evil"}) == (
+        "Invalid params: sessionId: Field required"
+    )
+    block = parse(words.PromptRequest, {"sessionId": "a", "prompt": [{**TEXT, "field_meta": sly}]}).prompt[0]
+    assert block.field_meta is None
+
+
+@pytest.mark.parametrize("meta", [5, "text", [1], None])
+def test_a_meta_that_is_no_object_is_as_good_as_none(meta: object) -> None:
+    assert parse(words.LogoutRequest, {"_meta": meta}).field_meta is None
+
+
+def test_what_does_not_fit_is_named_and_not_repeated() -> None:
+    secret = "secret-value"
+    odd = [{"type": secret}, {"type": "text", "text": [secret]}]
+    message = refused(words.PromptRequest, {"sessionId": {secret: secret}, "prompt": odd, secret: 1})
+    assert message == (
+        "Invalid params: sessionId: Input should be a valid string; "
+        "prompt.0: expected one of 'text', 'image', 'audio', 'resource_link', 'resource'; "
+        "prompt.1.text.text: Input should be a valid string"
+    )
+
+
+def test_many_problems_are_told_in_one_short_line() -> None:
+    message = refused(words.PromptRequest, {"sessionId": "a", "prompt": [5] * 100})
+    assert message.count(";") == MAX_PROBLEMS
+    assert message.endswith("; and 95 more")
+    name = "x\n" * 10_000
+    assert len(refused(words.AcceptElicitationResponse, {"action": "accept", "content": {name: {}}})) < 1000
+
+
+def test_a_server_that_is_no_server_is_left_out() -> None:
+    stdio = {"name": "a", "command": "/bin/a", "args": [], "env": [{"name": "K", "value": "v"}]}
+    http: dict[str, Any] = {"type": "http", "name": "h", "url": "http://h", "headers": []}
+    sse = {**http, "type": "sse"}
+    got = parse(words.NewSessionRequest, {"cwd": "/a", "mcpServers": [stdio, http, sse, 5, {"type": "pigeon"}]})
+    assert [type(server) for server in got.mcp_servers] == [
+        words.McpServerStdio,
+        words.HttpMcpServer,
+        words.SseMcpServer,
+    ]
+
+
+def test_an_option_is_set_to_a_word_or_to_yes_or_no() -> None:
+    option = {"sessionId": "s", "configId": "c"}
+    chosen = parse_config_option({**option, "value": "true"})
+    assert isinstance(chosen, words.SetSessionConfigOptionSelectRequest)
+    assert chosen.value == "true"
+    switched = parse_config_option({**option, "type": "boolean", "value": False})
+    assert isinstance(switched, words.SetSessionConfigOptionBooleanRequest)
+    assert switched.value is False
+    for odd in (True, 5, None, ["a"]):
+        with pytest.raises(RpcError, match="value: Input should be a valid string"):
+            parse_config_option({**option, "value": odd})
+
+
+@pytest.mark.parametrize(
+    ("result", "kind"),
+    [
+        ({"action": "accept", "content": {"a": "b", "n": 1}}, words.AcceptElicitationResponse),
+        ({"action": "accept"}, words.AcceptElicitationResponse),
+        ({"action": "decline"}, words.DeclineElicitationResponse),
+        ({"action": "cancel"}, words.CancelElicitationResponse),
+        ({"action": "later"}, words.OtherElicitationResponse),
+    ],
+)
+def test_an_elicitation_is_accepted_declined_cancelled_or_something_new(result: dict[str, Any], kind: type) -> None:
+    assert type(parse_elicitation(result)) is kind
+
+
+@pytest.mark.parametrize("result", [{}, {"action": 5}, {"action": ["accept"]}, {"action": "accept", "content": 5}])
+def test_an_elicitation_that_says_nothing_known_is_refused(result: dict[str, Any]) -> None:
+    with pytest.raises(RpcError):
+        parse_elicitation(result)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_words_are_those_of_the_sdk(model: type[BaseModel]) -> None:
+    assert getattr(acp.schema, model.__name__) is model
+
+
+def test_something_nested_too_deeply_is_refused_or_taken_and_never_fails() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+    assert parse(words.LogoutRequest, {"_meta": deep}).field_meta is not None
+    assert refused(words.PromptRequest, {"sessionId": deep, "prompt": deep})
+
+
+@settings(deadline=None, derandomize=True, database=None, max_examples=500)
+@given(sent())
+def test_whatever_is_sent_fits_or_is_refused_in_a_line(given: tuple[type[BaseModel], dict[str, Any]]) -> None:
+    model, params = given
+    got = outcome(lambda: parse(model, params))
+    assert type(got) is model or str(got).startswith("Invalid params: ")
+
+
+@settings(deadline=None, derandomize=True, database=None)
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(["action", "content", "type", "value", "configId"], values)))
+def test_whatever_is_said_of_options_and_elicitations_fits_or_is_refused(said: dict[str, Any]) -> None:
+    for read in (parse_elicitation, parse_config_option):
+        assert isinstance(outcome(lambda read=read: read(said)), BaseModel | str)
+
+
+def outcome(read: Callable[[], BaseModel]) -> BaseModel | str:
+    """What was read, or the one line that says why not."""
+    try:
+        return read()
+    except RpcError as error:
+        return error.message if error.code == -32602 else pytest.fail(f"refused as {error.code}")

@@ -1,1 +1,0 @@
-"""Judges from outside: conformance and security scanners of other people, and attacks they do not try."""

@@ -1,1 +1,0 @@
-"""The pages under docs/reference, held to the code."""

@@ -1,1 +1,0 @@
-"""Between the words of a turn and those of the editors' protocol."""

@@ -1,1 +1,0 @@
-"""What the adapters for other frameworks share: messages, and connections that outlive a call."""
