@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from frontdesk.embedding import Vectors
 from frontdesk.embedding.builtin import MAX_TOKENS, MiniLmModel, WordPieceTokenizer
-from frontdesk.embedding.embedder import Vectors
 from training import Missing
 from training.evaluate import Embed, lost, read_sets, table
 from training.evaluate import judge as judged

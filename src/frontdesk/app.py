@@ -49,7 +49,7 @@ from frontdesk.journal.store import JournalStore
 from frontdesk.llm.access import ModelAccess
 from frontdesk.llm.tools import Tool, ToolProvider
 from frontdesk.memory.operations.base import StatusSources
-from frontdesk.memory.operations.builtin import BuiltinMemoryTools
+from frontdesk.memory.operations.table import BuiltinMemoryTools
 from frontdesk.memory.people import OtherPersonData
 from frontdesk.memory.search.indexer import MemoryIndexer
 from frontdesk.memory.service import MemoryDependencies, RecordServices, open_memory

@@ -17,7 +17,7 @@ from frontdesk.agents.host import HeldTool
 from frontdesk.app import open_app
 from frontdesk.db import schema
 from frontdesk.db.engine import Database
-from frontdesk.embedding.embedder import Vectors
+from frontdesk.embedding import Vectors
 from frontdesk.errors import Conflict, Denied, Invalid, NotFound, RateLimited, Unavailable
 from frontdesk.identity.model import Caller
 from frontdesk.journal.model import EntryKind as JournalKind

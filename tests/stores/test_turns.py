@@ -40,7 +40,7 @@ from frontdesk.llm.events import (
 )
 from frontdesk.llm.tools import Tool, ToolOutcome
 from frontdesk.memory.operations.base import StatusSources
-from frontdesk.memory.operations.builtin import BuiltinMemoryTools
+from frontdesk.memory.operations.table import BuiltinMemoryTools
 from frontdesk.settings import Settings
 from tests.hosts.lab import CALLER, of_kind, said, script, take
 from tests.support.waiting import age, set_clock_ahead, until

@@ -26,6 +26,7 @@ from training.pairs import Pair, batches, in_part, own_pairs, read_pairs, taken_
 from training.sets import RetrievalSet, read_set
 from training.weights import average, mix, read_weights, write_weights
 
+from frontdesk.embedding import Vectors, open_embedder
 from frontdesk.embedding.builtin import (
     CHUNK_SIZE,
     MODEL_FOLDER,
@@ -34,7 +35,6 @@ from frontdesk.embedding.builtin import (
     BuiltinEmbedder,
     WordPieceTokenizer,
 )
-from frontdesk.embedding.embedder import Vectors, open_embedder
 from frontdesk.embedding.remote import BATCH_SIZE, RemoteEmbedder
 from frontdesk.errors import ConfigurationError, Unavailable
 from frontdesk.tools.model import space_words, tool_text

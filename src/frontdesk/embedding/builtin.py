@@ -14,7 +14,7 @@ import anyio.to_thread
 import numpy as np
 from numpy.typing import NDArray
 
-from frontdesk.embedding.embedder import Vectors
+from frontdesk.embedding import Vectors
 from frontdesk.errors import Unavailable
 
 # Far more than the longest input holds; what lies behind it costs nothing.

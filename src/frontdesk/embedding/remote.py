@@ -9,7 +9,7 @@ import httpx2
 import numpy as np
 from pydantic import BaseModel, SecretStr, ValidationError
 
-from frontdesk.embedding.embedder import Vectors
+from frontdesk.embedding import Vectors
 from frontdesk.errors import ConfigurationError, Unavailable
 
 BATCH_SIZE = 64

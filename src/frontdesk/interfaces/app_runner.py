@@ -19,7 +19,7 @@ from frontdesk.interfaces import logs
 from frontdesk.interfaces.http.context import ensure_request_id
 from frontdesk.journal.service import CallRecord
 from frontdesk.llm.tools import describe_validation_errors
-from frontdesk.memory.id_lookup_store import IdLookup
+from frontdesk.memory.items_store import IdLookup
 from frontdesk.memory.model import PersonScope
 from frontdesk.memory.operations.base import MemoryRequest, person_zone
 from frontdesk.memory.service import RecordServices

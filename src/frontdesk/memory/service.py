@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from frontdesk.db.engine import Database
-from frontdesk.embedding.embedder import Embedder
+from frontdesk.embedding import Embedder
 from frontdesk.memory.activities import ActivityService
 from frontdesk.memory.categories import CategoryService
-from frontdesk.memory.id_lookup_store import IdLookup
+from frontdesk.memory.items_store import IdLookup
 from frontdesk.memory.memories import MemoryService
 from frontdesk.memory.people import OtherPersonData, PersonDataService
 from frontdesk.memory.search.indexer import MemoryIndexer

@@ -10,7 +10,7 @@ from anyio.abc import TaskGroup
 
 from frontdesk.agents.host import AgentHost
 from frontdesk.db.engine import Database
-from frontdesk.embedding.embedder import Embedder, open_embedder
+from frontdesk.embedding import Embedder, open_embedder
 from frontdesk.identity import outbound
 from frontdesk.journal.service import Journal
 from frontdesk.mcp_client.pool import KnownServers, McpClientPool

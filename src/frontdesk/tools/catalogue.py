@@ -12,7 +12,7 @@ import structlog
 
 from frontdesk.background import BackgroundJob
 from frontdesk.db.engine import Database
-from frontdesk.embedding.embedder import Embedder
+from frontdesk.embedding import Embedder
 from frontdesk.mcp_client.model import NAME_SEPARATOR
 from frontdesk.mcp_client.pool import KnownServers, McpClientPool
 from frontdesk.tools.catalogue_store import CLOCK_TOLERANCE, ServerStore, ToolFilter, ToolStore, ToolVectorStore

@@ -9,7 +9,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from frontdesk.embedding.embedder import Embedder
+from frontdesk.embedding import Embedder
 from frontdesk.errors import Invalid, Unavailable
 from frontdesk.identity.model import Caller
 from frontdesk.text import not_found_message

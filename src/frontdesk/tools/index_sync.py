@@ -9,7 +9,7 @@ import anyio
 import structlog
 
 from frontdesk.db.statements import in_slices
-from frontdesk.embedding.embedder import Embedder
+from frontdesk.embedding import Embedder
 from frontdesk.errors import FrontdeskError
 from frontdesk.search.vectors import pack_vectors, unpack_vectors
 from frontdesk.tools.catalogue_store import IndexedTool, ToolStore, ToolVectorStore

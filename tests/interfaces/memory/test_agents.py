@@ -17,7 +17,7 @@ from frontdesk.identity.rights import TASKS_WRITE
 from frontdesk.llm.events import ToolReturn, ToolStatus
 from frontdesk.memory.model import PersonScope, TaskStatus
 from frontdesk.memory.operations.base import StatusSources
-from frontdesk.memory.operations.builtin import BuiltinMemoryTools
+from frontdesk.memory.operations.table import BuiltinMemoryTools
 from frontdesk.memory.tasks_rules import TaskFilter
 from frontdesk.schedules.model import ScheduleState
 from frontdesk.schedules.requests import ListSchedules

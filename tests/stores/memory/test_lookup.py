@@ -11,8 +11,7 @@ from frontdesk.errors import Conflict, Denied, Invalid, MissingScope, NotFound
 from frontdesk.identity import rights
 from frontdesk.identity.model import Caller
 from frontdesk.memory.categories import CategoryService
-from frontdesk.memory.id_lookup_store import IdLookup
-from frontdesk.memory.items_store import insert_item
+from frontdesk.memory.items_store import IdLookup, insert_item
 from frontdesk.memory.memories import MemoryService
 from frontdesk.memory.model import ItemType, PersonScope, TimelineItem
 from frontdesk.memory.people import PeopleDirectory

@@ -22,8 +22,8 @@ from frontdesk.db.schema import (
     recall_words,
     timeline_items,
 )
+from frontdesk.embedding import Vectors
 from frontdesk.embedding.builtin import BuiltinEmbedder
-from frontdesk.embedding.embedder import Vectors
 from frontdesk.errors import Invalid, MissingScope, Unavailable
 from frontdesk.memory.activities import ActivityService
 from frontdesk.memory.categories import CategoryService

@@ -14,7 +14,7 @@ from frontdesk.errors import Conflict, Denied, Invalid, MissingAgentId, MissingS
 from frontdesk.identity import rights
 from frontdesk.identity.model import AgentIdSource, Caller
 from frontdesk.identity.rights import SCHEDULES_ADMIN, TOOLS_CALL
-from frontdesk.interfaces.schedule_responses import RunResponse
+from frontdesk.interfaces.responses import RunResponse
 from frontdesk.schedules.access import (
     can_act_for,
     can_see,

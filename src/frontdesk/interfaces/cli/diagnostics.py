@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from frontdesk.adapters import platform_problems
 from frontdesk.agent365.environment import MANIFEST_NAME, is_development_environment
 from frontdesk.app import App, open_app
-from frontdesk.embedding.embedder import open_embedder
+from frontdesk.embedding import open_embedder
 from frontdesk.errors import FrontdeskError, Unavailable
 from frontdesk.interfaces.app_runner import configure_quiet_logs, run_with_app
 from frontdesk.interfaces.cli.output import (

@@ -25,7 +25,7 @@ from frontdesk.interfaces.cli.output import (
     printable_line,
     printable_text,
 )
-from frontdesk.interfaces.schedule_responses import (
+from frontdesk.interfaces.responses import (
     PreviewResponse,
     RunResponse,
     ScheduleResponse,

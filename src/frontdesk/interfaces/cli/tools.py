@@ -44,7 +44,7 @@ from frontdesk.interfaces.cli.tool_admin import (
     server_states,
 )
 from frontdesk.interfaces.coercion import DEFAULT_LIMIT, DEFAULT_MIN_SCORE, coerce_limit, coerce_min_score
-from frontdesk.interfaces.tool_responses import FoundTool
+from frontdesk.interfaces.responses import FoundTool
 from frontdesk.journal.store import ToolUse, ToolUseQuery
 from frontdesk.search.evaluation import RankingQuality
 from frontdesk.tools.access import PermittedTools, require_one_tool

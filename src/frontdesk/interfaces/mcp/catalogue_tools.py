@@ -20,7 +20,7 @@ from frontdesk.interfaces.coercion import (
 )
 from frontdesk.interfaces.mcp.context import CallContext
 from frontdesk.interfaces.mcp.tool_spec import McpToolInput, McpToolResult, ToolSpec, loose_field
-from frontdesk.interfaces.tool_responses import ToolSelectionResponse
+from frontdesk.interfaces.responses import ToolSelectionResponse
 from frontdesk.mcp_client.wire import result_text
 from frontdesk.text import one_line, storable
 from frontdesk.tools.calls import CallResult

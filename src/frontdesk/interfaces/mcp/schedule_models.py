@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from frontdesk.interfaces.coercion import coerce_flag
 from frontdesk.interfaces.mcp.tool_spec import McpToolInput, McpToolResult, loose_field
-from frontdesk.interfaces.schedule_responses import (
+from frontdesk.interfaces.responses import (
     PreviewResponse,
     RuleResponse,
     RunResponse,

@@ -46,7 +46,7 @@ from frontdesk.interfaces.mcp.schedule_models import (
     to_text,
 )
 from frontdesk.interfaces.mcp.tool_spec import ErrorFormat, McpToolInput, McpToolResult, NoArguments, ToolSpec
-from frontdesk.interfaces.schedule_responses import SchedulerStatusResponse
+from frontdesk.interfaces.responses import SchedulerStatusResponse
 from frontdesk.schedules.model import RunStatus
 from frontdesk.schedules.requests import (
     DEFAULT_LIMIT,

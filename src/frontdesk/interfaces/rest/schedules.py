@@ -6,9 +6,7 @@ from fastapi import APIRouter, FastAPI, Query
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 from frontdesk.app import App
-from frontdesk.interfaces.rest.errors import ERROR_RESPONSES
-from frontdesk.interfaces.rest.routing import CurrentCaller, identify_caller, recorded_route
-from frontdesk.interfaces.schedule_responses import (
+from frontdesk.interfaces.responses import (
     PreviewResponse,
     RunResponse,
     ScheduleResponse,
@@ -16,6 +14,8 @@ from frontdesk.interfaces.schedule_responses import (
     SchedulerStatusResponse,
     explain_missing_rule,
 )
+from frontdesk.interfaces.rest.errors import ERROR_RESPONSES
+from frontdesk.interfaces.rest.routing import CurrentCaller, identify_caller, recorded_route
 from frontdesk.schedules.model import Misfire, Overlap, RunStatus, ScheduleState
 from frontdesk.schedules.requests import (
     DEFAULT_LIMIT,

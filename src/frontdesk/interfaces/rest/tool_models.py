@@ -16,7 +16,7 @@ from frontdesk.interfaces.coercion import (
     coerce_min_score,
     coerce_tool_names,
 )
-from frontdesk.interfaces.tool_responses import FoundTool
+from frontdesk.interfaces.responses import FoundTool
 from frontdesk.journal.store import ToolUse
 from frontdesk.tools.access import AccessRule
 from frontdesk.tools.calls import CallResult

@@ -13,6 +13,7 @@ from frontdesk.interfaces.coercion import (
     coerce_min_score,
     coerce_tool_names,
 )
+from frontdesk.interfaces.responses import AgentToolChanges, ToolSelectionResponse
 from frontdesk.interfaces.rest.chat_models import SuccessResponse
 from frontdesk.interfaces.rest.errors import ERROR_RESPONSES
 from frontdesk.interfaces.rest.routing import CurrentCaller, CurrentToken, identify_caller, recorded_route
@@ -43,7 +44,6 @@ from frontdesk.interfaces.rest.tool_models import (
     ToolUseListResponse,
     ToolUseResponse,
 )
-from frontdesk.interfaces.tool_responses import AgentToolChanges, ToolSelectionResponse
 from frontdesk.journal.store import ToolUseQuery
 from frontdesk.tools.access import AccessEffect
 from frontdesk.tools.catalogue_store import ToolFilter

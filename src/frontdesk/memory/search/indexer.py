@@ -13,7 +13,7 @@ import numpy as np
 import structlog
 
 from frontdesk.background import BackgroundJob
-from frontdesk.embedding.embedder import Embedder
+from frontdesk.embedding import Embedder
 from frontdesk.errors import NotFound
 from frontdesk.memory.model import PersonScope
 from frontdesk.memory.search.index_store import (

@@ -18,7 +18,7 @@ import structlog
 from numpy.typing import NDArray
 
 from frontdesk.db.schema import TERM_LENGTH
-from frontdesk.embedding.embedder import Embedder
+from frontdesk.embedding import Embedder
 from frontdesk.errors import Invalid, Unavailable
 from frontdesk.identity import rights
 from frontdesk.memory.memories_rules import MemoryFilter

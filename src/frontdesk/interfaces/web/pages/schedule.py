@@ -8,7 +8,7 @@ from zlib import crc32
 import anyio
 
 from frontdesk.errors import Conflict, FrontdeskError, Invalid, NotFound
-from frontdesk.interfaces.schedule_responses import explain_missing_rule
+from frontdesk.interfaces.responses import explain_missing_rule
 from frontdesk.interfaces.web.agent_lookup import AgentChoices, list_agent_choices, single_agent_choice
 from frontdesk.interfaces.web.model import ActionRoute, PageContent, PageRedirect, PageRequest, PageRoute, StreamRoute
 from frontdesk.interfaces.web.pages.schedule_view import (

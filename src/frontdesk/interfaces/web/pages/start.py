@@ -15,8 +15,8 @@ from frontdesk.app import base_url
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.identity.keys import LOCAL_USER
 from frontdesk.interfaces.demo_server import DEMO_SERVER, DEMO_SERVER_MODULE, demo_server_spec
+from frontdesk.interfaces.responses import explain_missing_rule
 from frontdesk.interfaces.rest.tool_models import AddServerRequest
-from frontdesk.interfaces.schedule_responses import explain_missing_rule
 from frontdesk.interfaces.web.model import ActionRoute, PageContent, PageRedirect, PageRequest, PageRoute, StreamRoute
 from frontdesk.llm.access import OFFLINE, ModelAccess
 from frontdesk.llm.tools import describe_validation_errors
