@@ -36,12 +36,11 @@ from frontdesk.schedules.webhook_store import (
     WEBHOOK_WAITING,
     NewWebhookCall,
     WebhookCall,
-    WebhookRetryPolicy,
     WebhookStore,
     add_webhook_calls,
     build_webhook_call,
 )
-from frontdesk.schedules.webhooks import WebhookForwarder
+from frontdesk.schedules.webhooks import WebhookForwarder, WebhookRetryPolicy
 from frontdesk.settings import Settings
 from tests.hosts.lab import script
 from tests.hosts.test_schedule_delivery import run_of

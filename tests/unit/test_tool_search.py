@@ -12,7 +12,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 from numpy.typing import NDArray
 
 from frontdesk.memory.search.index_store import MEMORY_BM25
-from frontdesk.search.ranking import Bm25
+from frontdesk.search.bm25 import Bm25
 from frontdesk.search.vectors import QuantisedVectors, join_vectors
 from frontdesk.search.words import STOP_WORDS, split_words, stem, terms
 from frontdesk.tools.finder import MOST_CLAUSES, split_clauses

@@ -160,7 +160,7 @@ MAX_DEPTH = 64
 
 
 class WalkTimeout(Exception):
-    """The walk took too long."""
+    """Going through the files took too long."""
 
 
 class FolderEntryKind(StrEnum):
@@ -171,7 +171,7 @@ class FolderEntryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FolderEntry:
-    """An entry of a walk. `name` is relative to its root, with slashes; `at` is valid until the next entry."""
+    """A file or folder that was found. `name` is relative to its root, with slashes; `at` is valid until the next entry."""
 
     path: Path
     name: str

@@ -1,4 +1,7 @@
-"""Runs an MCP server as a child process and restarts it with growing delays."""
+"""Runs an MCP server as a child process, and says how soon it may be started again after it died.
+
+`client.py` starts it again, at the next request.
+"""
 
 import asyncio
 import os

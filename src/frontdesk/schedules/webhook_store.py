@@ -1,4 +1,4 @@
-"""Defines and stores calls to webhooks: written when a delivery is settled, then claimed, and sent or given up."""
+"""Stores calls to webhooks: written when a delivery is settled, then claimed, and marked as sent or given up."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,6 @@ from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from frontdesk.db.engine import Database
 from frontdesk.db.schema import forwards
-from frontdesk.schedules.delivery_rules import backoff_s
 from frontdesk.schedules.model import Occurrence, format_utc, from_us
 
 WEBHOOK_WAITING = "waiting"
@@ -34,34 +33,6 @@ class WebhookCall:
     url: str
     body: str
     attempt: int
-
-
-@dataclass(frozen=True, slots=True)
-class WebhookRetryPolicy:
-    """How often and how long a call is tried, about two hours in all; a claim holds it for `lease_seconds`."""
-
-    attempts: int = 12
-    first_seconds: float = 5.0
-    longest_seconds: float = 3600.0
-    lease_seconds: float = 60.0
-    send_seconds: float = 15.0
-
-    def wait_s(self, attempt: int, retry_after: float | None, chance: float) -> float:
-        """Seconds until the next attempt: no fewer than the receiver asked for, and never more than the longest."""
-        pause = backoff_s(attempt, self.first_seconds, self.longest_seconds, chance)
-        return min(max(pause, retry_after or 0.0), self.longest_seconds)
-
-
-class WebhookNotSent(Exception):
-    """A call was not accepted; the message names the host alone, as the rest of a URL may be a secret.
-
-    `permanent`: a retry will not help. `retry_after`: the seconds that the receiver asked for.
-    """
-
-    def __init__(self, error: str, *, permanent: bool = False, retry_after: float | None = None) -> None:
-        super().__init__(error)
-        self.permanent = permanent
-        self.retry_after = retry_after
 
 
 def build_webhook_call(occurrence: Occurrence, url: str, answer: str | None, delivered_us: int) -> NewWebhookCall:

@@ -8,6 +8,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from urllib.parse import urlsplit
 
@@ -20,9 +21,39 @@ from pydantic import SecretStr
 from frontdesk import __version__
 from frontdesk.background import BackgroundJob
 from frontdesk.errors import Invalid
+from frontdesk.schedules.delivery_rules import backoff_s
 from frontdesk.schedules.model import SECOND, now_us
-from frontdesk.schedules.webhook_store import WebhookCall, WebhookNotSent, WebhookRetryPolicy, WebhookStore
+from frontdesk.schedules.webhook_store import WebhookCall, WebhookStore
 from frontdesk.text import parse_retry_after
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookRetryPolicy:
+    """How often and how long a call is tried, about two hours in all; a claim holds it for `lease_seconds`."""
+
+    attempts: int = 12
+    first_seconds: float = 5.0
+    longest_seconds: float = 3600.0
+    lease_seconds: float = 60.0
+    send_seconds: float = 15.0
+
+    def wait_s(self, attempt: int, retry_after: float | None, chance: float) -> float:
+        """Seconds until the next attempt: no fewer than the receiver asked for, and never more than the longest."""
+        pause = backoff_s(attempt, self.first_seconds, self.longest_seconds, chance)
+        return min(max(pause, retry_after or 0.0), self.longest_seconds)
+
+
+class WebhookNotSent(Exception):
+    """A call was not accepted; the message names the host alone, as the rest of a URL may be a secret.
+
+    `permanent`: a retry will not help. `retry_after`: the seconds that the receiver asked for.
+    """
+
+    def __init__(self, error: str, *, permanent: bool = False, retry_after: float | None = None) -> None:
+        super().__init__(error)
+        self.permanent = permanent
+        self.retry_after = retry_after
+
 
 SIGNATURE_HEADER = "X-Frontdesk-Signature"
 

@@ -16,7 +16,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from frontdesk.search.ranking import add_evidence
+from frontdesk.search.bm25 import add_evidence
 from frontdesk.search.vectors import Floats, Mask
 from frontdesk.search.words import terms
 from frontdesk.tools.index_segments import (

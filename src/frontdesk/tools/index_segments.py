@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontdesk.mcp_client.model import api_name
-from frontdesk.search.ranking import Bm25, InvertedIndex, TextField, build_inverted_index, merge_inverted_indexes
+from frontdesk.search.bm25 import Bm25, InvertedIndex, TextField, build_inverted_index, merge_inverted_indexes
 from frontdesk.search.vectors import Floats, Mask, QuantisedVectors, join_vectors
 from frontdesk.search.words import terms
 from frontdesk.tools.model import ToolKind

@@ -26,8 +26,15 @@ from frontdesk.llm.events import Done, Event, Failed, FailureKind, Started, Stop
 from frontdesk.schedules.delivery import ANSWER_BYTES, TRUNCATED, DeliveryTurn, compose_prompt, prompt_of
 from frontdesk.schedules.delivery_rules import SettledRun, settle_attempt
 from frontdesk.schedules.model import SECOND, DeliveryFailed, Occurrence, RunStatus, delivery_id
-from frontdesk.schedules.webhook_store import WebhookNotSent, WebhookRetryPolicy, build_webhook_call
-from frontdesk.schedules.webhooks import check_webhook, is_public_address, resolve_addresses, sign_body
+from frontdesk.schedules.webhook_store import build_webhook_call
+from frontdesk.schedules.webhooks import (
+    WebhookNotSent,
+    WebhookRetryPolicy,
+    check_webhook,
+    is_public_address,
+    resolve_addresses,
+    sign_body,
+)
 from frontdesk.schedules.worker import log_ended
 from frontdesk.text import parse_retry_after
 

@@ -13,7 +13,7 @@ from frontdesk.errors import Invalid
 from frontdesk.schedules.create import parse_rule
 from frontdesk.schedules.descriptions import describe_trigger
 from frontdesk.schedules.model import SECOND, TriggerKind, from_us, to_us
-from frontdesk.schedules.phrases.dates import DAY_PARTS
+from frontdesk.schedules.phrases.days_and_times import DAY_PARTS
 from frontdesk.schedules.phrases.parser import parse_phrase
 from frontdesk.schedules.phrases.recurrence import ONE_WORD_RECURRENCES
 from frontdesk.schedules.phrases.tokens import (

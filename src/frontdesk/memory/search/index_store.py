@@ -30,7 +30,7 @@ from frontdesk.db.statements import one_of
 from frontdesk.errors import NotFound
 from frontdesk.memory.search.vectors_store import delete_other_models, place_vectors, remove_vector, save_cells
 from frontdesk.memory.store import PersonTransaction
-from frontdesk.search.ranking import Bm25
+from frontdesk.search.bm25 import Bm25
 from frontdesk.search.vectors import NumberedVectors, Numbers
 from frontdesk.search.words import terms
 

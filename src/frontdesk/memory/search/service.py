@@ -47,7 +47,7 @@ from frontdesk.memory.search.query_store import (
 from frontdesk.memory.search.vectors_store import fetch_vectors, model_number, nearest_vectors
 from frontdesk.memory.store import PersonDatabase, PersonTransaction
 from frontdesk.memory.validation import RecordPage
-from frontdesk.search.ranking import add_evidence
+from frontdesk.search.bm25 import add_evidence
 from frontdesk.search.vectors import Floats, Numbers
 from frontdesk.search.words import terms
 

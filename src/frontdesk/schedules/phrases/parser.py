@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from frontdesk import zones
 from frontdesk.errors import Invalid
 from frontdesk.schedules.model import SECOND, Trigger, TriggerKind, from_us, to_us
-from frontdesk.schedules.phrases.dates import (
+from frontdesk.schedules.phrases.days_and_times import (
     CLOCK_FIGURES,
     DAY_PARTS,
     HOLIDAYS,

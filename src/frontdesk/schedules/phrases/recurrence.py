@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
 from frontdesk.errors import Invalid
-from frontdesk.schedules.phrases.dates import AT_WORDS, DAY_PARTS, take_month_day
+from frontdesk.schedules.phrases.days_and_times import AT_WORDS, DAY_PARTS, take_month_day
 from frontdesk.schedules.phrases.tokens import (
     WEEKDAY_NAMES,
     WEEKDAY_NUMBERS,
