@@ -171,7 +171,7 @@ class FolderEntryKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FolderEntry:
-    """A file or folder that was found. `name` is relative to its root, with slashes; `at` is valid until the next entry."""
+    """A file or folder that was found. `name` is relative to the root; `at` is valid until the next entry."""
 
     path: Path
     name: str
