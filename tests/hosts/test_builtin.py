@@ -518,7 +518,7 @@ async def talk():
     given = {"FRONTDESK_DATA": sys.argv[1], "FRONTDESK_MODEL": "openai:x", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
     async with open_app(Settings.model_validate(given)) as app:
         agent = await app.host.create(NewAgent("Ada"))
-        conversation = await app.host.converse(agent.id)
+        conversation = await app.host.start_conversation(agent.id)
         assert not any(seen.values()), seen
         async for _ in app.host.send(Prompt(agent.id, Caller("r"), "hello", conversation_id=conversation.id)):
             pass

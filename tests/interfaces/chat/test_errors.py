@@ -163,7 +163,7 @@ async def test_the_api_describes_itself_with_examples(local: Person) -> None:
         f"/agents/{name}" for name in ("sessions", "sessions/restore", "messages", "approvals", "cancel", "stream")
     }
     schemas = described["components"]["schemas"]
-    assert schemas["NewMessage"]["properties"]["message"]["examples"] == ["What is due today?"]
+    assert schemas["NewMessageRequest"]["properties"]["message"]["examples"] == ["What is due today?"]
     stream = described["paths"]["/agents/stream"]["get"]["responses"]["200"]["content"]["text/event-stream"]
     assert '"type": "end"' in stream["example"]
     assert "422" not in str(described["paths"])
