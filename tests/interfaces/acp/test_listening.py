@@ -445,7 +445,7 @@ async def test_an_editor_that_hangs_up_takes_its_commands_with_it(workshop: Inst
     [
         (("--listen", "here"), "--listen takes HOST:PORT"),
         (("--listen", "127.0.0.1:99999"), "--listen takes HOST:PORT"),
-        (("--listen", "127.0.0.1:0", "--root", "/does/not/exist"), "--root names a folder that is there"),
+        (("--listen", "127.0.0.1:0", "--root", "/does/not/exist"), "--root needs an existing folder"),
         (("--root", "/tmp"), "--root needs --listen"),
     ],
 )
