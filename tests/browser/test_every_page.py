@@ -177,7 +177,9 @@ def hostile_installation(folder: Path) -> Generator[Installation]:
     """Every capability of it holds the attack."""
     data = folder / "data"
     with open_tool_server("evil", [tool("attack", MEGABYTE[:100_000]), tool("plain", ATTACK)]) as server:
-        anyio.run(_fill, data, server.url)
+        # In a thread, since Playwright has an event loop of its own in this one.
+        with ThreadPoolExecutor(1) as aside:
+            aside.submit(anyio.run, _fill, data, server.url).result()
         with open_desk(data) as desk:
             yield Installation((desk,), data, {})
 

@@ -244,7 +244,7 @@ def test_a_log_on_a_full_disk_ends_nobody(form: str, monkeypatch: pytest.MonkeyP
 
 
 def test_every_event_is_explained() -> None:
-    """By `log.…("event")`, `say("event")`, or as one of the two of a `BackgroundJob`."""
+    """By `log.…("event")`, `write("event")` where the level depends, or as one of the two of a `BackgroundJob`."""
     page = ROOT.joinpath("docs/reference/logs.md").read_text()
     rows = re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
     explained = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
@@ -254,7 +254,7 @@ def test_every_event_is_explained() -> None:
 
 def events(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Call) and re.search(r"(\blog\.\w+|^say|^BackgroundJob)$", ast.unparse(node.func)):
+        if isinstance(node, ast.Call) and re.search(r"(\blog\.\w+|^write|^BackgroundJob)$", ast.unparse(node.func)):
             told = node.args[1:] if ast.unparse(node.func) == "BackgroundJob" else node.args[:1]
             constants = [part for arg in told for part in ast.walk(arg) if isinstance(part, ast.Constant)]
             yield from (part.value for part in constants if isinstance(part.value, str))
