@@ -1,16 +1,16 @@
-"""Defines the errors of the platform, with the words that users of the SDK know, and the result that carries them.
+"""Defines the errors of the platform, with the SDK's wording, and the result that carries them.
 
 PlatformError                       everything below, and a FrontdeskError
 ├── InvalidArgument                 also a ValueError: an argument is missing or cannot be sent
-├── DiscoveryFailed                 the platform answered with another status than 200; carries it and the body
-├── ChatHistoryRefused              the same of a chat that was sent
+├── DiscoveryFailed                 the platform answered with a status other than 200; carries the status and the body
+├── ChatHistoryRefused              like DiscoveryFailed, for a chat that was sent
 ├── PlatformTimeout                 also a TimeoutError: no whole answer in time
 ├── PlatformUnreachable             also a ConnectionError: no answer at all
 ├── PlatformUnreadable              an answer that is not JSON, or too large
-├── ManifestUnreadable              ToolingManifest.json is there and cannot be used
-├── TokenNotObtained                the exchange for a server's token gave none; carries server and scope
-├── TokenContextMissing             servers with an audience of their own, and nothing to exchange tokens with
-└── McpConnectionsRequiredError     servers wait for somebody to connect an account; carries where
+├── ManifestUnreadable              ToolingManifest.json exists, but cannot be used
+├── TokenNotObtained                the exchange gave no token for a server; carries server and scope
+├── TokenContextMissing             servers have an audience of their own, and there is no way to exchange tokens
+└── McpConnectionsRequiredError     servers wait for a person to connect an account; carries the place to connect it
 """
 
 from collections.abc import Sequence

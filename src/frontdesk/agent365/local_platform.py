@@ -133,7 +133,7 @@ SERVER_PART_PREFIX = "server:"
 
 @dataclass(frozen=True, slots=True)
 class InjectedFault:
-    """An answer instead of the real one; with `close`, no answer. With `times` None, it lasts until removed."""
+    """An answer that replaces the real one; with `close`, no answer. With `times` None, it lasts until removed."""
 
     status: int = 503
     body: str = ""

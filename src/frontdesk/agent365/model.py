@@ -51,7 +51,7 @@ class ToolOptions:
 
 
 class ChatHistoryMessage(BaseModel):
-    """One message of a chat, as the platform looks at it."""
+    """One message of a chat, in the platform's format."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -69,7 +69,7 @@ class ChatHistoryMessage(BaseModel):
 
 
 class ChatMessageRequest(BaseModel):
-    """A chat as it is sent: what the user says now, and what was said before."""
+    """A chat in the platform's format: the user's new message, and the earlier messages."""
 
     model_config = ConfigDict(populate_by_name=True)
 

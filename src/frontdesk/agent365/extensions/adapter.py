@@ -77,7 +77,7 @@ class ServerConnections:
         self._forget(kept)
         leaving = [each.leave() for each in kept]
         if waiting := [task for task in leaving if not task.done()]:
-            # Each task has its own limit; a task that does not end by then either is abandoned.
+            # Each task has its own limit; a task that does not end even after this time is cancelled and left.
             _, stuck = await asyncio.wait(waiting, timeout=2 * self._close_seconds)
             for task in stuck:
                 task.cancel()

@@ -132,7 +132,7 @@ MOST_MOCK_FILES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class MockFile:
-    """A mock file that was looked for, and its tools."""
+    """A mock file that was found, and its tools."""
 
     path: Path
     tools: Mapping[str, RawTool]

@@ -59,7 +59,7 @@ from frontdesk.text import storable
 HOST_POLICY = HostOriginPolicy(frozenset(), frozenset(), any_loopback=True, any_address=False)
 ONLY_HOSTS = "The local platform answers to localhost and loopback addresses alone; send one of them as Host"
 ONLY_ORIGINS = "Pages of this Origin may not call; the local platform is for programs and pages of this machine"
-# The log does not contain the requests that read it or that inject faults.
+# The log leaves out requests to the testers' own endpoints.
 UNLOGGED_PATHS = frozenset({"", "health", "requests", "chats", "faults"})
 
 RouteRequest = Callable[[PlatformRequest], Awaitable[ASGIApp]]

@@ -203,7 +203,7 @@ async def create_records(services: RecordServices, scope: PersonScope, helper: s
 
 
 async def _create_tasks(services: RecordServices, scope: PersonScope, day: DemoDay) -> Sequence[str]:
-    """Create the tasks and return their ids; the first also gets two subtasks."""
+    """Create the tasks and return their ids, without the ids of the first one's two subtasks."""
     made: list[str] = []
     for days, hour, one in TASKS:
         made.append((await services.tasks.create(scope, {**one, "due_date": _format_time(day.due(hour, days))})).id)

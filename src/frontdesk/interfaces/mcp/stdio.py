@@ -51,7 +51,7 @@ class StdioClient:
     async def request_context(self) -> RequestContext:
         """The context of a call, with the caller as far as it is known now; the stored token is tried before the key.
 
-        Both belong to the same person: after the token expires, the key identifies that person's calls.
+        Both must belong to one person: otherwise the calls of an expired token would be made for the key's person.
         """
         said = {SESSION_HEADER: self.session_id}
         context = RequestContext(ensure_request_id(None), said, trusted=self.key is None, only_person=self.user_id)

@@ -223,7 +223,7 @@ def _with_success_field(route: type[APIRoute]) -> type[APIRoute]:
 
             async def handle(request: Request) -> Response:
                 answer = await inner(request)
-                # Refusals of the middleware are the same for all routes.
+                # Other refusals, such as a 401, keep the format of all routes.
                 if answer.status_code in (400, 403, 404, 409):
                     body = {**json.loads(bytes(answer.body)), "success": False}
                     kept = {name: value for name, value in answer.headers.items() if name != "content-length"}
